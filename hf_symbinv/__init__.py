@@ -1,0 +1,103 @@
+"""Models whose answers do not depend on the names of the symbols in the question.
+
+Importing this package makes its classes known to transformers' Auto classes and costs next to nothing: every public
+name below is imported when it is first used, so that logic and solvers never load torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+from .auto_classes import register_auto_classes
+
+if TYPE_CHECKING:
+    from .logic import (
+        Formula,
+        FormulaSyntaxError,
+        Trace,
+        parse,
+        parse_infix,
+        parse_lbt,
+        parse_prefix,
+        parse_trace,
+        to_infix,
+        to_lbt,
+        to_prefix,
+        trace_to_infix,
+        trace_to_prefix,
+    )
+    from .modeling.configuration_symbinv import SymbolInvariantConfig
+    from .modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration, SymbolInvariantModel
+    from .modeling.tokenization_symbinv import SymbolInvariantTokenizer, SymbolTable, TokenizationError
+    from .solvers import Checker, CheckResult, find_witness
+    from .tasks import LTL, ltl
+
+__version__ = "0.1.0"
+
+_HOMES: dict[str, tuple[str, ...]] = {
+    "modeling.configuration_symbinv": ("SymbolInvariantConfig",),
+    "modeling.modeling_symbinv": ("SymbolInvariantModel", "SymbolInvariantForConditionalGeneration"),
+    "modeling.tokenization_symbinv": ("SymbolInvariantTokenizer", "SymbolTable", "TokenizationError"),
+    "logic": (
+        "Formula",
+        "Trace",
+        "FormulaSyntaxError",
+        "parse",
+        "parse_infix",
+        "parse_lbt",
+        "parse_prefix",
+        "parse_trace",
+        "to_infix",
+        "to_lbt",
+        "to_prefix",
+        "trace_to_infix",
+        "trace_to_prefix",
+    ),
+    "solvers": ("Checker", "CheckResult", "find_witness"),
+    "tasks": ("LTL", "ltl"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "CheckResult",
+    "Checker",
+    "Formula",
+    "FormulaSyntaxError",
+    "LTL",
+    "SymbolInvariantConfig",
+    "SymbolInvariantForConditionalGeneration",
+    "SymbolInvariantModel",
+    "SymbolInvariantTokenizer",
+    "SymbolTable",
+    "TokenizationError",
+    "Trace",
+    "find_witness",
+    "ltl",
+    "parse",
+    "parse_infix",
+    "parse_lbt",
+    "parse_prefix",
+    "parse_trace",
+    "to_infix",
+    "to_lbt",
+    "to_prefix",
+    "trace_to_infix",
+    "trace_to_prefix",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'hf_symbinv' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+register_auto_classes(sys.modules[__name__])

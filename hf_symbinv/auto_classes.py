@@ -1,0 +1,89 @@
+"""Makes transformers' Auto classes know this package's classes, without importing transformers or torch.
+
+`AutoModel.register` needs the classes themselves, and importing those takes seconds that a solver process or
+`symbinv --help` should not pay. transformers finds its own models in another way: tables of names, whose entries are
+imported from ``transformers.models.<model type>`` when they are first asked for. This module adds its names to those
+tables, at once where transformers has loaded them, otherwise right after it does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+MODEL_TYPE = "symbol_invariant"
+CONFIG = "SymbolInvariantConfig"
+
+# module of transformers -> table of names -> class; the names are those of the Auto class's own table
+NAMES: dict[str, dict[str, str]] = {
+    "transformers.models.auto.configuration_auto": {"CONFIG_MAPPING": CONFIG},
+    "transformers.models.auto.tokenization_auto": {"TOKENIZER_MAPPING": "SymbolInvariantTokenizer"},
+    "transformers.models.auto.modeling_auto": {
+        "MODEL_MAPPING": "SymbolInvariantModel",
+        "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING": "SymbolInvariantForConditionalGeneration",
+    },
+}
+
+
+def register_auto_classes(package: ModuleType) -> None:
+    """Lets AutoConfig, AutoTokenizer, AutoModel and AutoModelForSeq2SeqLM find the classes of `package`.
+
+    Args:
+        package: Module whose attributes are the classes named in `NAMES`; its attributes are read on first use.
+    """
+    sys.modules[f"transformers.models.{MODEL_TYPE}"] = package
+    for name in NAMES:
+        if name in sys.modules:
+            _add_names(sys.modules[name])
+    if not all(name in sys.modules for name in NAMES):
+        sys.meta_path.insert(0, _AfterLoading(tuple(NAMES), _add_names))
+
+
+def _add_names(module: ModuleType) -> None:
+    for table, class_name in NAMES[module.__name__].items():
+        getattr(module, f"{table}_NAMES")[MODEL_TYPE] = class_name
+        mapping = getattr(module, table)
+        if table != "CONFIG_MAPPING":  # a mapping built before the configuration had a name cannot look it up
+            mapping._reverse_config_mapping[CONFIG] = MODEL_TYPE
+
+
+class _AfterLoading(MetaPathFinder):
+    """Lets the other finders find the named modules, and calls `action` on each when it has been executed."""
+
+    def __init__(self, names: tuple[str, ...], action: Callable[[ModuleType], None]) -> None:
+        self.names = names
+        self.action = action
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in self.names:
+            return None
+        for finder in sys.meta_path:
+            find_spec = getattr(finder, "find_spec", None)
+            spec = find_spec(fullname, path, target) if finder is not self and find_spec else None
+            if spec is not None and spec.loader is not None:
+                spec.loader = _ThenCall(spec.loader, self.action)
+                return spec
+        return None
+
+
+class _ThenCall(Loader):
+    """Loads a module as `loader` does, puts `loader` back in its place and calls `action` on the module."""
+
+    def __init__(self, loader: Loader, action: Callable[[ModuleType], None]) -> None:
+        self.loader = loader
+        self.action = action
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self.loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
+        self.loader.exec_module(module)
+        self.action(module)
