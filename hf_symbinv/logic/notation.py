@@ -1,0 +1,147 @@
+"""Formulas as text.
+
+Prefix notation has two forms. COMPACT, for a text without white space or double quotes: every character is one token
+and symbols are single lower-case letters, `&UabXc`. SPACED, for every other text: white space separates tokens, and a
+symbol is an identifier or a name in double quotes, `& U request grant_1 "next state"`. Writers choose COMPACT exactly
+when every token is a single character and every symbol a lower-case letter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from hf_symbinv.logic.formula import ARITY, SYMBOL, Formula, FormulaSyntaxError, check_name
+
+# A single upper-case letter is never a symbol: it may be an operator.
+IDENTIFIER = re.compile(r"[a-z]|[A-Za-z_][A-Za-z0-9_.]+")
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_SPACED_TOKEN = re.compile(rf"(?P<quoted>{_QUOTED})(?!\S)|\S+", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+class Token(NamedTuple):
+    """A token of a text: its position, and either an operator or punctuation mark, or a symbol's name."""
+
+    position: int
+    operator: str
+    name: str | None
+
+
+def quote(name: str) -> str:
+    """`name` in double quotes, with `"` and the backslash escaped."""
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def is_spaced(text: str) -> bool:
+    """Whether prefix `text` is in the SPACED form: it holds white space or double quotes."""
+    return '"' in text or re.search(r"\s", text) is not None
+
+
+def unquote(text: str, source: str, position: int) -> str:
+    """The name in the quoted token `text`, which stands at `position` of `source`."""
+    try:
+        return check_name(_ESCAPE.sub(r"\1", text[1:-1]))
+    except ValueError as error:
+        raise FormulaSyntaxError(str(error), source, position) from None
+
+
+def scan_prefix(text: str, punctuation: str = "") -> list[Token]:
+    """The tokens of prefix `text` in either form; `punctuation` holds further one-character tokens.
+
+    Raises:
+        FormulaSyntaxError: At the first character that starts no token.
+    """
+    tokens = []
+    if not is_spaced(text):
+        for position, character in enumerate(text):
+            if "a" <= character <= "z":
+                tokens.append(Token(position, SYMBOL, character))
+            elif character in ARITY or character in punctuation:
+                tokens.append(Token(position, character, None))
+            else:
+                raise FormulaSyntaxError(
+                    f"{character!r} is no token; without white space every character is an operator or a lower-case "
+                    "letter, so separate the tokens by blanks if symbols have longer names",
+                    text,
+                    position,
+                )
+        return tokens
+    for match in _SPACED_TOKEN.finditer(text):
+        word, position = match.group(), match.start()
+        if match["quoted"]:
+            tokens.append(Token(position, SYMBOL, unquote(word, text, position)))
+        elif (word in ARITY and word != SYMBOL) or (word in punctuation and len(word) == 1):
+            tokens.append(Token(position, word, None))
+        elif IDENTIFIER.fullmatch(word):
+            tokens.append(Token(position, SYMBOL, word))
+        else:
+            raise FormulaSyntaxError(
+                f"{word!r} is no operator and no identifier; put other names in double quotes, blanks around them",
+                text,
+                position,
+            )
+    return tokens
+
+
+def build_prefix(tokens: list[Token], text: str, end: int) -> Formula:
+    """The formula whose prefix tokens are `tokens`, which end at position `end` of `text`.
+
+    Raises:
+        FormulaSyntaxError: If there are too few or too many tokens.
+    """
+    missing = 1
+    for token in tokens:
+        if not missing:
+            raise FormulaSyntaxError("the formula is complete here, expected its end", text, token.position)
+        missing += ARITY[token.operator] - 1
+    if missing:
+        raise FormulaSyntaxError(f"expected {missing} more {'operand' if missing == 1 else 'operands'}", text, end)
+    stack: list[Formula] = []
+    for _, operator, name in reversed(tokens):
+        arity = ARITY[operator]
+        operands = tuple(stack.pop() for _ in range(arity))
+        stack.append(Formula(operator, operands, name))
+    return stack[0]
+
+
+def parse_prefix(text: str) -> Formula:
+    """Read a formula in prefix notation, COMPACT or SPACED.
+
+    Raises:
+        FormulaSyntaxError: If the text is not one formula.
+    """
+    tokens = scan_prefix(text)
+    if not tokens:
+        raise FormulaSyntaxError("expected a formula, found nothing", text, len(text))
+    return build_prefix(tokens, text, len(text))
+
+
+def prefix_words(formula: Formula) -> Iterator[Token]:
+    """The tokens of a formula's prefix text, without positions."""
+    for node in formula.preorder():
+        yield Token(-1, node.operator, node.name)
+
+
+def write_prefix(tokens: Iterable[Token]) -> str:
+    """Prefix text of `tokens`, COMPACT where that is possible."""
+    tokens = list(tokens)
+    if all(len(name or operator) == 1 and (name is None or "a" <= name <= "z") for _, operator, name in tokens):
+        return "".join(name or operator for _, operator, name in tokens)
+    words = [
+        operator if name is None else name if IDENTIFIER.fullmatch(name) else quote(name)
+        for _, operator, name in tokens
+    ]
+    if len(words) == 1 and tokens[0].name is not None:
+        return quote(tokens[0].name)
+    return " ".join(words)
+
+
+def to_prefix(formula: Formula) -> str:
+    """Write a formula in prefix notation; `parse_prefix` reads it back unchanged.
+
+    A formula that is only a symbol with a long name is quoted, `"request"`, because a text without white space and
+    quotes is COMPACT.
+    """
+    return write_prefix(prefix_words(formula))

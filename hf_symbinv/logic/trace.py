@@ -1,0 +1,114 @@
+"""Lasso traces: a finite prefix of steps, then a cycle of steps that repeats for ever.
+
+A step is a propositional formula and stands for every valuation that satisfies it, so a trace denotes a set of words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS, Formula, FormulaSyntaxError, check_renaming
+from hf_symbinv.logic.notation import Token, build_prefix, prefix_words, scan_prefix, write_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A lasso trace.
+
+    Attributes:
+        prefix: The steps before the cycle; may be empty.
+        cycle: The steps that repeat; at least one.
+
+    Raises:
+        ValueError: If the cycle is empty or a step is not propositional.
+    """
+
+    prefix: tuple[Formula, ...]
+    cycle: tuple[Formula, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prefix", tuple(self.prefix))
+        object.__setattr__(self, "cycle", tuple(self.cycle))
+        if not self.cycle:
+            raise ValueError("trace: the cycle is empty; give at least one step, 1 for any valuation")
+        for step in (*self.prefix, *self.cycle):
+            for node in step.distinct_nodes():
+                if node.operator not in PROPOSITIONAL_OPERATORS:
+                    raise ValueError(f"trace: step {step!r} holds the temporal operator {node.operator!r}")
+
+    def symbols(self) -> tuple[str, ...]:
+        """The names of the symbols, in the order of their first appearance in prefix text."""
+        return tuple(dict.fromkeys(name for step in (*self.prefix, *self.cycle) for name in step.symbols()))
+
+    def rename(self, mapping: Mapping[str, str]) -> Trace:
+        """Rename symbols simultaneously; names that `mapping` does not hold stay.
+
+        Raises:
+            ValueError: If two symbols of this trace would get the same name.
+        """
+        check_renaming(mapping, self.symbols())
+        return Trace(
+            tuple(step.rename(mapping) for step in self.prefix), tuple(step.rename(mapping) for step in self.cycle)
+        )
+
+
+def parse_trace(text: str) -> Trace:
+    """Read a trace in prefix notation: `a;&ab;{b}`, or `request ; { & request grant_1 ; grant_1 }`.
+
+    Steps before the cycle each end in `;`. The cycle comes last, stands in braces, and has steps joined by `;`.
+
+    Raises:
+        FormulaSyntaxError: If the text is not exactly one trace, or a step has a temporal operator.
+    """
+    prefix: list[Formula] = []
+    cycle: list[Formula] = []
+    step: list[Token] = []
+    open_brace: int | None = None
+    closed = False
+
+    def fail(message: str, position: int) -> FormulaSyntaxError:
+        return FormulaSyntaxError(message, text, position)
+
+    for token in scan_prefix(text, punctuation=";{}"):
+        operator, position = token.operator, token.position
+        if closed:
+            raise fail("the trace ends with its cycle, expected nothing more", position)
+        if operator == "{":
+            if open_brace is not None:
+                raise fail("a trace has exactly one cycle", position)
+            if step:
+                raise fail("expected ';' between a step and the cycle", position)
+            open_brace = position
+        elif operator == "}" and open_brace is None:
+            raise fail("no cycle is open; it starts with '{'", position)
+        elif operator in (";", "}"):
+            if not step:
+                raise fail(f"expected a step before {operator!r}", position)
+            (prefix if open_brace is None else cycle).append(build_prefix(step, text, position))
+            step = []
+            closed = operator == "}"
+        elif operator not in PROPOSITIONAL_OPERATORS:
+            raise fail(f"a step describes one instant and cannot hold the temporal operator {operator!r}", position)
+        else:
+            step.append(token)
+    if not closed:
+        raise fail("expected '}'" if open_brace is not None else "expected a cycle in braces, such as {a}", len(text))
+    return Trace(tuple(prefix), tuple(cycle))
+
+
+def _trace_tokens(trace: Trace) -> Iterator[Token]:
+    for step in trace.prefix:
+        yield from prefix_words(step)
+        yield Token(-1, ";", None)
+    yield Token(-1, "{", None)
+    for index, step in enumerate(trace.cycle):
+        if index:
+            yield Token(-1, ";", None)
+        yield from prefix_words(step)
+    yield Token(-1, "}", None)
+
+
+def trace_to_prefix(trace: Trace) -> str:
+    """Write a trace in prefix notation; `parse_trace` reads it back unchanged."""
+    return write_prefix(_trace_tokens(trace))
