@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 SYMBOL = "ap"
 ARITY: Mapping[str, int] = {
@@ -258,22 +259,21 @@ def _postorder(root: Formula, children: Callable[[Formula], Sequence[Formula]]) 
 
 
 def _to_base(formula: Formula) -> Formula:
-    terms: dict[int, list[Formula]] = {}
+    chains: dict[int, tuple[list[Formula], bool]] = {}
 
     def parts(node: Formula) -> Sequence[Formula]:
-        if node.operator not in ("^", "<->"):
+        if node.operator not in _PARITY_OPERATORS:
             return node.operands
-        if id(node) not in terms:
-            terms[id(node)] = _parity_terms(node)
-        return terms[id(node)]
+        if id(node) not in chains:
+            chains[id(node)] = _parity_chain(node)
+        return chains[id(node)][0]
 
     _check_base_size(formula, formula)
     rewritten: dict[int, Formula] = {}
     for node in _postorder(formula, parts):
         operands = tuple(rewritten[id(part)] for part in parts(node))
-        if node.operator in ("^", "<->"):
-            equivalences = sum(inner.operator == "<->" for inner in _parity_nodes(node))
-            result = _rewrite_parity(operands, odd=equivalences % 2 == 0, formula=formula)
+        if node.operator in _PARITY_OPERATORS:
+            result = _rewrite_parity(operands, chains[id(node)][1], formula)
         elif node.operator in BASE_OPERATORS:
             result = Formula(node.operator, operands, node.name)
         else:
@@ -322,47 +322,42 @@ _REWRITE: Mapping[str, Callable[..., Formula]] = {
 }
 
 
-def _parity_nodes(node: Formula) -> Iterator[Formula]:
-    """The ^ and <-> nodes that hang together below and including `node`."""
-    stack = [node]
-    while stack:
-        inner = stack.pop()
-        yield inner
-        stack.extend(operand for operand in reversed(inner.operands) if operand.operator in ("^", "<->"))
+_PARITY_OPERATORS = frozenset({"^", "<->"})
 
 
-def _parity_terms(node: Formula) -> list[Formula]:
-    """The operands of `node` and of the ^ and <-> nodes that hang together with it, left before right."""
-    terms, stack = [], [node]
+def _parity_chain(node: Formula) -> tuple[list[Formula], bool]:
+    """The operands of `node` and of the ^ and <-> nodes below that hang together with it, left before right.
+
+    Also whether `node` holds when an odd number of them hold: every <-> turns that around.
+    """
+    terms, odd, stack = [], True, [node]
     while stack:
         inner = stack.pop()
-        if inner.operator in ("^", "<->"):
+        if inner.operator in _PARITY_OPERATORS:
+            odd ^= inner.operator == "<->"
             stack.extend(reversed(inner.operands))
         else:
             terms.append(inner)
-    return terms
+    return terms, odd
 
 
-def _rewrite_parity(terms: Sequence[Formula], *, odd: bool, formula: Formula) -> Formula:
+def _rewrite_parity(terms: Sequence[Formula], odd: bool, formula: Formula) -> Formula:
     """The formula that says that an odd (or even) number of `terms` hold.
 
-    Writing one ^ without ^ doubles both operands, so a chain of n terms grows as 2^n if nested as written. ^ and <-> are
-    associative up to negation: joining the two smallest terms first, as Huffman codes do, gives about n^2 nodes.
+    Without ^, one ^ writes both operands twice, so a chain of n terms nested as written has 2^n nodes. The order of a
+    chain is free: joining the two smallest formulas first, as Huffman codes do, gives about n^2 nodes.
     """
     heap = [(term.size, index, term) for index, term in enumerate(terms)]
     heapq.heapify(heap)
     while len(heap) > 1:
-        (_, left_index, left), (_, right_index, right) = sorted((heapq.heappop(heap), heapq.heappop(heap)), key=_index)
+        pair = heapq.heappop(heap), heapq.heappop(heap)
+        (_, first, left), (_, _, right) = sorted(pair, key=itemgetter(1))
         if heap or odd:
             joined = (left & _negate(right)) | (_negate(left) & right)
         else:
             joined = (left & right) | (_negate(left) & _negate(right))
-        heapq.heappush(heap, (_check_base_size(joined, formula).size, min(left_index, right_index), joined))
+        heapq.heappush(heap, (_check_base_size(joined, formula).size, first, joined))
     return heap[0][2]
-
-
-def _index(entry: tuple[int, int, Formula]) -> int:
-    return entry[1]
 
 
 # Slot descriptors write past __setattr__, which keeps nodes frozen for everyone else.

@@ -1,9 +1,12 @@
-"""Formulas as text.
+"""Formulas as text: prefix notation and LBT's.
 
 Prefix notation has two forms. COMPACT, for a text without white space or double quotes: every character is one token
 and symbols are single lower-case letters, `&UabXc`. SPACED, for every other text: white space separates tokens, and a
 symbol is an identifier or a name in double quotes, `& U request grant_1 "next state"`. Writers choose COMPACT exactly
 when every token is a single character and every symbol a lower-case letter.
+
+LBT's notation is prefix too, with other operator names (t f i e V for 1 0 -> <-> R) and names in double quotes unless
+they look like p0. It is what Spot and other tools exchange.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ from hf_symbinv.logic.formula import ARITY, SYMBOL, Formula, FormulaSyntaxError,
 
 # A single upper-case letter is never a symbol: it may be an operator.
 IDENTIFIER = re.compile(r"[a-z]|[A-Za-z_][A-Za-z0-9_.]+")
-_QUOTED = r'"(?:[^"\\]|\\.)*"'
-_SPACED_TOKEN = re.compile(rf"(?P<quoted>{_QUOTED})(?!\S)|\S+", re.DOTALL)
+QUOTED = r'"(?:[^"\\]|\\.)*"'
+_SPACED_TOKEN = re.compile(rf"(?P<quoted>{QUOTED})(?!\S)|\S+", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -96,6 +99,8 @@ def build_prefix(tokens: list[Token], text: str, end: int) -> Formula:
         if not missing:
             raise FormulaSyntaxError("the formula is complete here, expected its end", text, token.position)
         missing += ARITY[token.operator] - 1
+    if not tokens:
+        raise FormulaSyntaxError("expected a formula, found nothing", text, end)
     if missing:
         raise FormulaSyntaxError(f"expected {missing} more {'operand' if missing == 1 else 'operands'}", text, end)
     stack: list[Formula] = []
@@ -112,10 +117,7 @@ def parse_prefix(text: str) -> Formula:
     Raises:
         FormulaSyntaxError: If the text is not one formula.
     """
-    tokens = scan_prefix(text)
-    if not tokens:
-        raise FormulaSyntaxError("expected a formula, found nothing", text, len(text))
-    return build_prefix(tokens, text, len(text))
+    return build_prefix(scan_prefix(text), text, len(text))
 
 
 def prefix_words(formula: Formula) -> Iterator[Token]:
@@ -145,3 +147,46 @@ def to_prefix(formula: Formula) -> str:
     quotes is COMPACT.
     """
     return write_prefix(prefix_words(formula))
+
+
+_LBT_TOKEN = re.compile(rf"\s*(?:(?P<quoted>{QUOTED})|(?P<word>[A-Za-z._][A-Za-z0-9._]*)|(?P<mark>[!&|^]))", re.DOTALL)
+_LBT_OPERATOR = {"0": "f", "1": "t", "->": "i", "<->": "e", "R": "V"}
+_OPERATOR_OF_LBT = {
+    **{operator: operator for operator in "!&|^XFGURWM"},
+    **{lbt: operator for operator, lbt in _LBT_OPERATOR.items()},
+}
+_LBT_NAME = re.compile(r"p[0-9]+")
+
+
+def parse_lbt(text: str) -> Formula:
+    """Read a formula in LBT's notation, such as `U "request" & p0 t`.
+
+    Raises:
+        FormulaSyntaxError: If the text is not one formula.
+    """
+    tokens, position, end = [], 0, len(text.rstrip())
+    while position < end:
+        match = _LBT_TOKEN.match(text, position)
+        if match is None or match.lastgroup is None:
+            position += len(text[position:]) - len(text[position:].lstrip())
+            raise FormulaSyntaxError(
+                f"unexpected {text[position]!r}, expected an operator, an identifier or a name in double quotes",
+                text,
+                position,
+            )
+        word, start, position = match[match.lastgroup], match.start(match.lastgroup), match.end()
+        if match.lastgroup == "quoted":
+            tokens.append(Token(start, SYMBOL, unquote(word, text, start)))
+        elif word in _OPERATOR_OF_LBT:
+            tokens.append(Token(start, _OPERATOR_OF_LBT[word], None))
+        else:
+            tokens.append(Token(start, SYMBOL, word))
+    return build_prefix(tokens, text, len(text))
+
+
+def to_lbt(formula: Formula) -> str:
+    """Write a formula in LBT's notation; `parse_lbt` reads it back unchanged, and so does Spot."""
+    return " ".join(
+        _LBT_OPERATOR.get(operator, operator) if name is None else name if _LBT_NAME.fullmatch(name) else quote(name)
+        for _, operator, name in prefix_words(formula)
+    )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS, Formula, FormulaSyntaxError, check_renaming
+from hf_symbinv.logic.infix import to_infix
 from hf_symbinv.logic.notation import Token, build_prefix, prefix_words, scan_prefix, write_prefix
 
 
@@ -112,3 +113,9 @@ def _trace_tokens(trace: Trace) -> Iterator[Token]:
 def trace_to_prefix(trace: Trace) -> str:
     """Write a trace in prefix notation; `parse_trace` reads it back unchanged."""
     return write_prefix(_trace_tokens(trace))
+
+
+def trace_to_infix(trace: Trace) -> str:
+    """Write a trace in Spot's word syntax, `request; request & grant_1; cycle{grant_1}`, with its own names."""
+    prefix = "".join(f"{to_infix(step)}; " for step in trace.prefix)
+    return f"{prefix}cycle{{{'; '.join(to_infix(step) for step in trace.cycle)}}}"

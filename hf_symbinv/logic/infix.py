@@ -1,0 +1,184 @@
+"""Infix notation: Spot's syntax for linear temporal logic, read and written without changing the tree.
+
+Spot's own parser sorts operands by name, drops repeated ones and folds constants (`b | a | a & 1` comes back as `a | b`),
+so two formulas that differ only by names could come back as different trees. Here the tree is the text's. Read are Spot's
+operators in all their spellings, identifiers and names in double quotes; not its comments, nor what goes beyond plain
+formulas: repetitions (`F[2:5] a`), values (`a=0`) and the regular expressions of PSL.
+
+Precedence, from loose to tight: `->` and `<->` (to the right), `|`, `xor`, `&` (to the left), `U R W M` (to the right),
+then `! X F G`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hf_symbinv.logic.formula import ARITY, SYMBOL, Formula, FormulaSyntaxError
+from hf_symbinv.logic.notation import QUOTED, quote, unquote
+
+_WORD = "[A-Za-z0-9_.]"
+# F, G and X start a name only before a digit: `Fa` is F applied to a.
+_NAME = f"[A-EH-WYZa-z_.]{_WORD}*|[FGX][0-9]{_WORD}*"
+_OPERAND = re.compile(
+    rf"""\s*(?:
+    (?P<true>1|[tT](?i:rue)(?!{_WORD}))
+  | (?P<false>0|f(?i:alse)(?!{_WORD})|F(?i:alse))
+  | (?P<not>[!~¬])
+  | (?P<finally>F(?![0-9])|<>|[◇⋄♢])
+  | (?P<globally>G(?![0-9])|\[\]|[□⬜◻])
+  | (?P<next>X(?![0-9])|\(\)|[○◯])
+  | (?P<open>\()
+  | (?P<quoted>{QUOTED})
+  | (?P<name>{_NAME})
+  )""",
+    re.VERBOSE | re.DOTALL,
+)
+_OPERATOR = re.compile(
+    rf"""\s*(?:
+    (?P<equivalent><-->|<->|<=>|[↔⇔])
+  | (?P<implies>-->|->|=>|[→⟶⇒⟹])
+  | (?P<or>\|\|?|\+|\\/|[∨∪])
+  | (?P<xor>\^|xor(?!{_WORD})|⊕)
+  | (?P<and>&&?|/\\|\*|[∧∩])
+  | (?P<temporal>[URVWM])
+  | (?P<close>\))
+  )""",
+    re.VERBOSE,
+)
+_OPERATOR_OF_GROUP = {
+    "true": "1",
+    "false": "0",
+    "not": "!",
+    "finally": "F",
+    "globally": "G",
+    "next": "X",
+    "equivalent": "<->",
+    "implies": "->",
+    "or": "|",
+    "xor": "^",
+    "and": "&",
+}
+_PRECEDENCE = {
+    "->": 1,
+    "<->": 1,
+    "|": 2,
+    "^": 3,
+    "&": 4,
+    "U": 5,
+    "R": 5,
+    "W": 5,
+    "M": 5,
+    "X": 6,
+    "F": 6,
+    "G": 6,
+    "!": 6,
+}
+_ASSOCIATIVE = frozenset("|^&")
+_OPERATOR_WORDS = frozenset({"U", "R", "V", "W", "M", "xor"})
+# Words that Spot reads as something else than a name; it also keeps first_match and S for its extensions.
+_RESERVED = re.compile(r"[URVWMS]|xor|first_match|(?i:true|false)|[FGX].*", re.DOTALL)
+_BARE_NAME = re.compile(_NAME)
+
+
+def parse_infix(text: str) -> Formula:
+    """Read a formula in infix notation, such as `G(request -> F grant)`.
+
+    Raises:
+        FormulaSyntaxError: If the text is not one formula.
+    """
+    operands: list[Formula] = []
+    operators: list[tuple[str, int]] = []  # operator or "(", with its position
+    position, expecting_operand = 0, True
+    end = len(text.rstrip())
+    while position < end:
+        match = (_OPERAND if expecting_operand else _OPERATOR).match(text, position)
+        if match is None or match.lastgroup is None:
+            raise _unexpected(text, position, expecting_operand)
+        group, token = match.lastgroup, match[match.lastgroup]
+        start, position = match.start(group), match.end()
+        if group == "open":
+            operators.append(("(", start))
+        elif group == "close":
+            _reduce(operands, operators, 0)
+            if not operators:
+                raise FormulaSyntaxError("')' closes nothing", text, start)
+            operators.pop()
+        elif group == "name" or group == "quoted":
+            if token in _OPERATOR_WORDS:
+                raise FormulaSyntaxError(f"expected a formula before the operator {token!r}", text, start)
+            operands.append(Formula.ap(token if group == "name" else unquote(token, text, start)))
+            expecting_operand = False
+        else:
+            operator = {"V": "R"}.get(token, token) if group == "temporal" else _OPERATOR_OF_GROUP[group]
+            arity = ARITY[operator]
+            if arity == 0:
+                operands.append(Formula(operator))
+                expecting_operand = False
+            else:
+                if arity == 2:
+                    _reduce(operands, operators, _PRECEDENCE[operator] + (operator not in _ASSOCIATIVE))
+                    expecting_operand = True
+                operators.append((operator, start))
+    if expecting_operand:
+        raise FormulaSyntaxError("expected a formula, the text ends here", text, len(text))
+    _reduce(operands, operators, 0)
+    if operators:
+        raise FormulaSyntaxError(f"expected ')' for the '(' at position {operators[-1][1]}", text, len(text))
+    return operands[0]
+
+
+def _reduce(operands: list[Formula], operators: list[tuple[str, int]], precedence: int) -> None:
+    """Apply the operators on top of the stack, down to a parenthesis, that bind at least as tightly as `precedence`."""
+    while operators and operators[-1][0] != "(" and _PRECEDENCE[operators[-1][0]] >= precedence:
+        operator, _ = operators.pop()
+        arity = ARITY[operator]
+        operands[-arity:] = [Formula(operator, tuple(operands[-arity:]))]
+
+
+def _unexpected(text: str, position: int, expecting_operand: bool) -> FormulaSyntaxError:
+    position += len(text[position:]) - len(text[position:].lstrip())
+    character = text[position]
+    if character == '"' and expecting_operand:
+        return FormulaSyntaxError("this quoted name is not closed by another double quote", text, position)
+    if character in "[{=":
+        hint = "; write repetitions out with X, values with !, and no regular expressions"
+    elif expecting_operand or character == '"' or re.match(_WORD, character):
+        hint = ""
+    else:
+        hint = "; put names that are not identifiers in double quotes"
+    expected = "a formula" if expecting_operand else "an operator, ')' or the end"
+    return FormulaSyntaxError(f"unexpected {character!r}, expected {expected}{hint}", text, position)
+
+
+def to_infix(formula: Formula) -> str:
+    """Write a formula in infix notation with its own names; `parse_infix` reads it back unchanged, and so does Spot.
+
+    Names that are not identifiers, or that Spot would read as an operator, come in double quotes.
+    """
+    parts: list[str] = []
+    stack: list[Formula | str] = [formula]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            parts.append(node)
+        elif node.operator == SYMBOL:
+            parts.append(_infix_name(node.name or ""))
+        elif not node.operands:
+            parts.append(node.operator)
+        elif len(node.operands) == 1:
+            (operand,) = node.operands
+            if len(operand.operands) == 2:
+                stack += [")", operand, f"{node.operator}("]
+            else:
+                stack += [operand, "!" if node.operator == "!" else f"{node.operator} "]
+        else:
+            left, right = node.operands
+            chained = left.operator == node.operator and node.operator in _ASSOCIATIVE
+            stack += [")", right, "("] if len(right.operands) == 2 else [right]
+            stack.append(f" {'xor' if node.operator == '^' else node.operator} ")
+            stack += [")", left, "("] if len(left.operands) == 2 and not chained else [left]
+    return "".join(parts)
+
+
+def _infix_name(name: str) -> str:
+    return name if _BARE_NAME.fullmatch(name) and not _RESERVED.fullmatch(name) else quote(name)
