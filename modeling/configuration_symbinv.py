@@ -1,0 +1,213 @@
+"""Configuration of the symbol-invariant models: one dataclass, checked field by field and as a whole."""
+
+import difflib
+from typing import Any, Literal
+
+from transformers.configuration_utils import PreTrainedConfig, strict
+
+COMPONENTS = ("EP", "EA", "DP", "DA", "CP", "CA")
+
+# What `PreTrainedConfig` takes besides its fields: keys that it or its loaders write into config.json.
+_INHERITED_KEYS = {
+    "_attn_implementation", "_commit_hash", "_name_or_path", "_output_attentions", "attn_implementation", "auto_map",
+    "experts_implementation", "model_type", "name_or_path", "num_labels", "output_attentions", "torch_dtype",
+}  # fmt: skip
+
+# Token ids of the two logics: 0 <s>, 1 <pad>, 2 </s>, then 0 1 & | ! and, for LTL, ; { } U X or, for propositions, xor <->.
+_LTL_ARITY = {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 11: 2, 12: 1}
+_LASSO_GRAMMAR = {
+    "name": "lasso", "operand": [3, 4], "unary": [7], "binary": [5, 6], "separator": 8, "cycle_start": 9, "cycle_end": 10,
+}  # fmt: skip
+_PROP_ARITY = {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 8: 2, 9: 2}
+
+# Sizes: SIT Table 5; components: SIT Tables 2 and 3, first rows; positions: SIT section 5.2.
+PRESETS: dict[str, dict[str, Any]] = {
+    "ltl": {
+        "base_vocab_size": 13, "num_symbols": 5, "d_model": 64, "encoder_layers": 8, "decoder_layers": 8,
+        "num_attention_heads": 4, "d_ff": 1024, "components": ["EP", "DP", "EA", "CP"],
+        "encoder_positions": "tree", "token_arity": _LTL_ARITY, "grammar": _LASSO_GRAMMAR,
+    },
+    "prop": {
+        "base_vocab_size": 10, "num_symbols": 5, "d_model": 96, "encoder_layers": 6, "decoder_layers": 6,
+        "num_attention_heads": 6, "d_ff": 768, "components": ["EP", "DP", "EA", "DA", "CP"],
+        "encoder_positions": "tree", "token_arity": _PROP_ARITY,
+    },
+}  # fmt: skip
+
+
+@strict
+class SymbolInvariantConfig(PreTrainedConfig):
+    """Sizes and choices of a symbol-invariant model; the defaults are the paper's LTL model without its tree positions.
+
+    Args:
+        base_vocab_size: V_n, the number of base tokens; their ids are 0 … V_n - 1 and every id from V_n on is a symbol.
+        num_symbols: symbols seen in training. No weight depends on it: `vocab_size = base_vocab_size + num_symbols` is
+            the least width of logits in id space, and the initial AdaCos scale is sqrt(2) log(vocab_size - 1).
+        d_model: width of a hidden state, a multiple of `2 * num_attention_heads`.
+        encoder_layers, decoder_layers: number of layers.
+        num_attention_heads: heads of every attention block.
+        d_ff: width of the feed-forward blocks' middle.
+        activation_function: activation of the feed-forward blocks, a name of `transformers.activations`.
+        dropout: probability, applied to embeddings and to the output of every block in training.
+        layer_norm_eps: epsilon of every LayerNorm.
+        components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and CA
+            apply in the order listed; encoder and decoder need no block of their own kind but the model needs CP or CA.
+        symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input.
+        encoder_positions: `"tree"` (paths in the syntax tree of the prefix formula), `"rope"` or `"sinusoidal"`.
+        decoder_positions: `"rope"`, also on cross-attention's queries and keys, or `"sinusoidal"`.
+        rope_theta: base of the rotary frequencies.
+        token_arity: base id → number of children (0, 1 or 2) of the tokens that make formulas, for tree positions.
+        normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
+        normalize_features: L2-normalise the last hidden states before the projection.
+        loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`.
+        grammar: grammar of the answers, a default for `generation_config.grammar`; see `LassoGrammarLogitsProcessor`.
+        canonical_slots: give slots in the order of first appearance, which makes renamed inputs the same tensors.
+            False shuffles the slots in every forward pass: a switch for tests of the theorem, up to rounding.
+        use_cache: return keys and values for the next decoding step.
+        pad_token_id, bos_token_id, eos_token_id, decoder_start_token_id: base ids.
+
+    Raises:
+        ValueError: for an impossible value or combination, or an unknown field.
+        huggingface_hub.errors.StrictDataclassError: for a field of a wrong type, or around the ValueError.
+
+    Source: sizes and components SIT Table 5 and section 5.2; the rest SIT section 3.3 and Işık et al. 2025.
+    """
+
+    model_type = "symbol_invariant"
+    keys_to_ignore_at_inference = ["past_key_values", "slot_referents"]
+    attribute_map = {"hidden_size": "d_model", "num_hidden_layers": "encoder_layers"}
+
+    base_vocab_size: int = 13
+    num_symbols: int = 5
+    d_model: int = 64
+    encoder_layers: int = 8
+    decoder_layers: int = 8
+    num_attention_heads: int = 4
+    d_ff: int = 1024
+    activation_function: str = "relu"
+    dropout: float | int = 0.1
+    layer_norm_eps: float = 1e-6
+    components: list[str] | None = None
+    symbol_embedding: Literal["streams"] = "streams"
+    encoder_positions: Literal["tree", "rope", "sinusoidal"] = "rope"
+    decoder_positions: Literal["rope", "sinusoidal"] = "rope"
+    rope_theta: float | int = 10000.0
+    token_arity: dict | None = None
+    normalize_embeddings: bool = True
+    normalize_features: bool = True
+    loss: Literal["adacos", "cross_entropy"] = "adacos"
+    grammar: dict | None = None
+    canonical_slots: bool = True
+    use_cache: bool = True
+    pad_token_id: int | None = 1
+    bos_token_id: int | None = 0
+    eos_token_id: int | None = 2
+    decoder_start_token_id: int | None = 0
+    is_encoder_decoder: bool = True
+    tie_word_embeddings: bool = True
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        for name in kwargs:
+            if name == "vocab_size":
+                raise ValueError(
+                    "vocab_size follows from base_vocab_size + num_symbols and cannot be set; set num_symbols instead"
+                )
+            if name not in _INHERITED_KEYS:
+                near = difflib.get_close_matches(name, self.__dataclass_fields__, n=1)
+                raise ValueError(f"{name}={kwargs[name]!r}: unknown field; " + (f"did you mean {near[0]}?" if near else
+                                 "SymbolInvariantConfig's docstring lists the fields"))  # fmt: skip
+        if self.components is None:
+            self.components = ["EP", "DP", "EA", "CP"]
+        if self.token_arity is not None:  # JSON writes integer keys as strings
+            self.token_arity = {_token_id(key): value for key, value in self.token_arity.items()}
+        super().__post_init__(**kwargs)
+
+    @property
+    def vocab_size(self) -> int:
+        """V_n + num_symbols: the least width of logits in id space."""
+        return self.base_vocab_size + self.num_symbols
+
+    @classmethod
+    def from_preset(cls, name: str, **overrides: Any) -> "SymbolInvariantConfig":
+        """The paper's model for a task, `"ltl"` or `"prop"`, with any field overridden.
+
+        Raises:
+            ValueError: if there is no such preset.
+        Source: SIT Tables 2, 3 and 5.
+        """
+        if name not in PRESETS:
+            raise ValueError(f"preset={name!r}: unknown preset; use one of {', '.join(PRESETS)}")
+        return cls(**{**PRESETS[name], **overrides})
+
+    def validate_sizes(self) -> None:
+        """Refuses sizes that no model can have."""
+        for name in ("base_vocab_size", "d_model", "encoder_layers", "decoder_layers", "num_attention_heads", "d_ff"):
+            _require(getattr(self, name) >= 1, f"{name}={getattr(self, name)}: must be at least 1")
+        _require(self.num_symbols >= 0, f"num_symbols={self.num_symbols}: must be at least 0")
+        _require(
+            self.d_model % (2 * self.num_attention_heads) == 0,
+            f"d_model={self.d_model}: must be a multiple of 2 * num_attention_heads = {2 * self.num_attention_heads}, "
+            "so that every head has an even width to rotate",
+        )
+        _require(0 <= self.dropout < 1, f"dropout={self.dropout}: must be a probability in [0, 1)")
+        _require(self.layer_norm_eps > 0, f"layer_norm_eps={self.layer_norm_eps}: must be positive")
+        _require(self.rope_theta > 0, f"rope_theta={self.rope_theta}: must be positive")
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
+            value = getattr(self, name)
+            _require(
+                value is None or 0 <= value < self.base_vocab_size,
+                f"{name}={value}: must be a base id, 0 … {self.base_vocab_size - 1} (base_vocab_size - 1)",
+            )
+
+    def validate_components(self) -> None:
+        """Refuses component lists that name no model of the family."""
+        shown = "-".join(map(str, self.components))
+        for component in self.components:
+            _require(
+                component in COMPONENTS,
+                f'components="{shown}": unknown component {component!r}; use some of {" ".join(COMPONENTS)}',
+            )
+        _require(
+            len(set(self.components)) == len(self.components),
+            f'components="{shown}": a component is listed twice; list each at most once',
+        )
+        _require(
+            bool({"CP", "CA"} & set(self.components)),
+            f'components="{shown}": the decoder would not see the encoder; add CP, CA or both',
+        )
+
+    def validate_tokens(self) -> None:
+        """Refuses token tables that do not fit the vocabulary or the positions."""
+        for token, arity in (self.token_arity or {}).items():
+            _require(
+                0 <= token < self.base_vocab_size and arity in (0, 1, 2),
+                f"token_arity={{{token}: {arity}}}: keys are base ids 0 … {self.base_vocab_size - 1}, values 0, 1 or 2",
+            )
+        _require(
+            self.encoder_positions != "tree" or bool(self.token_arity),
+            'encoder_positions="tree": needs token_arity (base id → number of children) to find the syntax tree',
+        )
+        _require(
+            self.loss != "adacos" or (self.normalize_embeddings and self.normalize_features),
+            'loss="adacos": scales cosines, so it needs normalize_embeddings=True and normalize_features=True; '
+            'or use loss="cross_entropy"',
+        )
+        _require(
+            self.tie_word_embeddings,
+            "tie_word_embeddings=False: encoder, decoder and projection share one table; remove the field",
+        )
+
+
+def _token_id(key: Any) -> int:
+    if isinstance(key, str) and key.isdecimal():
+        return int(key)
+    _require(isinstance(key, int) and not isinstance(key, bool), f"token_arity: key {key!r} is not a token id (int)")
+    return key
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+__all__ = ["SymbolInvariantConfig"]

@@ -1,0 +1,261 @@
+"""Decoding: `generate` in slot space, a cache that holds the encoder once per input, and grammars of answers.
+
+Ids are renamed to slots before `generate` starts and back when it ends: alpha-equivalent inputs are then the same
+tensors all the way, ties included, and their outputs are renamings of each other bit for bit. A logits processor or
+stopping criterion that a user passes therefore sees slot ids, V_n + slot; `slot_referents` tells which symbol a slot is.
+
+Letters: B batch, N beams per input, S streams, L source length, T target length, V_n base tokens.
+"""
+
+from typing import Any
+
+import torch
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.generation import GenerationMixin
+from transformers.generation.logits_process import (
+    LogitsProcessor,
+    LogitsProcessorList,
+    SuppressTokensLogitsProcessor,
+)
+from transformers.generation.streamers import BaseStreamer
+
+from .embedding_symbinv import Slots, assign_slots, referents_of
+
+
+class SymbolInvariantCache(EncoderDecoderCache):
+    """Keys and values of the decoder per beam, of the encoder once per input: beams share them and never move them."""
+
+    def __init__(self) -> None:
+        super().__init__(DynamicCache(), DynamicCache())
+
+    def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
+        self.self_attention_cache.reorder_cache(beam_idx)
+
+
+class LassoGrammarLogitsProcessor(LogitsProcessor):
+    """Lets only lasso traces in prefix notation be written, and closes them before the length limit.
+
+        trace → (state `;`)* `{` state (`;` state)* `}` EOS
+        state → operand | unary state | binary state state
+
+    Args:
+        grammar: token ids: `"operand"` (constants; every symbol is one too), `"unary"`, `"binary"` lists of ids;
+            `"separator"`, `"cycle_start"`, `"cycle_end"`.
+        base_vocab_size: V_n.
+        eos_token_id: the id that ends an answer.
+        prompt_length: tokens before the answer, the start token included.
+        max_length: tokens at most, prompt and EOS included.
+
+    Raises:
+        ValueError: for another grammar, a limit that no trace can meet, or a prompt that no trace begins with.
+    """
+
+    shortest = 4  # `{`, an operand, `}` and EOS
+
+    # Classes of tokens; the rows of `_allowed`.
+    _other, _operand, _unary, _binary, _separator, _open, _close, _eos = range(8)
+
+    def __init__(
+        self, grammar: dict[str, Any], base_vocab_size: int, eos_token_id: int, prompt_length: int, max_length: int
+    ):
+        if grammar.get("name") != "lasso":
+            raise ValueError(f'grammar={grammar!r}: unknown grammar; use {{"name": "lasso", …}} or None')
+        if prompt_length == 1 and max_length - prompt_length < self.shortest:
+            raise ValueError(
+                f"at most {max_length - prompt_length} new tokens: the shortest trace has {self.shortest} "
+                "(cycle start, a state, cycle end, EOS); raise max_new_tokens or pass grammar=None"
+            )
+        self.prompt_length, self.max_length = prompt_length, max_length
+        classes = torch.full((base_vocab_size + 1,), self._other)
+        for name, value in (("operand", self._operand), ("unary", self._unary), ("binary", self._binary)):
+            classes[grammar[name]] = value
+        for name, value in (("separator", self._separator), ("cycle_start", self._open), ("cycle_end", self._close)):
+            classes[grammar[name]] = value
+        classes[eos_token_id] = self._eos
+        classes[base_vocab_size] = self._operand  # every symbol
+        self._classes = classes
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
+        """Sets the scores `(B·N, columns)` of tokens that cannot follow `input_ids (B·N, length)` to -inf."""
+        self._classes = self._classes.to(scores.device)
+        if 1 < input_ids.shape[1] == self.prompt_length:
+            self._check_prompt(input_ids)
+        columns = torch.arange(scores.shape[1], device=scores.device).clamp(max=len(self._classes) - 1)
+        allowed = self._allowed(self._class_of(input_ids[:, 1:]), self.max_length - input_ids.shape[1] - 1)
+        return scores.masked_fill(~allowed[:, self._classes[columns]], -torch.inf)
+
+    def _check_prompt(self, answer: torch.LongTensor) -> None:
+        """Refuses the beginning of an answer `(B, T)`, start token first, that no trace begins with."""
+        classes = self._class_of(answer[:, 1:])
+        for position in range(classes.shape[1]):
+            allowed = self._allowed(classes[:, :position], self.max_length - position - 2)
+            bad = ~allowed.gather(1, classes[:, position : position + 1]).squeeze(1)
+            if bad.any():
+                row = int(bad.nonzero()[0, 0])
+                raise ValueError(
+                    f"decoder_input_ids[{row}, {position + 1}]={int(answer[row, position + 1])}: no trace within "
+                    "max_length continues so; correct the beginning or pass grammar=None"
+                )
+
+    def _class_of(self, ids: torch.Tensor) -> torch.Tensor:
+        return self._classes[ids.clamp(max=len(self._classes) - 1)]
+
+    def _allowed(self, classes: torch.Tensor, left: int) -> torch.Tensor:
+        """Which class may come next `(B·N, 8)`, after `classes (B·N, T)`, with `left` tokens to follow it at most."""
+        batch, length = classes.shape
+        change = (classes == self._binary).long() - (classes == self._operand).long()
+        total = torch.cat((change.new_zeros(batch, 1), change.cumsum(1)), dim=1)
+        step = (classes == self._separator) | (classes == self._open) | (classes == self._close)
+        index = torch.arange(1, length + 1, device=classes.device)
+        last_step = torch.where(step, index, 0).amax(1, keepdim=True) if length else total.new_zeros(batch, 1)
+        need = 1 + total[:, -1] - total.gather(1, last_step).squeeze(1)  # operands that the current state still awaits
+        in_cycle, closed = (classes == self._open).any(1), (classes == self._close).any(1)
+        at_start = last_step.squeeze(1) == length
+
+        # Tokens at least that must follow: the rest of the state, then `} EOS`, or `; { operand } EOS`.
+        to_close = torch.where(in_cycle, 2, 5)
+        in_state, after_state = ~closed & (need > 0), ~closed & (need == 0)
+        never = torch.zeros_like(closed)
+        rows = {
+            self._other: never,
+            self._operand: in_state & (need - 1 + to_close <= left),
+            self._unary: in_state & (need + to_close <= left),
+            self._binary: in_state & (need + 1 + to_close <= left),
+            self._separator: after_state & (torch.where(in_cycle, 3, 4) <= left),
+            self._open: ~in_cycle & at_start & (left >= 3),
+            self._close: in_cycle & after_state & (left >= 1),
+            self._eos: closed,
+        }
+        return torch.stack([rows[name] for name in range(8)], dim=1)
+
+
+class _IdStreamer(BaseStreamer):
+    """Hands slot ids on to a user's streamer as ids."""
+
+    def __init__(self, streamer: BaseStreamer, to_ids: Any):
+        self.streamer, self.to_ids = streamer, to_ids
+
+    def put(self, value: torch.Tensor) -> None:
+        self.streamer.put(self.to_ids(value.reshape(1, -1)).reshape(value.shape))
+
+    def end(self) -> None:
+        self.streamer.end()
+
+
+class SymbolInvariantGenerationMixin(GenerationMixin):
+    """`generate` for stream models: greedy, beam search, sampling and n-best, as in `transformers`."""
+
+    def generate(self, inputs: torch.Tensor | None = None, **kwargs: Any) -> Any:
+        """Answers a batch, as `transformers.GenerationMixin.generate`, with these differences.
+
+        Args:
+            inputs: `(B, L)` int64 ids, also as `input_ids`.
+            grammar: a grammar for the answers; default that of the generation config, None for free answers.
+            logits_processor, stopping_criteria: see slot ids (V_n + slot); `slot_referents` gives the map.
+            kwargs: every other argument of `generate`.
+
+        Returns:
+            Ids `(B·num_return_sequences, T)`, start token first; or with `return_dict_in_generate` an output whose
+            `sequences` are ids, whose scores and logits are in slot space, and with `slot_referents (B, S)`.
+
+        Raises:
+            ValueError: if there is no input, or the cache implementation is not the default, dynamic one.
+        """
+        input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
+        if input_ids is None:
+            raise ValueError("generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(formula, …))")
+        attention_mask, prompt = kwargs.get("attention_mask"), kwargs.get("decoder_input_ids")
+        slots = self._slots(input_ids, attention_mask, prompt)
+        base = self.config.base_vocab_size
+
+        def to_slots(ids: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+            slot = slots.of(referents_of(ids, base, mask))
+            return torch.where(slot >= 0, base + slot, ids.clamp(max=base - 1))  # masked symbols stand for nothing
+
+        def to_ids(ids: torch.Tensor) -> torch.Tensor:
+            referents = slots.referents.repeat_interleave(len(ids) // len(slots.referents), 0)
+            referents = referents.gather(1, (ids - base).clamp(min=0, max=referents.shape[1] - 1))
+            return torch.where(ids >= base, base + referents, ids)
+
+        if prompt is not None:
+            kwargs["decoder_input_ids"] = to_slots(prompt, None)
+        if kwargs.get("streamer") is not None:
+            kwargs["streamer"] = _IdStreamer(kwargs["streamer"], to_ids)
+        output = super().generate(to_slots(input_ids, attention_mask), **kwargs)
+        if isinstance(output, torch.Tensor):
+            return to_ids(output)
+        output.sequences = to_ids(output.sequences)
+        output["slot_referents"] = slots.referents
+        return output
+
+    def slot_referents(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        decoder_input_ids: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """The referent `(B, S)` of each slot in a call of `generate` with these arguments, -1 where there is none."""
+        return self._slots(input_ids, attention_mask, decoder_input_ids).referents
+
+    def _slots(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, prompt: torch.Tensor | None) -> Slots:
+        base = self.config.base_vocab_size
+        referents = [referents_of(input_ids, base, attention_mask)]
+        if prompt is not None:
+            referents.append(referents_of(prompt, base, None))
+        return assign_slots(torch.cat(referents, dim=1))
+
+    def prepare_inputs_for_generation(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Adds that shuffled slots come back as ids, which are slots here."""
+        inputs = super().prepare_inputs_for_generation(*args, **kwargs)
+        return {**inputs, "return_id_logits": not self.config.canonical_slots}
+
+    def _prepare_text_encoder_decoder_kwargs_for_generation(
+        self, inputs_tensor: torch.Tensor, model_kwargs: dict[str, Any], model_input_name: str | None, generation_config: Any
+    ) -> dict[str, Any]:
+        """Encodes, with streams also for symbols that occur in the decoder's prompt only."""
+        model_kwargs["encoder_outputs"] = self.model.encode(
+            inputs_tensor,
+            model_kwargs.get("attention_mask"),
+            model_kwargs.get("decoder_input_ids"),
+            generation_config.output_attentions,
+            generation_config.output_hidden_states,
+        )
+        return model_kwargs
+
+    def _expand_inputs_for_generation(
+        self, expand_size: int = 1, is_encoder_decoder: bool = False, input_ids: torch.Tensor | None = None, **model_kwargs: Any
+    ) -> tuple[torch.Tensor, dict[str, Any]]:
+        """Repeats the answers per beam, but nothing of the encoder."""
+        mask = model_kwargs.get("decoder_attention_mask")
+        if mask is not None:
+            model_kwargs["decoder_attention_mask"] = mask.repeat_interleave(expand_size, 0)
+        return input_ids.repeat_interleave(expand_size, 0), model_kwargs
+
+    def _prepare_cache_for_generation(
+        self, generation_config: Any, model_kwargs: dict[str, Any], generation_mode: Any, batch_size: int, max_cache_length: int
+    ) -> None:
+        if generation_config.cache_implementation not in (None, "dynamic"):
+            raise ValueError(
+                f"cache_implementation={generation_config.cache_implementation!r}: only the dynamic cache keeps the "
+                "encoder once per input; leave it out"
+            )
+        if generation_config.use_cache is not False and model_kwargs.get("past_key_values") is None:
+            model_kwargs["past_key_values"] = SymbolInvariantCache()
+
+    def _get_logits_processor(
+        self, generation_config: Any, input_ids_seq_length: int, logits_processor: LogitsProcessorList, **kwargs: Any
+    ) -> LogitsProcessorList:
+        """Never writes padding or the start token, and follows the grammar."""
+        config = self.config
+        special = sorted({config.pad_token_id, config.bos_token_id, config.decoder_start_token_id} - {None})
+        own = LogitsProcessorList([SuppressTokensLogitsProcessor(special, device=self.device)])
+        grammar = getattr(generation_config, "grammar", config.grammar)
+        if grammar is not None:
+            limits = (input_ids_seq_length, generation_config.max_length)
+            own.append(LassoGrammarLogitsProcessor(grammar, config.base_vocab_size, config.eos_token_id, *limits))
+        return super()._get_logits_processor(
+            generation_config, input_ids_seq_length, logits_processor=LogitsProcessorList([*own, *logits_processor]), **kwargs
+        )
+
+
+__all__ = ["LassoGrammarLogitsProcessor", "SymbolInvariantGenerationMixin"]

@@ -1,0 +1,291 @@
+"""Positions, attention over streams, feed-forward, and the encoder and decoder layers made of them.
+
+Hidden states are `(B, S, L, D)`: every layer treats the streams alike and shares its weights among them. Aggregated
+blocks let each stream attend to one view of all streams, whose keys and values exist once per example.
+
+Letters: B batch, N beams per example, S streams, L source length, T target length, K keys, H heads, D model width.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from transformers.activations import ACT2FN
+from transformers.cache_utils import EncoderDecoderCache
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from .configuration_symbinv import SymbolInvariantConfig
+from .embedding_symbinv import aggregate_streams
+
+
+def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
+    """Positions `(B, L)` that count the tokens of `attention_mask (B, L)` from 0; padding before them gets 0."""
+    return (attention_mask.long().cumsum(1) - 1).clamp(min=0)
+
+
+def rotary_angles(positions: torch.Tensor, config: SymbolInvariantConfig, dtype: torch.dtype) -> torch.Tensor:
+    """Cosines and sines `(2, B, L, D / H)` of the rotary embedding at `positions (B, L)`.
+
+    Source: Su et al. 2024, equation 34, in the layout of `rotate_half`.
+    """
+    head_dim = config.d_model // config.num_attention_heads
+    wide = torch.promote_types(dtype, torch.float32)
+    exponents = torch.arange(0, head_dim, 2, device=positions.device, dtype=wide) / head_dim
+    angles = positions.unsqueeze(-1).to(wide) * config.rope_theta**-exponents
+    angles = torch.cat((angles, angles), dim=-1)
+    return torch.stack((angles.cos(), angles.sin())).to(dtype)
+
+
+def rotate(states: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
+    """Rotates `states (B, S, L, H, D / H)` by `angles (2, B or 1, L, D / H)`."""
+    cos, sin = angles[:, :, None, :, None]
+    first, second = states.chunk(2, dim=-1)
+    return states * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+def sinusoidal_positions(positions: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
+    """Sines and cosines, interleaved, `(B, L, width)`. Source: Vaswani et al. 2017, section 3.5."""
+    wide = torch.promote_types(dtype, torch.float32)
+    exponents = torch.arange(0, width, 2, device=positions.device, dtype=wide) / width
+    angles = positions.unsqueeze(-1).to(wide) * 10000.0**-exponents
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2).to(dtype)
+
+
+def tree_positions(arity: torch.Tensor, width: int) -> torch.Tensor:
+    """The path of each token of a prefix formula in its syntax tree, as zeros and ones.
+
+    A step to a left or only child is (1, 0), to a right child (0, 1); the step nearest the token comes first and the
+    root's last: `&UabXc` gives & [], U [1,0], a [1,0,1,0], b [0,1,1,0], X [0,1], c [1,0,0,1].
+
+    Args:
+        arity: `(B, L)` int64, number of children of each token, -1 for tokens outside the formula.
+        width: paths are padded with zeros, or cut, to this length.
+
+    Returns:
+        `(B, L, width)` bool; zeros for a row that is not exactly one formula.
+
+    Source: Shiv & Quirk 2019, as used by SIT section 5.2.
+    """
+    length = arity.shape[1]
+    index = torch.arange(length, device=arity.device)
+    in_tree = arity >= 0
+    after = 1 + torch.where(in_tree, arity - 1, 0).cumsum(1)  # operands still awaited after each token
+    before = after - torch.where(in_tree, arity - 1, 0)
+    is_formula = in_tree.any(1) & (after[:, -1] == 0) & ((before > 0) | ~in_tree).all(1)
+
+    previous = torch.where(in_tree, index, -1).cummax(1).values.roll(1, dims=1)
+    previous[:, 0] = -1
+    is_right = (previous >= 0) & (arity.gather(1, previous.clamp(min=0)) == 0)
+    # A right child's parent is the last binary token before it that leaves one operand more than the child finds.
+    keys = torch.where(arity == 2, after * (length + 1) + index, -1).sort(1).values
+    found = torch.searchsorted(keys, (before + 1) * (length + 1) + index) - 1
+    right_parent = keys.gather(1, found.clamp(min=0)) % (length + 1)
+    parent = torch.where(is_right, right_parent, previous)
+
+    # Index `length` stands for "above the root": its path is empty. Each round doubles the length of the paths.
+    is_child = in_tree & (parent >= 0) & is_formula.unsqueeze(1)
+    parent = nn.functional.pad(torch.where(is_child, parent, length), (0, 1), value=length)
+    paths = nn.functional.pad(torch.stack((is_child & ~is_right, is_child & is_right), dim=-1), (0, 0, 0, 1))
+    while paths.shape[-1] < width:
+        paths = torch.cat((paths, paths.gather(1, parent.unsqueeze(-1).expand_as(paths))), dim=-1)
+        parent = parent.gather(1, parent)
+    return nn.functional.pad(paths[:, :length, :width], (0, max(0, width - paths.shape[-1])))
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """What attention needs to know of a sequence besides its hidden states.
+
+    Attributes:
+        symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens.
+        active: `(B, S)` bool, the streams that take part in means.
+        mask: `(B or 1, 1, queries or 1, K)` bool, True where a query may attend; None for everywhere.
+        angles: `(2, B or 1, L, D / H)`, rotary angles; None if positions were added to the embeddings.
+    """
+
+    symbol_slots: torch.Tensor
+    active: torch.Tensor
+    mask: torch.Tensor | None
+    angles: torch.Tensor | None
+
+
+class Attention(nn.Module):
+    """Multi-head attention of every stream, followed by dropout, residual and LayerNorm.
+
+        norm(h + dropout(MHA(h, g, g))),  g = the same stream, or the aggregated view of all streams
+
+    Per-stream keys lie in the head axis, `(B, S·H, K, D / H)`; aggregated ones are `(B, H, K, D / H)` and all streams'
+    queries lie side by side in the query axis. Beams of one source lie in the query axis too.
+
+    Source: SIT Algorithms 3 and 4.
+    """
+
+    def __init__(self, config: SymbolInvariantConfig, aggregated: bool, cache_index: int = 0):
+        super().__init__()
+        self.config, self.aggregated, self.cache_index = config, aggregated, cache_index
+        self.q_proj = nn.Linear(config.d_model, config.d_model)
+        self.k_proj = nn.Linear(config.d_model, config.d_model)
+        self.v_proj = nn.Linear(config.d_model, config.d_model)
+        self.out_proj = nn.Linear(config.d_model, config.d_model)
+        self.norm = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self,
+        hidden_states: torch.Tensor,
+        query: Sequence,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        mask: torch.Tensor | None,
+        output_attentions: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Attends from `hidden_states (B·N, S, T, D)` to `keys` and `values` from `key_values`, of B sources.
+
+        Returns:
+            The new hidden states, and with `output_attentions` the weights `(B·N, S, H, T, K)`.
+        """
+        batch, streams, length, width = hidden_states.shape
+        heads, examples = self.config.num_attention_heads, keys.shape[0]
+        beams = batch // examples
+        queries = self.q_proj(hidden_states).view(batch, streams, length, heads, -1)
+        if query.angles is not None:
+            queries = rotate(queries, query.angles)
+        queries = queries.view(examples, beams, streams, length, heads, -1)
+        # (B, N, S, T, H, D / H) → (B, H, N·S·T, D / H) or (B, S·H, N·T, D / H); `back` undoes either.
+        order, back = ((0, 4, 1, 2, 3, 5), (0, 2, 3, 4, 1, 5)) if self.aggregated else ((0, 2, 4, 1, 3, 5), (0, 3, 1, 4, 2, 5))
+        queries = queries.permute(order)
+        folded = queries.shape
+        queries = queries.reshape(examples, keys.shape[1], -1, width // heads)
+        if mask is not None and mask.shape[2] > 1:
+            mask = mask.repeat(1, 1, queries.shape[2] // length, 1)
+        attended, weights = _attend(queries, keys, values, mask, self.config, output_attentions)
+        attended = attended.reshape(folded).permute(back).reshape(batch, streams, length, width)
+        if weights is not None:
+            weights = weights.reshape(*folded[:5], -1).permute(back).reshape(batch, streams, length, heads, -1)
+            weights = weights.transpose(2, 3)
+        return self.norm(hidden_states + self.dropout(self.out_proj(attended))), weights
+
+    def key_values(self, hidden_states: torch.Tensor, source: Sequence) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of `hidden_states (B, S, K, D)`: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`."""
+        if self.aggregated:
+            hidden_states = aggregate_streams(hidden_states, source.symbol_slots, source.active).unsqueeze(1)
+        batch, streams, length, width = hidden_states.shape
+        heads = self.config.num_attention_heads
+        keys = self.k_proj(hidden_states).view(batch, streams, length, heads, -1)
+        values = self.v_proj(hidden_states).view(batch, streams, length, heads, -1)
+        if source.angles is not None:
+            keys = rotate(keys, source.angles)
+        shape = (batch, streams * heads, length, width // heads)
+        return keys.transpose(2, 3).reshape(shape), values.transpose(2, 3).reshape(shape)
+
+
+def _attend(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    mask: torch.Tensor | None,
+    config: SymbolInvariantConfig,
+    output_attentions: bool,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    if config._attn_implementation != "eager" and not output_attentions:
+        return nn.functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask), None
+    scores = queries @ keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(scores.dtype)
+    return weights @ values, weights if output_attentions else None
+
+
+class FeedForward(nn.Module):
+    """norm(h + dropout(W_2 f(W_1 h))), at every position of every stream."""
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__()
+        self.fc1 = nn.Linear(config.d_model, config.d_ff)
+        self.fc2 = nn.Linear(config.d_ff, config.d_model)
+        self.activation = ACT2FN[config.activation_function]
+        self.norm = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        return self.norm(hidden_states + self.dropout(self.fc2(self.activation(self.fc1(hidden_states)))))
+
+
+class EncoderLayer(GradientCheckpointingLayer):
+    """Per-stream self-attention (EP), aggregated self-attention (EA), feed-forward. Source: SIT Algorithm 3."""
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__()
+        names = [name for name in ("EP", "EA") if name in config.components]
+        self.self_attention = nn.ModuleDict({name: Attention(config, aggregated=name == "EA") for name in names})
+        self.feed_forward = FeedForward(config)
+
+    def forward(
+        self, hidden_states: torch.Tensor, source: Sequence, output_attentions: bool = False
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor | None, ...]]:
+        """Maps `(B, S, L, D)` to the same shape; also returns one tensor of weights, or None, per attention block."""
+        attentions = []
+        for block in self.self_attention.values():
+            keys, values = block.key_values(hidden_states, source)
+            hidden_states, weights = block(hidden_states, source, keys, values, source.mask, output_attentions)
+            attentions.append(weights)
+        return self.feed_forward(hidden_states), tuple(attentions)
+
+
+class DecoderLayer(GradientCheckpointingLayer):
+    """Causal self-attention (DP, DA), cross-attention (CP, CA in the order of `config.components`), feed-forward.
+
+    Source: SIT Algorithm 4.
+    """
+
+    def __init__(self, config: SymbolInvariantConfig, layer_index: int):
+        super().__init__()
+        own = [name for name in ("DP", "DA") if name in config.components]
+        cross = [name for name in config.components if name in ("CP", "CA")]
+        self.self_attention = nn.ModuleDict(
+            {name: Attention(config, name == "DA", layer_index * len(own) + i) for i, name in enumerate(own)}
+        )
+        self.cross_attention = nn.ModuleDict(
+            {name: Attention(config, name == "CA", layer_index * len(cross) + i) for i, name in enumerate(cross)}
+        )
+        self.feed_forward = FeedForward(config)
+
+    def forward(
+        self,
+        hidden_states: torch.Tensor,
+        encoder_hidden_states: torch.Tensor,
+        target: Sequence,
+        source: Sequence,
+        past_key_values: EncoderDecoderCache | None = None,
+        output_attentions: bool = False,
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor | None, ...], tuple[torch.Tensor | None, ...]]:
+        """Maps `(B·N, S, T, D)` to the same shape, given `encoder_hidden_states (B, S, L, D)`.
+
+        Also returns the weights, or None, of every self-attention and of every cross-attention block.
+        """
+        self_weights, cross_weights = [], []
+        for block in self.self_attention.values():
+            keys, values = block.key_values(hidden_states, target)
+            if past_key_values is not None:
+                keys, values = past_key_values.self_attention_cache.update(keys, values, block.cache_index)
+            hidden_states, weights = block(hidden_states, target, keys, values, target.mask, output_attentions)
+            self_weights.append(weights)
+        for block in self.cross_attention.values():
+            keys, values = _cross_key_values(block, encoder_hidden_states, source, past_key_values)
+            hidden_states, weights = block(hidden_states, target, keys, values, source.mask, output_attentions)
+            cross_weights.append(weights)
+        return self.feed_forward(hidden_states), tuple(self_weights), tuple(cross_weights)
+
+
+def _cross_key_values(
+    block: Attention, encoder_hidden_states: torch.Tensor, source: Sequence, past_key_values: EncoderDecoderCache | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if past_key_values is None:
+        return block.key_values(encoder_hidden_states, source)
+    cache = past_key_values.cross_attention_cache
+    if past_key_values.is_updated.get(block.cache_index):
+        layer = cache.layers[block.cache_index]
+        return layer.keys, layer.values
+    past_key_values.is_updated[block.cache_index] = True
+    return cache.update(*block.key_values(encoder_hidden_states, source), block.cache_index)

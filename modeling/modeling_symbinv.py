@@ -1,0 +1,498 @@
+"""The symbol-invariant models: backbone, embedder and loss put together as `transformers` models.
+
+Read `embedding_symbinv.py` (ids → slots → streams → logits) and `layers_symbinv.py` (attention over streams) first.
+
+Letters: B batch, N beams per example, S streams, L source length, T target length, D model width, V_n base tokens.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.utils import ModelOutput
+
+from .configuration_symbinv import SymbolInvariantConfig
+from .embedding_symbinv import Slots, StreamsEmbedding, assign_slots, referents_of, slots_to_ids
+from .generation_symbinv import SymbolInvariantGenerationMixin
+from .layers_symbinv import (
+    DecoderLayer,
+    EncoderLayer,
+    Sequence,
+    position_ids,
+    rotary_angles,
+    sinusoidal_positions,
+    tree_positions,
+)
+
+
+@dataclass
+class SymbolInvariantEncoderOutput(ModelOutput):
+    """What the encoder made of a batch.
+
+    Attributes:
+        last_hidden_state: `(B, S, L, D)`.
+        slot_referents: `(B, S)` int64, the referent of each slot, -1 where there is none.
+        symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens and padding.
+        hidden_states: on request, the embeddings and the output of each layer.
+        attentions: on request, `(B, S, H, L, L)` per attention block, layer by layer, EP before EA.
+    """
+
+    last_hidden_state: torch.Tensor | None = None
+    slot_referents: torch.Tensor | None = None
+    symbol_slots: torch.Tensor | None = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+    attentions: tuple[torch.Tensor, ...] | None = None
+
+
+@dataclass
+class SymbolInvariantModelOutput(ModelOutput):
+    """What the encoder-decoder made of a batch; `decoder_attentions` and `cross_attentions` hold one tensor
+    `(B·N, S, H, T, K)` per block, layer by layer.
+
+    Attributes:
+        last_hidden_state: `(B·N, S, T, D)`, of the decoder.
+        slot_referents: `(B, S)` int64, the referent of each slot, -1 where there is none.
+    """
+
+    last_hidden_state: torch.Tensor | None = None
+    past_key_values: EncoderDecoderCache | None = None
+    slot_referents: torch.Tensor | None = None
+    decoder_hidden_states: tuple[torch.Tensor, ...] | None = None
+    decoder_attentions: tuple[torch.Tensor, ...] | None = None
+    cross_attentions: tuple[torch.Tensor, ...] | None = None
+    encoder_last_hidden_state: torch.Tensor | None = None
+    encoder_hidden_states: tuple[torch.Tensor, ...] | None = None
+    encoder_attentions: tuple[torch.Tensor, ...] | None = None
+
+
+@dataclass
+class SymbolInvariantLMOutput(ModelOutput):
+    """Like `SymbolInvariantModelOutput`, with
+
+    Attributes:
+        loss: scalar, if labels were given.
+        logits: `(B·N, T, V_n + S)` in slot space, column V_n + s for the symbol with referent `slot_referents[b, s]`;
+            with `return_id_logits` `(B·N, T, max(vocab_size, largest id + 1))` in id space.
+    """
+
+    loss: torch.Tensor | None = None
+    logits: torch.Tensor | None = None
+    past_key_values: EncoderDecoderCache | None = None
+    slot_referents: torch.Tensor | None = None
+    decoder_hidden_states: tuple[torch.Tensor, ...] | None = None
+    decoder_attentions: tuple[torch.Tensor, ...] | None = None
+    cross_attentions: tuple[torch.Tensor, ...] | None = None
+    encoder_last_hidden_state: torch.Tensor | None = None
+    encoder_hidden_states: tuple[torch.Tensor, ...] | None = None
+    encoder_attentions: tuple[torch.Tensor, ...] | None = None
+
+
+class AdaCos(nn.Module):
+    """Scales cosine logits by a factor that follows training.
+
+        s_0 = sqrt(2) log(C - 1),   s_t = log(B_t) / cos(min(pi / 4, median theta_y)),   s_t at most 100
+        B_t = mean over tokens of the sum over the wrong classes k of exp(s_{t-1} cos theta_k)
+
+    `scale` is a saved buffer. It changes once per optimizer step, after the step's loss, from the tokens of all its
+    micro-batches and processes: they all share one scale, so how a batch is cut does not change its gradient. (Zhang et
+    al. update before the loss instead; the scale lags one step behind theirs.)
+
+    Source: Zhang et al. 2019, equations 7, 9 and 10; batch and length merged, padding ignored: SIT section 3.3.
+    """
+
+    max_scale = 100.0
+
+    def __init__(self, num_classes: int):
+        super().__init__()
+        self.initial_scale = math.sqrt(2) * math.log(max(num_classes - 1, 2))
+        self.register_buffer("scale", torch.tensor(self.initial_scale))
+        self._pending: list[torch.Tensor] = []
+
+    def forward(self, cosines: torch.Tensor) -> torch.Tensor:
+        return cosines * self.scale.clone()  # `observe` writes to the buffer before backward reads it
+
+    @torch.no_grad()
+    def observe(self, cosines: torch.Tensor, targets: torch.Tensor, num_items: int | None) -> None:
+        """Takes in one micro-batch; updates the scale when the optimizer step's `num_items` tokens were seen.
+
+        Args:
+            cosines: `(tokens, classes)`, -inf for classes that do not exist.
+            targets: `(tokens,)` int64.
+            num_items: tokens of the whole step, all micro-batches and processes; None if this is all of it.
+        """
+        target_cosines = cosines.gather(1, targets.unsqueeze(1)).squeeze(1)
+        wrong = (cosines * self.scale).exp().scatter(1, targets.unsqueeze(1), 0).sum(1)
+        self._pending.append(_gather_processes(torch.stack((target_cosines, wrong)).float()))
+        if num_items is not None and sum(part.shape[1] for part in self._pending) < num_items:
+            return
+        target_cosines, wrong = torch.cat(self._pending, dim=1)
+        self._pending.clear()
+        angle = target_cosines.median().clamp(-1, 1).acos().clamp(max=math.pi / 4)
+        self.scale.copy_((wrong.mean().log() / angle.cos()).clamp(max=self.max_scale))
+
+
+def _gather_processes(columns: torch.Tensor) -> torch.Tensor:
+    """The `(rows, columns)` of all processes side by side; each may bring another number of columns."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return columns
+    world = torch.distributed.get_world_size()
+    lengths = [columns.new_zeros(1, dtype=torch.long) for _ in range(world)]
+    torch.distributed.all_gather(lengths, torch.tensor([columns.shape[1]], device=columns.device))
+    width = max(int(length) for length in lengths)
+    parts = [columns.new_empty(len(columns), width) for _ in range(world)]
+    torch.distributed.all_gather(parts, nn.functional.pad(columns, (0, width - columns.shape[1])))
+    return torch.cat([part[:, : int(length)] for part, length in zip(parts, lengths, strict=True)], dim=1)
+
+
+class SymbolInvariantPreTrainedModel(PreTrainedModel):
+    """Weights, names and abilities that the models share."""
+
+    config_class = SymbolInvariantConfig
+    base_model_prefix = "model"
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _no_split_modules = ["EncoderLayer", "DecoderLayer"]
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Glorot-uniform matrices, zero biases; embedding rows of length about 1, as they are normalised anyway."""
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.LayerNorm):
+            nn.init.ones_(module.weight)
+            nn.init.zeros_(module.bias)
+        elif isinstance(module, StreamsEmbedding):
+            nn.init.normal_(module.weight, std=self.config.d_model**-0.5)
+        elif isinstance(module, AdaCos):
+            nn.init.constant_(module.scale, module.initial_scale)
+
+
+class Encoder(nn.Module):
+    """The encoder's layers over streams."""
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+
+    def forward(self, hidden_states: torch.Tensor, source: Sequence, output_attentions: bool) -> tuple[tuple, tuple]:
+        """The embeddings `(B, S, L, D)` and each layer's output; the attention weights of every block."""
+        states, attentions = (hidden_states,), ()
+        for layer in self.layers:
+            hidden_states, weights = layer(hidden_states, source, output_attentions=output_attentions)
+            states, attentions = (*states, hidden_states), attentions + weights
+        return states, attentions
+
+
+class Decoder(nn.Module):
+    """The decoder's layers over streams."""
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(config, index) for index in range(config.decoder_layers))
+
+    def forward(
+        self,
+        hidden_states: torch.Tensor,
+        encoder_hidden_states: torch.Tensor,
+        target: Sequence,
+        source: Sequence,
+        past_key_values: EncoderDecoderCache | None,
+        output_attentions: bool,
+    ) -> tuple[tuple, tuple, tuple]:
+        """The embeddings `(B·N, S, T, D)` and each layer's output; self- and cross-attention weights of every block."""
+        states, own, cross = (hidden_states,), (), ()
+        for layer in self.layers:
+            hidden_states, self_weights, cross_weights = layer(
+                hidden_states,
+                encoder_hidden_states,
+                target,
+                source,
+                past_key_values=past_key_values,
+                output_attentions=output_attentions,
+            )
+            states, own, cross = (*states, hidden_states), own + self_weights, cross + cross_weights
+        return states, own, cross
+
+
+def _causal_mask(input_ids: torch.Tensor, past: int, attention_mask: torch.Tensor | None) -> torch.Tensor | None:
+    """True where a token may look, `(B or 1, 1, T, past + T)`; None if everywhere."""
+    length = input_ids.shape[1]
+    if attention_mask is None and length == 1:
+        return None
+    steps = torch.arange(past + length, device=input_ids.device)
+    mask = (steps <= steps[past:, None])[None, None]
+    if attention_mask is None:
+        return mask
+    # A padded query looks at itself, so that no row of the softmax is empty.
+    return (mask & attention_mask.bool()[:, None, None, :]) | (steps == steps[past:, None])[None, None]
+
+
+class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
+    """Encoder and decoder with one shared embedding, without projection."""
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__(config)
+        self.embedding = StreamsEmbedding(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        decoder_input_ids: torch.Tensor | None = None,
+        decoder_attention_mask: torch.Tensor | None = None,
+        encoder_outputs: SymbolInvariantEncoderOutput | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> SymbolInvariantModelOutput | tuple:
+        """Encodes and decodes a batch.
+
+        Args:
+            input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on; may be left out with `encoder_outputs`.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            decoder_input_ids: `(B·N, T)` int64, N answers per input; default the start token. Symbols that occur only
+                here get streams too if N = 1, unless `encoder_outputs` is given.
+            decoder_attention_mask: `(B·N, past + T)`; None for no padding.
+            encoder_outputs: of `encode`, to decode without encoding again.
+            past_key_values: cache of earlier steps; keys and values of the encoder are in it once per input.
+            use_cache: return the cache.
+
+        Raises:
+            ValueError: if there is nothing to encode, or the batch of answers is no multiple of that of inputs.
+        """
+        if encoder_outputs is None:
+            if input_ids is None:
+                raise ValueError("input_ids and encoder_outputs are both None; pass one of them")
+            prompt = decoder_input_ids if decoder_input_ids is not None and len(decoder_input_ids) == len(input_ids) else None
+            encoder_outputs = self.encode(input_ids, attention_mask, prompt, output_attentions, output_hidden_states)
+        states, slots = encoder_outputs.last_hidden_state, Slots.from_referents(encoder_outputs.slot_referents)
+        if decoder_input_ids is None:
+            decoder_input_ids = torch.full((len(states), 1), self.config.decoder_start_token_id, device=states.device)
+        beams, rest = divmod(len(decoder_input_ids), len(states))
+        if rest or not beams:
+            raise ValueError(
+                f"decoder_input_ids has batch {len(decoder_input_ids)}, the encoder's output {len(states)}; "
+                "the first must be a multiple of the second"
+            )
+        if use_cache and past_key_values is None:
+            past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        if attention_mask is None:
+            attention_mask = torch.ones_like(encoder_outputs.symbol_slots)
+        rotary = self.config.decoder_positions == "rope"
+        source = self._source(slots, encoder_outputs.symbol_slots, attention_mask, rotary)
+        past = 0 if past_key_values is None else past_key_values.get_seq_length()
+        hidden_states, target = self._embed_target(
+            decoder_input_ids, slots.repeat_interleave(beams), past, decoder_attention_mask
+        )
+        every_state, own, cross = self.decoder(
+            hidden_states, states, target, source, past_key_values, bool(output_attentions)
+        )
+        output = SymbolInvariantModelOutput(
+            last_hidden_state=every_state[-1],
+            past_key_values=past_key_values,
+            slot_referents=slots.referents,
+            decoder_hidden_states=every_state if output_hidden_states else None,
+            decoder_attentions=own if output_attentions else None,
+            cross_attentions=cross if output_attentions else None,
+            encoder_last_hidden_state=states,
+            encoder_hidden_states=encoder_outputs.hidden_states,
+            encoder_attentions=encoder_outputs.attentions,
+        )
+        return output if return_dict is not False else output.to_tuple()
+
+    def encode(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        prompt_ids: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> SymbolInvariantEncoderOutput:
+        """Gives slots to the symbols of a batch and encodes it.
+
+        Args:
+            input_ids: `(B, L)` int64.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            prompt_ids: `(B, T)` int64, further tokens whose symbols get streams too: the decoder's prompt.
+            output_attentions, output_hidden_states: return them.
+
+        Raises:
+            ValueError: for an empty input or a negative id.
+        """
+        if input_ids.dim() != 2 or 0 in input_ids.shape:
+            raise ValueError(f"input_ids has shape {tuple(input_ids.shape)}; it must be (batch, length), neither of them 0")
+        config = self.config
+        attention_mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        referents = referents_of(input_ids, config.base_vocab_size, attention_mask)
+        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, config.base_vocab_size, None)]
+        slots = assign_slots(torch.cat((referents, *prompt), dim=1), config.canonical_slots)
+        source = self._source(slots, slots.of(referents), attention_mask, config.encoder_positions == "rope")
+        hidden_states = self.embedding(input_ids, source.symbol_slots, slots.referents.shape[1])
+        if config.encoder_positions == "tree":
+            hidden_states = hidden_states + self._tree_positions(input_ids, attention_mask, hidden_states.dtype)
+        elif config.encoder_positions == "sinusoidal":
+            added = sinusoidal_positions(position_ids(attention_mask), config.d_model, hidden_states.dtype)
+            hidden_states = hidden_states + added.unsqueeze(1)
+        states, attentions = self.encoder(self.dropout(hidden_states), source, bool(output_attentions))
+        return SymbolInvariantEncoderOutput(
+            last_hidden_state=states[-1],
+            slot_referents=slots.referents,
+            symbol_slots=source.symbol_slots,
+            hidden_states=states if output_hidden_states else None,
+            attentions=attentions if output_attentions else None,
+        )
+
+    def _source(self, slots: Slots, symbol_slots: torch.Tensor, attention_mask: torch.Tensor, rotary: bool) -> Sequence:
+        """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
+        angles = rotary_angles(position_ids(attention_mask), self.config, self.dtype) if rotary else None
+        return Sequence(symbol_slots, slots.active, attention_mask.bool()[:, None, None, :], angles)
+
+    def _tree_positions(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """Paths in the syntax tree, `(B, 1, L, D)`: base tokens by `token_arity`, symbols are leaves."""
+        base = self.config.base_vocab_size
+        table = [self.config.token_arity.get(token, -1) for token in range(base)] + [0]
+        arity = torch.tensor(table, device=input_ids.device)[input_ids.clamp(max=base)]
+        return tree_positions(arity.masked_fill(attention_mask == 0, -1), self.config.d_model).to(dtype).unsqueeze(1)
+
+    def _embed_target(
+        self, input_ids: torch.Tensor, slots: Slots, past: int, attention_mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, Sequence]:
+        """Embeds `input_ids (B·N, T)`, which follow `past` cached tokens, as `(B·N, S, T, D)`."""
+        if attention_mask is None:
+            positions = torch.arange(past, past + input_ids.shape[1], device=input_ids.device).unsqueeze(0)
+        else:
+            positions = position_ids(attention_mask)[:, -input_ids.shape[1] :]
+        symbol_slots = slots.of(referents_of(input_ids, self.config.base_vocab_size, None))
+        hidden_states = self.embedding(input_ids, symbol_slots, slots.referents.shape[1])
+        angles = None
+        if self.config.decoder_positions == "rope":
+            angles = rotary_angles(positions, self.config, self.dtype)
+        else:
+            added = sinusoidal_positions(positions, self.config.d_model, hidden_states.dtype)
+            hidden_states = hidden_states + added.unsqueeze(1)
+        mask = _causal_mask(input_ids, past, attention_mask)
+        return self.dropout(hidden_states), Sequence(symbol_slots, slots.active, mask, angles)
+
+
+class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, SymbolInvariantGenerationMixin):
+    """The encoder-decoder with tied projection, loss and `generate`: formula in, witness out."""
+
+    # The loss divides by `num_items_in_batch`, so micro-batches of one optimizer step add up to its mean.
+    accepts_loss_kwargs = True
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__(config)
+        self.model = SymbolInvariantModel(config)
+        self.adacos = AdaCos(config.vocab_size) if config.loss == "adacos" else None
+        self.generation_config.grammar = config.grammar
+        self.generation_config._from_model_config = False  # or the grammar would be dropped on loading
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        decoder_input_ids: torch.Tensor | None = None,
+        decoder_attention_mask: torch.Tensor | None = None,
+        encoder_outputs: SymbolInvariantEncoderOutput | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        labels: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        return_id_logits: bool = False,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> SymbolInvariantLMOutput | tuple:
+        """Logits, and with `labels` the loss.
+
+        Args (besides those of `SymbolInvariantModel.forward`):
+            labels: `(B, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input.
+                Without `decoder_input_ids` they are shifted right behind the start token.
+            return_id_logits: logits in id space instead of slot space.
+            num_items_in_batch: number of labels that the loss is averaged over; default those of this batch.
+
+        Raises:
+            ValueError: if a label has no stream, and as `SymbolInvariantModel.forward`.
+        """
+        if labels is not None:
+            if encoder_outputs is None:
+                encoder_outputs = self.model.encode(
+                    input_ids, attention_mask, decoder_input_ids, output_attentions, output_hidden_states
+                )
+            if decoder_input_ids is None:
+                decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        outputs = self.model(
+            input_ids,
+            attention_mask,
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            encoder_outputs=encoder_outputs,
+            past_key_values=past_key_values,
+            use_cache=use_cache if labels is None else False,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+        )
+        slots = Slots.from_referents(outputs.slot_referents)
+        slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
+        cosines = self.model.embedding.project(outputs.last_hidden_state, slots)
+        logits = cosines if self.adacos is None else self.adacos(cosines)
+        loss = None if labels is None else self._loss(logits, cosines, self._label_columns(labels, slots), num_items_in_batch)
+        if return_id_logits:
+            logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
+        shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
+        output = SymbolInvariantLMOutput(loss=loss, logits=logits, **shared)
+        return output if return_dict is not False else output.to_tuple()
+
+    def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
+        """`labels (B, T)` shifted right behind the start token, with padding for -100."""
+        shifted = labels.roll(1, dims=1)
+        shifted[:, 0] = self.config.decoder_start_token_id
+        return shifted.masked_fill(shifted == -100, self.config.pad_token_id)
+
+    def _label_columns(self, labels: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Labels as columns of the logits in slot space, -100 kept."""
+        base = self.config.base_vocab_size
+        is_symbol = labels >= base
+        label_slots = slots.of(torch.where(is_symbol, labels - base, -1))
+        lost = is_symbol & (label_slots < 0)
+        if lost.any():
+            row, position = lost.nonzero()[0].tolist()
+            raise ValueError(
+                f"labels[{row}, {position}]={int(labels[row, position])}: this symbol does not occur in the input, so no "
+                "stream can predict it; leave such examples out"
+            )
+        return torch.where(is_symbol, base + label_slots, labels)
+
+    def _loss(
+        self, logits: torch.Tensor, cosines: torch.Tensor, columns: torch.Tensor, num_items: torch.Tensor | int | None
+    ) -> torch.Tensor:
+        """Cross-entropy of `logits (B, T, V_n + S)` summed over labels, divided by their number in the whole step."""
+        keep = columns.flatten() != -100
+        targets = columns.flatten()[keep]
+        total = nn.functional.cross_entropy(_at_least_float32(logits.flatten(0, 1)[keep]), targets, reduction="sum")
+        if self.adacos is not None and self.training:
+            self.adacos.observe(cosines.detach().flatten(0, 1)[keep], targets, None if num_items is None else int(num_items))
+        return total / (len(targets) if num_items is None else num_items)
+
+
+def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
+
+
+__all__ = [
+    "SymbolInvariantForConditionalGeneration",
+    "SymbolInvariantModel",
+    "SymbolInvariantPreTrainedModel",
+]
