@@ -1,1 +1,1 @@
-"""The tasks: one module each, holding everything that distinguishes it (base tokens, arities, notation, checker, metric)."""
+"""The tasks, one module each: base tokens and arities, notations, checker and metric of a kind of question."""
