@@ -85,6 +85,7 @@ class Formula:
     operands: tuple[Formula, ...]
     name: str | None
     size: int
+    _hash: int
 
     def __init__(self, operator: str, operands: tuple[Formula, ...] = (), name: str | None = None) -> None:
         """Build one node.
@@ -168,14 +169,14 @@ class Formula:
 
     def __reduce__(self) -> tuple[Callable[..., Formula], tuple[list[tuple[str, tuple[int, ...], str | None]]]]:
         places: dict[int, int] = {}
-        rows = []
+        rows: list[tuple[str, tuple[int, ...], str | None]] = []
         for node in self.distinct_nodes():
             places[id(node)] = len(rows)
             rows.append((node.operator, tuple(places[id(operand)] for operand in node.operands), node.name))
         return _from_rows, (rows,)
 
     def __repr__(self) -> str:
-        shown = []
+        shown: list[str] = []
         for node in self.preorder():
             if len(shown) == 40:
                 shown.append(f"... {self.size} nodes")

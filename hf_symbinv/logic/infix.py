@@ -1,9 +1,10 @@
 """Infix notation: Spot's syntax for linear temporal logic, read and written without changing the tree.
 
-Spot's own parser sorts operands by name, drops repeated ones and folds constants (`b | a | a & 1` comes back as `a | b`),
-so two formulas that differ only by names could come back as different trees. Here the tree is the text's. Read are Spot's
-operators in all their spellings, identifiers and names in double quotes; not its comments, nor what goes beyond plain
-formulas: repetitions (`F[2:5] a`), values (`a=0`) and the regular expressions of PSL.
+Spot's own parser sorts operands by name, drops repeated ones and folds constants (`b | a | a & 1` comes back as `a |
+b`), so two formulas that differ only by names could come back as different trees. Here the tree is the text's, and
+any text gives an answer at once (Spot 2.13 takes a minute to report the error in `G []`). Read are Spot's operators
+in all their spellings, identifiers and names in double quotes; not its comments, nor what goes beyond plain formulas:
+repetitions (`F[2:5] a`), values (`a=0`) and the regular expressions of PSL.
 
 Precedence, from loose to tight: `->` and `<->` (to the right), `|`, `xor`, `&` (to the left), `U R W M` (to the right),
 then `! X F G`.
@@ -88,13 +89,13 @@ def parse_infix(text: str) -> Formula:
     """
     operands: list[Formula] = []
     operators: list[tuple[str, int]] = []  # operator or "(", with its position
-    position, expecting_operand = 0, True
+    position, expecting_operand, group = 0, True, ""
     end = len(text.rstrip())
     while position < end:
         match = (_OPERAND if expecting_operand else _OPERATOR).match(text, position)
         if match is None or match.lastgroup is None:
             raise _unexpected(text, position, expecting_operand)
-        group, token = match.lastgroup, match[match.lastgroup]
+        previous_group, group, token = group, match.lastgroup, match[match.lastgroup]
         start, position = match.start(group), match.end()
         if group == "open":
             operators.append(("(", start))
@@ -109,6 +110,8 @@ def parse_infix(text: str) -> Formula:
             operands.append(Formula.ap(token if group == "name" else unquote(token, text, start)))
             expecting_operand = False
         else:
+            if group == "temporal" and previous_group in ("true", "false") and _BARE_NAME.match(text, position):
+                raise _unexpected(text, start, expecting_operand)  # as in Spot, `a Ub` is `a U b`, but `1 Ub` is not
             operator = {"V": "R"}.get(token, token) if group == "temporal" else _OPERATOR_OF_GROUP[group]
             arity = ARITY[operator]
             if arity == 0:

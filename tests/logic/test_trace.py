@@ -1,0 +1,138 @@
+"""Traces read back what they write, refuse every text outside the grammar, and Spot reads their infix form."""
+
+import itertools
+import pickle
+import re
+
+import pytest
+import spot
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_symbinv.logic import (
+    Formula,
+    FormulaSyntaxError,
+    Trace,
+    parse_prefix,
+    parse_trace,
+    trace_to_infix,
+    trace_to_prefix,
+)
+
+from .strategies import formulas, letters, steps
+
+traces = st.builds(Trace, st.lists(steps, max_size=3).map(tuple), st.lists(steps, min_size=1, max_size=3).map(tuple))
+# One token of a step is one propositional formula, which a regular expression can check.
+GRAMMAR = re.compile(r"([a-z01];)*\{[a-z01](;[a-z01])*\}")
+
+
+@given(traces)
+def test_what_is_written_reads_back_as_the_same_trace(trace):
+    assert parse_trace(trace_to_prefix(trace)) == trace
+    assert pickle.loads(pickle.dumps(trace)) == trace
+    assert hash(parse_trace(trace_to_prefix(trace))) == hash(trace)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a;&ab;{b}", "{1}", "&a!b;{|ab;0}", "request ; & request grant_1 ; { grant_1 }", "{ request }", '{ "a b" ; c }'],
+)
+def test_traces_are_written_compact_where_every_token_is_one_character(text):
+    assert trace_to_prefix(parse_trace(text)) == text
+
+
+def test_the_parts_of_a_trace():
+    trace = parse_trace("b;&ab;{c;!a}")
+    assert trace.prefix == (Formula.ap("b"), parse_prefix("&ab"))
+    assert trace.cycle == (Formula.ap("c"), parse_prefix("!a"))
+    assert trace.symbols() == ("b", "a", "c")
+    assert trace_to_prefix(trace.rename({"a": "b", "b": "a"})) == "a;&ba;{c;!b}"
+
+
+def test_a_renaming_that_merges_symbols_is_refused():
+    with pytest.raises(ValueError, match="'a' and 'b' would both become 'b'; new names must differ"):
+        parse_trace("a;{b}").rename({"a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "message"),
+    [
+        ("", 0, "expected a cycle in braces, such as {a}"),
+        ("a", 1, "expected a cycle in braces, such as {a}"),
+        ("a;", 2, "expected a cycle in braces, such as {a}"),
+        ("{a", 2, "expected '}'"),
+        ("{}", 1, "expected a step before '}'"),
+        ("{a;}", 3, "expected a step before '}'"),
+        ("a;;{b}", 2, "expected a step before ';'"),
+        (";{b}", 0, "expected a step before ';'"),
+        ("a{b}", 1, "expected ';' between a step and the cycle"),
+        ("{a}{b}", 3, "the trace ends with its cycle, expected nothing more"),
+        ("{a};", 3, "the trace ends with its cycle, expected nothing more"),
+        ("{{a}}", 1, "a trace has exactly one cycle"),
+        ("a}", 1, "no cycle is open; it starts with '{'"),
+        ("&a;{b}", 2, "expected 1 more operand"),
+        ("ab;{b}", 1, "the formula is complete here, expected its end"),
+        ("{Xa}", 1, "a step describes one instant and cannot hold the temporal operator 'X'"),
+        ("a;U;{a}", 2, "cannot hold the temporal operator 'U'"),
+        ("{a ; grant-1}", 0, "'{a' is no operator and no identifier"),
+        ("{ a ; grant-1 }", 6, "'grant-1' is no operator and no identifier"),
+    ],
+)
+def test_a_text_outside_the_grammar_is_refused_at_the_first_wrong_character(text, position, message):
+    with pytest.raises(FormulaSyntaxError) as caught:
+        parse_trace(text)
+    assert caught.value.position == position
+    assert message in str(caught.value)
+
+
+def test_exactly_the_texts_of_the_grammar_are_traces():
+    accepted = 0
+    for length in range(8):
+        for characters in itertools.product("a;{}", repeat=length):
+            text = "".join(characters)
+            try:
+                parse_trace(text)
+            except FormulaSyntaxError:
+                assert not GRAMMAR.fullmatch(text), text
+            else:
+                assert GRAMMAR.fullmatch(text), text
+                accepted += 1
+    assert accepted > 5
+
+
+@given(st.text('ab;{}&|!^U01 "', max_size=12) | st.text(max_size=12))
+def test_any_text_gives_a_trace_or_a_syntax_error(text):
+    try:
+        trace = parse_trace(text)
+    except FormulaSyntaxError as error:
+        assert 0 <= error.position <= len(text)
+    else:
+        assert parse_trace(trace_to_prefix(trace)) == trace
+
+
+def test_a_trace_needs_a_cycle_of_propositional_steps():
+    with pytest.raises(ValueError, match="trace: the cycle is empty; give at least one step, 1 for any valuation"):
+        Trace((Formula.ap("a"),), ())
+    with pytest.raises(ValueError, match="trace: step <Formula X 'a'> holds the temporal operator 'X'"):
+        Trace((), (parse_prefix("Xa"),))
+
+
+def test_a_long_trace_of_deep_steps_is_read():
+    step = "!" * 5_000 + "a"
+    text = f"{step};" * 20 + "{" + ";".join([step] * 20) + "}"
+    assert trace_to_prefix(parse_trace(text)) == text
+
+
+def test_infix_is_spots_word_syntax_with_the_users_names():
+    trace = parse_trace('request ; & request grant_1 ; { -> "a b" request ; ^ c 1 }')
+    text = trace_to_infix(trace)
+    assert text == 'request; request & grant_1; cycle{"a b" -> request; c xor 1}'
+    assert str(spot.parse_word(text)) == 'request; grant_1 & request; cycle{!"a b" | request; !c}'
+
+
+@given(st.lists(formulas(frozenset({"ap", "1", "!", "&", "|", "^", "->", "<->"}), letters, 4), min_size=1, max_size=3))
+def test_spot_reads_the_infix_form_of_any_trace(cycle):
+    trace = Trace((), tuple(cycle))
+    word = spot.parse_word(trace_to_infix(trace))
+    expected = spot.parse_word(f"cycle{{{'; '.join(trace_to_infix(Trace((), (s,)))[6:-1] for s in trace.cycle)}}}")
+    assert str(word) == str(expected)
