@@ -1,0 +1,1 @@
+"""Builders of the benchmarks' data sets; each is also a command that writes Parquet and a data set card."""

@@ -1,0 +1,193 @@
+"""Formula and witness pairs on disk: the two-line text of earlier releases, and Parquet with a data set card."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import pyarrow
+import pyarrow.parquet
+
+from hf_symbinv.logic import FormulaSyntaxError, parse_prefix, parse_trace
+
+ROWS_PER_FILE = 100_000
+CARD = "README.md"
+
+SCHEMA = pyarrow.schema(
+    [
+        ("formula", pyarrow.string()),
+        ("witness", pyarrow.string()),
+        ("symbols", pyarrow.list_(pyarrow.string())),
+        ("length", pyarrow.int32()),
+        ("solver_version", pyarrow.string()),
+    ]
+)
+
+
+class Pair(NamedTuple):
+    """A formula and a word that satisfies it, both in prefix notation."""
+
+    formula: str
+    witness: str
+
+
+class PairsFormatError(ValueError):
+    """A text file that does not hold pairs; the message names the line."""
+
+
+_OPENERS: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.open}
+
+
+def read_pairs(path: str | os.PathLike[str]) -> Iterator[Pair]:
+    """Read the text format of earlier releases: a line with a formula, then a line with its trace.
+
+    Args:
+        path: A text file, plain or compressed (`.gz`, `.xz`). It is read as the pairs are consumed.
+
+    Raises:
+        PairsFormatError: If a line is not a formula or trace in prefix notation, or the last trace is missing.
+    """
+    path = Path(path)
+    with _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8") as file:
+        number = 0
+        try:
+            for number, line in enumerate(file, start=1):
+                text = line.strip()
+                if number % 2:
+                    parse_prefix(text)
+                    formula = text
+                else:
+                    parse_trace(text)
+                    yield Pair(formula, text)
+        except FormulaSyntaxError as error:
+            kind = "formula" if number % 2 else "trace"
+            raise PairsFormatError(f"{path}, line {number}: no {kind} in prefix notation: {error}") from error
+        except (UnicodeDecodeError, EOFError, OSError, lzma.LZMAError) as error:
+            raise PairsFormatError(f"{path}, after line {number}: not readable as text: {error}") from error
+        if number % 2:
+            raise PairsFormatError(f"{path}, line {number}: the formula has no trace; formulas and traces alternate")
+
+
+def row(pair: Pair, version: str) -> dict[str, Any]:
+    """The row of a data set for a pair; `version` names the solver that found the witness."""
+    if pair.formula.isalnum() or not any(character.isspace() or character == '"' for character in pair.formula):
+        symbols = [token for token in dict.fromkeys(pair.formula) if "a" <= token <= "z"]  # COMPACT
+        length = len(pair.formula)
+    else:
+        formula = parse_prefix(pair.formula)
+        symbols, length = list(formula.symbols()), formula.size
+    return {**pair._asdict(), "symbols": symbols, "length": length, "solver_version": version}
+
+
+def first_seen_names(pair: Pair) -> str:
+    """The formula with its symbols renamed in the order of their first appearance: equal for alpha-equivalent ones."""
+    formula = parse_prefix(pair.formula)
+    return repr(formula.rename({name: f"s{index}" for index, name in enumerate(formula.symbols())}))
+
+
+def write_split(folder: Path, split: str, pairs: Sequence[Pair], version: str) -> None:
+    """Write `data/SPLIT-00000-of-0000N.parquet` in `folder`."""
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    starts = range(0, max(len(pairs), 1), ROWS_PER_FILE)
+    for index, start in enumerate(starts):
+        rows = [row(pair, version) for pair in pairs[start : start + ROWS_PER_FILE]]
+        table = pyarrow.Table.from_pylist(rows, schema=SCHEMA)
+        pyarrow.parquet.write_table(table, folder / "data" / f"{split}-{index:05d}-of-{len(starts):05d}.parquet")
+
+
+def split_files(folder: Path, split: str) -> list[Path]:
+    """The Parquet files of a split."""
+    return sorted((folder / "data").glob(f"{split}-*-of-*.parquet"))
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file that is there completely or not at all, also if the process or the machine stops."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def card(title: str, origin: str, command: str, version: str, splits: Mapping[str, Sequence[Pair]]) -> str:
+    """A data set card that `datasets.load_dataset` reads the splits from."""
+    rows = sum(map(len, splits.values()))
+    data_files = "\n".join(f"  - split: {split}\n    path: data/{split}-*.parquet" for split in splits)
+    counts = "\n".join(f"| {split} | {len(pairs):,} |" for split, pairs in splits.items())
+    lengths = Counter(len(pair.formula) for pairs in splits.values() for pair in pairs)
+    histogram = "\n".join(f"| {length} | {lengths[length]:,} |" for length in sorted(lengths))
+    return f"""---
+license: apache-2.0
+pretty_name: {title}
+task_categories:
+- text-generation
+tags:
+- linear-temporal-logic
+- formal-methods
+- symbol-invariance
+size_categories:
+- {size_category(rows)}
+configs:
+- config_name: default
+  data_files:
+{data_files}
+---
+
+# {title}
+
+{origin}
+
+Formulas and witnesses are in prefix notation. A witness is a lasso trace: steps joined by `;`, the cycle in `{{}}`; every
+word it denotes satisfies its formula.
+
+| column | |
+|---|---|
+| formula | the formula |
+| witness | a trace that satisfies it |
+| symbols | its atomic propositions, in the order of their first appearance |
+| length | its number of nodes |
+| solver_version | what found the witness |
+
+| split | rows |
+|---|---|
+{counts}
+
+Solver: {version}. Made with
+
+```
+{command}
+```
+
+{overlap(splits)}
+
+| length | rows |
+|---|---|
+{histogram}
+"""
+
+
+def size_category(rows: int) -> str:
+    """The Hub's name for a data set of this size."""
+    limits = [(1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M")]
+    return next((name for limit, name in limits if rows < limit), "1M<n<10M" if rows < 10_000_000 else "10M<n<100M")
+
+
+def overlap(splits: Mapping[str, Sequence[Pair]]) -> str:
+    """A sentence on the formulas that other splits share with the training split up to a renaming of symbols."""
+    known = set(map(first_seen_names, splits["train"]))
+    shares = [
+        f"{sum(first_seen_names(pair) in known for pair in pairs) / max(len(pairs), 1):.1%} of {split}"
+        for split, pairs in splits.items()
+        if split != "train"
+    ]
+    return (
+        "No formula occurs twice, neither in one split nor in two. Up to a renaming of symbols some do: "
+        + " and ".join(shares)
+        + " occur in train under other names."
+    )

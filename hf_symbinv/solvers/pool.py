@@ -1,0 +1,416 @@
+"""A pool of processes with a hard limit for every item.
+
+Spot can spend minutes inside one C++ call in which no Python signal arrives; the only thing that stops it is the end of
+its process. `ProcessPool` therefore watches its workers from outside: it kills the one whose item has run out of time,
+starts another, and goes on with everything else as if nothing had happened.
+
+    with ProcessPool(math.factorial, workers=2, timeout=10.0) as pool:
+        for outcome in pool.map([10, 100, 1000]):
+            print(outcome.status, outcome.value)
+
+Workers are fresh interpreters that run `worker.py`, not forks of this process and not `multiprocessing` children. A fork
+of a process that has loaded torch or started threads may deadlock; spawn and forkserver import the main script again,
+which then needs an `if __name__ == "__main__"`, and forbid pools inside of pools. A worker is ready 0.02 s after its
+start, plus what its function imports (0.05 s for Spot), and serves any number of items.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import mmap
+import os
+import pickle
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from hf_symbinv.solvers.worker import HEADER, IDLE, STAMP, Setup, encode
+
+# Work per message: enough that the 0.1 ms a message costs is lost in it, little enough that the pool stays responsive.
+CHUNK_SECONDS = 0.02
+LARGEST_CHUNK = 256
+# Chunks that a worker holds, so that the next is there when one is finished.
+CHUNKS_PER_WORKER = 2
+# Items read ahead of the oldest unfinished one, for each worker: at 0.5 ms an item two seconds of work for the others
+# while one hangs.
+WINDOW_PER_WORKER = 4096
+# How often a slow consumer's calls look after the workers.
+POLL_SECONDS = 0.005
+# Workers lost in a row with no item to blame and no result in between, after which the pool gives up.
+PATIENCE = 3
+
+
+class Outcome(NamedTuple):
+    """What became of one item.
+
+    Args:
+        status: `done`, `timeout` (the hard limit was reached) or `error` (the function raised, or its process died).
+        value: The function's result, or a message if there is none.
+        seconds: Wall-clock time spent on the item.
+    """
+
+    status: Literal["done", "timeout", "error"]
+    value: Any
+    seconds: float
+
+
+class PoolError(RuntimeError):
+    """The workers of a `ProcessPool` cannot run at all."""
+
+
+class Chunk(NamedTuple):
+    """Consecutive items that travel in one message."""
+
+    numbers: list[int]
+    items: list[Any]
+
+
+def available_cores() -> int:
+    """Cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Worker:
+    """One worker process and the chunks it holds, the first of which it is computing."""
+
+    def __init__(self, setup: bytes) -> None:
+        self.connection, theirs = socket.socketpair()
+        lifeline, self.lifeline = os.pipe()
+        with theirs, tempfile.TemporaryFile() as stamp_file:
+            stamp_file.truncate(STAMP.size)
+            self.stamp = mmap.mmap(stamp_file.fileno(), STAMP.size)
+            descriptors = (theirs.fileno(), lifeline, stamp_file.fileno())
+            script = Path(__file__).with_name("worker.py")
+            self.process = subprocess.Popen(
+                [sys.executable, str(script), *map(str, descriptors)],
+                stdin=subprocess.DEVNULL,
+                stdout=2,  # what a function prints must not mix with the results of the command that runs it
+                pass_fds=descriptors,
+                start_new_session=True,  # a group of its own, so that `kill` takes forks along
+            )
+        os.close(lifeline)
+        self.connection.setblocking(False)
+        self.chunks: deque[Chunk] = deque()
+        self.results: list[Outcome] = []  # of chunks[0]
+        self.incoming = bytearray()
+        self.outgoing = bytearray(setup)
+
+    def running(self) -> tuple[float, int] | None:
+        """Start and position of the item that is being computed, None if there is none."""
+        start, position = STAMP.unpack_from(self.stamp, 0)
+        return None if start == IDLE else (start, position)
+
+    def write(self) -> None:
+        with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            while self.outgoing:
+                del self.outgoing[: self.connection.send(self.outgoing)]
+
+    def read(self) -> tuple[list[tuple[str, Any]], bool]:
+        """The messages that have arrived, and whether more can."""
+        alive = True
+        while True:
+            try:
+                data = self.connection.recv(1 << 18)
+            except BlockingIOError:
+                break
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                alive = False
+                break
+            self.incoming += data
+        messages = []
+        while len(self.incoming) >= HEADER.size:
+            end = HEADER.size + HEADER.unpack_from(self.incoming)[0]
+            if len(self.incoming) < end:
+                break
+            messages.append(pickle.loads(memoryview(self.incoming)[HEADER.size : end]))
+            del self.incoming[:end]
+        return messages, alive
+
+    def kill(self) -> int:
+        """End the process and its forks; its exit code."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        return self.process.wait()
+
+    def close(self) -> None:
+        if self.process.returncode is None:
+            self.kill()
+        self.connection.close()
+        os.close(self.lifeline)
+        self.stamp.close()
+
+
+def _close_all(workers: list[_Worker]) -> None:
+    while workers:
+        workers.pop().close()
+
+
+def _nothing() -> None:
+    """The initializer of a pool that needs none."""
+
+
+class ProcessPool:
+    """Calls a function on items in other processes, with a hard limit for every item.
+
+    Args:
+        function: Takes one item; defined at the top level of an importable module.
+        workers: Number of processes, at most; None for one per available core. They are started when there is work.
+        timeout: Limit for one item in seconds, `math.inf` for none. Starting a worker does not count.
+        initializer: Called once in every worker before its first item, for imports that shall not count either.
+        isolate: None, or the length of the runs into which the items are cut. The items of a run are computed in order
+            by a fresh fork of a worker as it was after `initializer`, so that a result depends on nothing but the items
+            before it in its run, whatever hidden state the function leaves behind; a run in which an item reaches the
+            limit is computed again without that item. This costs 2 to 3 ms a run.
+
+    Raises:
+        ValueError: For an argument out of range, or a function that other processes cannot import.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        workers: int | None = None,
+        timeout: float,
+        initializer: Callable[[], object] = _nothing,
+        isolate: int | None = None,
+    ) -> None:
+        if workers is not None and workers < 1:
+            raise ValueError(f"workers={workers}: a pool needs at least one worker; use None for one per core")
+        if not timeout > 0:
+            raise ValueError(f"timeout={timeout}: the limit must be positive seconds; use math.inf for no limit")
+        if isolate is not None and isolate < 1:
+            raise ValueError(f"isolate={isolate}: a run has at least one item; use None to do without runs")
+        self.workers = workers or available_cores()
+        self.timeout = timeout
+        self._isolate = isolate
+        functions = [_pickled(called) for called in (function, initializer)]
+        self._setup = encode(tuple(Setup(list(sys.path), *functions, isolate is not None)))
+        self._team: list[_Worker] = []
+        self._finalizer = weakref.finalize(self, _close_all, self._team)
+        self._mapping = False
+
+    def __enter__(self) -> ProcessPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all workers, busy or not."""
+        _close_all(self._team)
+
+    def map(self, items: Iterable[Any], *, window: int | None = None) -> Iterator[Outcome]:
+        """Yield one `Outcome` for every item, in order, as soon as it and all before it are known.
+
+        Items are read lazily, in the calling thread, at most `window` ahead of the oldest that is not finished. If the
+        iterator is dropped half-way, the items in progress are abandoned and their workers killed.
+
+        Raises:
+            RuntimeError: If another `map` of this pool has not ended.
+            PoolError: If workers cannot start, or keep dying for no item's fault.
+        """
+        if window is not None and window < 1:
+            raise ValueError(f"window={window}: at least one item must be read ahead")
+        if self._mapping:
+            raise RuntimeError("this pool is busy: exhaust or close the iterator of its other map first")
+        self._mapping = True
+        job = _Job(self, iter(items), window or WINDOW_PER_WORKER * self.workers)
+        try:
+            yield from job.run()
+        finally:
+            self._mapping = False
+            for worker in [worker for worker in self._team if worker.chunks]:
+                self._team.remove(worker)
+                worker.close()
+
+
+def _pickled(function: Callable[..., Any]) -> bytes:
+    if getattr(function, "__module__", None) == "__main__":
+        name = getattr(function, "__qualname__", repr(function))
+        raise ValueError(
+            f"{name}: a function of the main script cannot be imported by other processes; move it into a module"
+        )
+    try:
+        return pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(f"{function!r}: use a function at the top level of a module ({error})") from error
+
+
+class _Job:
+    """One call of `ProcessPool.map`."""
+
+    def __init__(self, pool: ProcessPool, items: Iterator[Any], window: int) -> None:
+        self.pool = pool
+        self.team = pool._team
+        self.items = items
+        self.window = window
+        self.pulled = 0
+        self.yielded = 0
+        self.exhausted = False
+        self.finished: dict[int, Outcome] = {}
+        self.again: deque[Chunk] = deque()
+        self.item_seconds = CHUNK_SECONDS  # moving average; the first chunks hold one item
+        self.losses = 0
+
+    def run(self) -> Iterator[Outcome]:
+        polled = -math.inf
+        while True:
+            if time.monotonic() - polled > POLL_SECONDS:
+                self.look_after_workers(block=False)
+                polled = time.monotonic()
+            if self.yielded in self.finished:
+                outcome = self.finished.pop(self.yielded)
+                self.yielded += 1
+                yield outcome
+            elif self.exhausted and self.yielded == self.pulled:
+                return
+            else:
+                self.look_after_workers(block=True)
+                polled = time.monotonic()
+
+    def look_after_workers(self, *, block: bool) -> None:
+        self.hand_out_chunks()
+        with selectors.DefaultSelector() as selector:
+            for worker in self.team:
+                events = selectors.EVENT_READ | (selectors.EVENT_WRITE if worker.outgoing else 0)
+                selector.register(worker.connection, events, worker)
+            ready = selector.select(self.patience() if block else 0)
+        for key, events in ready:
+            if events & selectors.EVENT_WRITE:
+                key.data.write()
+            if events & selectors.EVENT_READ:
+                self.receive(key.data)
+        for worker in list(self.team):
+            running = worker.running()
+            if worker.chunks and running and time.monotonic() - running[0] > self.pool.timeout:
+                self.bury(worker, out_of_time=True)
+        self.hand_out_chunks()
+
+    def patience(self) -> float:
+        """Seconds until some item may run out of time."""
+        now = time.monotonic()
+        starts = [running[0] if (running := worker.running()) else now for worker in self.team if worker.chunks]
+        nearest = min(starts, default=now) + self.pool.timeout - now
+        return min(max(nearest, 0.001), 1.0)
+
+    def hand_out_chunks(self) -> None:
+        while True:
+            idle = min(self.team, key=lambda worker: len(worker.chunks), default=None)
+            if (idle is None or idle.chunks) and len(self.team) < self.pool.workers:
+                idle = None
+            elif idle is None or len(idle.chunks) >= CHUNKS_PER_WORKER:
+                return
+            chunk = self.next_chunk()
+            if chunk is None:
+                return
+            message = encode(chunk.items)
+            if idle is None:
+                idle = _Worker(self.pool._setup)
+                self.team.append(idle)
+            idle.chunks.append(chunk)
+            idle.outgoing += message
+            idle.write()
+
+    def next_chunk(self) -> Chunk | None:
+        if self.again:
+            return self.again.popleft()
+        size = self.pool._isolate or min(max(int(CHUNK_SECONDS / self.item_seconds), 1), LARGEST_CHUNK)
+        room = self.window - (self.pulled - self.yielded)
+        if self.exhausted or room < (self.pool._isolate or 1):
+            return None
+        size = min(size, room)
+        items = list(islice(self.items, size))
+        self.exhausted = len(items) < size
+        numbers = list(range(self.pulled, self.pulled + len(items)))
+        self.pulled += len(items)
+        return Chunk(numbers, items) if items else None
+
+    def receive(self, worker: _Worker) -> None:
+        messages, alive = worker.read()
+        for kind, value in messages:
+            if kind == "failed":
+                raise PoolError(f"a worker could not start:\n{value}")
+            if kind == "results":
+                self.losses = 0
+                self.accept(worker, value)
+        if not alive:
+            self.bury(worker, out_of_time=False)
+
+    def accept(self, worker: _Worker, results: list[tuple[Any, Any, float]]) -> None:
+        for status, value, seconds in results:
+            if seconds > self.pool.timeout:  # the parent was elsewhere and did not see it
+                worker.results.append(self.timed_out(seconds))
+            else:
+                worker.results.append(Outcome(status, value, seconds))
+        chunk = worker.chunks[0]
+        if len(worker.results) == len(chunk.items):
+            mean = sum(outcome.seconds for outcome in worker.results) / len(chunk.items)
+            self.item_seconds = max(0.5 * self.item_seconds + 0.5 * mean, 1e-6)
+            self.finished.update(zip(chunk.numbers, worker.results, strict=True))
+            worker.chunks.popleft()
+            worker.results = []
+
+    def timed_out(self, seconds: float) -> Outcome:
+        return Outcome("timeout", f"stopped at the limit of {self.pool.timeout:g} s", seconds)
+
+    def bury(self, worker: _Worker, *, out_of_time: bool) -> None:
+        """Take a worker out of the team that hangs or has died, blame the item it was computing and requeue the rest."""
+        code = worker.kill()
+        for kind, value in worker.read()[0]:
+            if kind == "results":
+                self.accept(worker, value)
+        self.team.remove(worker)
+        running = worker.running()
+        now = time.monotonic()
+        worker.close()
+        if not worker.chunks or running is None:
+            self.lose(worker, code, out_of_time)
+            return
+        seconds, position = now - running[0], running[1]
+        first = worker.chunks.popleft()
+        if out_of_time and seconds <= self.pool.timeout:
+            blamed = set()  # the item ended while the worker was being killed
+        else:
+            message = self.timed_out(seconds) if out_of_time else Outcome("error", describe_death(code), seconds)
+            self.finished[first.numbers[position]] = message
+            blamed = {position}
+        if self.pool._isolate is None:
+            self.finished.update(zip(first.numbers, worker.results, strict=False))
+            blamed.update(range(len(worker.results)))
+        rest = [place for place in range(len(first.items)) if place not in blamed]
+        chunks = [Chunk([first.numbers[place] for place in rest], [first.items[place] for place in rest])] if rest else []
+        self.again.extendleft(reversed([*chunks, *worker.chunks]))
+
+    def lose(self, worker: _Worker, code: int, out_of_time: bool) -> None:
+        """Requeue the chunks of a worker that is gone through no fault of an item."""
+        if worker.results and self.pool._isolate is None:
+            first = worker.chunks.popleft()
+            done = len(worker.results)
+            self.finished.update(zip(first.numbers, worker.results, strict=False))
+            worker.chunks.appendleft(Chunk(first.numbers[done:], first.items[done:]))
+        self.again.extendleft(reversed(worker.chunks))
+        self.losses += not out_of_time
+        if self.losses == PATIENCE:
+            raise PoolError(f"{PATIENCE} workers in a row {describe_death(code)} before they computed anything")
+
+
+def describe_death(code: int) -> str:
+    if code < 0:
+        return f"died of {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"

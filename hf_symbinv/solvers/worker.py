@@ -1,0 +1,169 @@
+"""The other end of `ProcessPool`: a script that computes items until its parent goes away.
+
+It runs as `python worker.py SOCKET LIFELINE STAMP` (three inherited file descriptors) and imports nothing but the
+standard library until it has been told what to compute, so that it starts in some 20 ms.
+
+Messages are pickles. The parent sends a `Setup` (as a plain tuple), then chunks, each a list of items. The worker answers `("ready", None)`
+or `("failed", traceback)`, then `("results", [(status, value, seconds), ...])` as often as it likes; the results of a
+chunk are complete before the next chunk starts.
+
+The stamp is a piece of shared memory that tells the parent which item of the chunk is being computed and since when;
+it is what lets the parent name the item that hangs without a message per item.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import pickle
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+from typing import Any, BinaryIO, NamedTuple
+
+# Monotonic time at which the current item started (IDLE between items), and its position in the chunk. The time comes
+# first: memory is written in this order, so a position is never seen with the time of an earlier item.
+STAMP = struct.Struct("<dq")
+IDLE = 0.0
+
+# Length of the pickle that follows.
+HEADER = struct.Struct("<Q")
+
+# Results are sent when this many seconds have passed since the last message: rare enough to cost nothing beside
+# millisecond items, often enough to keep the parent and its progress bar busy.
+FLUSH_SECONDS = 0.02
+
+
+class Setup(NamedTuple):
+    """What a worker needs before its first chunk; the two functions are pickled on their own, to be read after the path is set."""
+
+    path: list[str]
+    function: bytes
+    initializer: bytes
+    isolate: bool
+
+
+def encode(message: Any) -> bytes:
+    payload = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    return HEADER.pack(len(payload)) + payload
+
+
+def die_with_parent(lifeline: int) -> None:
+    """Ask the kernel to end this process group as soon as nobody holds the other end of the pipe `lifeline` any more.
+
+    SIGIO ends a process by default, and reaches one that is deep in C++ and holds the interpreter's lock; unlike
+    PR_SET_PDEATHSIG it does not mistake the end of the thread that started the worker for the end of the parent.
+    """
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | fcntl.FASYNC)
+
+
+class Worker:
+    """Computes chunks; `connection` and `stamp` lead to the parent."""
+
+    def __init__(self, connection: socket.socket, stamp: mmap.mmap, function: Any) -> None:
+        self.connection = connection
+        self.stamp = stamp
+        self.function = function
+
+    def send(self, kind: str, value: Any) -> None:
+        self.connection.sendall(encode((kind, value)))
+
+    def send_results(self, results: list[tuple[str, Any, float]]) -> None:
+        try:
+            message = encode(("results", results))
+        except Exception:  # whatever a user's object raises while it is pickled
+            message = encode(("results", [portable(result) for result in results]))
+        self.connection.sendall(message)
+
+    def compute(self, items: list[Any]) -> None:
+        function, stamp, now = self.function, self.stamp, time.monotonic
+        results: list[tuple[str, Any, float]] = []
+        flushed = now()
+        for position, item in enumerate(items):
+            start = now()
+            STAMP.pack_into(stamp, 0, start, position)
+            try:
+                outcome = ("done", function(item))
+            except Exception as error:
+                outcome = ("error", describe(error))
+            end = now()
+            STAMP.pack_into(stamp, 0, IDLE, position)
+            results.append((*outcome, end - start))
+            if end - flushed > FLUSH_SECONDS:
+                self.send_results(results)
+                results, flushed = [], end
+        if results:
+            self.send_results(results)
+
+    def compute_in_a_fork(self, items: list[Any]) -> None:
+        """Compute a chunk from the state that this process had after its warm-up, and leave that state untouched."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self.compute(items)
+            except OSError:  # the parent has gone away
+                os._exit(1)
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if code < 0:  # die as the child did, so that the parent sees one kind of death
+            os.kill(os.getpid(), -code)
+        if code:
+            os._exit(code)
+
+
+def describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def portable(result: tuple[str, Any, float]) -> tuple[str, Any, float]:
+    """The result itself, or an error in its place if it cannot be pickled."""
+    try:
+        pickle.dumps(result)
+    except Exception as error:
+        return "error", f"the result cannot be sent back: {describe(error)}", result[2]
+    return result
+
+
+def read(stream: BinaryIO) -> Any:
+    """The next message, or None when the parent has closed the connection."""
+    header = stream.read(HEADER.size)
+    if len(header) < HEADER.size:
+        return None
+    (length,) = HEADER.unpack(header)
+    payload = stream.read(length)
+    return pickle.loads(payload) if len(payload) == length else None
+
+
+def main() -> None:
+    connection_fd, lifeline_fd, stamp_fd = (int(argument) for argument in sys.argv[1:4])
+    die_with_parent(lifeline_fd)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
+    connection = socket.socket(fileno=connection_fd)
+    stream = connection.makefile("rb")
+    if (message := read(stream)) is None:
+        return
+    setup = Setup(*message)
+    worker = Worker(connection, mmap.mmap(stamp_fd, STAMP.size), None)
+    try:
+        sys.path[:] = setup.path
+        worker.function = pickle.loads(setup.function)
+        pickle.loads(setup.initializer)()
+    except Exception:
+        worker.send("failed", traceback.format_exc())
+        return
+    worker.send("ready", None)
+    compute = worker.compute_in_a_fork if setup.isolate else worker.compute
+    while (items := read(stream)) is not None:
+        compute(items)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except OSError:  # the parent has gone away in the middle of a message
+        os._exit(1)
