@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration, SymbolInvariantModel
     from .modeling.tokenization_symbinv import SymbolInvariantTokenizer, SymbolTable, TokenizationError
     from .solvers import Checker, CheckResult, find_witness
-    from .tasks import LTL, ltl
+    from .tasks import LTL
 
 __version__ = "0.1.0"
 
@@ -56,7 +56,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "trace_to_prefix",
     ),
     "solvers": ("Checker", "CheckResult", "find_witness"),
-    "tasks": ("LTL", "ltl"),
+    "tasks": ("LTL",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -74,7 +74,6 @@ __all__ = [
     "TokenizationError",
     "Trace",
     "find_witness",
-    "ltl",
     "parse",
     "parse_infix",
     "parse_lbt",

@@ -26,7 +26,8 @@ _IDENTIFIER = re.compile(r"[a-z]|[A-Za-z_][A-Za-z0-9_.]+")
 # Our choice: at most four digits, so that no text can ask for an enormous id.
 _DEFAULT_NAME = re.compile(r"p([1-9][0-9]{1,3})")
 _IS_SPACED = re.compile(r'[\s"]')
-_SPACED_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(?!\S)|\S+', re.DOTALL)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SPACED_TOKEN = re.compile(rf"{_QUOTED.pattern}(?!\S)|\S+", re.DOTALL)
 _ESCAPE = re.compile(r'\\(["\\])')
 _IGNORED_LABEL = -100
 # Operators of LTL beyond the base ones, or their first characters.
@@ -267,8 +268,8 @@ class SymbolInvariantTokenizer(PythonBackend):
     def _check_special(self, token: str) -> None:
         if token not in self._ids:
             raise ValueError(
-                f"special token {token!r}: must be one of the base tokens {' '.join(self.base_tokens)}, because a model's "
-                "base tokens are fixed; for a new symbol use add_symbols"
+                f"special token {token!r}: must be one of the base tokens {' '.join(self.base_tokens)}, since "
+                "a model's base tokens are fixed; for a new symbol use add_symbols"
             )
 
     # Encoding
@@ -399,7 +400,7 @@ class SymbolInvariantTokenizer(PythonBackend):
                 return self._ids[word]
             if _IDENTIFIER.fullmatch(word):
                 return word
-            if len(word) > 1 and word[0] == word[-1] == '"' and _SPACED_TOKEN.fullmatch(word):
+            if _QUOTED.fullmatch(word):
                 try:
                     return _check_name(_ESCAPE.sub(r"\1", word[1:-1]))
                 except TokenizationError as error:
@@ -417,7 +418,7 @@ class SymbolInvariantTokenizer(PythonBackend):
         else:
             base = " ".join(token for token in self.base_tokens if token not in self._specials)
             reason = (
-                f"{word!r} is neither a base token ({base}) nor a symbol (a lower-case letter or, in texts with blanks, "
+                f"{word!r} is neither a base token ({base}) nor a symbol (a lower-case letter or, with blanks, "
                 "an identifier of two or more characters or a name in double quotes)"
             )
             if word in _REWRITABLE:
@@ -431,7 +432,7 @@ class SymbolInvariantTokenizer(PythonBackend):
         arity = self._arity
         children = [arity[t] if isinstance(t, int) and t < len(arity) else 0 for t in tokens]  # None for separators
         may_repeat = is_target and None not in children
-        missing = None  # trees missing in the part being read; None before its first token
+        missing: int | None = None  # trees missing in the part being read; None before its first token
         for index, count in enumerate(children):
             if count is None:
                 if missing:
