@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = {room: ROOT / "hf_symbinv" / room for room in ("logic", "solvers", "tasks", "metrics", "training", "evaluation", "cli")}
+ROOMS = {
+    room: ROOT / "hf_symbinv" / room
+    for room in ("logic", "solvers", "tasks", "metrics", "training", "evaluation", "cli")
+}
 ROOMS |= {room: ROOT / room for room in ("modeling", "datasets_scripts")}
 # A room may import itself and these; `cli` all.
 ARROWS = {
@@ -139,9 +142,13 @@ class TestFilesThatTravelWithCheckpoints:
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom) and node.level:
                 where = f"{path.name}:{node.lineno}"
-                assert node.level == 1 and node.module and "." not in node.module, f"{where}: write from .sibling import Name"
+                assert node.level == 1 and node.module and "." not in node.module, (
+                    f"{where}: write from .sibling import Name"
+                )
                 assert (ROOMS["modeling"] / f"{node.module}.py").is_file(), f"{where}: {node.module} is no sibling"
-                assert any(node.lineno == top.lineno for top in top_level), f"{where}: import siblings at the top of the file"
+                assert any(node.lineno == top.lineno for top in top_level), (
+                    f"{where}: import siblings at the top of the file"
+                )
         relative = re.findall(r"^\s*(?:from\s+\.|import\s+\.)", text, flags=re.MULTILINE)
         in_code = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom) and n.level]
         assert len(relative) == len(in_code), "the Hub's scan would take a line of a string for an import of a sibling"

@@ -37,7 +37,11 @@ def test_every_notation_reads_what_it_writes(notation):
 
 def test_answers_are_read_in_prefix_notation_and_shown_in_the_readers():
     answer = LTL.parse_answer("request ; & request grant_1 ; { grant_1 }")
-    assert LTL.write_answer(answer, "prefix") == LTL.write_answer(answer, "lbt") == "request ; & request grant_1 ; { grant_1 }"
+    assert (
+        LTL.write_answer(answer, "prefix")
+        == LTL.write_answer(answer, "lbt")
+        == "request ; & request grant_1 ; { grant_1 }"
+    )
     assert LTL.write_answer(answer, "infix") == "request; request & grant_1; cycle{grant_1}"
 
 
@@ -53,7 +57,10 @@ def test_an_unknown_notation_is_refused():
 
 def test_its_checker_judges_its_own_notation():
     with LTL.checker(workers=1, timeout=30.0) as checker:
-        assert [result.verdict for result in checker.check([("!X0", "{1}"), ("&aXb", "{a}")])] == ["correct", "incorrect"]
+        assert [result.verdict for result in checker.check([("!X0", "{1}"), ("&aXb", "{a}")])] == [
+            "correct",
+            "incorrect",
+        ]
 
 
 def test_the_task_is_a_value():

@@ -1,0 +1,56 @@
+# `make` lists the targets. Everything runs in .venv, which the first target creates; PYTHON chooses its interpreter.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
+RUN_STAMP := .venv/.installed-run
+DEV_STAMP := .venv/.installed-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast check format bench dist clean
+
+help: ## show this list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(RUN_STAMP) ## solve a handful of formulas with the bundled checkpoint and verify the answers
+	@$(BIN)/python examples/demo.py
+
+test: $(DEV_STAMP) ## run all tests, slow ones too, in two processes
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+test-fast: $(DEV_STAMP) ## run the tests that take at most a few seconds each
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
+
+check: $(DEV_STAMP) ## check style, layout and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(DEV_STAMP) ## correct what can be corrected of style and layout
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(RUN_STAMP) ## measure data generation and verification beside Spot alone
+	$(BIN)/python benchmarks/data_rates.py
+
+dist: $(DEV_STAMP) ## build the source distribution and the wheel into dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(BIN)/python -c "import setuptools.build_meta as b; b.build_sdist('dist')"
+
+clean: ## remove .venv, builds and caches
+	rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hf_symbinv needs Python 3.11 or newer, which transformers 5.23 does; choose one with make PYTHON=...")'
+	@echo "creating .venv"
+	@$(PYTHON) -m venv .venv
+
+$(RUN_STAMP): pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing hf_symbinv and its dependencies into .venv"
+	@$(PIP) -e ".[logic]"
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing hf_symbinv with the development tools into .venv"
+	@$(PIP) -e ".[dev]"
+	@touch $@ $(RUN_STAMP)
