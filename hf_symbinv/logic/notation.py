@@ -11,6 +11,7 @@ they look like p0. It is what Spot and other tools exchange.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -50,41 +51,42 @@ def unquote(text: str, source: str, position: int) -> str:
         raise FormulaSyntaxError(str(error), source, position) from None
 
 
+def read_words(text: str) -> Iterator[Token]:
+    """The words of prefix `text` in either form, well-formed or not: names of symbols, and all else as operators."""
+    if not is_spaced(text):
+        for position, character in enumerate(text):
+            yield Token(position, SYMBOL, character) if "a" <= character <= "z" else Token(position, character, None)
+        return
+    for match in _SPACED_TOKEN.finditer(text):
+        word, position, name = match.group(), match.start(), None
+        if match["quoted"]:
+            with contextlib.suppress(FormulaSyntaxError):
+                name = unquote(word, text, position)
+        elif IDENTIFIER.fullmatch(word):
+            name = word
+        yield Token(position, word if name is None else SYMBOL, name)
+
+
 def scan_prefix(text: str, punctuation: str = "") -> list[Token]:
     """The tokens of prefix `text` in either form; `punctuation` holds further one-character tokens.
 
     Raises:
-        FormulaSyntaxError: At the first character that starts no token.
+        FormulaSyntaxError: At the first word that is no token.
     """
-    tokens = []
-    if not is_spaced(text):
-        for position, character in enumerate(text):
-            if "a" <= character <= "z":
-                tokens.append(Token(position, SYMBOL, character))
-            elif character in ARITY or character in punctuation:
-                tokens.append(Token(position, character, None))
-            else:
-                raise FormulaSyntaxError(
-                    f"{character!r} is no token; without white space every character is an operator or a lower-case "
-                    "letter, so separate the tokens by blanks if symbols have longer names",
-                    text,
-                    position,
-                )
-        return tokens
-    for match in _SPACED_TOKEN.finditer(text):
-        word, position = match.group(), match.start()
-        if match["quoted"]:
-            tokens.append(Token(position, SYMBOL, unquote(word, text, position)))
-        elif (word in ARITY and word != SYMBOL) or (word in punctuation and len(word) == 1):
-            tokens.append(Token(position, word, None))
-        elif IDENTIFIER.fullmatch(word):
-            tokens.append(Token(position, SYMBOL, word))
-        else:
-            raise FormulaSyntaxError(
-                f"{word!r} is no operator and no identifier; put other names in double quotes, blanks around them",
-                text,
-                position,
+    tokens = list(read_words(text))
+    for position, word, name in tokens:
+        if name is not None or word in ARITY or word in tuple(punctuation):
+            continue
+        if not is_spaced(text):
+            message = (
+                f"{word!r} is no token; without white space every character is an operator or a lower-case letter, so "
+                "separate the tokens by blanks if symbols have longer names"
             )
+            raise FormulaSyntaxError(message, text, position)
+        if _SPACED_TOKEN.fullmatch(word)["quoted"]:
+            unquote(word, text, position)
+        message = f"{word!r} is no operator and no identifier; put other names in double quotes, blanks around them"
+        raise FormulaSyntaxError(message, text, position)
     return tokens
 
 

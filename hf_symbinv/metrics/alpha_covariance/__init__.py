@@ -1,0 +1,194 @@
+"""Alpha-covariance: how far a model's answers follow a renaming of the symbols in its inputs.
+
+For one input-output pair, P is a set of alpha-equivalent pairs, α_i the renaming that makes the i-th of them, and U the
+set of the model's predictions with their renamings undone, {α_i⁻¹(ŷ^i)}. Then
+
+    alpha-covariance = 1 - (|U| - 1) / (|P| - 1)
+
+It is 1 if the renamings change nothing and 0 if every prediction differs; it says nothing about correctness.
+An example with fewer than two renamings has none. Texts are in prefix notation, COMPACT or SPACED, well-formed or not.
+
+Source: Symbol-Invariant Transformer, section 5.1.1; Interchangeable Token Embeddings, section 5.2.2.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypedDict
+
+from hf_symbinv.logic.notation import Token, read_words, write_prefix
+
+# With five symbols in an alphabet of five, all of them; with ten, the papers' sample (ITE, Table 3).
+DEFAULT_LIMIT = 120
+
+
+class AlphaCovariance(TypedDict):
+    """What was measured.
+
+    alpha_covariance: Mean over the examples that have one; None if none has.
+    examples: Number of examples in the mean.
+    excluded: Number of examples left out because they have no or only one renaming.
+    predictions: Number of predictions compared.
+    per_example: Alpha-covariance of each example in order; None for those left out.
+    """
+
+    alpha_covariance: float | None
+    examples: int
+    excluded: int
+    predictions: int
+    per_example: list[float | None]
+
+
+def compute_alpha_covariance(
+    predictions: Sequence[Sequence[str]], renamings: Sequence[Sequence[Mapping[str, str]]]
+) -> AlphaCovariance:
+    """Mean alpha-covariance of predictions whose inputs are known to be renamings of each other.
+
+    Args:
+        predictions: For each example, the prediction for each of its alpha-equivalent inputs.
+        renamings: For each example, the renaming (old name to new name) that made each of these inputs.
+
+    Raises:
+        ValueError: If there are no examples, the numbers of predictions and renamings differ, a renaming gives two
+            symbols the same name, or an example has the same renaming twice.
+    """
+    if len(predictions) != len(renamings):
+        raise ValueError(f"{len(predictions)} examples of predictions, {len(renamings)} of renamings: must be equal")
+    if not predictions:
+        raise ValueError("no examples: alpha-covariance is a mean over at least one")
+    per_example = []
+    for index, (answers, mappings) in enumerate(zip(predictions, renamings, strict=True)):
+        try:
+            per_example.append(example_alpha_covariance(answers, mappings))
+        except ValueError as error:
+            raise ValueError(f"example {index}: {error}") from None
+    measured = [value for value in per_example if value is not None]
+    return {
+        "alpha_covariance": math.fsum(measured) / len(measured) if measured else None,
+        "examples": len(measured),
+        "excluded": len(per_example) - len(measured),
+        "predictions": sum(len(a) for a, value in zip(predictions, per_example, strict=True) if value is not None),
+        "per_example": per_example,
+    }
+
+
+def example_alpha_covariance(predictions: Sequence[str], renamings: Sequence[Mapping[str, str]]) -> float | None:
+    """Alpha-covariance of one example, None if it has fewer than two renamings.
+
+    Raises:
+        ValueError: As `compute_alpha_covariance` does.
+    """
+    if len(predictions) != len(renamings):
+        raise ValueError(f"{len(predictions)} predictions for {len(renamings)} renamings: must be equal")
+    if len({frozenset(renaming.items()) for renaming in renamings}) != len(renamings):
+        raise ValueError("a renaming occurs twice; alpha-equivalent inputs must be distinct")
+    undone = {
+        tuple(_renamed(prediction, undo(renaming))) for prediction, renaming in zip(predictions, renamings, strict=True)
+    }
+    return 1 - (len(undone) - 1) / (len(predictions) - 1) if len(predictions) > 1 else None
+
+
+def measure_alpha_covariance(
+    predict: Callable[[list[str]], list[str]],
+    inputs: Sequence[str],
+    *,
+    alphabet: Sequence[str],
+    limit: int | None = DEFAULT_LIMIT,
+    seed: int = 0,
+) -> AlphaCovariance:
+    """Rename every input, ask the model, and compute the alpha-covariance of its answers.
+
+    Args:
+        predict: Answers a list of inputs, in order. Called once for each example with all its alpha-equivalent
+            inputs; examples with fewer than two are not asked.
+        inputs: Texts in prefix notation; their symbols are renamed.
+        alphabet: The names that symbols may get, at least as many as an input has symbols.
+        limit: Take all renamings of an example if it has at most so many, otherwise draw so many; None takes all.
+        seed: Decides which renamings are drawn.
+
+    Raises:
+        ValueError: If `predict` returns another number of answers than it got inputs, and as `renamings_of` and
+            `compute_alpha_covariance` do.
+    """
+    predictions: list[list[str]] = []
+    renamings: list[list[dict[str, str]]] = []
+    for index, text in enumerate(inputs):
+        mappings = renamings_of(symbols_of(text), alphabet, limit=limit, seed=seed + index)
+        answers = predict([rename_text(text, mapping) for mapping in mappings]) if len(mappings) > 1 else [""]
+        if len(answers) != len(mappings):
+            raise ValueError(f"example {index}: predict returned {len(answers)} answers for {len(mappings)} inputs")
+        predictions.append(answers)
+        renamings.append(mappings)
+    return compute_alpha_covariance(predictions, renamings)
+
+
+def renamings_of(
+    symbols: Sequence[str], alphabet: Sequence[str], *, limit: int | None = DEFAULT_LIMIT, seed: int = 0
+) -> list[dict[str, str]]:
+    """The renamings of k `symbols` into an alphabet of n names: all n!/(n-k)! of them, or a sample of distinct ones.
+
+    Args:
+        symbols: Distinct names.
+        alphabet: Distinct names.
+        limit: Return all if there are at most so many, otherwise `limit` ones drawn uniformly; None returns all.
+        seed: Decides which are drawn.
+
+    Raises:
+        ValueError: If a name occurs twice, the alphabet is smaller than the set of symbols, or `limit` is below 1.
+    """
+    for role, names in (("symbols", symbols), ("alphabet", alphabet)):
+        if len(set(names)) != len(names):
+            raise ValueError(f"{role} {list(names)}: a name occurs twice; names must be distinct")
+    if len(alphabet) < len(symbols):
+        raise ValueError(f"{len(symbols)} symbols cannot be renamed into an alphabet of {len(alphabet)}; enlarge it")
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit={limit}: must be at least 1, or None for all renamings")
+    total = math.perm(len(alphabet), len(symbols))
+    if limit is None or total <= limit:
+        choices: Iterator[tuple[str, ...]] = itertools.permutations(alphabet, len(symbols))
+    else:
+        generator = random.Random(seed)
+        drawn: dict[tuple[str, ...], None] = {}
+        while len(drawn) < limit:
+            drawn[tuple(generator.sample(alphabet, len(symbols)))] = None
+        choices = iter(drawn)
+    return [dict(zip(symbols, choice, strict=True)) for choice in choices]
+
+
+def undo(renaming: Mapping[str, str]) -> dict[str, str]:
+    """The inverse of a renaming, as a permutation of all its names.
+
+    A renaming of an input's symbols is part of a permutation of the alphabet, and a model may answer with a symbol that
+    the input does not have. The part is completed by closing its chains: a → b, b → c gets c → a.
+
+    Raises:
+        ValueError: If two symbols get the same name.
+    """
+    inverse = {new: old for old, new in renaming.items()}
+    if len(inverse) != len(renaming):
+        raise ValueError(f"renaming {dict(renaming)}: two symbols get the same name; new names must differ")
+    for start in renaming:
+        if start not in inverse:
+            end = start
+            while end in renaming:
+                end = renaming[end]
+            inverse[start] = end
+    return inverse
+
+
+def symbols_of(text: str) -> tuple[str, ...]:
+    """The names of the symbols in a prefix text, in the order of their first appearance."""
+    return tuple(dict.fromkeys(token.name for token in read_words(text) if token.name is not None))
+
+
+def rename_text(text: str, renaming: Mapping[str, str]) -> str:
+    """A prefix text with its symbols renamed; every other token stays, and the text need not be well-formed."""
+    return write_prefix(_renamed(text, renaming))
+
+
+def _renamed(text: str, renaming: Mapping[str, str]) -> Iterator[Token]:
+    for _, operator, name in read_words(text):
+        yield Token(-1, operator, name if name is None else renaming.get(name, name))

@@ -1,0 +1,66 @@
+"""Alpha-covariance as a module of Hugging Face's `evaluate`."""
+
+from typing import Any
+
+import datasets
+import evaluate
+
+from hf_symbinv.metrics.alpha_covariance import compute_alpha_covariance
+
+_DESCRIPTION = """\
+How far a model's answers follow a renaming of the interchangeable symbols in its inputs: with U the set of predictions
+whose renamings were undone and P the set of alpha-equivalent inputs, 1 - (|U| - 1) / (|P| - 1), averaged over examples.
+"""
+_INPUTS = """\
+Args:
+    predictions: for each example, a list with the prediction (prefix notation) for each of its alpha-equivalent inputs
+    renamings: for each example, a list with the renaming that made each of these inputs: a dictionary from old to new
+        name, or a list of pairs [old, new]
+Returns:
+    alpha_covariance: mean over the examples with at least two renamings, None if there are none
+    examples: number of examples in this mean
+    excluded: number of examples with no or only one renaming
+    predictions: number of predictions compared
+    per_example: the alpha-covariance of each example, None for those excluded
+Examples:
+    >>> metric = evaluate.load("alpha_covariance")
+    >>> metric.compute(predictions=[["{a}", "{b}"]], renamings=[[{"a": "a"}, {"a": "b"}]])["alpha_covariance"]
+    1.0
+"""
+_CITATION = """\
+Symbol-Invariant Transformer, section 5.1.1; Interchangeable Token Embeddings, section 5.2.2
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
+class AlphaCovariance(evaluate.Metric):
+    def _info(self) -> evaluate.MetricInfo:
+        text = datasets.Value("string")
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=datasets.Features(
+                {"predictions": datasets.List(text), "renamings": datasets.List(datasets.List(datasets.List(text)))}
+            ),
+        )
+
+    # Arrow has no type for dictionaries with any keys, so renamings are stored as pairs.
+    def add_batch(self, *, predictions: Any = None, references: Any = None, renamings: Any = None) -> None:
+        """Add the predictions and renamings of a batch of examples."""
+        super().add_batch(predictions=predictions, renamings=[_as_pairs(example) for example in renamings or []])
+
+    def add(self, *, prediction: Any = None, reference: Any = None, renamings: Any = None) -> None:
+        """Add the predictions and renamings of one example."""
+        super().add(prediction=prediction, renamings=_as_pairs(renamings or []))
+
+    def _compute(self, predictions: list[list[str]], renamings: list[list[list[list[str]]]]) -> dict[str, Any]:
+        mappings = [[dict(pairs) for pairs in example] for example in renamings]
+        return dict(compute_alpha_covariance(predictions, mappings))
+
+
+def _as_pairs(renamings: Any) -> list[list[list[str]]]:
+    return [
+        [list(pair) for pair in (renaming.items() if isinstance(renaming, dict) else renaming)]
+        for renaming in renamings
+    ]

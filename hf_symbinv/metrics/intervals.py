@@ -1,0 +1,37 @@
+"""Confidence intervals for shares."""
+
+from __future__ import annotations
+
+import math
+
+# The 97.5 % quantile of the standard normal distribution: a two-sided 95 % interval.
+NORMAL_QUANTILE = 1.959963984540054
+
+
+def wilson_interval(successes: int, count: int) -> tuple[float, float]:
+    """Wilson's 95 % score interval for the probability behind `successes` out of `count`.
+
+    The probabilities p with |successes/count - p| <= z sqrt(p (1 - p) / count), z = 1.96.
+
+    Args:
+        successes: 0 to `count`.
+        count: Number of independent trials, at least 1.
+
+    Returns:
+        The lower and the upper bound, in [0, 1].
+
+    Raises:
+        ValueError: If `count` is below 1 or `successes` is not between 0 and `count`.
+
+    Source: Wilson, Probable inference, the law of succession, and statistical inference (1927).
+    """
+    if count < 1 or not 0 <= successes <= count:
+        raise ValueError(f"{successes} successes of {count} trials: need at least 1 trial and 0 to all successes")
+    share, square = successes / count, NORMAL_QUANTILE**2
+    centre = share + square / (2 * count)
+    spread = NORMAL_QUANTILE * math.sqrt(share * (1 - share) / count + square / (4 * count**2))
+    scale = 1 + square / count
+    # Rounding would leave the bounds of 0 and of all successes a hair away from 0 and 1.
+    low = 0.0 if successes == 0 else (centre - spread) / scale
+    high = 1.0 if successes == count else (centre + spread) / scale
+    return low, high

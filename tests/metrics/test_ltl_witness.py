@@ -1,0 +1,56 @@
+"""Shares of verdicts add up, carry Wilson's intervals, and come from Spot's verdict on every pair."""
+
+import random
+
+import pytest
+
+from hf_symbinv.metrics import wilson_interval
+from hf_symbinv.metrics.ltl_witness import VERDICTS, compute_ltl_witness, summarize_verdicts
+
+
+def test_shares_are_counts_over_the_number_of_predictions():
+    generator = random.Random(1)
+    verdicts = generator.choices(VERDICTS, k=70)
+    summary = summarize_verdicts(iter(verdicts))
+    assert summary["count"] == 70
+    for verdict in VERDICTS:
+        assert summary[verdict] == verdicts.count(verdict) / 70
+        assert summary[f"{verdict}_interval"] == list(wilson_interval(verdicts.count(verdict), 70))
+    correct = verdicts.count("exact") + verdicts.count("correct")
+    assert summary["accuracy"] == correct / 70
+    assert summary["accuracy_interval"] == list(wilson_interval(correct, 70))
+    assert len(summary) == 1 + 2 * (len(VERDICTS) + 1)
+
+
+def test_nothing_to_count_and_unknown_verdicts_are_refused():
+    with pytest.raises(ValueError, match="no predictions: a share needs at least one"):
+        summarize_verdicts([])
+    with pytest.raises(ValueError, match="verdict 'right': unknown; use one of exact correct incorrect invalid"):
+        summarize_verdicts(["right"])
+
+
+def test_every_pair_gets_spots_verdict():
+    cases = {
+        "exact": ("&aXb", "a;{b}", "a;{b}"),
+        "correct": ("&aXb", "a;b;{1}", "a;{b}"),
+        "incorrect": ("Uab", "a;{!b}", "{b}"),
+        "invalid": ("a", "a;b", None),
+    }
+    formulas, predictions, references = zip(*cases.values(), strict=True)
+    summary = compute_ltl_witness(predictions, formulas, references, timeout=60, workers=1)
+    assert {verdict: summary[verdict] for verdict in VERDICTS if summary[verdict]} == dict.fromkeys(cases, 0.25)
+    assert summary["accuracy"] == 0.5
+
+
+def test_references_are_optional_and_names_may_be_long():
+    summary = compute_ltl_witness(["request ; { grant_1 }"], ["& request X grant_1"], timeout=60, workers=1)
+    assert (summary["correct"], summary["exact"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("formulas", "references", "message"),
+    [(["a"], None, "2 predictions, 1 formulas: must be equal"), (["a", "b"], [], "2 predictions, 0 references")],
+)
+def test_columns_of_different_lengths_are_refused(formulas, references, message):
+    with pytest.raises(ValueError, match=message):
+        compute_ltl_witness(["{a}", "{b}"], formulas, references)
