@@ -83,8 +83,8 @@ def scan_prefix(text: str, punctuation: str = "") -> list[Token]:
                 "separate the tokens by blanks if symbols have longer names"
             )
             raise FormulaSyntaxError(message, text, position)
-        if _SPACED_TOKEN.fullmatch(word)["quoted"]:
-            unquote(word, text, position)
+        if (match := _SPACED_TOKEN.fullmatch(word)) and match["quoted"]:
+            unquote(word, text, position)  # raises and says what is wrong with the name
         message = f"{word!r} is no operator and no identifier; put other names in double quotes, blanks around them"
         raise FormulaSyntaxError(message, text, position)
     return tokens

@@ -3,22 +3,16 @@
 `evaluate` looks for a bare name on the Hub and then in its own cache of modules,
 `<modules>/evaluate_modules/metrics/evaluate-metric--NAME/<64 hexadecimal digits>/NAME.py`, where the newest file wins.
 `register_metrics` puts the metrics there. It computes the path from the environment as `evaluate` does, because
-importing `evaluate` takes seconds.
+importing `evaluate` takes seconds; and as every import of the package calls it, it imports little itself.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import logging
 import os
-import shutil
-import tempfile
 from importlib.util import find_spec
 
 METRICS = ("alpha_covariance", "ltl_witness")
-
-logger = logging.getLogger(__name__)
 
 
 def register_metrics() -> None:
@@ -35,7 +29,10 @@ def register_metrics() -> None:
         for name in METRICS:
             _register(name, os.path.join(folder, f"evaluate-metric--{name}"))
     except OSError as error:
-        logger.debug("evaluate.load finds the metrics %s by path only: %s", ", ".join(METRICS), error)
+        import logging
+
+        message = "evaluate.load finds the metrics %s by path only: %s"
+        logging.getLogger(__name__).debug(message, ", ".join(METRICS), error)
 
 
 def modules_cache() -> str:
@@ -51,7 +48,7 @@ def script_path(name: str) -> str:
 
 def _make_package(folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
-    with contextlib.suppress(FileExistsError), open(os.path.join(folder, "__init__.py"), "x"):
+    with open(os.path.join(folder, "__init__.py"), "a"):
         pass
 
 
@@ -63,6 +60,9 @@ def _register(name: str, folder: str) -> None:
     if _holds(cached, script):
         os.utime(cached)
         return
+    import shutil
+    import tempfile
+
     _make_package(folder)
     # The name of a temporary folder is shorter than 64 characters, so `evaluate` never looks into it.
     temporary = tempfile.mkdtemp(prefix="new-", dir=folder)
