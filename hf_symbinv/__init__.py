@@ -1,7 +1,7 @@
 """Models whose answers do not depend on the names of the symbols in the question.
 
-Importing this package makes its classes known to transformers' Auto classes and costs next to nothing: every public
-name below is imported when it is first used, so that logic and solvers never load torch.
+Importing this package makes its classes known to transformers' Auto classes, and its metrics to `evaluate.load`. That
+costs next to nothing: every public name below is imported when it is first used, so logic and solvers never load torch.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from .auto_classes import register_auto_classes
+from .metrics.registration import register_metrics
 
 if TYPE_CHECKING:
+    from .datasets_scripts.ltl_random import LtlRandom
     from .logic import (
         Formula,
         FormulaSyntaxError,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from .modeling.tokenization_symbinv import SymbolInvariantTokenizer, SymbolTable, TokenizationError
     from .solvers import Checker, CheckResult, find_witness
     from .tasks import LTL
+    from .training import Recipe, generate_answers, train
 
 __version__ = "0.1.0"
 
@@ -57,6 +60,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "solvers": ("Checker", "CheckResult", "find_witness"),
     "tasks": ("LTL",),
+    "datasets_scripts.ltl_random": ("LtlRandom",),
+    "training": ("Recipe", "generate_answers", "train"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -66,6 +71,8 @@ __all__ = [
     "Formula",
     "FormulaSyntaxError",
     "LTL",
+    "LtlRandom",
+    "Recipe",
     "SymbolInvariantConfig",
     "SymbolInvariantForConditionalGeneration",
     "SymbolInvariantModel",
@@ -74,6 +81,7 @@ __all__ = [
     "TokenizationError",
     "Trace",
     "find_witness",
+    "generate_answers",
     "parse",
     "parse_infix",
     "parse_lbt",
@@ -84,6 +92,7 @@ __all__ = [
     "to_prefix",
     "trace_to_infix",
     "trace_to_prefix",
+    "train",
 ]
 
 
@@ -100,3 +109,4 @@ def __dir__() -> list[str]:
 
 
 register_auto_classes(sys.modules[__name__])
+register_metrics()

@@ -1,0 +1,95 @@
+"""Rows to batches: tokens, padding, and batches whose examples need about the same work.
+
+A stream model computes streams x length for the largest example of a batch, so examples with equally many symbols and
+about equal lengths go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    import datasets
+
+    from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
+
+
+def tokenize(dataset: datasets.Dataset, tokenizer: SymbolInvariantTokenizer) -> datasets.Dataset:
+    """Columns `input_ids` and `labels` of the columns `formula` and `witness`."""
+
+    def encode(rows: dict[str, list[str]]) -> dict[str, Any]:
+        return dict(tokenizer(rows["formula"], text_target=rows["witness"], return_attention_mask=False))
+
+    return dataset.map(encode, batched=True, remove_columns=dataset.column_names, desc="tokenizing")
+
+
+class GroupedSampler(torch.utils.data.Sampler[int]):
+    """A random order in which every `group` consecutive examples are alike in symbols and lengths.
+
+    Examples are shuffled, windows of 50 groups are sorted by (symbols, answer length, formula length) and cut into
+    groups, and the groups are shuffled. The order is a function of (seed, epoch), so a resumed run and every process
+    see the same groups; the last examples that fill no group sit out the epoch.
+
+    Args:
+        keys: `(rows, 3)` int64: symbols, answer length, formula length.
+        group: examples of one optimizer step, over all processes and micro-batches.
+        seed: of the shuffles.
+    """
+
+    window = 50  # as transformers' LengthGroupedSampler
+
+    def __init__(self, keys: torch.Tensor, group: int, seed: int):
+        if len(keys) < group:
+            raise ValueError(
+                f"{len(keys)} training rows are fewer than the {group} of one optimizer step; use more rows or smaller batches"
+            )
+        symbols, answer, formula = (keys - keys.min(0).values).unbind(1)
+        self._rank = (symbols * (int(answer.max()) + 1) + answer) * (int(formula.max()) + 1) + formula
+        self.group, self.seed, self.epoch = group, seed, 0
+
+    def __len__(self) -> int:
+        return len(self._rank) // self.group * self.group
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        generator = torch.Generator().manual_seed(hash((self.seed, self.epoch)) % 2**63)
+        order = torch.randperm(len(self._rank), generator=generator)[: len(self)]
+        windows = order.split(self.window * self.group)
+        order = torch.cat([window[self._rank[window].argsort(stable=True)] for window in windows])
+        groups = order.view(-1, self.group)
+        return iter(groups[torch.randperm(len(groups), generator=generator)].flatten().tolist())
+
+
+def group_keys(dataset: datasets.Dataset, base_vocab_size: int) -> torch.Tensor:
+    """The keys `(rows, 3)` of `GroupedSampler` for a tokenized data set."""
+    rows = zip(dataset["input_ids"], dataset["labels"], strict=True)
+    return torch.tensor(
+        [(len({i for i in ids if i >= base_vocab_size}), len(labels), len(ids)) for ids, labels in rows]
+    )
+
+
+class Collator:
+    """Pads a list of rows with `input_ids` and `labels` to one batch.
+
+    [{"input_ids": [5, 13, 14, 2], "labels": [9, 13, 10, 2]}, {"input_ids": [13, 2], "labels": [9, 13, 10, 2]}] gives
+    input_ids [[5, 13, 14, 2], [13, 2, 1, 1]], attention_mask [[1, 1, 1, 1], [1, 1, 0, 0]], labels as they are; shorter
+    labels would be filled with -100.
+    """
+
+    def __init__(self, pad_token_id: int):
+        self.pad_token_id = pad_token_id
+
+    def __call__(self, rows: list[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
+        """Tensors `input_ids`, `attention_mask` `(B, L)` and `labels` `(B, T)`."""
+        input_ids = _pad([row["input_ids"] for row in rows], self.pad_token_id)
+        mask = _pad([[1] * len(row["input_ids"]) for row in rows], 0)
+        return {"input_ids": input_ids, "attention_mask": mask, "labels": _pad([row["labels"] for row in rows], -100)}
+
+
+def _pad(rows: list[list[int]], value: int) -> torch.Tensor:
+    return torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=value)

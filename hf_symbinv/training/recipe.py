@@ -1,0 +1,111 @@
+"""Recipes: everything that defines a training run, in one YAML file.
+
+data:             options of the task's data builder
+model:            a preset of SymbolInvariantConfig and the fields that differ
+trainer:          fields of transformers.Seq2SeqTrainingArguments
+evaluation_rows:  validation rows that are answered and checked at every evaluation
+test_rows:        test rows that are answered and checked at the end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One run.
+
+    Attributes:
+        data: keyword arguments of the task's data builder.
+        model: keyword arguments of `SymbolInvariantConfig`, with `preset` for a named start.
+        trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`.
+        evaluation_rows, test_rows: how many rows are answered and checked.
+    """
+
+    data: dict[str, Any]
+    model: dict[str, Any]
+    trainer: dict[str, Any]
+    evaluation_rows: int = 500
+    test_rows: int = 1000
+
+    @classmethod
+    def load(cls, name_or_path: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:
+        """Reads a recipe.
+
+        Args:
+            name_or_path: a YAML file, or the name of a recipe of this package.
+            overrides: values by dotted key, such as `{"trainer.max_steps": 10}`.
+
+        Raises:
+            FileNotFoundError: if there is no such file or recipe.
+            ValueError: for text that is not a recipe, or an unknown key.
+        """
+        text = _text_of(name_or_path)
+        try:
+            content = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ValueError(f"{name_or_path}: not YAML: {error}") from error
+        known = [field.name for field in fields(cls)]
+        if (
+            not isinstance(content, dict)
+            or not set(content) <= set(known)
+            or not {"data", "model", "trainer"} <= set(content)
+        ):
+            keys = sorted(content) if isinstance(content, dict) else type(content).__name__
+            raise ValueError(
+                f"{name_or_path}: has {keys}; a recipe has data, model and trainer, and may have {known[3:]}"
+            )
+        for key, value in (overrides or {}).items():
+            section, _, option = key.partition(".")
+            if section not in known or bool(option) != (section in known[:3]):
+                raise ValueError(
+                    f"{key}={value}: unknown key; use data.OPTION, model.FIELD, trainer.ARGUMENT, evaluation_rows or test_rows"
+                )
+            if option:
+                content[section] = {**content[section], option: value}
+            else:
+                content[section] = value
+        if "output_dir" in content["trainer"]:
+            raise ValueError(f"{name_or_path}: trainer.output_dir belongs on the command line, not in the recipe")
+        return cls(**content)
+
+    def config(self) -> SymbolInvariantConfig:
+        """The model's configuration.
+
+        Raises:
+            ValueError: as `SymbolInvariantConfig`.
+        """
+        fields_ = dict(self.model)
+        preset = fields_.pop("preset", None)
+        return (
+            SymbolInvariantConfig(**fields_) if preset is None else SymbolInvariantConfig.from_preset(preset, **fields_)
+        )
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with the package."""
+    return sorted(path.name.removesuffix(".yaml") for path in _recipes().iterdir() if path.name.endswith(".yaml"))
+
+
+def _recipes() -> Any:
+    return resources.files("hf_symbinv.training") / "recipes"
+
+
+def _text_of(name_or_path: str | Path) -> str:
+    path = Path(name_or_path)
+    if path.is_file():
+        return path.read_text(encoding="utf-8")
+    if str(name_or_path) in recipe_names():
+        return (_recipes() / f"{name_or_path}.yaml").read_text(encoding="utf-8")
+    raise FileNotFoundError(
+        f"{name_or_path}: no such file, and no recipe of this name; recipes: {', '.join(recipe_names())}"
+    )
