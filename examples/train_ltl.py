@@ -5,8 +5,8 @@
         trainer.use_cpu=true
     accelerate launch examples/train_ltl.py --recipe ltl-paper --output runs/paper --data data/ltl35
 
-Formulas are generated as the recipe says, unless --data names a folder that `symbinv data` wrote. Started again with the
-same output folder, it goes on from the last checkpoint.
+Formulas are generated as the recipe says, unless --data names a folder that `symbinv data` wrote. Started again with
+the same output folder, it goes on from the last checkpoint.
 """
 
 import argparse

@@ -13,10 +13,12 @@ _INHERITED_KEYS = {
     "experts_implementation", "model_type", "name_or_path", "num_labels", "output_attentions", "torch_dtype",
 }  # fmt: skip
 
-# Token ids of the two logics: 0 <s>, 1 <pad>, 2 </s>, then 0 1 & | ! and, for LTL, ; { } U X or, for propositions, xor <->.
+# Token ids of the two logics: 0 <s>, 1 <pad>, 2 </s>, 3 … 7 are 0 1 & | !; LTL goes on with ; { } U X, propositional
+# logic with xor <->.
 _LTL_ARITY = {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 11: 2, 12: 1}
 _LASSO_GRAMMAR = {
-    "name": "lasso", "operand": [3, 4], "unary": [7], "binary": [5, 6], "separator": 8, "cycle_start": 9, "cycle_end": 10,
+    "name": "lasso", "operand": [3, 4], "unary": [7], "binary": [5, 6],
+    "separator": 8, "cycle_start": 9, "cycle_end": 10,
 }  # fmt: skip
 _PROP_ARITY = {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 8: 2, 9: 2}
 
@@ -50,8 +52,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
         activation_function: activation of the feed-forward blocks, a name of `transformers.activations`.
         dropout: probability, applied to embeddings and to the output of every block in training.
         layer_norm_eps: epsilon of every LayerNorm.
-        components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and CA
-            apply in the order listed; encoder and decoder need no block of their own kind but the model needs CP or CA.
+        components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and
+            CA apply in the order listed; encoder and decoder may do without a block, but the model needs CP or CA.
         symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input.
         encoder_positions: `"tree"` (paths in the syntax tree of the prefix formula), `"rope"` or `"sinusoidal"`.
         decoder_positions: `"rope"`, also on cross-attention's queries and keys, or `"sinusoidal"`.
@@ -209,5 +211,7 @@ def _require(condition: bool, message: str) -> None:
     if not condition:
         raise ValueError(message)
 
+
+SymbolInvariantConfig.register_for_auto_class()  # saved checkpoints bring the code along
 
 __all__ = ["SymbolInvariantConfig"]

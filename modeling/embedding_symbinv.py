@@ -36,7 +36,7 @@ class Slots:
         return cls(referents, active)
 
     def of(self, referents: torch.Tensor) -> torch.Tensor:
-        """The slot `(B, L)` of each of `referents (B, L)`; -1 for -1 (a base token) and for referents without a slot."""
+        """The slot `(B, L)` of each of `referents (B, L)`; -1 for -1 (a base token) and for one without a slot."""
         match = (referents.unsqueeze(2) == self.referents.unsqueeze(1)) & (referents >= 0).unsqueeze(2)  # (B, L, S)
         return torch.where(match.any(2), match.int().argmax(2), -1)
 
@@ -124,7 +124,9 @@ class StreamsEmbedding(nn.Module):
             hidden_states = nn.functional.normalize(hidden_states, dim=-1)
         base_logits = mean_over_streams(hidden_states, slots.active) @ table[:base].T  # (B, L, V_n)
         symbol_logits = (hidden_states @ table[base]).transpose(1, 2)  # (B, L, S)
-        return torch.cat((base_logits, symbol_logits.masked_fill((slots.referents < 0).unsqueeze(1), -math.inf)), dim=-1)
+        return torch.cat(
+            (base_logits, symbol_logits.masked_fill((slots.referents < 0).unsqueeze(1), -math.inf)), dim=-1
+        )
 
 
 def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 Ids are renamed to slots before `generate` starts and back when it ends: alpha-equivalent inputs are then the same
 tensors all the way, ties included, and their outputs are renamings of each other bit for bit. A logits processor or
-stopping criterion that a user passes therefore sees slot ids, V_n + slot; `slot_referents` tells which symbol a slot is.
+stopping criterion that a user passes therefore sees slot ids, V_n + slot; `slot_referents` tells whose slot it is.
 
 Letters: B batch, N beams per input, S streams, L source length, T target length, V_n base tokens.
 """
@@ -163,7 +163,9 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         """
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
-            raise ValueError("generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(formula, …))")
+            raise ValueError(
+                "generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(formula, …))"
+            )
         attention_mask, prompt = kwargs.get("attention_mask"), kwargs.get("decoder_input_ids")
         slots = self._slots(input_ids, attention_mask, prompt)
         base = self.config.base_vocab_size
@@ -197,7 +199,9 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         """The referent `(B, S)` of each slot in a call of `generate` with these arguments, -1 where there is none."""
         return self._slots(input_ids, attention_mask, decoder_input_ids).referents
 
-    def _slots(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, prompt: torch.Tensor | None) -> Slots:
+    def _slots(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, prompt: torch.Tensor | None
+    ) -> Slots:
         base = self.config.base_vocab_size
         referents = [referents_of(input_ids, base, attention_mask)]
         if prompt is not None:
@@ -210,7 +214,11 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         return {**inputs, "return_id_logits": not self.config.canonical_slots}
 
     def _prepare_text_encoder_decoder_kwargs_for_generation(
-        self, inputs_tensor: torch.Tensor, model_kwargs: dict[str, Any], model_input_name: str | None, generation_config: Any
+        self,
+        inputs_tensor: torch.Tensor,
+        model_kwargs: dict[str, Any],
+        model_input_name: str | None,
+        generation_config: Any,
     ) -> dict[str, Any]:
         """Encodes, with streams also for symbols that occur in the decoder's prompt only."""
         model_kwargs["encoder_outputs"] = self.model.encode(
@@ -223,7 +231,11 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         return model_kwargs
 
     def _expand_inputs_for_generation(
-        self, expand_size: int = 1, is_encoder_decoder: bool = False, input_ids: torch.Tensor | None = None, **model_kwargs: Any
+        self,
+        expand_size: int = 1,
+        is_encoder_decoder: bool = False,
+        input_ids: torch.Tensor | None = None,
+        **model_kwargs: Any,
     ) -> tuple[torch.Tensor, dict[str, Any]]:
         """Repeats the answers per beam, but nothing of the encoder."""
         mask = model_kwargs.get("decoder_attention_mask")
@@ -232,7 +244,12 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         return input_ids.repeat_interleave(expand_size, 0), model_kwargs
 
     def _prepare_cache_for_generation(
-        self, generation_config: Any, model_kwargs: dict[str, Any], generation_mode: Any, batch_size: int, max_cache_length: int
+        self,
+        generation_config: Any,
+        model_kwargs: dict[str, Any],
+        generation_mode: Any,
+        batch_size: int,
+        max_cache_length: int,
     ) -> None:
         if generation_config.cache_implementation not in (None, "dynamic"):
             raise ValueError(
@@ -254,7 +271,10 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
             limits = (input_ids_seq_length, generation_config.max_length)
             own.append(LassoGrammarLogitsProcessor(grammar, config.base_vocab_size, config.eos_token_id, *limits))
         return super()._get_logits_processor(
-            generation_config, input_ids_seq_length, logits_processor=LogitsProcessorList([*own, *logits_processor]), **kwargs
+            generation_config,
+            input_ids_seq_length,
+            logits_processor=LogitsProcessorList([*own, *logits_processor]),
+            **kwargs,
         )
 
 

@@ -153,7 +153,9 @@ class Attention(nn.Module):
             queries = rotate(queries, query.angles)
         queries = queries.view(examples, beams, streams, length, heads, -1)
         # (B, N, S, T, H, D / H) → (B, H, N·S·T, D / H) or (B, S·H, N·T, D / H); `back` undoes either.
-        order, back = ((0, 4, 1, 2, 3, 5), (0, 2, 3, 4, 1, 5)) if self.aggregated else ((0, 2, 4, 1, 3, 5), (0, 3, 1, 4, 2, 5))
+        order, back = (
+            ((0, 4, 1, 2, 3, 5), (0, 2, 3, 4, 1, 5)) if self.aggregated else ((0, 2, 4, 1, 3, 5), (0, 3, 1, 4, 2, 5))
+        )
         queries = queries.permute(order)
         folded = queries.shape
         queries = queries.reshape(examples, keys.shape[1], -1, width // heads)

@@ -7,7 +7,6 @@ Letters: B batch, N beams per example, S streams, L source length, T target leng
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
@@ -274,7 +273,11 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
         if encoder_outputs is None:
             if input_ids is None:
                 raise ValueError("input_ids and encoder_outputs are both None; pass one of them")
-            prompt = decoder_input_ids if decoder_input_ids is not None and len(decoder_input_ids) == len(input_ids) else None
+            prompt = (
+                decoder_input_ids
+                if decoder_input_ids is not None and len(decoder_input_ids) == len(input_ids)
+                else None
+            )
             encoder_outputs = self.encode(input_ids, attention_mask, prompt, output_attentions, output_hidden_states)
         states, slots = encoder_outputs.last_hidden_state, Slots.from_referents(encoder_outputs.slot_referents)
         if decoder_input_ids is None:
@@ -331,7 +334,9 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
             ValueError: for an empty input or a negative id.
         """
         if input_ids.dim() != 2 or 0 in input_ids.shape:
-            raise ValueError(f"input_ids has shape {tuple(input_ids.shape)}; it must be (batch, length), neither of them 0")
+            raise ValueError(
+                f"input_ids has shape {tuple(input_ids.shape)}; it must be (batch, length), neither of them 0"
+            )
         config = self.config
         attention_mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         referents = referents_of(input_ids, config.base_vocab_size, attention_mask)
@@ -358,7 +363,9 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
         angles = rotary_angles(position_ids(attention_mask), self.config, self.dtype) if rotary else None
         return Sequence(symbol_slots, slots.active, attention_mask.bool()[:, None, None, :], angles)
 
-    def _tree_positions(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    def _tree_positions(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, dtype: torch.dtype
+    ) -> torch.Tensor:
         """Paths in the syntax tree, `(B, 1, L, D)`: base tokens by `token_arity`, symbols are leaves."""
         base = self.config.base_vocab_size
         table = [self.config.token_arity.get(token, -1) for token in range(base)] + [0]
@@ -448,7 +455,11 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
         cosines = self.model.embedding.project(outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
-        loss = None if labels is None else self._loss(logits, cosines, self._label_columns(labels, slots), num_items_in_batch)
+        loss = (
+            None
+            if labels is None
+            else self._loss(logits, cosines, self._label_columns(labels, slots), num_items_in_batch)
+        )
         if return_id_logits:
             logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
@@ -470,8 +481,8 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         if lost.any():
             row, position = lost.nonzero()[0].tolist()
             raise ValueError(
-                f"labels[{row}, {position}]={int(labels[row, position])}: this symbol does not occur in the input, so no "
-                "stream can predict it; leave such examples out"
+                f"labels[{row}, {position}]={int(labels[row, position])}: this symbol does not occur in the input, so "
+                "no stream can predict it; leave such examples out"
             )
         return torch.where(is_symbol, base + label_slots, labels)
 
@@ -483,13 +494,18 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         targets = columns.flatten()[keep]
         total = nn.functional.cross_entropy(_at_least_float32(logits.flatten(0, 1)[keep]), targets, reduction="sum")
         if self.adacos is not None and self.training:
-            self.adacos.observe(cosines.detach().flatten(0, 1)[keep], targets, None if num_items is None else int(num_items))
+            self.adacos.observe(
+                cosines.detach().flatten(0, 1)[keep], targets, None if num_items is None else int(num_items)
+            )
         return total / (len(targets) if num_items is None else num_items)
 
 
 def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
+
+SymbolInvariantModel.register_for_auto_class("AutoModel")
+SymbolInvariantForConditionalGeneration.register_for_auto_class("AutoModelForSeq2SeqLM")
 
 __all__ = [
     "SymbolInvariantForConditionalGeneration",

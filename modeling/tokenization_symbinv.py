@@ -569,4 +569,6 @@ def _check_tokens(base_tokens: list[str], token_arity: dict[str, int], special: 
             raise ValueError(f"token_arity: {token!r} has {children!r} children; must be an int of at least 0")
 
 
+SymbolInvariantTokenizer.register_for_auto_class()
+
 __all__ = ["SymbolInvariantTokenizer", "SymbolTable", "TokenizationError"]

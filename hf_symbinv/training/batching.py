@@ -44,7 +44,8 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
     def __init__(self, keys: torch.Tensor, group: int, seed: int):
         if len(keys) < group:
             raise ValueError(
-                f"{len(keys)} training rows are fewer than the {group} of one optimizer step; use more rows or smaller batches"
+                f"{len(keys)} training rows are fewer than the {group} of one optimizer step; use more rows or "
+                "smaller batches"
             )
         symbols, answer, formula = (keys - keys.min(0).values).unbind(1)
         self._rank = (symbols * (int(answer.max()) + 1) + answer) * (int(formula.max()) + 1) + formula

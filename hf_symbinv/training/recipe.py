@@ -68,7 +68,8 @@ class Recipe:
             section, _, option = key.partition(".")
             if section not in known or bool(option) != (section in known[:3]):
                 raise ValueError(
-                    f"{key}={value}: unknown key; use data.OPTION, model.FIELD, trainer.ARGUMENT, evaluation_rows or test_rows"
+                    f"{key}={value}: unknown key; use data.OPTION, model.FIELD, trainer.ARGUMENT, evaluation_rows "
+                    "or test_rows"
                 )
             if option:
                 content[section] = {**content[section], option: value}

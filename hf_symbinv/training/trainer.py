@@ -1,4 +1,4 @@
-"""transformers' Seq2SeqTrainer with grouped batches, and evaluation that answers formulas and has the answers checked."""
+"""transformers' Seq2SeqTrainer with grouped batches, and evaluation that answers formulas and checks the answers."""
 
 from __future__ import annotations
 
