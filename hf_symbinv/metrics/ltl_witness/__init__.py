@@ -8,12 +8,12 @@ Verdicts exclude each other: `exact` (the reference itself), `correct` (another 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from hf_symbinv.metrics.intervals import wilson_interval
-from hf_symbinv.solvers import Checker
+from hf_symbinv.solvers import Checker, Verdict
 
-VERDICTS = ("exact", "correct", "incorrect", "invalid", "timeout", "error")
+VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 
 def compute_ltl_witness(
@@ -46,7 +46,7 @@ def compute_ltl_witness(
         if column is not None and len(column) != len(predictions):
             raise ValueError(f"{len(predictions)} predictions, {len(column)} {name}: must be equal")
     with Checker(workers=workers, timeout=timeout) as checker:
-        results = checker.check(zip(formulas, predictions, strict=True), references, progress=progress)
+        results = checker.check(list(zip(formulas, predictions, strict=True)), references, progress=progress)
         return summarize_verdicts(result.verdict for result in results)
 
 
