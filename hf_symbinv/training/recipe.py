@@ -28,7 +28,7 @@ class Recipe:
         data: keyword arguments of the task's data builder.
         model: keyword arguments of `SymbolInvariantConfig`, with `preset` for a named start.
         trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`.
-        evaluation_rows, test_rows: how many rows are answered and checked.
+        evaluation_rows, test_rows: how many rows an evaluation and the final test use.
     """
 
     data: dict[str, Any]

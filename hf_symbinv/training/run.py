@@ -61,8 +61,7 @@ def train(recipe: Recipe, data: datasets.DatasetDict, output_dir: str | Path) ->
         model=model,
         args=args,
         train_dataset=data["train"],
-        eval_dataset=data["validation"],
-        evaluation_rows=recipe.evaluation_rows,
+        eval_dataset=_first(data["validation"], recipe.evaluation_rows),
         processing_class=LTL.tokenizer(),
     )
     started = time.time()
@@ -70,7 +69,7 @@ def train(recipe: Recipe, data: datasets.DatasetDict, output_dir: str | Path) ->
         output.mkdir(parents=True, exist_ok=True)
         (output / "recipe.json").write_text(json.dumps(asdict(recipe), indent=2) + "\n")
     result = trainer.train(resume_from_checkpoint=get_last_checkpoint(str(output)) if output.is_dir() else None)
-    test = trainer.check_answers(data["test"].select(range(min(recipe.test_rows, len(data["test"])))), "test")
+    test = trainer.check_answers(_first(data["test"], recipe.test_rows), "test")
     trainer.save_model()
     record = {
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
@@ -105,6 +104,10 @@ def environment() -> dict[str, Any]:
         "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "packages": versions,
     }
+
+
+def _first(rows: datasets.Dataset, count: int) -> datasets.Dataset:
+    return rows.select(range(min(count, len(rows))))
 
 
 def _refuse_other_recipe(output: Path, recipe: Recipe) -> None:

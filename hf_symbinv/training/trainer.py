@@ -20,7 +20,6 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
 
     Args:
         train_dataset, eval_dataset: columns `formula` and `witness`.
-        evaluation_rows: rows of `eval_dataset` that are answered and checked, from its beginning.
         processing_class: a SymbolInvariantTokenizer.
         kwargs: every other argument of Seq2SeqTrainer.
     """
@@ -30,7 +29,6 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         *,
         train_dataset: datasets.Dataset,
         eval_dataset: datasets.Dataset,
-        evaluation_rows: int,
         processing_class: Any,
         **kwargs: Any,
     ):
@@ -44,7 +42,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             **kwargs,
         )
         self.gather_function = self.accelerator.gather_for_metrics  # or evaluation counts the padding of the last batch
-        self.checked_rows = eval_dataset.select(range(min(evaluation_rows, len(eval_dataset))))
+        self.checked_rows = eval_dataset
 
     def _get_train_sampler(self, train_dataset: Any = None) -> torch.utils.data.Sampler:
         """Groups of one optimizer step: accelerate deals consecutive batches to the processes in turn."""
@@ -55,7 +53,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         return GroupedSampler(keys, group, args.data_seed if args.data_seed is not None else args.seed)
 
     def evaluate(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> dict[str, Any]:
-        """The loss over the evaluation data set, and the verdicts on `evaluation_rows` answers."""
+        """The loss on the evaluation data set, and the verdicts on the answers to its formulas."""
         metrics = super().evaluate(*args, metric_key_prefix=metric_key_prefix, **kwargs)
         verdicts = self.check_answers(self.checked_rows, metric_key_prefix)
         self.log({name: value for name, value in verdicts.items() if isinstance(value, float)})
