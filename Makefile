@@ -1,7 +1,8 @@
 # `make` lists the targets. Everything runs in .venv, which the first target creates; PYTHON chooses its interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
+# Python compiles modules when they are first imported; compiling all of torch now would take half a minute.
+PIP := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
 RUN_STAMP := .venv/.installed-run
 DEV_STAMP := .venv/.installed-dev
 
