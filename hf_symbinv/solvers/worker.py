@@ -112,7 +112,7 @@ class Worker:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if code < 0:  # die as the child did, so that the parent sees one kind of death
             os.kill(os.getpid(), -code)
-        if code:
+        if code or STAMP.unpack_from(self.stamp, 0)[0] != IDLE:
             os._exit(code)
 
 

@@ -1,0 +1,70 @@
+"""Functions for worker processes, which import them by name."""
+
+import os
+import re
+import signal
+import sys
+import time
+from typing import Any
+
+from hf_symbinv.solvers.pool import ProcessPool
+
+calls = 0
+
+
+def behave(order: tuple[str, Any]) -> Any:
+    """Do what is asked for: return, raise, sleep, hang inside C, die of a signal, exit, or print."""
+    action, argument = order
+    if action == "return":
+        return argument
+    if action == "raise":
+        raise ValueError(argument)
+    if action == "sleep":
+        time.sleep(argument)
+        return argument
+    if action == "hang":  # holds the interpreter's lock and lets no signal handler run
+        return re.match("(a+)+$", "a" * 60 + "b")
+    if action == "die":
+        os.kill(os.getpid(), argument)
+        time.sleep(10)
+    if action == "exit":
+        os._exit(argument)
+    if action == "unpicklable":
+        return lambda: argument
+    if action == "print":
+        print(argument)
+    return os.getpid()
+
+
+def count_calls(_: Any) -> int:
+    """How often this process has been asked."""
+    global calls
+    calls += 1
+    return calls
+
+
+def count_calls_or_hang(hang: bool) -> int:
+    if hang:
+        time.sleep(60)
+    return count_calls(None)
+
+
+def warm_up_slowly() -> None:
+    time.sleep(0.6)
+
+
+def warm_up_and_fail() -> None:
+    raise RuntimeError("no solver here")
+
+
+def warm_up_and_die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sum_in_another_pool(numbers: list[int]) -> int:
+    with ProcessPool(behave, workers=1, timeout=10.0) as pool:
+        return sum(outcome.value for outcome in pool.map(("return", number) for number in numbers))
+
+
+def loaded_modules(_: Any) -> set[str]:
+    return set(sys.modules)

@@ -1,0 +1,372 @@
+"""The pool keeps its promises whatever its workers do: order, limits, isolation, and nothing left behind."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from itertools import count, islice
+from pathlib import Path
+
+import pytest
+
+from hf_symbinv.solvers import Outcome, PoolError, ProcessPool
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def pool(functions):
+    with ProcessPool(functions.behave, workers=2, timeout=0.5) as pool:
+        yield pool
+
+
+@pytest.fixture
+def run_script():
+    """Start a script in another process, which does not outlive the test."""
+    scripts = []
+
+    def run(text: str) -> subprocess.Popen:
+        path = os.pathsep.join([str(HERE), *sys.path])
+        script = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(text)],
+            env={**os.environ, "PYTHONPATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        scripts.append(script)
+        return script
+
+    yield run
+    for script in scripts:
+        with script:
+            script.kill()
+
+
+def wait_for_end(pids: list[int], seconds: float = 20.0) -> bool:
+    """Whether all these processes end (a zombie has ended)."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not any(is_running(pid) for pid in pids):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def status(pid: int) -> tuple[str, int] | None:
+    """State and parent of a process, None if it is gone."""
+    try:
+        state, parent = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[:2]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return state, int(parent)
+
+
+def is_running(pid: int) -> bool:
+    found = status(pid)
+    return found is not None and found[0] != "Z"
+
+
+def children(parent: int) -> list[int]:
+    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return [pid for pid in pids if (found := status(pid)) and found[1] == parent]
+
+
+def test_results_come_in_order_and_complete(pool):
+    values = list(range(20_000))
+    outcomes = list(pool.map(("return", value) for value in values))
+    assert [outcome.value for outcome in outcomes] == values
+    assert {outcome.status for outcome in outcomes} == {"done"}
+
+
+def test_no_items_give_no_outcomes_and_start_no_process(pool):
+    assert list(pool.map([])) == []
+    assert pool._team == []
+
+
+def test_an_item_that_hangs_in_c_is_stopped_at_the_limit_and_the_others_are_unaffected(pool):
+    orders = [("return", value) for value in range(200)]
+    orders[50] = orders[120] = ("hang", None)
+    start = time.monotonic()
+    outcomes = list(pool.map(orders))
+    assert time.monotonic() - start < 30  # the hanging items would take for ever
+    for place, outcome in enumerate(outcomes):
+        if place in (50, 120):
+            assert outcome.status == "timeout"
+            assert outcome.value == "stopped at the limit of 0.5 s"
+            assert outcome.seconds >= 0.5
+        else:
+            assert outcome[:2] == ("done", place)
+
+
+def test_a_limit_also_holds_for_items_that_end_while_nobody_looks(pool):
+    outcomes = pool.map([("return", 0), ("return", 1), ("sleep", 0.7), ("return", 3)])
+    next(outcomes)
+    time.sleep(1.2)
+    assert [outcome.status for outcome in outcomes] == ["done", "timeout", "done"]
+
+
+def test_a_slow_consumer_causes_no_timeouts(functions):
+    with ProcessPool(functions.behave, workers=1, timeout=0.3) as pool:
+        outcomes = pool.map(("return", "x" * 100_000) for _ in range(100))
+        next(outcomes)
+        time.sleep(0.6)
+        assert [outcome.status for outcome in outcomes] == ["done"] * 99
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        (("raise", "no such thing"), "ValueError: no such thing"),
+        (("die", signal.SIGSEGV), "died of SIGSEGV"),
+        (("die", signal.SIGKILL), "died of SIGKILL"),
+        (("exit", 3), "ended with exit code 3"),
+        (("exit", 0), "ended with exit code 0"),
+    ],
+)
+@pytest.mark.parametrize("isolate", [None, 4])
+def test_a_failing_item_is_an_error_with_a_message_and_the_others_are_done(functions, order, message, isolate):
+    orders = [("return", 0), ("return", 1), order, *[("return", value) for value in range(3, 9)]]
+    with ProcessPool(functions.behave, workers=1, timeout=5.0, isolate=isolate) as pool:
+        outcomes = list(pool.map(orders))
+    assert outcomes[2][:2] == ("error", message)
+    assert [outcome.value for place, outcome in enumerate(outcomes) if place != 2] == [0, 1, 3, 4, 5, 6, 7, 8]
+
+
+def test_a_result_that_cannot_be_pickled_is_an_error(pool):
+    good, bad, last = pool.map([("return", 1), ("unpicklable", 2), ("return", 3)])
+    assert (good.value, last.value) == (1, 3)
+    assert bad.status == "error"
+    assert bad.value.startswith("the result cannot be sent back: ")
+
+
+def test_large_items_and_results_pass(pool):
+    orders = [("return", bytes([value]) * 500_000) for value in range(12)]
+    assert [outcome.value for outcome in pool.map(orders)] == [argument for _, argument in orders]
+
+
+def test_items_are_read_lazily_within_the_window(pool):
+    read = []
+
+    def orders():
+        for value in count():
+            read.append(value)
+            yield "return", value
+
+    outcomes = pool.map(orders(), window=10)
+    assert [outcome.value for outcome in islice(outcomes, 1000)] == list(range(1000))
+    assert len(read) <= 1010
+    outcomes.close()
+
+
+def test_while_one_item_takes_long_the_others_go_on(functions):
+    read = []
+
+    def orders():
+        yield "sleep", 1.0
+        for value in range(500):
+            read.append(value)
+            yield "return", value
+
+    with ProcessPool(functions.behave, workers=2, timeout=60.0) as pool:
+        outcomes = pool.map(orders())
+        next(outcomes)
+        assert len(read) == 500
+        assert [outcome.value for outcome in outcomes] == list(range(500))
+
+
+def test_warming_up_does_not_count_against_the_limit(functions):
+    with ProcessPool(functions.behave, workers=1, timeout=0.3, initializer=functions.warm_up_slowly) as pool:
+        assert [outcome.status for outcome in pool.map([("return", 1), ("hang", None), ("return", 2)])] == [
+            "done",
+            "timeout",
+            "done",
+        ]
+
+
+def test_a_worker_that_cannot_start_is_reported_with_its_traceback(functions):
+    with (
+        ProcessPool(functions.behave, workers=1, timeout=1.0, initializer=functions.warm_up_and_fail) as pool,
+        pytest.raises(PoolError, match="a worker could not start:\n(.|\n)*RuntimeError: no solver here"),
+    ):
+        list(pool.map([("return", 1)]))
+
+
+def test_workers_that_always_die_are_not_restarted_for_ever(functions):
+    with (
+        ProcessPool(functions.behave, workers=1, timeout=1.0, initializer=functions.warm_up_and_die) as pool,
+        pytest.raises(PoolError, match="3 workers in a row died of SIGKILL before they computed anything"),
+    ):
+        list(pool.map([("return", 1)]))
+
+
+def test_a_run_starts_from_the_same_state_whatever_was_computed_before(functions):
+    with ProcessPool(functions.count_calls, workers=2, timeout=5.0, isolate=3) as pool:
+        for _ in range(2):
+            assert [outcome.value for outcome in pool.map(range(8))] == [1, 2, 3, 1, 2, 3, 1, 2]
+
+
+def test_a_run_with_an_item_at_the_limit_is_as_if_the_item_were_not_there(functions):
+    hang = [False, True, False, False, False, False, True, True]
+    with ProcessPool(functions.count_calls_or_hang, workers=2, timeout=0.4, isolate=4) as pool:
+        outcomes = list(pool.map(hang))
+    assert [outcome.status for outcome in outcomes] == ["timeout" if item else "done" for item in hang]
+    assert [outcome.value for outcome in outcomes if outcome.status == "done"] == [1, 2, 3, 1, 2]
+
+
+def test_a_dropped_iterator_leaves_no_work_behind_and_the_pool_usable(pool):
+    outcomes = pool.map([("return", 0), *[("hang", None)] * 5])
+    next(outcomes)
+    busy = [worker.process.pid for worker in pool._team if worker.chunks]
+    assert busy
+    outcomes.close()
+    assert not any(map(is_running, busy))
+    assert [outcome.value for outcome in pool.map([("return", 1)])] == [1]
+
+
+def test_an_error_in_the_items_reaches_the_caller(pool):
+    def orders():
+        yield "return", 1
+        raise KeyError("no more")
+
+    with pytest.raises(KeyError, match="no more"):
+        list(pool.map(orders()))
+    assert [outcome.value for outcome in pool.map([("return", 1)])] == [1]
+
+
+def test_a_pool_has_one_map_at_a_time(pool):
+    first = pool.map([("return", 1), ("return", 2)])
+    next(first)
+    with pytest.raises(RuntimeError, match="this pool is busy: exhaust or close the iterator of its other map first"):
+        next(pool.map([("return", 1)]))
+    first.close()
+
+
+def test_pools_work_inside_of_pools(functions):
+    with ProcessPool(functions.sum_in_another_pool, workers=1, timeout=20.0) as pool:
+        assert [outcome.value for outcome in pool.map([[1, 2, 3], [4, 5]])] == [6, 9]
+
+
+def test_workers_load_nothing_but_what_the_function_needs(functions):
+    with ProcessPool(functions.loaded_modules, workers=1, timeout=5.0) as pool:
+        (outcome,) = pool.map([None])
+    assert not outcome.value & {"torch", "transformers", "multiprocessing", "spot"}
+
+
+def test_what_a_function_prints_does_not_reach_the_standard_output(run_script):
+    script = run_script("""
+        import pool_functions
+        from hf_symbinv.solvers import ProcessPool
+        with ProcessPool(pool_functions.behave, workers=1, timeout=5.0) as pool:
+            list(pool.map([("print", "noise")]))
+        print("result")
+    """)
+    out, err = script.communicate(timeout=60)
+    assert (out, err) == ("result\n", "noise\n")
+
+
+SCRIPT_THAT_HANGS = """
+    import sys, threading
+    import pool_functions
+    from hf_symbinv.solvers import ProcessPool
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    pool = ProcessPool(pool_functions.behave, workers=2, timeout=60.0, isolate={isolate})
+    outcomes = pool.map([("pid", None)] * 2 + [("hang", None)] * 6)
+    next(outcomes)
+    print(*[worker.process.pid for worker in pool._team], flush=True)
+    try:
+        list(outcomes)
+    except KeyboardInterrupt:
+        sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("isolate", [None, 2])
+def test_workers_die_with_a_parent_that_is_killed_even_while_they_hang_in_c(run_script, isolate):
+    script = run_script(SCRIPT_THAT_HANGS.format(isolate=isolate))
+    pids = [int(pid) for pid in script.stdout.readline().split()]
+    time.sleep(0.5)
+    forks = [child for pid in pids for child in children(pid)]
+    assert all(map(is_running, pids + forks))
+    assert bool(forks) == bool(isolate)
+    script.kill()
+    assert wait_for_end(pids + forks)
+
+
+def test_an_interrupt_ends_parent_and_workers_without_noise(run_script):
+    script = run_script(SCRIPT_THAT_HANGS.format(isolate=None))
+    pids = [int(pid) for pid in script.stdout.readline().split()]
+    time.sleep(0.3)
+    script.send_signal(signal.SIGINT)
+    assert script.communicate(timeout=60) == ("", "")
+    assert script.returncode == 7
+    assert wait_for_end(pids)
+
+
+def test_a_script_that_forgets_to_close_its_pool_leaves_no_workers(run_script):
+    script = run_script("""
+        import pool_functions
+        from hf_symbinv.solvers import ProcessPool
+        pool = ProcessPool(pool_functions.behave, workers=1, timeout=60.0)
+        print(next(pool.map([("pid", None)])).value)
+    """)
+    out, err = script.communicate(timeout=60)
+    assert err == ""
+    assert wait_for_end([int(out)])
+
+
+def test_the_end_of_the_thread_that_started_the_workers_is_not_the_end_of_the_workers(pool):
+    pids = []
+    thread = threading.Thread(target=lambda: pids.append(next(pool.map([("pid", None)])).value))
+    thread.start()
+    thread.join()
+    time.sleep(0.1)
+    assert is_running(pids[0])
+    assert next(pool.map([("pid", None)])).value == pids[0]
+
+
+def own_function(item):
+    return item
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"workers": 0}, "workers=0: a pool needs at least one worker; use None for one per core"),
+        ({"timeout": 0}, "timeout=0: the limit must be positive seconds; use math.inf for no limit"),
+        ({"timeout": math.nan}, "timeout=nan: the limit must be positive seconds"),
+        ({"isolate": 0}, "isolate=0: a run has at least one item; use None to do without runs"),
+        ({"function": lambda item: item}, "<lambda>.*: use a function at the top level of a module"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ProcessPool(**{"function": math.sqrt, "timeout": 1.0, **arguments})
+
+
+def test_a_window_without_room_is_refused(pool):
+    with pytest.raises(ValueError, match="window=0: at least one item must be read ahead"):
+        list(pool.map([("return", 1)], window=0))
+
+
+def test_a_function_of_the_main_script_is_refused(run_script):
+    script = run_script("""
+        from hf_symbinv.solvers import ProcessPool
+        def square(number):
+            return number * number
+        ProcessPool(square, timeout=1.0)
+    """)
+    _, err = script.communicate(timeout=60)
+    assert (
+        "ValueError: square: a function of the main script cannot be imported by other processes; move it into a module"
+        in err
+    )
+
+
+def test_no_limit_is_a_limit_too(functions):
+    with ProcessPool(functions.behave, workers=1, timeout=math.inf) as pool:
+        assert list(pool.map([("return", 5)]))[0][:2] == Outcome("done", 5, 0.0)[:2]
