@@ -53,7 +53,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
         dropout: probability, applied to embeddings and to the output of every block in training.
         layer_norm_eps: epsilon of every LayerNorm.
         components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and
-            CA apply in the order listed; encoder and decoder may do without a block, but the model needs CP or CA.
+            CA apply in the order listed; the encoder may do without a block, but the decoder needs DP or DA, and CP or CA.
         symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input.
         encoder_positions: `"tree"` (paths in the syntax tree of the prefix formula), `"rope"` or `"sinusoidal"`.
         decoder_positions: `"rope"`, also on cross-attention's queries and keys, or `"sinusoidal"`.
@@ -177,6 +177,10 @@ class SymbolInvariantConfig(PreTrainedConfig):
             bool({"CP", "CA"} & set(self.components)),
             f'components="{shown}": the decoder would not see the encoder; add CP, CA or both',
         )
+        _require(
+            bool({"DP", "DA"} & set(self.components)),
+            f'components="{shown}": the decoder would not see the answer so far; add DP, DA or both',
+        )
 
     def validate_tokens(self) -> None:
         """Refuses token tables that do not fit the vocabulary or the positions."""
@@ -194,9 +198,30 @@ class SymbolInvariantConfig(PreTrainedConfig):
             'loss="adacos": scales cosines, so it needs normalize_embeddings=True and normalize_features=True; '
             'or use loss="cross_entropy"',
         )
+        if self.grammar is not None:
+            check_grammar(self.grammar, self.base_vocab_size)
+            _require(self.eos_token_id is not None, "eos_token_id=None: grammar needs a token that ends an answer")
         _require(
             self.tie_word_embeddings,
             "tie_word_embeddings=False: encoder, decoder and projection share one table; remove the field",
+        )
+
+
+def check_grammar(grammar: dict[str, Any], base_vocab_size: int) -> None:
+    """Refuses a grammar that `LassoGrammarLogitsProcessor` cannot follow.
+
+    Raises:
+        ValueError: for another name than "lasso", a missing key, or an id that is no base id.
+    """
+    _require(grammar.get("name") == "lasso", f'grammar={grammar!r}: unknown grammar; use {{"name": "lasso", …}} or None')
+    keys = ("operand", "unary", "binary", "separator", "cycle_start", "cycle_end")
+    missing = [key for key in keys if key not in grammar]
+    _require(not missing, f"grammar={grammar!r}: {', '.join(missing)} missing; give the ids of these tokens")
+    for key in keys:
+        ids = grammar[key] if isinstance(grammar[key], list) else [grammar[key]]
+        _require(
+            all(isinstance(token, int) and 0 <= token < base_vocab_size for token in ids),
+            f"grammar: {key}={grammar[key]!r}: must be base ids, 0 … {base_vocab_size - 1}",
         )
 
 
