@@ -123,13 +123,16 @@ class AdaCos(nn.Module):
             targets: `(tokens,)` int64.
             num_items: tokens of the whole step, all micro-batches and processes; None if this is all of it.
         """
+        cosines = _at_least_float32(cosines)
         target_cosines = cosines.gather(1, targets.unsqueeze(1)).squeeze(1)
         wrong = (cosines * self.scale).exp().scatter(1, targets.unsqueeze(1), 0).sum(1)
-        self._pending.append(_gather_processes(torch.stack((target_cosines, wrong)).float()))
+        self._pending.append(_gather_processes(torch.stack((target_cosines, wrong))))
         if num_items is not None and sum(part.shape[1] for part in self._pending) < num_items:
             return
         target_cosines, wrong = torch.cat(self._pending, dim=1)
         self._pending.clear()
+        if not len(wrong):  # a step without labels teaches nothing
+            return
         angle = target_cosines.median().clamp(-1, 1).acos().clamp(max=math.pi / 4)
         self.scale.copy_((wrong.mean().log() / angle.cos()).clamp(max=self.max_scale))
 
@@ -497,7 +500,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             self.adacos.observe(
                 cosines.detach().flatten(0, 1)[keep], targets, None if num_items is None else int(num_items)
             )
-        return total / (len(targets) if num_items is None else num_items)
+        return total / (max(len(targets), 1) if num_items is None else num_items)
 
 
 def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
