@@ -160,6 +160,14 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
     _supports_sdpa = True
     _no_split_modules = ["EncoderLayer", "DecoderLayer"]
 
+    def _output_flags(self, output_attentions: bool | None, output_hidden_states: bool | None) -> tuple[bool, bool]:
+        """Whether to return attentions and hidden states: as the call says, else as the configuration does."""
+        if output_attentions is None:
+            output_attentions = self.config.output_attentions
+        if output_hidden_states is None:
+            output_hidden_states = self.config.output_hidden_states
+        return bool(output_attentions), bool(output_hidden_states)
+
     def _init_weights(self, module: nn.Module) -> None:
         """Glorot-uniform matrices, zero biases; embedding rows of length about 1, as they are normalised anyway."""
         if isinstance(module, nn.Linear):
@@ -273,6 +281,7 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
         Raises:
             ValueError: if there is nothing to encode, or the batch of answers is no multiple of that of inputs.
         """
+        output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         if encoder_outputs is None:
             if input_ids is None:
                 raise ValueError("input_ids and encoder_outputs are both None; pass one of them")
@@ -302,7 +311,7 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
             decoder_input_ids, slots.repeat_interleave(beams), past, decoder_attention_mask
         )
         every_state, own, cross = self.decoder(
-            hidden_states, states, target, source, past_key_values, bool(output_attentions)
+            hidden_states, states, target, source, past_key_values, output_attentions
         )
         output = SymbolInvariantModelOutput(
             last_hidden_state=every_state[-1],
@@ -340,6 +349,7 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
             raise ValueError(
                 f"input_ids has shape {tuple(input_ids.shape)}; it must be (batch, length), neither of them 0"
             )
+        output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         config = self.config
         attention_mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         referents = referents_of(input_ids, config.base_vocab_size, attention_mask)
@@ -352,7 +362,7 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
         elif config.encoder_positions == "sinusoidal":
             added = sinusoidal_positions(position_ids(attention_mask), config.d_model, hidden_states.dtype)
             hidden_states = hidden_states + added.unsqueeze(1)
-        states, attentions = self.encoder(self.dropout(hidden_states), source, bool(output_attentions))
+        states, attentions = self.encoder(self.dropout(hidden_states), source, output_attentions)
         return SymbolInvariantEncoderOutput(
             last_hidden_state=states[-1],
             slot_referents=slots.referents,
