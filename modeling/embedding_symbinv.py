@@ -153,6 +153,26 @@ def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, a
     return torch.where((symbol_slots >= 0).unsqueeze(-1), own, mean_over_streams(hidden_states, active))
 
 
+def check_source(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> None:
+    """Refuses an input that cannot be encoded.
+
+    Raises:
+        ValueError: unless `input_ids` is `(B, L)`, the mask has the same shape, and every row has a token.
+    """
+    if input_ids.dim() != 2 or 0 in input_ids.shape:
+        raise ValueError(f"input_ids has shape {tuple(input_ids.shape)}; it must be (batch, length), neither of them 0")
+    if attention_mask is None:
+        return
+    if attention_mask.shape != input_ids.shape:
+        raise ValueError(
+            f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)}; they must be equal"
+        )
+    has_token = attention_mask.bool().any(1)
+    if not has_token.all():
+        row = int((~has_token).nonzero()[0, 0])
+        raise ValueError(f"attention_mask row {row} has no token; every input needs at least one")
+
+
 def referents_of(input_ids: torch.Tensor, base_vocab_size: int, attention_mask: torch.Tensor | None) -> torch.Tensor:
     """The referent of each token `(B, L)`; -1 at base tokens and where `attention_mask` is 0.
 

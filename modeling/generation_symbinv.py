@@ -19,7 +19,8 @@ from transformers.generation.logits_process import (
 )
 from transformers.generation.streamers import BaseStreamer
 
-from .embedding_symbinv import Slots, assign_slots, referents_of
+from .configuration_symbinv import check_grammar
+from .embedding_symbinv import Slots, assign_slots, check_source, referents_of
 
 
 class SymbolInvariantCache(EncoderDecoderCache):
@@ -58,14 +59,13 @@ class LassoGrammarLogitsProcessor(LogitsProcessor):
     def __init__(
         self, grammar: dict[str, Any], base_vocab_size: int, eos_token_id: int, prompt_length: int, max_length: int
     ):
-        if grammar.get("name") != "lasso":
-            raise ValueError(f'grammar={grammar!r}: unknown grammar; use {{"name": "lasso", …}} or None')
+        check_grammar(grammar, base_vocab_size)
         if prompt_length == 1 and max_length - prompt_length < self.shortest:
             raise ValueError(
                 f"at most {max_length - prompt_length} new tokens: the shortest trace has {self.shortest} "
                 "(cycle start, a state, cycle end, EOS); raise max_new_tokens or pass grammar=None"
             )
-        self.prompt_length, self.max_length = prompt_length, max_length
+        self.base_vocab_size, self.prompt_length, self.max_length = base_vocab_size, prompt_length, max_length
         classes = torch.full((base_vocab_size + 1,), self._other)
         for name, value in (("operand", self._operand), ("unary", self._unary), ("binary", self._binary)):
             classes[grammar[name]] = value
@@ -80,9 +80,14 @@ class LassoGrammarLogitsProcessor(LogitsProcessor):
         self._classes = self._classes.to(scores.device)
         if 1 < input_ids.shape[1] == self.prompt_length:
             self._check_prompt(input_ids)
-        columns = torch.arange(scores.shape[1], device=scores.device).clamp(max=len(self._classes) - 1)
+        columns = torch.arange(scores.shape[1], device=scores.device)
         allowed = self._allowed(self._class_of(input_ids[:, 1:]), self.max_length - input_ids.shape[1] - 1)
-        return scores.masked_fill(~allowed[:, self._classes[columns]], -torch.inf)
+        allowed = allowed[:, self._class_of(columns)]
+        scores = scores.masked_fill(~allowed, -torch.inf)
+        # Where others, such as a minimal length, forbade all that the grammar allows, the grammar wins. Only base
+        # tokens come back: every situation allows one, and a column of a symbol may stand for none.
+        stuck = (scores == -torch.inf).all(1, keepdim=True)
+        return scores.masked_fill(stuck & allowed & (columns < self.base_vocab_size), 0.0)
 
     def _check_prompt(self, answer: torch.LongTensor) -> None:
         """Refuses the beginning of an answer `(B, T)`, start token first, that no trace begins with."""
@@ -92,9 +97,10 @@ class LassoGrammarLogitsProcessor(LogitsProcessor):
             bad = ~allowed.gather(1, classes[:, position : position + 1]).squeeze(1)
             if bad.any():
                 row = int(bad.nonzero()[0, 0])
+                token = int(answer[row, position + 1])
                 raise ValueError(
-                    f"decoder_input_ids[{row}, {position + 1}]={int(answer[row, position + 1])}: no trace within "
-                    "max_length continues so; correct the beginning or pass grammar=None"
+                    f"decoder_input_ids[{row}, {position + 1}], {token if token < self.base_vocab_size else 'a symbol'}: "
+                    "no trace within max_length continues so; correct the beginning or pass grammar=None"
                 )
 
     def _class_of(self, ids: torch.Tensor) -> torch.Tensor:
@@ -136,7 +142,8 @@ class _IdStreamer(BaseStreamer):
         self.streamer, self.to_ids = streamer, to_ids
 
     def put(self, value: torch.Tensor) -> None:
-        self.streamer.put(self.to_ids(value.reshape(1, -1)).reshape(value.shape))
+        rows = value if value.dim() == 2 else value.unsqueeze(1)  # the prompts (B, T), then one token of each (B,)
+        self.streamer.put(self.to_ids(rows).reshape(value.shape))
 
     def end(self) -> None:
         self.streamer.end()
@@ -175,7 +182,7 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
             return torch.where(slot >= 0, base + slot, ids.clamp(max=base - 1))  # masked symbols stand for nothing
 
         def to_ids(ids: torch.Tensor) -> torch.Tensor:
-            referents = slots.referents.repeat_interleave(len(ids) // len(slots.referents), 0)
+            referents = slots.referents.repeat_interleave(len(ids) // len(slots.referents), 0).to(ids.device)
             referents = referents.gather(1, (ids - base).clamp(min=0, max=referents.shape[1] - 1))
             return torch.where(ids >= base, base + referents, ids)
 
@@ -202,9 +209,14 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
     def _slots(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, prompt: torch.Tensor | None
     ) -> Slots:
+        check_source(input_ids, attention_mask)
         base = self.config.base_vocab_size
         referents = [referents_of(input_ids, base, attention_mask)]
         if prompt is not None:
+            if len(prompt) != len(input_ids):
+                raise ValueError(
+                    f"decoder_input_ids has batch {len(prompt)}, input_ids {len(input_ids)}; give one prompt per input"
+                )
             referents.append(referents_of(prompt, base, None))
         return assign_slots(torch.cat(referents, dim=1))
 
@@ -264,7 +276,8 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
     ) -> LogitsProcessorList:
         """Never writes padding or the start token, and follows the grammar."""
         config = self.config
-        special = sorted({config.pad_token_id, config.bos_token_id, config.decoder_start_token_id} - {None})
+        special = {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id}
+        special = sorted(special - {None, config.eos_token_id})
         own = LogitsProcessorList([SuppressTokensLogitsProcessor(special, device=self.device)])
         grammar = getattr(generation_config, "grammar", config.grammar)
         if grammar is not None:

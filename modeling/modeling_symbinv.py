@@ -15,7 +15,7 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.utils import ModelOutput
 
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import Slots, StreamsEmbedding, assign_slots, referents_of, slots_to_ids
+from .embedding_symbinv import Slots, StreamsEmbedding, assign_slots, check_source, referents_of, slots_to_ids
 from .generation_symbinv import SymbolInvariantGenerationMixin
 from .layers_symbinv import (
     DecoderLayer,
@@ -343,12 +343,9 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
             output_attentions, output_hidden_states: return them.
 
         Raises:
-            ValueError: for an empty input or a negative id.
+            ValueError: for an empty input, a mask of another shape or a negative id.
         """
-        if input_ids.dim() != 2 or 0 in input_ids.shape:
-            raise ValueError(
-                f"input_ids has shape {tuple(input_ids.shape)}; it must be (batch, length), neither of them 0"
-            )
+        check_source(input_ids, attention_mask)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         config = self.config
         attention_mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
