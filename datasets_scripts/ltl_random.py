@@ -145,7 +145,9 @@ def generate(config: LtlRandomConfig, work: Path, workers: int | None, *, progre
     gate = Gate(SYMBOLS[: config.num_aps], config.min_size, config.max_size, UNIFORM_FROM)
     quota, have, pairs = quotas(config), Counter[int](), []
     with (
-        ProcessPool(find_witness, workers=workers, timeout=config.timeout, initializer=load_spot, isolate=SHARD) as pool,
+        ProcessPool(
+            find_witness, workers=workers, timeout=config.timeout, initializer=load_spot, isolate=SHARD
+        ) as pool,
         tqdm(total=config.rows, unit=" pairs", file=sys.stderr, disable=not progress) as bar,
     ):
         for round_number in count():
@@ -281,9 +283,7 @@ ORIGIN = (
 )
 
 
-def publish(
-    folder: Path, title: str, origin: str, command: str, version: str, splits: dict[str, list[Pair]]
-) -> None:
+def publish(folder: Path, title: str, origin: str, command: str, version: str, splits: dict[str, list[Pair]]) -> None:
     """Write the splits and, last, the card: a folder with a card is complete."""
     for split, pairs in splits.items():
         write_split(folder, split, pairs, version)
@@ -324,7 +324,9 @@ class LtlRandom(datasets.GeneratorBasedBuilder):
         folder = Path(dl_manager.download_config.cache_dir) / f"ltl_random-{name}"
         prepare(self.config, folder, dl_manager.download_config.num_proc or 1)
         return [
-            datasets.SplitGenerator(name=split, gen_kwargs={"files": [str(path) for path in split_files(folder, split)]})
+            datasets.SplitGenerator(
+                name=split, gen_kwargs={"files": [str(path) for path in split_files(folder, split)]}
+            )
             for split in SPLITS
         ]
 
@@ -393,7 +395,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, ImportError, WorkFolderError, PairsFormatError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    rows = {split: sum(pyarrow.parquet.read_metadata(file).num_rows for file in split_files(folder, split)) for split in SPLITS}
+    rows = {
+        split: sum(pyarrow.parquet.read_metadata(file).num_rows for file in split_files(folder, split))
+        for split in SPLITS
+    }
     print(f"{folder}: " + ", ".join(f"{rows[split]} {split}" for split in SPLITS))
     return 0
 

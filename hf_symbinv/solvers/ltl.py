@@ -147,7 +147,7 @@ def judge(formula_prefix: str, trace_prefix: str) -> tuple[str, str]:
     word = spot.parse_word(word_text, violations.get_dict()).as_automaton()
     if not violations.intersects(word):
         return "correct", ""
-    return "incorrect", f"this word of the trace violates the formula: {violations.intersecting_word(word)}"
+    return "incorrect", f"these words of the trace violate the formula: {violations.intersecting_word(word)}"
 
 
 class _EmptyStepError(ValueError):

@@ -394,7 +394,9 @@ class _Job:
             self.finished.update(zip(first.numbers, worker.results, strict=False))
             blamed.update(range(len(worker.results)))
         rest = [place for place in range(len(first.items)) if place not in blamed]
-        chunks = [Chunk([first.numbers[place] for place in rest], [first.items[place] for place in rest])] if rest else []
+        chunks = (
+            [Chunk([first.numbers[place] for place in rest], [first.items[place] for place in rest])] if rest else []
+        )
         self.again.extendleft(reversed([*chunks, *worker.chunks]))
 
     def lose(self, worker: _Worker, code: int, out_of_time: bool) -> None:

@@ -212,7 +212,10 @@ def _rounds(edges: Mapping[Node, list[Edge]], forever: set[Node], untils: list[i
     while node not in met:
         met[node] = len(path)
         for until in untils or [None]:
-            legs = [_path(inside, edge, lambda edge, until=until: until in (None, *edge[0].fulfils)) for edge in inside[node]]
+            legs = [
+                _path(inside, edge, lambda edge, until=until: until in (None, *edge[0].fulfils))
+                for edge in inside[node]
+            ]
             path += min((leg for leg in legs if leg), key=len)
             node = path[-1][1]
     return Lasso(_letters(path[: met[node]]), _letters(path[met[node] :]))

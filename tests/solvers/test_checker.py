@@ -1,0 +1,251 @@
+"""Verdicts mean what they say, whatever text comes in, and witnesses found by Spot are correct."""
+
+import random
+import sys
+from itertools import count, islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_symbinv.logic import FormulaSyntaxError, parse_prefix, parse_trace, to_prefix, trace_to_prefix
+from hf_symbinv.solvers import Checker, SpotMissingError, find_witness, solver_version
+from hf_symbinv.solvers.ltl import judge, load_spot, nested_to_the_right
+from hf_symbinv.solvers.semantics import find_violation
+
+from .random_pairs import random_formula, random_pairs
+
+VERDICTS = {"exact", "correct", "incorrect", "invalid", "timeout", "error"}
+# Its negation keeps Spot busy for minutes.
+HARD = "XUa" * 1000 + "b"
+
+
+@pytest.fixture(scope="module")
+def checker():
+    with Checker(workers=1, timeout=20.0) as checker:
+        yield checker
+
+
+def verdict(checker, formula, trace, reference=None):
+    (result,) = checker.check([(formula, trace)], [reference])
+    return result.verdict
+
+
+@pytest.mark.parametrize(
+    ("formula", "trace", "expected"),
+    [
+        ("Uab", "a;a;b;{1}", "correct"),
+        ("Uab", "{b}", "correct"),
+        ("Uab", "a;{a}", "incorrect"),
+        ("Uab", "{1}", "incorrect"),
+        ("XXa", "1;1;a;{1}", "correct"),
+        ("1", "{1}", "correct"),
+        ("0", "{1}", "incorrect"),
+        ("a", "{&ab}", "correct"),
+        ("a", "b;{a}", "incorrect"),
+        ("a", "a;{z}", "correct"),  # a symbol that the formula does not have is allowed
+        ("& request X grant_1", "request ; { grant_1 }", "correct"),
+        ("& request X grant_1", "request;{grant_1}", "invalid"),  # without blanks every letter is a symbol
+        ('X "next state"', '1 ; { "next state" }', "correct"),
+        ("a", "{0}", "invalid"),
+        ("a", "{&a!a}", "invalid"),
+        ("a", "a;{&!a&ba}", "invalid"),
+        ("a", "& a ! a ; { 1 }", "invalid"),
+        ("a", "", "invalid"),
+        ("a", "a", "invalid"),
+        ("a", "{}", "invalid"),
+        ("a", "{a", "invalid"),
+        ("a", "{a};a", "invalid"),
+        ("a", "{Xa}", "invalid"),
+        ("a", "{Uab}", "invalid"),
+        ("a", "{&a}", "invalid"),
+        ("a", "{ab}", "invalid"),
+        ("a", "\u00e9", "invalid"),
+        ("a", "\x00\ud800", "invalid"),
+        ("", "{a}", "error"),
+        ("&a", "{a}", "error"),
+        ("a;", "{a}", "error"),
+        ("F a", "{a}", "correct"),
+        ("G -> a F b", "{| b ! a}", "invalid"),
+        ("G -> a F b", "{ | b ! a }", "correct"),
+    ],
+)
+def test_a_pair_gets_its_verdict(checker, formula, trace, expected):
+    assert verdict(checker, formula, trace) == expected
+
+
+@pytest.mark.parametrize(
+    ("formula", "trace", "message"),
+    [
+        ("Uab", "{1}", "these words of the trace violate the formula: cycle{!a & !b}"),
+        ("a", "b;{&a!a}", "no valuation satisfies the step a & !a, so the trace denotes no word"),
+        ("a", "a;{&b}", "position 5 of 'a;{&b}': expected 1 more operand"),
+        ("&a", "{a}", "FormulaSyntaxError: position 2 of '&a': expected 1 more operand"),
+        (None, "{a}", "TypeError: "),
+        ("a", None, "TypeError: "),
+        ("a", "{a}", ""),
+    ],
+)
+def test_a_message_says_why(checker, formula, trace, message):
+    (result,) = checker.check([(formula, trace)])
+    assert result.message.startswith(message) and bool(result.message) == bool(message)
+
+
+@pytest.mark.parametrize(
+    ("trace", "reference", "expected"),
+    [
+        ("b;{1}", "b;{1}", "exact"),
+        ("b ; { 1 }", "b;{1}", "exact"),
+        ("b;{1}", "a;b;{1}", "correct"),
+        ("b;{1}", None, "correct"),
+        ("b;{1}", "no trace", "correct"),
+        ("a;{a}", "a;{a}", "incorrect"),  # a wrong reference makes nothing correct
+        ("a;{", "a;{", "invalid"),
+    ],
+)
+def test_exact_is_correct_and_equal_to_the_reference(checker, trace, reference, expected):
+    assert verdict(checker, "Uab", trace, reference) == expected
+
+
+def test_as_many_references_as_pairs_are_needed(checker):
+    with pytest.raises(ValueError, match="shorter"):
+        list(checker.check([("a", "{a}")] * 3, ["{a}"] * 2))
+
+
+def test_a_formula_that_keeps_spot_busy_is_a_timeout_and_the_others_are_unaffected():
+    pairs = [("a", "{a}"), (HARD, "{a}"), ("a", "{b}")]
+    with Checker(workers=1, timeout=1.0) as checker:
+        results = list(checker.check(pairs))
+        again = list(checker.check(pairs[:1]))
+    assert [result.verdict for result in results] == ["correct", "timeout", "incorrect"]
+    assert results[1].message == "stopped at the limit of 1 s"
+    assert [result.verdict for result in again] == ["correct"]
+
+
+def test_pairs_are_read_as_they_are_needed(checker):
+    pairs = (("a", "{a}") for _ in count())
+    assert {result.verdict for result in islice(checker.check(pairs), 100)} == {"correct"}
+
+
+def test_long_formulas_and_traces_get_a_verdict(checker):
+    assert verdict(checker, "X" * 4_999 + "a", "1;" * 4_999 + "{a}") == "correct"
+    assert verdict(checker, "&a" * 2_500 + "b", "{&ab}") == "correct"
+    assert verdict(checker, "!" * 5_000 + "a", "{a}") == "correct"
+    symbols = [f"s{index}" for index in range(200)]
+    conjunction = "& " * 199 + " ".join(symbols)
+    assert verdict(checker, conjunction, f"{{ {conjunction} }}") == "correct"
+
+
+def test_a_progress_bar_appears_on_stderr_only_on_request(checker, capfd):
+    list(checker.check([("a", "{a}")]))
+    assert capfd.readouterr() == ("", "")
+    list(checker.check([("a", "{a}")] * 3, progress=True))
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "3/3" in err
+
+
+def test_renaming_formula_and_trace_does_not_change_the_verdict():
+    for formula, trace in random_pairs(seed=4, count=300):
+        swapped = str.maketrans("ab", "ba")
+        assert judge(formula, trace)[0] == judge(formula.translate(swapped), trace.translate(swapped))[0]
+
+
+@given(st.integers(0, 10**9), st.integers(1, 14))
+def test_a_witness_found_by_spot_is_correct_and_only_unsatisfiable_formulas_have_none(seed, size):
+    formula = random_formula(random.Random(seed), size)
+    witness = find_witness(formula)
+    if witness is None:
+        assert find_violation(parse_prefix("!" + formula), parse_trace("{1}")) is None
+    else:
+        assert judge(formula, witness) == ("correct", "")
+        assert trace_to_prefix(parse_trace(witness)) == witness
+
+
+@pytest.mark.parametrize(
+    ("formula", "witness"),
+    [
+        ("a", "a;{1}"),
+        ("0", None),
+        ("&a!a", None),
+        ("1", "{1}"),
+        ("&&a!bc", "&a&!bc;{1}"),  # conjunctions nest to the right, in alphabetical order
+        ("&Xd&!b!e", "&!b!e;d;{1}"),
+        ("!U1!a", "{a}"),
+        ("& request X grant_1", "request ; grant_1 ; { 1 }"),
+        ('X "next state"', '1 ; "next state" ; { 1 }'),
+    ],
+)
+def test_witnesses_follow_the_conventions_of_deepltl(formula, witness):
+    assert find_witness(formula) == witness
+
+
+def test_a_witness_of_text_that_is_no_formula_is_refused_with_the_position():
+    with pytest.raises(FormulaSyntaxError, match="position 2 of '&a': expected 1 more operand"):
+        find_witness("&a")
+
+
+def test_chains_nest_to_the_right_whatever_they_contain():
+    nested = nested_to_the_right(parse_prefix("||&&abc&d&efg"))
+    assert to_prefix(nested) == "|&a&bc|&d&efg"
+    assert to_prefix(nested_to_the_right(parse_prefix("&" * 3_000 + "a" * 3_001))) == "&a" * 3_000 + "a"
+
+
+def random_texts(seed, count):
+    generator = random.Random(seed)
+    for formula, trace in random_pairs(seed, count):
+        texts = [formula, trace]
+        for place in range(2):
+            for _ in range(generator.choice([0, 0, 1, 2, 5])):
+                position = generator.randrange(len(texts[place]) + 1)
+                noise = generator.choice(
+                    ["", " ", ";", "{", "}", '"', "U", "&", "!", "a", "Z", "\n", "é", "\x00", "ab "]
+                )
+                texts[place] = texts[place][:position] + noise + texts[place][position + generator.randrange(3) :]
+        yield tuple(texts)
+
+
+def check_random_texts(checker, seed, count):
+    pairs = list(random_texts(seed, count))
+    results = list(checker.check(pairs))
+    assert len(results) == count
+    for (formula, trace), result in zip(pairs, results, strict=True):
+        assert result.verdict in VERDICTS
+        try:
+            parse_prefix(formula)
+        except FormulaSyntaxError as error:
+            assert (result.verdict, result.message) == ("error", f"FormulaSyntaxError: {error}")
+            continue
+        try:
+            parse_trace(trace)
+        except FormulaSyntaxError as error:
+            assert (result.verdict, result.message) == ("invalid", str(error))
+        else:
+            assert result.verdict in ("correct", "incorrect", "invalid"), result
+
+
+def test_malformed_texts_get_the_parsers_messages(checker):
+    check_random_texts(checker, seed=5, count=1_000)
+
+
+@pytest.mark.slow
+def test_ten_thousand_malformed_texts_get_the_parsers_messages(checker):
+    check_random_texts(checker, seed=6, count=10_000)
+
+
+def test_without_spot_the_error_names_the_remedy(monkeypatch):
+    load_spot.cache_clear()
+    monkeypatch.setitem(sys.modules, "spot", None)
+    for use in (Checker, solver_version, lambda: find_witness("a"), lambda: judge("a", "{a}")):
+        with pytest.raises(SpotMissingError, match=r"pip install 'hf_symbinv\[logic\]'.*conda-forge spot"):
+            use()
+    load_spot.cache_clear()
+
+
+def test_the_solver_names_its_version():
+    assert solver_version() == f"spot {load_spot().version()}"
+
+
+def test_a_checker_refuses_what_its_pool_refuses():
+    with pytest.raises(ValueError, match="timeout=-1: the limit must be positive seconds"):
+        Checker(timeout=-1)
