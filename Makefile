@@ -30,7 +30,7 @@ format: $(DEV_STAMP) ## correct what can be corrected of style and layout
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(RUN_STAMP) ## measure data generation and verification beside Spot alone
+bench: $(DEV_STAMP) ## measure data generation and verification beside Spot alone
 	$(BIN)/python benchmarks/data_rates.py
 
 dist: $(DEV_STAMP) ## build the source distribution and the wheel into dist/
