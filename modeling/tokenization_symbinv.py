@@ -148,8 +148,6 @@ class SymbolTable:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SymbolTable) and self._referents == other._referents
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"SymbolTable({self.to_dict()})"
 
@@ -336,19 +334,10 @@ class SymbolInvariantTokenizer(PythonBackend):
         else:
             is_batch = not isinstance(texts, str)
         texts = texts if is_batch else [texts]
-        num_special = self.num_special_tokens_to_add() if add_special_tokens else 0
         limit = None if truncation_strategy == TruncationStrategy.DO_NOT_TRUNCATE else max_length
-        rows = []
-        for one in texts:
-            ids = self._encode_text(one, table, is_split_into_words, is_target)
-            if limit is not None and len(ids) + num_special > limit:
-                raise TokenizationError(
-                    f"{len(ids) + num_special} tokens are more than max_length={limit}, and a truncated formula is no "
-                    "formula; raise max_length or leave this text out",
-                    one,
-                )
-            row = self.prepare_for_model(
-                ids,
+        rows = [
+            self.prepare_for_model(
+                self._encode_text(one, table, is_split_into_words, is_target, limit, add_special_tokens),
                 add_special_tokens=add_special_tokens,
                 return_token_type_ids=return_token_type_ids,
                 return_attention_mask=False,
@@ -356,7 +345,8 @@ class SymbolInvariantTokenizer(PythonBackend):
                 return_length=return_length,
                 verbose=verbose,
             )
-            rows.append(row)
+            for one in texts
+        ]
         if not rows:
             return BatchEncoding({"input_ids": [], "attention_mask": []}, tensor_type=return_tensors)
         batch = self.pad(
@@ -369,13 +359,28 @@ class SymbolInvariantTokenizer(PythonBackend):
         )
         return BatchEncoding(batch, tensor_type=return_tensors, prepend_batch_axis=not is_batch)
 
-    def _encode_text(self, text: Any, table: SymbolTable, is_split_into_words: bool, is_target: bool) -> list[int]:
-        """Ids of one text without special tokens; names enter `table` only if the whole text is well-formed."""
+    def _encode_text(
+        self,
+        text: Any,
+        table: SymbolTable,
+        is_split_into_words: bool = False,
+        is_target: bool = False,
+        limit: int | None = None,
+        add_special_tokens: bool = False,
+    ) -> list[int]:
+        """Ids of one text without special tokens; names enter `table` only if nothing is wrong with the text."""
         tokens, positions = self._scan(text, is_split_into_words)
         if not tokens:
             raise TokenizationError("the text is empty; a formula has at least one token, such as 1 (true)", text)
         if self.token_arity:
             self._check_trees(tokens, text, positions, is_target)
+        length = len(tokens) + (self.num_special_tokens_to_add() if add_special_tokens else 0)
+        if limit is not None and length > limit:
+            raise TokenizationError(
+                f"{length} tokens are more than max_length={limit}, and a truncated formula is no formula; raise "
+                "max_length or leave this text out",
+                text,
+            )
         return [token if isinstance(token, int) else self.vocab_size + table.referent(token) for token in tokens]
 
     def _scan(self, text: Any, is_split_into_words: bool) -> tuple[list[int | str], Sequence[int]]:
@@ -448,9 +453,9 @@ class SymbolInvariantTokenizer(PythonBackend):
         if missing:
             raise TokenizationError(_incomplete(missing), text, len(text))
 
-    def tokenize(self, text: str, **kwargs: Any) -> list[str]:
+    def tokenize(self, text: str) -> list[str]:
         """The tokens of `text` as words, `["&", "request", "a"]`; joined by blanks they are its SPACED form."""
-        return self.convert_ids_to_tokens(self._encode_text(text, self.symbol_table, False, False))
+        return self.convert_ids_to_tokens(self._encode_text(text, self.symbol_table))
 
     def _convert_token_to_id(self, token: str) -> int:
         if token in self._ids:

@@ -147,6 +147,7 @@ class TestSymbolTables:
         first, second = SymbolTable(), SymbolTable()
         assert tokenizer("& red green", symbol_table=first)["input_ids"][1:3] == [39, 40]
         assert tokenizer("& green red", symbol_table=second)["input_ids"][1:3] == [39, 40]
+        assert tokenizer.encode('"green"', symbol_table=second) == [39, EOS]
         assert tokenizer.symbols == {}
         assert tokenizer.decode([5, 39, 40], symbol_table=first) == "& red green"
         assert tokenizer.batch_decode([[5, 39, 40]], symbol_table=second) == ["& green red"]
@@ -180,9 +181,9 @@ class TestSymbolTables:
         assert [taken.referent("p10"), taken.referent("p040"), taken.referent("p10000")] == [26, 27, 28]
 
     def test_a_refused_text_adds_no_names(self, tokenizer):
-        for text in ("& new G", "& new newer newest", "& new"):
+        for text in ("& new G", "& new newer newest", "& new", "& long text"):
             with pytest.raises(TokenizationError):
-                tokenizer(text)
+                tokenizer(text, truncation=True, max_length=3)
         assert tokenizer.symbols == {}
 
     def test_threads_that_share_a_table_agree_on_every_referent(self, tokenizer):
@@ -456,9 +457,7 @@ class TestSaving:
             assert tokenizer.symbols == {} and other.symbols == {"red": 26, "green": 27}
 
     @pytest.mark.slow
-    def test_a_saved_tokenizer_loads_without_the_package(self, tokenizer, tmp_path, monkeypatch):
-        monkeypatch.setattr(SymbolInvariantTokenizer, "_auto_class", None)  # restored afterwards
-        SymbolInvariantTokenizer.register_for_auto_class()
+    def test_a_saved_tokenizer_loads_without_the_package(self, tokenizer, tmp_path):
         tokenizer.add_symbols(["request"])
         tokenizer.save_pretrained(tmp_path / "checkpoint")
         program = f"""if True:
