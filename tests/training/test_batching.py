@@ -1,0 +1,75 @@
+"""Batches: grouped by work, the same groups everywhere, padded as the model reads them."""
+
+import pytest
+import torch
+from datasets import Dataset
+
+from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
+from hf_symbinv.training.batching import Collator, GroupedSampler, group_keys, tokenize
+
+FORMULAS = ["a", "&ab", "U1a", "X&aUbc", "!0", "&a!a", "|bXc", "Ucd"]
+WITNESSES = ["{a}", "{&ab}", "a;{1}", "1;&ac;{1}", "{1}", "{0}", "b;{1}", "d;{1}"]
+
+
+@pytest.fixture(scope="module")
+def rows() -> Dataset:
+    return tokenize(Dataset.from_dict({"formula": FORMULAS, "witness": WITNESSES}), LTL.tokenizer())
+
+
+def test_tokenized_rows_spell_formula_and_witness(rows):
+    tokenizer = LTL.tokenizer()
+    assert tokenizer.batch_decode(list(rows["input_ids"]), skip_special_tokens=True) == FORMULAS
+    assert tokenizer.batch_decode(list(rows["labels"]), skip_special_tokens=True) == WITNESSES
+
+
+def test_collator_pads_each_tensor_with_its_own_value(rows):
+    batch = Collator(pad_token_id=1)([rows[0], rows[3]])
+    assert batch["input_ids"].tolist() == [[13, 2, 1, 1, 1, 1, 1], [12, 5, 13, 11, 14, 15, 2]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 0, 0, 0, 0, 0], [1] * 7]
+    assert batch["labels"][0].tolist() == [9, 13, 10, 2] + [-100] * 6
+
+
+def test_keys_are_symbols_answer_length_and_formula_length(rows):
+    assert group_keys(rows, 13)[3].tolist() == [3, 10, 7]
+
+
+def test_groups_hold_examples_of_equal_work_and_every_row_once():
+    keys = torch.randint(0, 9, (1000, 3), generator=torch.Generator().manual_seed(0))
+    sampler = GroupedSampler(keys, group=10, seed=1)
+    order = torch.tensor(list(sampler))
+    assert sorted(order.tolist()) == list(range(1000))
+    spread = keys[order].view(-1, 10, 3)[:, :, 0].float().std(1).mean()
+    assert spread < 0.2 < keys[:, 0].float().std()
+
+
+def test_order_is_a_function_of_seed_and_epoch_and_groups_are_shuffled():
+    keys = torch.arange(600).view(200, 3) % 7
+    sampler, again, other = GroupedSampler(keys, 8, 3), GroupedSampler(keys, 8, 3), GroupedSampler(keys, 8, 4)
+    first = list(sampler)
+    assert first == list(sampler) == list(again) != list(other)
+    again.set_epoch(1)
+    assert first != list(again)
+    symbols = keys[torch.tensor(first)].view(-1, 8, 3)[:, 0, 0]
+    assert symbols.tolist() != sorted(symbols.tolist())
+
+
+def test_rows_that_fill_no_group_sit_out_and_too_few_rows_are_refused():
+    sampler = GroupedSampler(torch.zeros(21, 3, dtype=torch.long), 8, 0)
+    assert len(sampler) == 16 == len(list(sampler)) == len(set(sampler))
+    with pytest.raises(ValueError, match="7 training rows are fewer than the 8 of one optimizer step"):
+        GroupedSampler(torch.zeros(7, 3, dtype=torch.long), 8, 0)
+
+
+def test_answers_come_in_the_order_of_the_formulas_whatever_the_batches():
+    from hf_symbinv import generate_answers
+
+    torch.manual_seed(0)
+    config = SymbolInvariantConfig.from_preset("ltl", d_model=16, encoder_layers=1, decoder_layers=1, d_ff=24)
+    model = SymbolInvariantForConditionalGeneration(config).train()
+    formulas = [*FORMULAS, "& request X grant_1"]
+    options = {"num_beams": 2, "num_return_sequences": 2, "max_new_tokens": 12}
+    all_at_once = generate_answers(model, LTL.tokenizer(), formulas, **options)
+    one_by_one = [generate_answers(model, LTL.tokenizer(), [formula], **options)[0] for formula in formulas]
+    assert all_at_once == one_by_one
+    assert all(len(answers) == 2 for answers in all_at_once)
+    assert model.training
