@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from contextlib import closing
 from typing import Literal, NamedTuple
 
@@ -93,7 +93,7 @@ class Checker:
                     known.append((pair[1], reference))
                     yield pair
 
-        total = len(pairs) if hasattr(pairs, "__len__") else None
+        total = len(pairs) if isinstance(pairs, Sized) else None
         with (
             tqdm(total=total, desc="verify", unit=" pairs", file=sys.stderr, disable=not progress) as bar,
             closing(self._pool.map(items())) as outcomes,

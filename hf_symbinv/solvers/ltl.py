@@ -159,27 +159,32 @@ def _word_text(trace_prefix: str) -> str:
     match = _COMPACT_TRACE.fullmatch(trace_prefix)
     if match is None:
         trace = parse_trace(trace_prefix)
-        for step in (*trace.prefix, *trace.cycle):
-            _refuse_empty_step(step)
-        return trace_to_infix(trace)
-    try:
-        prefix = "".join([f"{_step_text(step)};" for step in match["prefix"].split(";")[:-1]])
-        return f"{prefix}cycle{{{';'.join([_step_text(step) for step in match['cycle'].split(';')])}}}"
-    except FormulaSyntaxError:
-        parse_trace(trace_prefix)  # raises the same with the position in the whole trace
-        raise
+        steps = [(to_infix(step), _is_empty(to_infix(step))) for step in (*trace.prefix, *trace.cycle)]
+        text = trace_to_infix(trace)
+    else:
+        try:
+            prefix = [_read_step(step) for step in match["prefix"].split(";")[:-1]]
+            cycle = [_read_step(step) for step in match["cycle"].split(";")]
+        except FormulaSyntaxError:
+            parse_trace(trace_prefix)  # raises the same with the position in the whole trace
+            raise
+        steps = prefix + cycle
+        text = f"{''.join([f'{step};' for step, _ in prefix])}cycle{{{';'.join([step for step, _ in cycle])}}}"
+    for step, empty in steps:
+        if empty:
+            raise _EmptyStepError(f"no valuation satisfies the step {step}, so the trace denotes no word")
+    return text
 
 
 @lru_cache(maxsize=1 << 16)
-def _step_text(step: str) -> str:
-    formula = parse_prefix(step)
-    _refuse_empty_step(formula)
-    return to_infix(formula)
+def _read_step(step: str) -> tuple[str, bool]:
+    """A COMPACT step in infix notation, and whether no valuation satisfies it."""
+    infix = to_infix(parse_prefix(step))
+    return infix, _is_empty(infix)
 
 
-def _refuse_empty_step(step: Formula) -> None:
-    if load_spot().formula(to_infix(step)).translate("any", "low").is_empty():
-        raise _EmptyStepError(f"no valuation satisfies the step {to_infix(step)}, so the trace denotes no word")
+def _is_empty(step: str) -> bool:
+    return bool(load_spot().formula(step).translate("any", "low").is_empty())
 
 
 def nested_to_the_right(formula: Formula) -> Formula:

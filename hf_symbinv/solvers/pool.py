@@ -8,10 +8,10 @@ starts another, and goes on with everything else as if nothing had happened.
         for outcome in pool.map([10, 100, 1000]):
             print(outcome.status, outcome.value)
 
-Workers are fresh interpreters that run `worker.py`, not forks of this process and not `multiprocessing` children. A fork
-of a process that has loaded torch or started threads may deadlock; spawn and forkserver import the main script again,
-which then needs an `if __name__ == "__main__"`, and forbid pools inside of pools. A worker is ready 0.02 s after its
-start, plus what its function imports (0.05 s for Spot), and serves any number of items.
+Workers are fresh interpreters that run `worker.py`, not forks of this process and not children of `multiprocessing`. A
+fork of a process that has loaded torch or started threads may deadlock; spawn and forkserver import the main script
+again, which then needs an `if __name__ == "__main__"`, and forbid pools inside of pools. A worker is ready 0.04 s after
+its start, plus what its function imports (0.05 s for Spot), and serves any number of items.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import tempfile
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -199,8 +199,8 @@ class ProcessPool:
         self.workers = workers or available_cores()
         self.timeout = timeout
         self._isolate = isolate
-        functions = [_pickled(called) for called in (function, initializer)]
-        self._setup = encode(tuple(Setup(list(sys.path), *functions, isolate is not None)))
+        setup = Setup(list(sys.path), _pickled(function), _pickled(initializer), isolate is not None)
+        self._setup = encode(tuple(setup))
         self._team: list[_Worker] = []
         self._finalizer = weakref.finalize(self, _close_all, self._team)
         self._mapping = False
@@ -215,7 +215,7 @@ class ProcessPool:
         """End all workers, busy or not."""
         _close_all(self._team)
 
-    def map(self, items: Iterable[Any], *, window: int | None = None) -> Iterator[Outcome]:
+    def map(self, items: Iterable[Any], *, window: int | None = None) -> Generator[Outcome, None, None]:
         """Yield one `Outcome` for every item, in order, as soon as it and all before it are known.
 
         Items are read lazily, in the calling thread, at most `window` ahead of the oldest that is not finished. If the
@@ -370,7 +370,7 @@ class _Job:
         return Outcome("timeout", f"stopped at the limit of {self.pool.timeout:g} s", seconds)
 
     def bury(self, worker: _Worker, *, out_of_time: bool) -> None:
-        """Take a worker out of the team that hangs or has died, blame the item it was computing and requeue the rest."""
+        """Take out a worker that hangs or has died, blame the item it was computing and requeue the rest."""
         code = worker.kill()
         for kind, value in worker.read()[0]:
             if kind == "results":
@@ -394,10 +394,9 @@ class _Job:
             self.finished.update(zip(first.numbers, worker.results, strict=False))
             blamed.update(range(len(worker.results)))
         rest = [place for place in range(len(first.items)) if place not in blamed]
-        chunks = (
-            [Chunk([first.numbers[place] for place in rest], [first.items[place] for place in rest])] if rest else []
-        )
-        self.again.extendleft(reversed([*chunks, *worker.chunks]))
+        if rest:
+            worker.chunks.appendleft(Chunk([first.numbers[at] for at in rest], [first.items[at] for at in rest]))
+        self.again.extendleft(reversed(worker.chunks))
 
     def lose(self, worker: _Worker, code: int, out_of_time: bool) -> None:
         """Requeue the chunks of a worker that is gone through no fault of an item."""

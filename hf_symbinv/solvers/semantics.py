@@ -1,14 +1,15 @@
 """A second opinion on verdicts, without Spot: the semantics of LTL on lasso words, slow and obvious, for small cases.
 
-`holds` is the definition itself, on one word. `find_violation` answers the question that `judge` puts to Spot: does every
-word that a trace denotes satisfy a formula? If not it returns a word for which `holds` is false, so that its answer can
-be checked by hand. Both take time exponential in the number of symbols, X and U of the formula.
+`holds` is the definition itself, on one word. `find_violation` answers the question that `judge` puts to Spot: does
+every word that a trace denotes satisfy a formula? If not it returns a word for which `holds` is false, so that its
+answer can be checked by hand; it takes time exponential in the number of symbols, X and U of the formula.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
@@ -207,18 +208,25 @@ def _path(edges: Mapping[Node, list[Edge]], first: Edge, goal: Callable[[Edge], 
 def _rounds(edges: Mapping[Node, list[Edge]], forever: set[Node], untils: list[int], node: Node) -> Lasso:
     """An endless path from `node`: rounds that fulfil every until in turn, repeated from the first node met again."""
     inside = {source: [edge for edge in out if edge[1] in forever] for source, out in edges.items()}
+    goals: list[Callable[[Edge], bool]] = [partial(_fulfils, until) for until in untils] or [_always]
     met: dict[Node, int] = {}
     path: list[Edge] = []
     while node not in met:
         met[node] = len(path)
-        for until in untils or [None]:
-            legs = [
-                _path(inside, edge, lambda edge, until=until: until in (None, *edge[0].fulfils))
-                for edge in inside[node]
-            ]
-            path += min((leg for leg in legs if leg), key=len)
+        for goal in goals:
+            legs = (_path(inside, edge, goal) for edge in inside[node])
+            found: list[list[Edge]] = [leg for leg in legs if leg is not None]
+            path += min(found, key=len)
             node = path[-1][1]
     return Lasso(_letters(path[: met[node]]), _letters(path[met[node] :]))
+
+
+def _fulfils(until: int, edge: Edge) -> bool:
+    return until in edge[0].fulfils
+
+
+def _always(_: Edge) -> bool:
+    return True
 
 
 def _letters(path: Iterable[Edge]) -> tuple[Valuation, ...]:

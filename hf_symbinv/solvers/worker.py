@@ -3,9 +3,9 @@
 It runs as `python worker.py SOCKET LIFELINE STAMP` (three inherited file descriptors) and imports nothing but the
 standard library until it has been told what to compute, so that it starts in some 20 ms.
 
-Messages are pickles. The parent sends a `Setup` (as a plain tuple), then chunks, each a list of items. The worker answers `("ready", None)`
-or `("failed", traceback)`, then `("results", [(status, value, seconds), ...])` as often as it likes; the results of a
-chunk are complete before the next chunk starts.
+Messages are pickles. The parent sends a `Setup` (as a plain tuple), then chunks, each a list of items. The worker
+answers with `("failed", traceback)` if it cannot start, else with `("results", [(status, value, seconds), ...])` as
+often as it likes; the results of a chunk are complete before the next chunk starts.
 
 The stamp is a piece of shared memory that tells the parent which item of the chunk is being computed and since when;
 it is what lets the parent name the item that hangs without a message per item.
@@ -39,7 +39,10 @@ FLUSH_SECONDS = 0.02
 
 
 class Setup(NamedTuple):
-    """What a worker needs before its first chunk; the two functions are pickled on their own, to be read after the path is set."""
+    """What a worker needs before its first chunk.
+
+    The two functions are pickles inside the pickle, because they can only be read after the path is set.
+    """
 
     path: list[str]
     function: bytes
@@ -156,7 +159,6 @@ def main() -> None:
     except Exception:
         worker.send("failed", traceback.format_exc())
         return
-    worker.send("ready", None)
     compute = worker.compute_in_a_fork if setup.isolate else worker.compute
     while (items := read(stream)) is not None:
         compute(items)
