@@ -213,7 +213,9 @@ def check_grammar(grammar: dict[str, Any], base_vocab_size: int) -> None:
     Raises:
         ValueError: for another name than "lasso", a missing key, or an id that is no base id.
     """
-    _require(grammar.get("name") == "lasso", f'grammar={grammar!r}: unknown grammar; use {{"name": "lasso", …}} or None')
+    _require(
+        grammar.get("name") == "lasso", f'grammar={grammar!r}: unknown grammar; use {{"name": "lasso", …}} or None'
+    )
     keys = ("operand", "unary", "binary", "separator", "cycle_start", "cycle_end")
     missing = [key for key in keys if key not in grammar]
     _require(not missing, f"grammar={grammar!r}: {', '.join(missing)} missing; give the ids of these tokens")

@@ -7,6 +7,7 @@ Letters: B batch, N beams per example, S streams, L source length, T target leng
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -159,6 +160,25 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
     supports_gradient_checkpointing = True
     _supports_sdpa = True
     _no_split_modules = ["EncoderLayer", "DecoderLayer"]
+    _input_embed_layer = "embedding"
+
+    def save_pretrained(self, *args: Any, **kwargs: Any) -> None:
+        """As `PreTrainedModel.save_pretrained`, and the copy of the code also serves `AutoModel`."""
+        self.config.auto_map = {"AutoModel": f"{SymbolInvariantModel.__module__.split('.')[-1]}.SymbolInvariantModel"}
+        super().save_pretrained(*args, **kwargs)
+
+    def resize_token_embeddings(self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any) -> Any:
+        """Refused: symbols have no rows, and base tokens are fixed.
+
+        Raises:
+            ValueError: always, unless there is nothing to do (`new_num_tokens` is None).
+        """
+        if new_num_tokens is not None:
+            raise ValueError(
+                f"resize_token_embeddings({new_num_tokens}): symbols need no rows, so new ones can be used at once; base "
+                "tokens are fixed when a model is made (base_vocab_size)"
+            )
+        return self.get_input_embeddings()
 
     def _output_flags(self, output_attentions: bool | None, output_hidden_states: bool | None) -> tuple[bool, bool]:
         """Whether to return attentions and hidden states: as the call says, else as the configuration does."""
@@ -244,6 +264,8 @@ def _causal_mask(input_ids: torch.Tensor, past: int, attention_mask: torch.Tenso
 
 class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
     """Encoder and decoder with one shared embedding, without projection."""
+
+    _keys_to_ignore_on_load_unexpected = ["adacos.scale"]
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
