@@ -1,6 +1,7 @@
 """Configuration of the symbol-invariant models: one dataclass, checked field by field and as a whole."""
 
 import difflib
+from dataclasses import field
 from typing import Any, Literal
 
 from transformers.configuration_utils import PreTrainedConfig, strict
@@ -53,7 +54,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
         dropout: probability, applied to embeddings and to the output of every block in training.
         layer_norm_eps: epsilon of every LayerNorm.
         components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and
-            CA apply in the order listed; the encoder may do without a block, but the decoder needs DP or DA, and CP or CA.
+            CA apply in the order listed; the encoder may do without a block; the decoder needs DP or DA, and CP or CA.
         symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input.
         encoder_positions: `"tree"` (paths in the syntax tree of the prefix formula), `"rope"` or `"sinusoidal"`.
         decoder_positions: `"rope"`, also on cross-attention's queries and keys, or `"sinusoidal"`.
@@ -89,7 +90,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     activation_function: str = "relu"
     dropout: float | int = 0.1
     layer_norm_eps: float = 1e-6
-    components: list[str] | None = None
+    components: list[str] = field(default_factory=lambda: ["EP", "DP", "EA", "CP"])
     symbol_embedding: Literal["streams"] = "streams"
     encoder_positions: Literal["tree", "rope", "sinusoidal"] = "rope"
     decoder_positions: Literal["rope", "sinusoidal"] = "rope"
@@ -118,8 +119,6 @@ class SymbolInvariantConfig(PreTrainedConfig):
                 near = difflib.get_close_matches(name, self.__dataclass_fields__, n=1)
                 raise ValueError(f"{name}={kwargs[name]!r}: unknown field; " + (f"did you mean {near[0]}?" if near else
                                  "SymbolInvariantConfig's docstring lists the fields"))  # fmt: skip
-        if self.components is None:
-            self.components = ["EP", "DP", "EA", "CP"]
         if self.token_arity is not None:  # JSON writes integer keys as strings
             self.token_arity = {_token_id(key): value for key, value in self.token_arity.items()}
         super().__post_init__(**kwargs)

@@ -165,7 +165,8 @@ def check_source(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -
         return
     if attention_mask.shape != input_ids.shape:
         raise ValueError(
-            f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)}; they must be equal"
+            f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)}; "
+            "they must be equal"
         )
     has_token = attention_mask.bool().any(1)
     if not has_token.all():

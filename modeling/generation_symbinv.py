@@ -98,9 +98,10 @@ class LassoGrammarLogitsProcessor(LogitsProcessor):
             if bad.any():
                 row = int(bad.nonzero()[0, 0])
                 token = int(answer[row, position + 1])
+                shown = token if token < self.base_vocab_size else "a symbol"
                 raise ValueError(
-                    f"decoder_input_ids[{row}, {position + 1}], {token if token < self.base_vocab_size else 'a symbol'}: "
-                    "no trace within max_length continues so; correct the beginning or pass grammar=None"
+                    f"decoder_input_ids[{row}, {position + 1}], {shown}: no trace within max_length continues "
+                    "so; correct the beginning or pass grammar=None"
                 )
 
     def _class_of(self, ids: torch.Tensor) -> torch.Tensor:
@@ -246,7 +247,7 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         self,
         expand_size: int = 1,
         is_encoder_decoder: bool = False,
-        input_ids: torch.Tensor | None = None,
+        input_ids: Any = None,
         **model_kwargs: Any,
     ) -> tuple[torch.Tensor, dict[str, Any]]:
         """Repeats the answers per beam, but nothing of the encoder."""
@@ -276,9 +277,11 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
     ) -> LogitsProcessorList:
         """Never writes padding or the start token, and follows the grammar."""
         config = self.config
-        special = {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id}
-        special = sorted(special - {None, config.eos_token_id})
-        own = LogitsProcessorList([SuppressTokensLogitsProcessor(special, device=self.device)])
+        special = {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id} - {
+            None,
+            config.eos_token_id,
+        }
+        own = LogitsProcessorList([SuppressTokensLogitsProcessor(sorted(special), device=self.device)])
         grammar = getattr(generation_config, "grammar", config.grammar)
         if grammar is not None:
             limits = (input_ids_seq_length, generation_config.max_length)

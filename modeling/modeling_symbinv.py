@@ -41,9 +41,9 @@ class SymbolInvariantEncoderOutput(ModelOutput):
         attentions: on request, `(B, S, H, L, L)` per attention block, layer by layer, EP before EA.
     """
 
-    last_hidden_state: torch.Tensor | None = None
-    slot_referents: torch.Tensor | None = None
-    symbol_slots: torch.Tensor | None = None
+    last_hidden_state: torch.Tensor = None
+    slot_referents: torch.Tensor = None
+    symbol_slots: torch.Tensor = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
 
@@ -175,8 +175,8 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         """
         if new_num_tokens is not None:
             raise ValueError(
-                f"resize_token_embeddings({new_num_tokens}): symbols need no rows, so new ones can be used at once; base "
-                "tokens are fixed when a model is made (base_vocab_size)"
+                f"resize_token_embeddings({new_num_tokens}): symbols need no rows, so new ones can be used at once; "
+                "base tokens are fixed when a model is made (base_vocab_size)"
             )
         return self.get_input_embeddings()
 
@@ -211,7 +211,8 @@ class Encoder(nn.Module):
 
     def forward(self, hidden_states: torch.Tensor, source: Sequence, output_attentions: bool) -> tuple[tuple, tuple]:
         """The embeddings `(B, S, L, D)` and each layer's output; the attention weights of every block."""
-        states, attentions = (hidden_states,), ()
+        states: tuple[torch.Tensor, ...] = (hidden_states,)
+        attentions: tuple[torch.Tensor | None, ...] = ()
         for layer in self.layers:
             hidden_states, weights = layer(hidden_states, source, output_attentions=output_attentions)
             states, attentions = (*states, hidden_states), attentions + weights
@@ -235,7 +236,9 @@ class Decoder(nn.Module):
         output_attentions: bool,
     ) -> tuple[tuple, tuple, tuple]:
         """The embeddings `(B·N, S, T, D)` and each layer's output; self- and cross-attention weights of every block."""
-        states, own, cross = (hidden_states,), (), ()
+        states: tuple[torch.Tensor, ...] = (hidden_states,)
+        own: tuple[torch.Tensor | None, ...] = ()
+        cross: tuple[torch.Tensor | None, ...] = ()
         for layer in self.layers:
             hidden_states, self_weights, cross_weights = layer(
                 hidden_states,

@@ -90,7 +90,7 @@ def environment() -> dict[str, Any]:
     """Versions and machine, as far as they bear on results."""
     import torch
 
-    versions = {}
+    versions: dict[str, str | None] = {}
     for package in PACKAGES:
         try:
             versions[package] = metadata.version(package)
