@@ -1,0 +1,86 @@
+"""The command `symbinv`. Each command is one module of this package, imported when it is asked for.
+
+A command's module has `main(arguments) -> exit code`. Exit codes: 0 the work is done, 1 it is done but an answer is not
+verified, 2 bad usage or input, 130 interrupted, 141 the reader of the output went away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from hf_symbinv import __version__
+
+COMMANDS = {
+    "solve": "find witnesses for formulas with a model, and verify them",
+    "verify": "check witnesses that you have",
+    "data": "make a data set of random formulas with witnesses",
+    "train": "train a model by a recipe",
+    "evaluate": "measure a model on a data set",
+    "info": "show versions, recipes and checkpoints, or what is in a checkpoint",
+}
+DONE, NOT_VERIFIED, BAD_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
+
+EXAMPLE = """\
+$ symbinv solve "G(request -> F grant)"
+G(request -> F grant)
+  witness  cycle{1}
+  verdict  correct
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Options of `symbinv` itself, and its help."""
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name.ljust(width)}  {summary}" for name, summary in COMMANDS.items())
+    top = argparse.ArgumentParser(
+        prog="symbinv",
+        usage="symbinv COMMAND ...",
+        description="Find witnesses of LTL formulas with models that do not care how symbols are named.",
+        epilog=f"commands:\n{commands}\n\n`symbinv COMMAND --help` explains a command.\n\nexample:\n{EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"hf_symbinv {__version__}")
+    top.add_argument("command", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `symbinv` with `arguments`, those of the process by default; the exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments:
+        parser().print_help(sys.stderr)
+        return BAD_INPUT
+    if arguments[0] not in COMMANDS:
+        parser().parse_args(arguments)
+    name = arguments[0]
+    # An answer may hold a name that the terminal cannot show; a file may hold text that is none.
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        code: int = importlib.import_module(f"{__name__}.{name}").main(arguments[1:])
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return _fail(name, "interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        with contextlib.suppress(OSError, ValueError):  # or Python complains again when it flushes at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NO_READER
+    except Exception as error:
+        from hf_symbinv.cli.failures import explain
+
+        message = explain(error)
+        if message is None:
+            raise
+        return _fail(name, message, BAD_INPUT)
+
+
+def _fail(name: str, message: str, code: int) -> int:
+    print(f"symbinv {name}: {message}", file=sys.stderr)
+    return code

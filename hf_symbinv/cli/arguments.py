@@ -1,0 +1,86 @@
+"""Argument parsers in this command's style, types of options, and options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+
+TIMEOUT = 10.0
+
+
+def command_parser(name: str, description: str, example: str) -> argparse.ArgumentParser:
+    """A parser for `symbinv NAME`, whose help ends with an example and its real output."""
+    return argparse.ArgumentParser(
+        prog=f"symbinv {name}",
+        description=description,
+        epilog=f"example:\n{example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def at_least(minimum: int) -> Callable[[str], int]:
+    """The type of an option that is an integer of at least `minimum`."""
+
+    def integer(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = minimum - 1
+        if value < minimum:
+            raise argparse.ArgumentTypeError(f"{text!r}: must be an integer of at least {minimum}")
+        return value
+
+    return integer
+
+
+def seconds(text: str) -> float:
+    """The type of an option that is a positive, finite time."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of seconds")
+    return value
+
+
+def add_decoding(parser: argparse.ArgumentParser) -> None:
+    """Options on how a model decodes and how its answers are checked."""
+    group = parser.add_argument_group("decoding and checking")
+    group.add_argument("--beams", type=at_least(1), metavar="N", help="beams (default: 3, or as many as --n-best)")
+    group.add_argument(
+        "--n-best",
+        type=at_least(1),
+        default=1,
+        metavar="N",
+        help="check the N best candidates and take the first that is verified (default: %(default)s)",
+    )
+    group.add_argument(
+        "--max-new-tokens",
+        type=at_least(4),
+        default=100,
+        metavar="N",
+        help="length of an answer at most; the shortest witness takes 4 (default: %(default)s)",
+    )
+    group.add_argument("--device", help="such as cpu or cuda:1 (default: the first GPU, else the CPU)")
+    add_timeout(group)
+
+
+def add_timeout(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """The checker's limit."""
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=TIMEOUT,
+        metavar="SECONDS",
+        help="limit for checking one witness (default: %(default)g)",
+    )
+
+
+def generation(parser: argparse.ArgumentParser, options: argparse.Namespace) -> dict[str, int]:
+    """Arguments of `generate`; ends the command if they contradict each other."""
+    beams = max(3, options.n_best) if options.beams is None else options.beams
+    if options.n_best > beams:
+        parser.error(f"--n-best {options.n_best}: more candidates than beams; use --beams {options.n_best} or more")
+    return {"num_beams": beams, "max_new_tokens": options.max_new_tokens}

@@ -1,0 +1,89 @@
+"""`symbinv evaluate`: a model and a data set in, shares of verdicts out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hf_symbinv.cli import DONE
+from hf_symbinv.cli.arguments import add_decoding, at_least, command_parser, generation
+from hf_symbinv.cli.models import MODEL_HELP, load_quietly
+from hf_symbinv.evaluation import evaluate_checkpoint, load_questions
+from hf_symbinv.evaluation.checkpoints import DEFAULT_CHECKPOINT
+from hf_symbinv.tasks import LTL
+
+DESCRIPTION = """\
+Answer the formulas of a data set with a model, have Spot check the answers, and
+print the share that is verified, with its 95 % interval (Wilson), and how many
+answers got which verdict: exact is the data set's own witness, correct another
+one. With --n-best N a formula counts by its first verified candidate. --json
+gives all shares with intervals, the settings and the times, as one object.
+
+exit codes: 0 the table is complete, 2 bad usage or input
+"""
+
+EXAMPLE = """\
+$ symbinv evaluate ltl-small --data data/tiny --alpha-covariance 5
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `symbinv evaluate`."""
+    command = command_parser("evaluate", DESCRIPTION, EXAMPLE)
+    command.add_argument(
+        "model", nargs="?", default=DEFAULT_CHECKPOINT,
+        metavar="MODEL", help=MODEL_HELP,
+    )  # fmt: skip
+    command.add_argument("--data", required=True, help="folder that `symbinv data` wrote, or a data set on the Hub")
+    command.add_argument("--split", default="test", help="(default: %(default)s)")
+    count = at_least(1)
+    command.add_argument("--rows", type=count, default=1000, metavar="N", help="at most (default: %(default)s)")
+    command.add_argument(
+        "--batch-size", type=count, default=100, metavar="N", help="formulas decoded together (default: %(default)s)"
+    )
+    command.add_argument(
+        "--alpha-covariance",
+        type=count,
+        default=0,
+        metavar="N",
+        help="rename the symbols of the first N formulas in up to 120 ways and measure alpha-covariance",
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    command.add_argument("--output", type=Path, metavar="FILE", help="write the JSON object to this file too")
+    add_decoding(command)
+    return command
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; its exit code."""
+    command = parser()
+    options = command.parse_args(arguments)
+    how = generation(command, options)
+
+    import datasets
+
+    datasets.disable_progress_bars()  # of reading the data set, which is quick beside the rest
+    if options.output is not None:
+        options.output.touch()  # a path that cannot be written is found now, not after the work
+    with LTL.checker(timeout=options.timeout) as checker:
+        questions = load_questions(options.data, options.split, options.rows)
+        evaluation = evaluate_checkpoint(
+            load_quietly(options.model, options.device),
+            questions,
+            checker,
+            data=options.data,
+            split=options.split,
+            alpha_covariance_rows=options.alpha_covariance,
+            num_candidates=options.n_best,
+            batch_size=options.batch_size,
+            progress=sys.stderr.isatty(),
+            **how,
+        )
+    content = json.dumps(evaluation.to_dict())
+    if options.output is not None:
+        options.output.write_text(content + "\n", encoding="utf-8")
+    print(content if options.json else evaluation.table())
+    return DONE

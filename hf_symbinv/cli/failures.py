@@ -1,0 +1,35 @@
+"""What went wrong, in one sentence that names the value, the rule and the remedy."""
+
+from __future__ import annotations
+
+from hf_symbinv.solvers import PoolError, SpotMissingError
+
+# Package → the extra of hf_symbinv that installs it.
+_EXTRAS = {
+    "accelerate": "train",
+    "datasets": "data",
+    "evaluate": "data",
+    "pyarrow": "data",
+    "tensorboard": "train",
+    "yaml": "train",
+}
+
+
+class InputError(ValueError):
+    """What the user gave cannot be used; the message says why and what to do."""
+
+
+def explain(error: Exception) -> str | None:
+    """The sentence for an error that the user can do something about; None for any other, which is a bug."""
+    from hf_symbinv.evaluation import CheckpointError, DataError
+
+    if isinstance(error, (InputError, CheckpointError, DataError, SpotMissingError, PoolError)):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.split(".")[0]
+        if package in _EXTRAS:
+            extra = f"hf_symbinv[{_EXTRAS[package]}]"
+            return f"this command needs {package}, which is not installed; run pip install '{extra}'"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}; check the path and its permissions"
+    return None

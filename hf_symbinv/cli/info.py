@@ -1,0 +1,121 @@
+"""`symbinv info`: versions, recipes and checkpoints of this installation, or what is in a checkpoint."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hf_symbinv import __version__
+from hf_symbinv.cli import DONE
+from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.cli.models import load_quietly
+from hf_symbinv.evaluation import bundled_checkpoints
+
+# What tells models of this family apart.
+FIELDS = (
+    "symbol_embedding", "components", "d_model", "encoder_layers", "decoder_layers", "num_attention_heads", "d_ff",
+    "encoder_positions", "decoder_positions", "loss", "base_vocab_size", "num_symbols",
+)  # fmt: skip
+
+DESCRIPTION = """\
+Show what this installation has: versions, machine, recipes, checkpoints. Or, for
+a model, its size, configuration, license, and how it was trained.
+
+exit codes: 0 shown, 2 bad usage or input
+"""
+
+EXAMPLE = """\
+$ symbinv info ltl-small
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `symbinv info`."""
+    command = command_parser("info", DESCRIPTION, EXAMPLE)
+    command.add_argument("model", nargs="?", metavar="MODEL", help="folder, bundled name or name on the Hub")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+    return command
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; its exit code."""
+    options = parser().parse_args(arguments)
+    content = _installation() if options.model is None else _checkpoint(options.model)
+    if options.json:
+        print(json.dumps(content))
+    else:
+        width = max(map(len, content))
+        for name, value in content.items():
+            print(f"{name.ljust(width)}  {_shown(_without_intervals(value) if name == 'results' else value)}")
+    return DONE
+
+
+def _installation() -> dict[str, Any]:
+    from hf_symbinv.training import recipe_names
+    from hf_symbinv.training.run import environment
+
+    found = environment()
+    packages = {name: version for name, version in found.pop("packages").items() if name != "hf_symbinv"}
+    return {
+        "hf_symbinv": __version__,
+        **found,
+        "packages": {name: version or "not installed" for name, version in packages.items()},
+        "recipes": recipe_names(),
+        "checkpoints": list(bundled_checkpoints()),
+    }
+
+
+def _checkpoint(name: str) -> dict[str, Any]:
+    checkpoint = load_quietly(name, "cpu")
+    model = checkpoint.model
+    content: dict[str, Any] = {
+        "model": name,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "dtype": str(model.dtype).removeprefix("torch."),
+        **{field: getattr(model.config, field) for field in FIELDS},
+    }
+    if checkpoint.folder is not None:
+        content["license"] = _license(checkpoint.folder / "README.md") or "not stated"
+        content |= _training(checkpoint.folder / "run.json")
+    return content
+
+
+def _license(card: Path) -> str | None:
+    """The license that a model card states."""
+    if not card.is_file():
+        return None
+    lines = card.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("license:")), None)
+
+
+def _training(record: Path) -> dict[str, Any]:
+    """How it was trained, as far as the record of the run says."""
+    try:
+        content = json.loads(record.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        return {"trained by": f"{record.name} is damaged"}
+    return {
+        "trained by": content.get("command", "not stated"),
+        "training seconds": content.get("seconds", "not stated"),
+        "results": content.get("results", {}),
+    }
+
+
+def _without_intervals(results: dict[str, Any]) -> dict[str, Any]:
+    """What the test said, without what --json shows too."""
+    return {name: value for name, value in results.items() if name.startswith("test_") and "interval" not in name}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or "none"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,112 @@
+"""`symbinv train`: a recipe in, a trained model out; `examples/train_ltl.py` does the same as a script."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hf_symbinv.cli import DONE
+from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.cli.failures import InputError
+
+if TYPE_CHECKING:
+    from hf_symbinv.training import Recipe
+
+DESCRIPTION = """\
+Train a model by a recipe. The output folder gets the model, its tokenizer,
+checkpoints and run.json. Started again with the same folder, a run goes on from
+its last checkpoint. Prints the results as one JSON object.
+
+  symbinv train ltl-smoke --output runs/smoke
+  symbinv train ltl-paper --output runs/paper --data data/ltl trainer.bf16=true
+  accelerate launch --multi_gpu -m hf_symbinv.cli train ltl-paper --output runs/p
+
+exit codes: 0 the model is trained, 2 bad usage or input
+"""
+
+EXAMPLE = """\
+$ symbinv train --list
+ltl-paper
+ltl-smoke
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `symbinv train`."""
+    command = command_parser("train", DESCRIPTION, EXAMPLE)
+    command.add_argument("recipe", nargs="?", metavar="RECIPE", help="a recipe's name or YAML file")
+    command.add_argument(
+        "overrides", nargs="*", metavar="SECTION.KEY=VALUE", help="values that differ, such as trainer.max_steps=100"
+    )
+    command.add_argument("--output", help="folder for the model, its checkpoints and run.json")
+    command.add_argument("--data", help="folder or repository with the data set; default: generated as the recipe says")
+    command.add_argument("--list", action="store_true", help="list the recipes that come with the package")
+    return command
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; its exit code."""
+    command = parser()
+    options = command.parse_intermixed_args(arguments)
+
+    from hf_symbinv.training import Recipe, recipe_names  # torch only where it is needed
+
+    if options.list:
+        print("\n".join(recipe_names()))
+        return DONE
+    if options.recipe is None:
+        command.error(f"no RECIPE: give a YAML file or one of {', '.join(recipe_names())}")
+    if options.output is None:
+        command.error("no --output: name a folder for the model")
+    try:
+        recipe = Recipe.load(options.recipe, _overrides(options.overrides))
+    except (FileNotFoundError, ValueError, TypeError) as error:
+        raise InputError(str(error)) from error
+    with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
+        results, is_main = _train(recipe, options.data, options.output)
+    if is_main:
+        print(json.dumps(results, indent=2))
+    return DONE
+
+
+def _overrides(texts: Sequence[str]) -> dict[str, Any]:
+    """`SECTION.KEY=VALUE` as a dictionary; values are YAML."""
+    import yaml
+
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        try:
+            found[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            equals = ""
+        if not equals:
+            raise InputError(f"{text}: must be SECTION.KEY=VALUE with a YAML value, such as trainer.max_steps=100")
+    return found
+
+
+def _train(recipe: Recipe, data: str | None, output: str) -> tuple[dict[str, Any], bool]:
+    """The results, and whether this process is the one to print them."""
+    from accelerate import PartialState
+    from datasets import load_dataset
+
+    from hf_symbinv.datasets_scripts.ltl_random import LtlRandom
+    from hf_symbinv.training import train
+
+    state = PartialState()
+    try:
+        if data is not None:
+            dataset = load_dataset(data)
+        else:
+            builder = LtlRandom(**recipe.data)
+            with state.main_process_first():
+                builder.download_and_prepare()
+            dataset = builder.as_dataset()
+        record = train(recipe, dataset, output)
+    except (ValueError, FileNotFoundError) as error:
+        raise InputError(str(error)) from error
+    return record["results"], state.is_main_process

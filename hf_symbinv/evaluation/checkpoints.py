@@ -1,0 +1,142 @@
+"""Checkpoints by folder, by the name of a bundled one, or by their name on the Hub; and what can be wrong with them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hf_symbinv.tasks import LTL
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+DEFAULT_CHECKPOINT = "ltl-small"
+MODEL_TYPE = "symbol_invariant"
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is not there, not of this family, or damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A model in evaluation mode, with its tokenizer.
+
+    Attributes:
+        name: As the user gave it.
+        folder: Where it lies; None for one from the Hub.
+        model: On the device that was asked for.
+        tokenizer: The model's.
+    """
+
+    name: str
+    folder: Path | None
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+
+
+def bundled_checkpoints() -> dict[str, Path]:
+    """Name → folder of the checkpoints that come with the package."""
+    home = Path(str(resources.files("hf_symbinv"))) / "checkpoints"
+    return {path.parent.name: path.parent for path in sorted(home.glob("*/config.json"))}
+
+
+def load_checkpoint(name: str = DEFAULT_CHECKPOINT, device: str | None = None) -> Checkpoint:
+    """Load an LTL checkpoint and make sure that it is whole.
+
+    Args:
+        name: A folder, the name of a bundled checkpoint, or OWNER/NAME on the Hub.
+        device: Such as `cpu` or `cuda:1`; None for the first GPU, or the CPU where there is none.
+
+    Raises:
+        CheckpointError: If there is no such checkpoint, it is another family's or task's, a file is missing or
+            damaged, or the device is not there.
+    """
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedConfig
+
+    target = _device(device)
+    folder = _folder(name)
+    source = str(folder or name)
+    # What transformers and safetensors raise for a damaged file is of many types; all mean the same here.
+    try:
+        content, _ = PreTrainedConfig.get_config_dict(source)
+    except Exception as error:
+        raise _unreadable(name, "configuration", error) from error
+    if content.get("model_type") != MODEL_TYPE:
+        raise CheckpointError(
+            f"{name}: its model type is {content.get('model_type')!r}, not {MODEL_TYPE!r}; use one of that type"
+        )
+    try:
+        model, info = AutoModelForSeq2SeqLM.from_pretrained(source, trust_remote_code=False, output_loading_info=True)
+    except Exception as error:
+        raise _unreadable(name, "weights", error) from error
+    for problem in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if info[problem]:
+            keys = sorted(map(str, info[problem]))
+            raise CheckpointError(
+                f"{name}: its weights do not fit its configuration: {len(keys)} {problem.replace('_', ' ')}, first "
+                f"{keys[0]}; take config.json and model.safetensors from one checkpoint"
+            )
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+    except Exception as error:
+        raise _unreadable(name, "tokenizer", error) from error
+    base_tokens = tuple(getattr(tokenizer, "base_tokens", ()))
+    if base_tokens != LTL.base_tokens or model.config.base_vocab_size != len(LTL.base_tokens):
+        raise CheckpointError(
+            f"{name}: its base tokens are not those of LTL, {' '.join(LTL.base_tokens)}; use a checkpoint for this task"
+        )
+    return Checkpoint(name, folder, model.to(target).eval(), tokenizer)
+
+
+def _folder(name: str) -> Path | None:
+    """The folder of a checkpoint; None if it can only be on the Hub."""
+    path = Path(name)
+    if path.is_dir():
+        if not (path / "config.json").exists():
+            raise CheckpointError(f"{name}: has no config.json; pass the folder that a checkpoint was saved in")
+        return path
+    bundled = bundled_checkpoints()
+    if name in bundled:
+        return bundled[name]
+    if path.exists():
+        raise CheckpointError(f"{name}: is a file; pass the folder that holds it")
+    if not HUB_NAME.fullmatch(name):
+        known = ", ".join(bundled) or "none"
+        raise CheckpointError(
+            f"{name or repr(name)}: no such folder; bundled checkpoints: {known}; on the Hub they are called OWNER/NAME"
+        )
+    return None
+
+
+def _device(name: str | None) -> Any:
+    import torch
+
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise CheckpointError(
+            f"device {name!r}: not usable here ({_first_line(error)}); use cpu, or cuda with a GPU"
+        ) from error
+    return device
+
+
+def _unreadable(name: str, part: str, error: Exception) -> Exception:
+    if isinstance(error, ImportError):  # this installation is damaged, not the checkpoint
+        return error
+    where = "" if Path(name).is_dir() or name in bundled_checkpoints() else "no such folder, and from the Hub "
+    return CheckpointError(
+        f"{name}: {where}its {part} cannot be read ({_first_line(error)}); save or download it again"
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__).rstrip(".:")

@@ -1,0 +1,217 @@
+"""How well a checkpoint answers a data set: shares of verdicts with intervals, by length and by number of symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hf_symbinv.evaluation.answers import MAX_STREAM_TOKENS, Answer, Question, answer_questions, read_question
+from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
+from hf_symbinv.metrics.alpha_covariance import measure_alpha_covariance
+from hf_symbinv.metrics.ltl_witness import VERDICTS, summarize_verdicts
+from hf_symbinv.tasks import LTL
+
+# Our choice: seven bins for the paper's formulas of up to 35 nodes.
+BIN = 5
+
+
+class DataError(ValueError):
+    """A data set that is not there or does not hold what an evaluation needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Verdicts on the formulas that have something in common.
+
+    Attributes:
+        label: What they have in common.
+        summary: As `summarize_verdicts` gives it: count, accuracy and every verdict's share, with 95 % intervals.
+    """
+
+    label: str
+    summary: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Verdicts on the answers of one checkpoint to one data set.
+
+    Attributes:
+        model, data, split: Names, as they were given.
+        generation: Arguments of `generate`, and `num_candidates`.
+        groups: All formulas; with several candidates also what the first of them would give; bins of length; numbers
+            of symbols.
+        decode_seconds, check_seconds: Summed over the formulas.
+        alpha_covariance: As `measure_alpha_covariance` gives it, without the single examples; None if not measured.
+    """
+
+    model: str
+    data: str
+    split: str
+    generation: dict[str, Any]
+    groups: tuple[Group, ...]
+    decode_seconds: float
+    check_seconds: float
+    alpha_covariance: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values that JSON can hold."""
+        return asdict(self)
+
+    def table(self) -> str:
+        """As lines of text, at most 100 columns wide."""
+        head = ["", "formulas", "verified", "95 % interval", *VERDICTS]
+        rows = [head, *(_cells(group) for group in self.groups)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+        lines = []
+        for row in rows:
+            first, *others = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            lines.append("  ".join([first.strip().ljust(widths[0]), *others]))
+        options = ", ".join(f"{name} {value}" for name, value in self.generation.items())
+        lines.insert(0, f"{self.model} on {self.data}, split {self.split}; {options}")
+        if self.alpha_covariance is not None:
+            lines.append(_alpha_covariance_line(self.alpha_covariance))
+        return "\n".join(lines)
+
+
+def _cells(group: Group) -> list[str]:
+    summary = group.summary
+    low, high = summary["accuracy_interval"]
+    counts = [f"{round(summary[verdict] * summary['count']):,}" for verdict in VERDICTS]
+    share = f"{100 * summary['accuracy']:.1f} %"
+    return [group.label, f"{summary['count']:,}", share, f"{100 * low:.1f} - {100 * high:.1f} %", *counts]
+
+
+def _alpha_covariance_line(measured: dict[str, Any]) -> str:
+    value = measured["alpha_covariance"]
+    if value is None:
+        return f"alpha-covariance: none of {measured['excluded']} formulas has two renamings"
+    return (
+        f"alpha-covariance: {value:.4f} over {measured['examples']} formulas and {measured['predictions']:,} answers"
+        f" ({measured['excluded']} formulas without two renamings left out)"
+    )
+
+
+def load_questions(data: str, split: str, rows: int) -> list[Question]:
+    """The first rows of a split as questions.
+
+    Args:
+        data: A folder that `symbinv data` wrote, or a data set on the Hub; with columns `formula` and `witness`.
+        split: Name of the split.
+        rows: At most so many.
+
+    Raises:
+        DataError: If there is no such data set, split or column, or a row is no formula.
+    """
+    from datasets import load_dataset
+
+    if not Path(data).is_dir() and (Path(data).exists() or not HUB_NAME.fullmatch(data)):
+        raise DataError(
+            f"{data}: no such folder; make a data set with `symbinv data`, or name one on the Hub as OWNER/NAME"
+        )
+    try:
+        dataset = load_dataset(data, split=split)
+    except Exception as error:  # of many types, for folders without data, unknown splits, damaged files, no network
+        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+        raise DataError(
+            f"{data}, split {split}: cannot be loaded ({reason}); make a data set with `symbinv data`"
+        ) from error
+    missing = {"formula", "witness"} - set(dataset.column_names)
+    if missing:
+        raise DataError(
+            f"{data}: has columns {', '.join(dataset.column_names)}; it needs {' and '.join(sorted(missing))}"
+        )
+    questions = []
+    for index, row in enumerate(dataset.select(range(min(rows, len(dataset))))):
+        try:
+            questions.append(read_question(row["formula"], reference=row["witness"]))
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{data}, split {split}, row {index}: {error}") from error
+    if not questions:
+        raise DataError(f"{data}, split {split}: has no rows")
+    return questions
+
+
+def evaluate_checkpoint(
+    checkpoint: Checkpoint,
+    questions: Sequence[Question],
+    checker: Any,
+    *,
+    data: str,
+    split: str,
+    alpha_covariance_rows: int = 0,
+    num_candidates: int = 1,
+    batch_size: int = 100,
+    progress: bool = False,
+    **generation: Any,
+) -> Evaluation:
+    """Answer all questions, check the answers, and count the verdicts.
+
+    Args:
+        checkpoint: Model and tokenizer.
+        questions: At least one.
+        checker: As `LTL.checker()` makes it.
+        data, split: Names for the report.
+        alpha_covariance_rows: Measure alpha-covariance on the first so many questions.
+        num_candidates: Candidates for each question; one is enough that holds.
+        batch_size: Questions decoded together.
+        progress: Show a progress bar on stderr.
+        generation: Arguments of `generate`.
+    """
+    answers = answer_questions(
+        checkpoint, questions, checker,
+        num_candidates=num_candidates, batch_size=batch_size, progress=progress, **generation,
+    )  # fmt: skip
+    measured = None
+    if alpha_covariance_rows:
+        measured = alpha_covariance(checkpoint, questions[:alpha_covariance_rows], **generation)
+    return Evaluation(
+        model=checkpoint.name,
+        data=data,
+        split=split,
+        generation={**generation, "num_candidates": num_candidates},
+        groups=tuple(groups(questions, answers, num_candidates)),
+        decode_seconds=sum(answer.decode_seconds for answer in answers),
+        check_seconds=sum(answer.check_seconds for answer in answers),
+        alpha_covariance=measured,
+    )
+
+
+def groups(questions: Sequence[Question], answers: Sequence[Answer], num_candidates: int) -> list[Group]:
+    """The verdicts on all answers, and on those to formulas of like lengths and like numbers of symbols."""
+    best = [answer.best.verdict for answer in answers]
+    found = [Group("all", summarize_verdicts(best))]
+    if num_candidates > 1:
+        first = [answer.candidates[0].verdict for answer in answers]
+        found.append(Group("all, first candidate", summarize_verdicts(first)))
+    for name, keys in (
+        ("length", [(question.tokens - 1) // BIN for question in questions]),
+        ("symbols", [question.symbols for question in questions]),
+    ):
+        for key in sorted(set(keys)):
+            label = f"length {BIN * key + 1}-{BIN * key + BIN}" if name == "length" else f"symbols {key}"
+            members = [verdict for verdict, own in zip(best, keys, strict=True) if own == key]
+            found.append(Group(label, summarize_verdicts(members)))
+    return found
+
+
+def alpha_covariance(checkpoint: Checkpoint, questions: Sequence[Question], **generation: Any) -> dict[str, Any]:
+    """Alpha-covariance of a checkpoint's answers, with renamings among all symbols of these questions.
+
+    All renamings of a question are decoded in one batch where memory allows, so that they have the same shape.
+    """
+    from hf_symbinv.training.decoding import generate_answers  # torch only where it is needed
+
+    prompts = [question.prompt for question in questions]
+    alphabet = sorted({name for prompt in prompts for name in LTL.parse(prompt, "prefix").symbols()})
+    batch_size = MAX_STREAM_TOKENS // max(question.tokens * max(question.symbols, 1) for question in questions)
+
+    def predict(inputs: list[str]) -> list[str]:
+        answers = generate_answers(checkpoint.model, checkpoint.tokenizer, inputs, batch_size=batch_size, **generation)
+        return [answer[0] for answer in answers]
+
+    measured = dict(measure_alpha_covariance(predict, prompts, alphabet=alphabet))
+    del measured["per_example"]
+    return measured

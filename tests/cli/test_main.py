@@ -1,0 +1,137 @@
+"""`symbinv` itself: quick help, one sentence for each failure, and quiet ends."""
+
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import hf_symbinv
+from hf_symbinv.cli import COMMANDS, main
+
+MODULE = [sys.executable, "-m", "hf_symbinv.cli"]
+
+
+def python(program, *arguments):
+    """A fresh interpreter's exit code and output."""
+    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+
+
+class TestHelp:
+    def test_it_names_every_command_and_comes_in_half_a_second(self):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        result = subprocess.run([*MODULE, "--help"], capture_output=True, text=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert all(f"  {name} " in result.stdout for name in COMMANDS)
+        assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5  # of processor time
+
+    @pytest.mark.parametrize("command", ["solve", "verify", "evaluate", "info", "train"])
+    def test_help_of_a_command_imports_neither_torch_nor_datasets(self, command):
+        program = """if True:
+            import sys
+            from hf_symbinv.cli import main
+            try:
+                main([sys.argv[1], "--help"])
+            finally:
+                print(*{"torch", "transformers", "datasets", "evaluate"} & set(sys.modules), file=sys.stderr)"""
+        result = python(program, command)
+        assert (result.returncode, result.stderr.strip()) == (0, "")
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_help_of_a_command_says_what_exit_codes_mean_and_ends_with_an_example(self, command, symbinv):
+        result = symbinv(command, "--help")
+        assert result.code == 0 and "exit codes: 0 " in result.out
+        assert f"\nexample:\n$ symbinv {command} " in result.out
+
+    def test_the_version_is_the_package_s(self, symbinv):
+        assert symbinv("--version").out == f"hf_symbinv {hf_symbinv.__version__}\n"
+
+
+class TestUsage:
+    def test_no_command_shows_the_help_on_stderr(self, symbinv):
+        result = symbinv()
+        assert result.code == 2 and "solve" in result.err and not result.out
+
+    def test_an_unknown_command_is_refused_with_the_known_ones(self, symbinv):
+        result = symbinv("solv")
+        assert result.code == 2 and "'solv' (choose from" in result.err and "solve" in result.err
+
+    def test_a_missing_package_is_named_with_what_installs_it(self):
+        program = """if True:
+            import sys
+            sys.modules["datasets"] = None
+            from hf_symbinv.cli import main
+            sys.exit(main(["data", "--output", "x"]))"""
+        result = python(program)
+        assert result.returncode == 2
+        assert result.stderr == (
+            "symbinv data: this command needs datasets, which is not installed; run pip install 'hf_symbinv[data]'\n"
+        )
+
+    @pytest.mark.parametrize("arguments", [["solve", "a"], ["verify", "a", "cycle{a}"]])
+    def test_missing_spot_is_named_with_what_installs_it(self, arguments):
+        program = """if True:
+            import sys
+            sys.modules["spot"] = None
+            from hf_symbinv.cli import main
+            sys.exit(main(sys.argv[1:]))"""
+        result = python(program, *arguments)
+        assert result.returncode == 2 and result.stderr.count("\n") == 1
+        assert result.stderr.startswith(f"symbinv {arguments[0]}: checking and solving LTL needs Spot")
+        assert "pip install 'hf_symbinv[logic]'" in result.stderr
+
+    def test_a_bug_is_no_failure_of_the_user_and_keeps_its_traceback(self, monkeypatch):
+        monkeypatch.setattr("hf_symbinv.cli.verify.main", lambda arguments: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            main(["verify"])
+
+
+class TestEnds:
+    def test_a_reader_that_goes_away_ends_the_command_quietly(self, tmp_path):
+        pairs = tmp_path / "pairs"
+        pairs.write_text("a\tcycle{a}\n" * 20_000)
+        command = subprocess.Popen(
+            [*MODULE, "verify", "--file", str(pairs)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert command.stdout.readline() == "a\n"
+        command.stdout.close()
+        assert command.stderr.read() == ""
+        assert command.wait(timeout=60) == 141
+        command.stderr.close()
+
+    def test_ctrl_c_ends_it_in_one_sentence_and_without_orphans(self, hanging_formula):
+        command = subprocess.Popen(
+            [*MODULE, "verify", "--timeout", "600", hanging_formula, "cycle{1}"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        workers = children_of(command.pid)
+        command.send_signal(signal.SIGINT)
+        assert command.communicate(timeout=60) == ("", "symbinv verify: interrupted\n")
+        assert command.returncode == 130
+        eventually(lambda: not any(is_running(worker) for worker in workers))
+
+
+def children_of(pid):
+    """The children of a process, as soon as it has some."""
+    return eventually(lambda: Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+
+def is_running(pid):
+    """Whether a process exists and is more than an entry that nobody has asked for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def eventually(condition):
+    """What `condition` returns as soon as it is true."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if result := condition():
+            return result
+        time.sleep(0.01)
+    raise TimeoutError("nothing happened for a minute")

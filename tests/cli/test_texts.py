@@ -1,0 +1,105 @@
+"""Witnesses in two notations, and formulas from arguments, files and pipes."""
+
+import io
+import itertools
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_symbinv.cli.failures import InputError
+from hf_symbinv.cli.texts import LONGEST_LINE, in_chunks, one_line, parse_witness, read_items
+from hf_symbinv.logic import Formula, FormulaSyntaxError, Trace, trace_to_infix, trace_to_prefix
+
+names = st.sampled_from(
+    ["a", "b", "request", "cycle", "a b", ";", "{", "}", "cycle{", 'say "a"', "back\\slash", "U", "é"]
+)
+atoms = names.map(Formula.ap) | st.sampled_from([Formula.true(), Formula.false()])
+steps = st.recursive(atoms, lambda s: st.builds(lambda a, b: a & b, s, s) | s.map(lambda a: ~a), max_leaves=4)
+traces = st.builds(Trace, st.lists(steps, max_size=3).map(tuple), st.lists(steps, min_size=1, max_size=3).map(tuple))
+
+
+class TestWitness:
+    @given(traces)
+    def test_it_is_read_in_either_notation(self, trace):
+        assert parse_witness(trace_to_infix(trace)) == trace
+        assert parse_witness(trace_to_prefix(trace)) == trace
+
+    @pytest.mark.parametrize(
+        ("text", "position", "reason"),
+        [
+            ("", 0, "expected a cycle, such as cycle{1}, or {1} in prefix notation"),
+            ("a; b", 4, "expected a cycle"),
+            ("a; cycle{b", 10, "expected '}'"),
+            ("a; cycle{}", 9, "expected a formula"),
+            ("a; ; cycle{b}", 3, "expected a formula"),
+            ("a; b cycle{1}", 5, "expected ';' between a step and the cycle"),
+            ("a; {1}", 0, "(this is prefix notation; in infix the cycle is written cycle{...})"),
+            ("a}; cycle{b}", 1, "no cycle is open; it starts with 'cycle{'"),
+            ("cycle{a}; cycle{b}", 8, "expected nothing more"),
+            ("cycle{a} b", 8, "expected nothing more"),
+            ("cycle{a; cycle{b}}", 14, "a trace has exactly one cycle"),
+            ("a; cycle{b & }", 13, "expected a formula"),
+            ("cycle{a U b}", 0, "holds the temporal operator 'U'"),
+            ("ab;{1}", 1, "the formula is complete here"),
+        ],
+    )
+    def test_anything_else_is_refused_with_its_position(self, text, position, reason):
+        with pytest.raises(FormulaSyntaxError) as refusal:
+            parse_witness(text)
+        assert reason in str(refusal.value) and refusal.value.position == position
+
+
+class TestItems:
+    @pytest.fixture
+    def stdin(self, monkeypatch):
+        def fill(content):
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+        return fill
+
+    def test_lines_are_items_but_for_blank_ones_and_say_where_they_stand(self, stdin):
+        stdin(b"\xef\xbb\xbfa U b\r\n\n  \nG a\n")
+        assert list(read_items("formula", [], None)) == [
+            ("line 1 of standard input", "a U b"),
+            ("line 4 of standard input", "G a"),
+        ]
+
+    def test_bytes_that_are_no_utf_8_concern_their_line_only(self, stdin):
+        stdin(b"a\n\xff\nb\n")
+        assert [item.text for item in read_items("formula", [], "-")] == ["a", "\udcff", "b"]
+
+    @pytest.mark.parametrize("content", [b"", b"\n\n"])
+    def test_an_input_without_items_is_refused(self, content, stdin):
+        stdin(content)
+        with pytest.raises(InputError, match="standard input: holds no formula; write one per line"):
+            list(read_items("formula", [], None))
+
+    def test_an_endless_line_is_refused_after_the_items_before_it(self, tmp_path):
+        path = tmp_path / "formulas"
+        path.write_bytes(b"a\nb\nc\n" + b"x" * LONGEST_LINE)
+        chunks = in_chunks(read_items("formula", [], str(path)), 2)
+        assert [[item.text for item in chunk] for chunk in itertools.islice(chunks, 2)] == [["a", "b"], ["c"]]
+        with pytest.raises(
+            InputError, match=r"line 4 of .*formulas: longer than 1,048,576 bytes; write one formula per"
+        ):
+            next(chunks)
+
+    def test_arguments_and_a_file_exclude_each_other(self):
+        with pytest.raises(InputError, match="--file x: leave it out, or leave out the formula before it"):
+            list(read_items("formula", ["a"], "x"))
+
+    def test_a_terminal_is_not_waited_for(self, monkeypatch):
+        terminal = io.TextIOWrapper(io.BytesIO())
+        monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+        monkeypatch.setattr(sys, "stdin", terminal)
+        with pytest.raises(
+            InputError, match="no formula: give one as an argument, many with --file, or through a pipe"
+        ):
+            list(read_items("formula", [], None))
+
+
+@given(st.text())
+def test_one_line_is_one_line(text):
+    assert len(one_line(text).splitlines()) <= 1
