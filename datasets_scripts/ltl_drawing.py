@@ -1,13 +1,14 @@
 """Random LTL formulas by DeepLTL's recipe, with the lengths that are asked for.
 
-A formula is drawn in two steps: a tree size, uniform between the shortest and the longest length of the data set, then a
-random tree of that size (`spot.randltl`, all operators of the base language equally likely but `|`, which does not
-occur). Spot folds trivialities while it builds the tree (`!!a`, `a & 1`), so the length that results is at most the tree
-size and often below it. The gate decides by this length.
+A formula is drawn in two steps: a tree size, uniform between the shortest and the longest length of the data set, then
+a random tree of that size from `spot.randltl`, with DeepLTL's frequencies of the operators. Spot folds trivialities
+while it builds the tree (`!!a`, `a & 1`), so the length that results is at most the tree size and often below it. The
+gate decides by this length.
 
-Drawing only the tree sizes from the shortest length that is still wanted upwards leaves the distribution of the formulas
-of each wanted length unchanged: a tree of fewer nodes cannot have that length, and the larger sizes remain equally
-likely among themselves. Only the rate at which wanted formulas turn up changes, by an order of magnitude for long ones.
+Drawing only the tree sizes from the shortest length that is still wanted upwards leaves the distribution of the
+formulas of each wanted length unchanged: a tree of fewer nodes cannot have that length, and the larger sizes remain
+equally likely among themselves. Only the rate at which wanted formulas turn up changes, by an order of magnitude for
+long ones.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from hf_symbinv.solvers.ltl import load_spot
 
 # DeepLTL's LTLRandom35: relative frequency of the operators.
 PRIORITIES = "false=1,true=1,not=1,F=0,G=0,X=1,equiv=0,implies=0,xor=0,R=0,U=1,W=0,M=0,and=1,or=0"
-# Formulas drawn in a row without a single one that is wanted, after which the wanted ones count as exhausted. The rarest
+# Formulas drawn in a row without one that is wanted, after which the wanted length counts as exhausted. The rarest
 # length of the paper's data set (34 nodes) turns up once in some 500.
 LARGEST_DROUGHT = 200_000
 

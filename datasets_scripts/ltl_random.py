@@ -11,12 +11,13 @@ and as a command that leaves a folder which `datasets.load_dataset(folder)` read
 
     python -m hf_symbinv.datasets_scripts.ltl_random --output data/ltl --num-aps 5 --max-size 35 --rows 1000
 
-The work is done in rounds. A round draws the formulas that are missing in every length, cuts them into shards and solves
-these in parallel; unsatisfiable formulas and those that reach the time limit are missing again in the next round. Drawing
-is serial and cheap, so no formula comes twice anywhere; a shard is solved by a fresh fork, so its witnesses are a function
-of its formulas. Hence the data set is a function of (config, seed), whatever the number of processes, but for formulas
-that take about as long as the limit. A finished shard is a file that appears in one piece, and a run that was killed
-takes up where it was: it draws again, which costs little, and solves what has no file yet.
+The work is done in rounds. A round draws the formulas that are missing in every length, cuts them into shards and
+solves these in parallel; unsatisfiable formulas and those that reach the time limit are missing again in the next
+round. Drawing is serial and cheap, so no formula comes twice anywhere; a shard is solved by a fresh fork, so its
+witnesses are a function of its formulas. Hence the data set is a function of (config, seed), whatever the number of
+processes, but for formulas that take about as long as the limit. A finished shard is a file that appears in one
+piece, and a run that was killed takes up where it was: it draws again, which costs little, and solves what has no
+file yet.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ import dataclasses
 import fcntl
 import hashlib
 import json
-import os
 import random
 import shlex
 import shutil
@@ -49,8 +49,8 @@ from hf_symbinv.datasets_scripts.ltl_drawing import Gate
 from hf_symbinv.datasets_scripts.ltl_storage import (
     CARD,
     SCHEMA,
+    Origin,
     Pair,
-    PairsFormatError,
     card,
     read_pairs,
     split_files,
@@ -69,6 +69,11 @@ SHORT_SHARE = 0.112
 # Formulas per shard: some 0.3 s of work, in which the 3 ms that a fork costs are lost.
 SHARD = 512
 SPLITS = ("train", "validation", "test")
+COMMAND = "python -m hf_symbinv.datasets_scripts.ltl_random"
+STORY = (
+    "Random formulas of linear temporal logic with witnesses, by the recipe of DeepLTL: formulas from `spot.randltl`, "
+    f"lengths uniform from {UNIFORM_FROM} nodes up; the witness is the accepting run of the formula's automaton."
+)
 
 
 @dataclass
@@ -76,6 +81,7 @@ class LtlRandomConfig(datasets.BuilderConfig):
     """What determines the data set.
 
     Args:
+        version: The builder's version: another one makes other data.
         num_aps: Atomic propositions that formulas may use, 0 to 26: a, b, c, ...
         min_size: Shortest formula, in nodes.
         max_size: Longest formula, in nodes.
@@ -97,6 +103,10 @@ class LtlRandomConfig(datasets.BuilderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.validate()
+
+    def validate(self) -> None:
+        """Raise ValueError for a value out of range (`datasets` also sets fields of configs that exist)."""
         if not 0 <= self.num_aps <= len(SYMBOLS):
             raise ValueError(f"num_aps={self.num_aps}: there are 0 to {len(SYMBOLS)}, one per letter")
         if not 1 <= self.min_size <= self.max_size:
@@ -112,6 +122,14 @@ class LtlRandomConfig(datasets.BuilderConfig):
         """The fields that determine the data, without those that only name it."""
         names = ("num_aps", "min_size", "max_size", "rows", "seed", "timeout")
         return {name: getattr(self, name) for name in names}
+
+
+@dataclass
+class Harvest:
+    """What became of formulas that were drawn: pairs, and how many ended otherwise (unsatisfiable, timeout, error)."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
 
 
 class WorkFolderError(RuntimeError):
@@ -130,20 +148,21 @@ def quotas(config: LtlRandomConfig) -> dict[int, int]:
 
 def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int]) -> dict[int, int]:
     """Rows to draw next; the lengths that are not exhausted stand in for those that are, long ones first."""
-    missing = {length: quota[length] - have[length] for length in quota if length not in exhausted}
-    lost = sum(quota[length] - have[length] for length in exhausted)
+    surplus = sum(max(have[length] - rows, 0) for length, rows in quota.items())
+    missing = {length: max(quota[length] - have[length], 0) for length in quota if length not in exhausted}
+    lost = max(sum(quota[length] - have[length] for length in exhausted) - surplus, 0)
     heirs = [length for length in missing if length != SHORT] or list(missing)
     if heirs:
         each, rest = divmod(lost, len(heirs))
         for place, length in enumerate(heirs):
             missing[length] += each + (place < rest)
-    return {length: rows for length, rows in missing.items() if rows > 0}
+    return {length: rows for length, rows in missing.items() if rows}
 
 
-def generate(config: LtlRandomConfig, work: Path, workers: int | None, *, progress: bool = True) -> list[Pair]:
-    """All pairs of the data set in the order they were found, with finished shards kept in `work`."""
+def generate(config: LtlRandomConfig, work: Path, workers: int | None, *, progress: bool = True) -> Harvest:
+    """Draw and solve until every length is full, with finished shards kept in `work`."""
     gate = Gate(SYMBOLS[: config.num_aps], config.min_size, config.max_size, UNIFORM_FROM)
-    quota, have, pairs = quotas(config), Counter[int](), []
+    quota, have, harvest = quotas(config), Counter[int](), Harvest()
     with (
         ProcessPool(
             find_witness, workers=workers, timeout=config.timeout, initializer=load_spot, isolate=SHARD
@@ -155,22 +174,27 @@ def generate(config: LtlRandomConfig, work: Path, workers: int | None, *, progre
             if not missing:
                 break
             formulas = gate.draw(missing, config.seed, round_number)
-            for pair in solve_round(formulas, work, f"{round_number:02d}", pool, bar):
-                have[gate.quota_of(len(pair.formula))] += 1
-                pairs.append(pair)
-    if len(pairs) < config.rows:
+            for shard in solve_round(formulas, work, f"{round_number:02d}", pool, bar):
+                harvest.pairs += shard.pairs
+                harvest.left_out += shard.left_out
+                have.update(gate.quota_of(len(pair.formula)) for pair in shard.pairs)
+    if len(harvest.pairs) < config.rows:
         warnings.warn(
-            f"rows={config.rows}: only {len(pairs)} different satisfiable formulas turned up "
+            f"rows={config.rows}: only {len(harvest.pairs)} different satisfiable formulas turned up "
             f"with num_aps={config.num_aps} and sizes {config.min_size} to {config.max_size}",
             stacklevel=2,
         )
-    return pairs
+    return harvest
 
 
-def solve_round(formulas: Iterator[str], work: Path, name: str, pool: ProcessPool, bar: Any) -> list[Pair]:
+def solve_round(formulas: Iterator[str], work: Path, name: str, pool: ProcessPool, bar: Any) -> list[Harvest]:
     """Solve the formulas shard by shard, and leave a file for each shard."""
-    finished: dict[int, list[Pair]] = {}
+    finished: dict[int, Harvest] = {}
     waiting: deque[tuple[int, Path, list[str]]] = deque()
+
+    def finish(index: int, path: Path, shard: list[str]) -> None:
+        finished[index] = read_shard(path, shard)
+        bar.update(len(finished[index].pairs))
 
     def unsolved() -> Iterator[str]:
         for index in count():
@@ -179,8 +203,7 @@ def solve_round(formulas: Iterator[str], work: Path, name: str, pool: ProcessPoo
                 return
             path = work / f"{name}-{index:06d}.tsv"
             if path.exists():
-                finished[index] = read_shard(path, shard)
-                bar.update(len(finished[index]))
+                finish(index, path, shard)
             else:
                 waiting.append((index, path, shard))
                 yield from shard
@@ -191,12 +214,11 @@ def solve_round(formulas: Iterator[str], work: Path, name: str, pool: ProcessPoo
         index, path, shard = waiting[0]
         if len(outcomes) == len(shard):
             waiting.popleft()
-            lines = (f"{formula}\t{shard_entry(outcome)}\n" for formula, outcome in zip(shard, outcomes, strict=True))
+            lines = [f"{formula}\t{shard_entry(outcome)}\n" for formula, outcome in zip(shard, outcomes, strict=True)]
             write_atomically(path, "".join(lines))
-            finished[index] = read_shard(path, shard)
-            bar.update(len(finished[index]))
+            finish(index, path, shard)
             outcomes = []
-    return [pair for index in sorted(finished) for pair in finished[index]]
+    return [finished[index] for index in sorted(finished)]
 
 
 def shard_entry(outcome: Outcome) -> str:
@@ -206,16 +228,17 @@ def shard_entry(outcome: Outcome) -> str:
     return outcome.status
 
 
-def read_shard(path: Path, formulas: Sequence[str]) -> list[Pair]:
-    """The pairs of a finished shard.
+def read_shard(path: Path, formulas: Sequence[str]) -> Harvest:
+    """What became of the formulas of a finished shard.
 
     Raises:
-        WorkFolderError: If it does not belong to these formulas.
+        WorkFolderError: If the file does not belong to these formulas.
     """
-    entries = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    if [entry[0] for entry in entries] != list(formulas):
+    entries = [line.partition("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    if [formula for formula, _, _ in entries] != list(formulas):
         raise WorkFolderError(f"{path}: not the formulas of this data set; delete the folder and start again")
-    return [Pair(formula, entry) for formula, entry in entries if entry.endswith("}")]
+    pairs = [Pair(formula, entry) for formula, _, entry in entries if entry.endswith("}")]
+    return Harvest(pairs, Counter(entry for _, _, entry in entries if not entry.endswith("}")))
 
 
 def assign_splits(pairs: Sequence[Pair], seed: int) -> dict[str, list[Pair]]:
@@ -223,11 +246,7 @@ def assign_splits(pairs: Sequence[Pair], seed: int) -> dict[str, list[Pair]]:
     shuffled = list(pairs)
     random.Random(seed).shuffle(shuffled)
     tenth = len(shuffled) // 10
-    return {
-        "train": shuffled[2 * tenth :],
-        "validation": shuffled[:tenth],
-        "test": shuffled[tenth : 2 * tenth],
-    }
+    return {"train": shuffled[2 * tenth :], "validation": shuffled[:tenth], "test": shuffled[tenth : 2 * tenth]}
 
 
 @contextmanager
@@ -237,23 +256,24 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path]:
     Raises:
         WorkFolderError: If `folder` holds another data set, or another process holds it.
     """
+    marker = folder / "generation.json"
+    if not marker.exists() and ((folder / CARD).exists() or (folder / "data").exists()):
+        raise WorkFolderError(f"{folder}: holds a data set of other origin; choose another folder")
     work = folder / ".work"
     work.mkdir(parents=True, exist_ok=True)
-    with (work / "lock").open("w") as lock:
+    with (folder / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise WorkFolderError(f"{folder}: another process is writing here; wait or choose another folder") from None
-        marker = folder / "generation.json"
         if not marker.exists():
-            if (folder / CARD).exists() or (folder / "data").exists():
-                raise WorkFolderError(f"{folder}: holds a data set of other origin; choose another folder")
             write_atomically(marker, json.dumps(description, indent=2) + "\n")
         elif json.loads(marker.read_text(encoding="utf-8")) != description:
             raise WorkFolderError(
-                f"{folder}: holds a data set made in another way (see {marker.name}); choose another folder or delete it"
+                f"{folder}: holds a data set made in another way, see {marker.name}; choose another folder or delete it"
             )
         yield work
+        shutil.rmtree(work)
 
 
 def prepare(config: LtlRandomConfig, folder: Path, workers: int | None, *, progress: bool = True) -> None:
@@ -264,30 +284,55 @@ def prepare(config: LtlRandomConfig, folder: Path, workers: int | None, *, progr
         SpotMissingError: If Spot is not installed.
     """
     version = solver_version()
-    description = {"builder": "ltl_random", **config.recipe(), "solver_version": version, "source": source_hash()}
+    description = {"builder": f"ltl_random {config.version}", **config.recipe(), "solver_version": version}
     with claimed(folder, description) as work:
         if (folder / CARD).exists():
             return
-        splits = assign_splits(generate(config, work, workers, progress=progress), config.seed)
+        harvest = generate(config, work, workers, progress=progress)
         options = [f"--{name.replace('_', '-')} {value}" for name, value in config.recipe().items()]
-        command = f"python -m hf_symbinv.datasets_scripts.ltl_random --output FOLDER {' '.join(options)}"
-        title = f"LTLRandom, {config.num_aps} symbols, up to {config.max_size} nodes"
-        publish(folder, title, ORIGIN, command, version, splits)
-        shutil.rmtree(work)
+        reasons = {
+            "unsatisfiable": "are unsatisfiable",
+            "timeout": f"take over {config.timeout:g} s",
+            "error": "make the solver fail",
+        }
+        left_out = ", ".join(f"{harvest.left_out[name]:,} that {reason}" for name, reason in reasons.items())
+        origin = Origin(
+            title=f"LTLRandom, {config.num_aps} symbols, up to {config.max_size} nodes",
+            story=f"{STORY} Formulas left out: {left_out}.",
+            command=f"{COMMAND} --output FOLDER {' '.join(options)}",
+            solver_version=version,
+        )
+        publish(folder, origin, assign_splits(harvest.pairs, config.seed))
 
 
-ORIGIN = (
-    "Random formulas of linear temporal logic with witnesses, by the recipe of DeepLTL: `spot.randltl`, lengths uniform "
-    f"from {UNIFORM_FROM} nodes up, unsatisfiable formulas left out; the witness is the accepting run of the formula's "
-    "automaton."
-)
+def convert(source: Path, folder: Path, seed: int) -> None:
+    """Convert the two-line text format into the layout of `prepare`; of pairs with the same formula the first stays.
+
+    Raises:
+        PairsFormatError: If the file does not hold pairs.
+        WorkFolderError: If the folder cannot take the data set.
+    """
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    with claimed(folder, {"builder": "text", "sha256": digest, "seed": seed}):
+        if (folder / CARD).exists():
+            return
+        pairs: dict[str, Pair] = {}
+        for pair in tqdm(read_pairs(source), unit=" pairs", file=sys.stderr):
+            pairs.setdefault(pair.formula, pair)
+        origin = Origin(
+            title=f"LTL pairs of {source.name}",
+            story=f"Formulas of linear temporal logic with witnesses, converted from the text file {source.name}.",
+            command=f"{COMMAND} --output FOLDER --from-text {shlex.quote(source.name)} --seed {seed}",
+            solver_version="unknown",
+        )
+        publish(folder, origin, assign_splits(list(pairs.values()), seed))
 
 
-def publish(folder: Path, title: str, origin: str, command: str, version: str, splits: dict[str, list[Pair]]) -> None:
+def publish(folder: Path, origin: Origin, splits: dict[str, list[Pair]]) -> None:
     """Write the splits and, last, the card: a folder with a card is complete."""
     for split, pairs in splits.items():
-        write_split(folder, split, pairs, version)
-    write_atomically(folder / CARD, card(title, origin, command, version, splits))
+        write_split(folder, split, pairs, origin.solver_version)
+    write_atomically(folder / CARD, card(origin, splits))
 
 
 def source_hash() -> str:
@@ -310,23 +355,22 @@ class LtlRandom(datasets.GeneratorBasedBuilder):
     DEFAULT_CONFIG_NAME = "ltl_random35"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("hash", source_hash())  # a cache entry of other code is another entry
+        kwargs.setdefault("hash", source_hash())  # `datasets` does not look at the code to find its cache
         super().__init__(*args, **kwargs)
+        self.config.validate()
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
-            description=ORIGIN, features=datasets.Features.from_arrow_schema(SCHEMA), license="apache-2.0"
+            description=STORY, features=datasets.Features.from_arrow_schema(SCHEMA), license="apache-2.0"
         )
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
-        recipe = json.dumps(self.config.recipe())
-        name = hashlib.sha256(f"{recipe}{solver_version()}{source_hash()}".encode()).hexdigest()[:16]
+        recipe = f"{self.config.recipe()} {solver_version()} {source_hash()}"
+        name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
         folder = Path(dl_manager.download_config.cache_dir) / f"ltl_random-{name}"
         prepare(self.config, folder, dl_manager.download_config.num_proc or 1)
         return [
-            datasets.SplitGenerator(
-                name=split, gen_kwargs={"files": [str(path) for path in split_files(folder, split)]}
-            )
+            datasets.SplitGenerator(name=split, gen_kwargs={"files": list(map(str, split_files(folder, split)))})
             for split in SPLITS
         ]
 
@@ -336,37 +380,12 @@ class LtlRandom(datasets.GeneratorBasedBuilder):
                 yield row["formula"], row
 
 
-def convert(source: Path, folder: Path, seed: int) -> None:
-    """Convert the two-line text format into the layout of `prepare`; of pairs with the same formula the first stays."""
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()
-    description = {"builder": "ltl_random", "text": digest, "seed": seed}
-    with claimed(folder, description) as work:
-        if (folder / CARD).exists():
-            return
-        pairs: dict[str, Pair] = {}
-        for pair in tqdm(read_pairs(source), unit=" pairs", file=sys.stderr):
-            pairs.setdefault(pair.formula, pair)
-        name = source.name
-        command = shlex.join(
-            ["python", "-m", "hf_symbinv.datasets_scripts.ltl_random", "--from-text", name, "--output", "FOLDER"]
-        )
-        publish(
-            folder,
-            f"LTL pairs of {name}",
-            f"Formulas of linear temporal logic with witnesses, converted from the text file {name}.",
-            f"{command} --seed {seed}",
-            "unknown",
-            assign_splits(list(pairs.values()), seed),
-        )
-        shutil.rmtree(work)
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line of this builder."""
     command = argparse.ArgumentParser(
-        prog="python -m hf_symbinv.datasets_scripts.ltl_random",
-        description="Make a data set of random LTL formulas with witnesses. A run that was stopped can be repeated as it "
-        "was and continues.",
+        prog=COMMAND,
+        description="Make a data set of random LTL formulas with witnesses. A run that was stopped continues when the "
+        "same command is given again.",
     )
     defaults = {item.name: item.default for item in dataclasses.fields(LtlRandomConfig)}
     command.add_argument("--output", type=Path, required=True, help="folder for Parquet files and card")
@@ -392,14 +411,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             convert(source, folder, options["seed"])
         else:
             prepare(LtlRandomConfig(name="custom", **options), folder, workers)
-    except (ValueError, ImportError, WorkFolderError, PairsFormatError, OSError) as error:
+    except (ValueError, ImportError, WorkFolderError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    rows = {
-        split: sum(pyarrow.parquet.read_metadata(file).num_rows for file in split_files(folder, split))
-        for split in SPLITS
-    }
-    print(f"{folder}: " + ", ".join(f"{rows[split]} {split}" for split in SPLITS))
+    except KeyboardInterrupt:
+        print("stopped; the same command continues here", file=sys.stderr)
+        return 130
+    for split in SPLITS:
+        rows = sum(pyarrow.parquet.read_metadata(file).num_rows for file in split_files(folder, split))
+        print(f"{folder}: {rows} {split}")
     return 0
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 import pyarrow
 import pyarrow.parquet
 
-from hf_symbinv.logic import FormulaSyntaxError, parse_prefix, parse_trace
+from hf_symbinv.logic import FormulaSyntaxError, parse_prefix, parse_trace, to_prefix
 
 ROWS_PER_FILE = 100_000
 CARD = "README.md"
@@ -40,6 +41,7 @@ class PairsFormatError(ValueError):
     """A text file that does not hold pairs; the message names the line."""
 
 
+_COMPACT = re.compile(r"[a-z01!&|XU]+")
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.open}
 
 
@@ -73,21 +75,20 @@ def read_pairs(path: str | os.PathLike[str]) -> Iterator[Pair]:
             raise PairsFormatError(f"{path}, line {number}: the formula has no trace; formulas and traces alternate")
 
 
-def row(pair: Pair, version: str) -> dict[str, Any]:
-    """The row of a data set for a pair; `version` names the solver that found the witness."""
-    if pair.formula.isalnum() or not any(character.isspace() or character == '"' for character in pair.formula):
-        symbols = [token for token in dict.fromkeys(pair.formula) if "a" <= token <= "z"]  # COMPACT
-        length = len(pair.formula)
-    else:
-        formula = parse_prefix(pair.formula)
-        symbols, length = list(formula.symbols()), formula.size
-    return {**pair._asdict(), "symbols": symbols, "length": length, "solver_version": version}
+def symbols_and_length(formula: str) -> tuple[list[str], int]:
+    """The symbols of a formula in prefix notation, in the order of their first appearance, and its number of nodes."""
+    if _COMPACT.fullmatch(formula):
+        return [token for token in dict.fromkeys(formula) if "a" <= token <= "z"], len(formula)
+    parsed = parse_prefix(formula)
+    return list(parsed.symbols()), parsed.size
 
 
-def first_seen_names(pair: Pair) -> str:
-    """The formula with its symbols renamed in the order of their first appearance: equal for alpha-equivalent ones."""
-    formula = parse_prefix(pair.formula)
-    return repr(formula.rename({name: f"s{index}" for index, name in enumerate(formula.symbols())}))
+def alpha_class(formula: str) -> str:
+    """A text that formulas share if and only if they are alpha-equivalent."""
+    symbols, _ = symbols_and_length(formula)
+    if _COMPACT.fullmatch(formula):
+        return formula.translate({ord(symbol): ord("a") + index for index, symbol in enumerate(symbols)})
+    return to_prefix(parse_prefix(formula).rename({symbol: f"s{index}" for index, symbol in enumerate(symbols)}))
 
 
 def write_split(folder: Path, split: str, pairs: Sequence[Pair], version: str) -> None:
@@ -95,8 +96,13 @@ def write_split(folder: Path, split: str, pairs: Sequence[Pair], version: str) -
     (folder / "data").mkdir(parents=True, exist_ok=True)
     starts = range(0, max(len(pairs), 1), ROWS_PER_FILE)
     for index, start in enumerate(starts):
-        rows = [row(pair, version) for pair in pairs[start : start + ROWS_PER_FILE]]
-        table = pyarrow.Table.from_pylist(rows, schema=SCHEMA)
+        part = pairs[start : start + ROWS_PER_FILE]
+        symbols, lengths = zip(*(symbols_and_length(pair.formula) for pair in part), strict=True) if part else ((), ())
+        formulas, witnesses = zip(*part, strict=True) if part else ((), ())
+        columns = [formulas, witnesses, symbols, lengths, [version] * len(part)]
+        table = pyarrow.table(
+            [pyarrow.array(list(column), field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA
+        )
         pyarrow.parquet.write_table(table, folder / "data" / f"{split}-{index:05d}-of-{len(starts):05d}.parquet")
 
 
@@ -115,16 +121,25 @@ def write_atomically(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def card(title: str, origin: str, command: str, version: str, splits: Mapping[str, Sequence[Pair]]) -> str:
+class Origin(NamedTuple):
+    """Where a data set comes from, for its card: a heading, a paragraph, a command and the solver's version."""
+
+    title: str
+    story: str
+    command: str
+    solver_version: str
+
+
+def card(origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> str:
     """A data set card that `datasets.load_dataset` reads the splits from."""
     rows = sum(map(len, splits.values()))
     data_files = "\n".join(f"  - split: {split}\n    path: data/{split}-*.parquet" for split in splits)
     counts = "\n".join(f"| {split} | {len(pairs):,} |" for split, pairs in splits.items())
-    lengths = Counter(len(pair.formula) for pairs in splits.values() for pair in pairs)
+    lengths = Counter(symbols_and_length(pair.formula)[1] for pairs in splits.values() for pair in pairs)
     histogram = "\n".join(f"| {length} | {lengths[length]:,} |" for length in sorted(lengths))
     return f"""---
 license: apache-2.0
-pretty_name: {title}
+pretty_name: {origin.title}
 task_categories:
 - text-generation
 tags:
@@ -139,12 +154,12 @@ configs:
 {data_files}
 ---
 
-# {title}
+# {origin.title}
 
-{origin}
+{origin.story}
 
-Formulas and witnesses are in prefix notation. A witness is a lasso trace: steps joined by `;`, the cycle in `{{}}`; every
-word it denotes satisfies its formula.
+Formulas and witnesses are in prefix notation. A witness is a lasso trace: steps joined by `;`, the cycle in `{{}}`;
+every word it denotes satisfies its formula.
 
 | column | |
 |---|---|
@@ -158,10 +173,10 @@ word it denotes satisfies its formula.
 |---|---|
 {counts}
 
-Solver: {version}. Made with
+Solver: {origin.solver_version}. Made with
 
 ```
-{command}
+{origin.command}
 ```
 
 {overlap(splits)}
@@ -180,9 +195,9 @@ def size_category(rows: int) -> str:
 
 def overlap(splits: Mapping[str, Sequence[Pair]]) -> str:
     """A sentence on the formulas that other splits share with the training split up to a renaming of symbols."""
-    known = set(map(first_seen_names, splits["train"]))
+    known = {alpha_class(pair.formula) for pair in splits["train"]}
     shares = [
-        f"{sum(first_seen_names(pair) in known for pair in pairs) / max(len(pairs), 1):.1%} of {split}"
+        f"{sum(alpha_class(pair.formula) in known for pair in pairs) / max(len(pairs), 1):.1%} of {split}"
         for split, pairs in splits.items()
         if split != "train"
     ]

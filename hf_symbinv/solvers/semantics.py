@@ -216,7 +216,8 @@ def _rounds(edges: Mapping[Node, list[Edge]], forever: set[Node], untils: list[i
         for goal in goals:
             legs = (_path(inside, edge, goal) for edge in inside[node])
             found: list[list[Edge]] = [leg for leg in legs if leg is not None]
-            path += min(found, key=len)
+            shortest = min(found, key=len)
+            path += shortest
             node = path[-1][1]
     return Lasso(_letters(path[: met[node]]), _letters(path[met[node] :]))
 
