@@ -53,6 +53,7 @@ from hf_symbinv.datasets_scripts.ltl_storage import (
     Pair,
     card,
     read_pairs,
+    read_rows,
     split_files,
     write_atomically,
     write_split,
@@ -376,7 +377,7 @@ class LtlRandom(datasets.GeneratorBasedBuilder):
 
     def _generate_examples(self, files: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         for file in files:
-            for row in pyarrow.parquet.read_table(file).to_pylist():
+            for row in read_rows(file):
                 yield row["formula"], row
 
 

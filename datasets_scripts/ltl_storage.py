@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pyarrow
 import pyarrow.parquet
@@ -109,6 +109,13 @@ def write_split(folder: Path, split: str, pairs: Sequence[Pair], version: str) -
 def split_files(folder: Path, split: str) -> list[Path]:
     """The Parquet files of a split."""
     return sorted((folder / "data").glob(f"{split}-*-of-*.parquet"))
+
+
+def read_rows(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file."""
+    with pyarrow.parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches():
+            yield from batch.to_pylist()
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -1,0 +1,321 @@
+"""The data set is a function of (config, seed), whatever happens on the way, and every row is what it says."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import datasets
+import pyarrow.parquet
+import pytest
+
+from hf_symbinv.datasets_scripts.ltl_drawing import Gate, draw, nest_to_the_right, seed_of
+from hf_symbinv.datasets_scripts.ltl_random import (
+    SHORT,
+    SHORT_SHARE,
+    LtlRandom,
+    LtlRandomConfig,
+    WorkFolderError,
+    assign_splits,
+    main,
+    missing_rows,
+    prepare,
+    quotas,
+)
+from hf_symbinv.logic import parse_prefix
+from hf_symbinv.solvers import Checker, solver_version
+from hf_symbinv.solvers.ltl import nested_to_the_right
+
+SPLITS = ("train", "validation", "test")
+RECIPE = {"num_aps": 3, "max_size": 14, "rows": 2000, "seed": 5, "timeout": 60.0}
+
+
+def config(**changes):
+    return LtlRandomConfig(name="test", **{**RECIPE, **changes})
+
+
+def rows_of(folder: Path) -> dict[str, list[dict]]:
+    return {
+        split: [
+            row
+            for path in sorted((folder / "data").glob(f"{split}-*.parquet"))
+            for row in pyarrow.parquet.read_table(path).to_pylist()
+        ]
+        for split in SPLITS
+    }
+
+
+def all_rows(folder: Path) -> list[dict]:
+    return [row for rows in rows_of(folder).values() for row in rows]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """The data set of RECIPE, made by one process."""
+    folder = tmp_path_factory.mktemp("ltl") / "data set"
+    prepare(config(), folder, 1, progress=False)
+    return folder
+
+
+def test_there_are_as_many_rows_as_asked_for_in_splits_of_80_10_10(folder):
+    assert {split: len(rows) for split, rows in rows_of(folder).items()} == {
+        "train": 1600,
+        "validation": 200,
+        "test": 200,
+    }
+
+
+def test_every_witness_satisfies_its_formula(folder):
+    with Checker(workers=1, timeout=60.0) as checker:
+        results = checker.check((row["formula"], row["witness"]) for row in all_rows(folder))
+        assert {result.verdict for result in results} == {"correct"}
+
+
+def test_columns_describe_the_formula(folder):
+    for row in all_rows(folder):
+        formula = parse_prefix(row["formula"])
+        assert row["symbols"] == list(formula.symbols())
+        assert set(row["symbols"]) <= set("abc")
+        assert row["length"] == formula.size <= 14
+        assert row["solver_version"] == solver_version()
+
+
+def test_no_formula_occurs_twice(folder):
+    formulas = [row["formula"] for row in all_rows(folder)]
+    assert len(set(formulas)) == len(formulas)
+
+
+def test_lengths_are_uniform_from_ten_nodes_up(folder):
+    lengths = Counter(row["length"] for row in all_rows(folder))
+    counts = [lengths[length] for length in range(10, 15)]
+    assert max(counts) - min(counts) <= 1
+    assert sum(counts) == 2000 - int(SHORT_SHARE * 2000)
+
+
+def test_two_processes_make_the_same_data_set_as_one(folder, tmp_path):
+    prepare(config(), tmp_path / "two", 2, progress=False)
+    assert rows_of(tmp_path / "two") == rows_of(folder)
+
+
+def test_another_seed_makes_another_data_set_of_the_same_kind(folder, tmp_path):
+    prepare(config(seed=6), tmp_path / "other", 1, progress=False)
+    formulas, others = ({row["formula"] for row in all_rows(path)} for path in (folder, tmp_path / "other"))
+    assert len(others) == 2000
+    assert len(formulas & others) < 400
+
+
+def test_a_run_that_is_killed_continues_without_losing_or_repeating_a_finished_shard(folder, tmp_path):
+    target = tmp_path / "killed"
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in RECIPE.items()]
+    command = [sys.executable, "-m", "hf_symbinv.datasets_scripts.ltl_random", f"--output={target}", "--workers=1"]
+    with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while not list((target / ".work").glob("*.tsv")) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        os.kill(process.pid, signal.SIGKILL)
+    shards = {path: path.stat() for path in (target / ".work").glob("*.tsv")}
+    assert shards and not (target / "README.md").exists()
+
+    kept = []
+    unlink = os.unlink
+
+    def note(path, *arguments, **options):  # the work folder is removed at the end
+        if str(path).endswith(".tsv"):
+            kept.append(os.stat(path, **{name: options[name] for name in options if name == "dir_fd"}))
+        return unlink(path, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "unlink", note)
+        prepare(config(), target, 2, progress=False)
+    left = {stat.st_ino: stat.st_mtime_ns for stat in kept}
+    assert len(left) > len(shards)
+    assert all(left[stat.st_ino] == stat.st_mtime_ns for stat in shards.values())
+    assert rows_of(target) == rows_of(folder)
+    assert (target / "README.md").read_text() == (folder / "README.md").read_text()
+    assert not (target / ".work").exists()
+
+
+def test_a_finished_data_set_is_left_as_it_is(folder):
+    before = {path: path.stat().st_mtime_ns for path in (folder / "data").iterdir()}
+    prepare(config(), folder, 1, progress=False)
+    assert {path: path.stat().st_mtime_ns for path in (folder / "data").iterdir()} == before
+
+
+def test_load_dataset_reads_the_folder(folder, tmp_path):
+    loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path))
+    assert {split: loaded[split].to_list() for split in loaded} == rows_of(folder)
+    assert loaded["train"].column_names == ["formula", "witness", "symbols", "length", "solver_version"]
+
+
+@pytest.mark.parametrize("num_proc", [None, 2])
+def test_the_builder_makes_what_the_command_makes(folder, tmp_path, num_proc):
+    builder = LtlRandom(**RECIPE, cache_dir=str(tmp_path))
+    builder.download_and_prepare(num_proc=num_proc)
+    assert {split: builder.as_dataset(split=split).to_list() for split in SPLITS} == rows_of(folder)
+
+
+def test_a_builder_of_other_code_or_config_has_another_cache(tmp_path):
+    caches = {
+        LtlRandom(cache_dir=str(tmp_path), **changes).cache_dir
+        for changes in ({}, {"seed": 1}, {"hash": "0123456789abcdef"}, {"config_name": "ltl_random35_10aps"})
+    }
+    assert len(caches) == 4
+
+
+def test_the_card_names_command_solver_counts_lengths_and_licence(folder):
+    card = (folder / "README.md").read_text()
+    for line in (
+        "license: apache-2.0",
+        "- 1K<n<10K",
+        "| train | 1,600 |",
+        "| 14 | 355 |",
+        f"Solver: {solver_version()}. Made with",
+        "python -m hf_symbinv.datasets_scripts.ltl_random --output FOLDER --num-aps 3 --min-size 1 --max-size 14 "
+        "--rows 2000 --seed 5 --timeout 60.0",
+    ):
+        assert f"\n{line}\n" in card
+    assert str(folder) not in card
+
+
+def test_the_card_counts_the_test_formulas_that_occur_in_train_under_other_names(folder):
+    def first_seen(formula: str) -> str:
+        names = dict(zip(dict.fromkeys(token for token in formula if token in "abc"), "xyz", strict=False))
+        return "".join(names.get(token, token) for token in formula)
+
+    rows = rows_of(folder)
+    train = {first_seen(row["formula"]) for row in rows["train"]}
+    share = sum(first_seen(row["formula"]) in train for row in rows["test"]) / len(rows["test"])
+    assert share > 0
+    assert f"{share:.1%} of test occur in train under other names." in (folder / "README.md").read_text()
+
+
+def test_few_possible_formulas_give_fewer_rows_and_a_warning(tmp_path):
+    with pytest.warns(UserWarning, match="rows=100: only .* different satisfiable formulas turned up with num_aps=1"):
+        prepare(config(num_aps=1, max_size=2, rows=100), tmp_path / "few", 1, progress=False)
+    assert {row["formula"] for row in all_rows(tmp_path / "few")} == {"a", "1", "!a", "Xa"}
+
+
+def test_formulas_without_symbols_are_possible(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepare(config(num_aps=0, max_size=5, rows=10), tmp_path / "none", 1, progress=False)
+    assert all(row["symbols"] == [] for row in all_rows(tmp_path / "none"))
+
+
+def test_a_formula_over_the_limit_is_left_out_and_made_up_for(tmp_path):
+    prepare(config(max_size=25, min_size=20, num_aps=10, rows=60, timeout=0.02), tmp_path / "hasty", 1, progress=False)
+    assert len(all_rows(tmp_path / "hasty")) == 60
+    assert " that take over 0.02 s," in (tmp_path / "hasty" / "README.md").read_text()
+
+
+def test_drawing_only_useful_sizes_does_not_change_the_distribution_of_a_length():
+    """Root operators of formulas of 8 nodes: drawn with sizes 8 to 12, and with sizes 1 to 12 and selected."""
+    samples = []
+    for shortest in (1, 8):
+        stream = (text for text in draw("ab", shortest, 12, seed_of("law", shortest)) if text.count(" ") == 7)
+        samples.append(Counter(text[0] for text, _ in zip(stream, range(3000), strict=False)))
+    assert samples[0].keys() == samples[1].keys() == set("!X&U")
+    chi_square = sum(
+        (samples[0][operator] - samples[1][operator]) ** 2 / (samples[0][operator] + samples[1][operator])
+        for operator in "!X&U"
+    )
+    assert chi_square < 16.3  # exceeded once in a thousand tries with 3 degrees of freedom
+
+
+def test_the_gate_draws_exactly_what_is_missing_and_nothing_twice():
+    gate = Gate("ab", min_size=3, max_size=13, uniform_from=10)
+    first = list(gate.draw({SHORT: 50, 10: 20, 12: 0, 13: 30}, "seed"))
+    second = list(gate.draw({SHORT: 5, 11: 7}, "seed", 2))
+    assert Counter(gate.quota_of(len(formula)) for formula in first) == {SHORT: 50, 10: 20, 13: 30}
+    assert Counter(gate.quota_of(len(formula)) for formula in second) == {SHORT: 5, 11: 7}
+    assert len(set(first + second)) == 112
+    assert min(map(len, first + second)) >= 3
+
+
+def test_conjunctions_nest_to_the_right():
+    assert nest_to_the_right("&&&abcd") == "&a&b&cd"
+    assert nest_to_the_right("&&abU&&cdeX&&fgh") == "&a&bU&c&deX&f&gh"
+    for formula in ("a", "&ab", "&a&bc", "!&&ab!&&cde", "U&&abc&&def"):
+        parsed = parse_prefix(nest_to_the_right(formula))
+        assert parsed == nested_to_the_right(parse_prefix(formula))
+
+
+def test_quotas_add_up_to_the_rows():
+    for changes in ({}, {"min_size": 12}, {"max_size": 9}, {"rows": 13}, {"min_size": 10, "max_size": 10}):
+        assert sum(quotas(config(**changes)).values()) == {**RECIPE, **changes}["rows"]
+
+
+def test_lengths_that_are_exhausted_pass_their_rows_on():
+    quota = {SHORT: 10, 10: 20, 11: 20}
+    have = Counter({SHORT: 4, 10: 20, 11: 15})
+    assert missing_rows(quota, have, set()) == {SHORT: 6, 11: 5}
+    assert missing_rows(quota, have, {SHORT}) == {10: 3, 11: 8}
+    assert missing_rows(quota, Counter({SHORT: 4, 10: 23, 11: 22}), {SHORT}) == {10: 1}
+    assert missing_rows(quota, Counter({SHORT: 4, 10: 23, 11: 23}), {SHORT}) == {}
+    assert missing_rows(quota, have, {10, 11}) == {SHORT: 11}
+    assert missing_rows(quota, have, {SHORT, 10, 11}) == {}
+
+
+def test_splits_are_shuffled_by_the_seed_alone():
+    pairs = list(range(100))
+    assert assign_splits(pairs, 1) == assign_splits(pairs, 1) != assign_splits(pairs, 2)
+    assert sorted(chain(*assign_splits(pairs, 1).values())) == pairs
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_aps": 27}, "num_aps=27: there are 0 to 26, one per letter"),
+        ({"num_aps": -1}, "num_aps=-1: there are 0 to 26"),
+        ({"min_size": 0}, "min_size=0, max_size=14: sizes are nodes, at least 1, the smaller first"),
+        ({"min_size": 15}, "min_size=15, max_size=14: sizes are nodes"),
+        ({"rows": 9}, "rows=9: ask for at least 10"),
+        ({"timeout": 0.0}, "timeout=0.0: the limit must be positive seconds"),
+    ],
+)
+def test_values_out_of_range_are_refused_everywhere(changes, message, tmp_path, capsys):
+    with pytest.raises(ValueError, match=message):
+        config(**changes)
+    with pytest.raises(ValueError, match=message):
+        LtlRandom(**{**RECIPE, **changes}, cache_dir=str(tmp_path))
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in {**RECIPE, **changes}.items()]
+    assert main([f"--output={tmp_path}/new", *options]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_with_another_data_set_is_refused(folder, tmp_path, capsys):
+    with pytest.raises(WorkFolderError, match="holds a data set made in another way, see "):
+        prepare(config(seed=7), folder, 1)
+    (tmp_path / "data").mkdir()
+    with pytest.raises(WorkFolderError, match="holds a data set of other origin; choose another folder"):
+        prepare(config(), tmp_path, 1)
+    assert main([f"--output={tmp_path}", "--rows=10"]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: holds a data set of other origin")
+
+
+def test_two_processes_do_not_write_into_one_folder(tmp_path):
+    with (tmp_path / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(WorkFolderError, match="another process is writing here; wait or choose another folder"):
+            prepare(config(), tmp_path, 1)
+
+
+def test_a_shard_of_other_formulas_is_refused(tmp_path):
+    target = tmp_path / "mixed"
+    (target / ".work").mkdir(parents=True)
+    (target / ".work" / "00-000000.tsv").write_text("a\ta;{1}\n")
+    with pytest.raises(WorkFolderError, match=r"00-000000.tsv: not the formulas of this data set; delete the folder"):
+        prepare(config(), target, 1, progress=False)
+
+
+def test_the_command_prints_the_splits_and_shows_progress_on_stderr(folder, capsys):
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in RECIPE.items()]
+    assert main([f"--output={folder}", *options]) == 0
+    assert capsys.readouterr().out == f"{folder}: 1600 train\n{folder}: 200 validation\n{folder}: 200 test\n"
