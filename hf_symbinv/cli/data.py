@@ -5,19 +5,21 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from hf_symbinv.cli import BAD_INPUT, DONE
+from hf_symbinv.cli import BAD_INPUT
 
 DESCRIPTION = """\
 Make a data set of random LTL formulas with witnesses: Parquet files and a card,
 which `symbinv train --data`, `symbinv evaluate --data` and
 `datasets.load_dataset` read. A run that was stopped goes on when it is repeated.
 
-exit codes: 0 the data set is complete, 2 it is not
+exit codes: 0 the data set is complete, 2 bad usage or input, 130 stopped
 """
 
 EXAMPLE = """\
 $ symbinv data --output data/tiny --num-aps 3 --max-size 8 --rows 200
-data/tiny: 160 train, 20 validation, 20 test
+data/tiny: 160 train
+data/tiny: 20 validation
+data/tiny: 20 test
 """
 
 
@@ -38,4 +40,5 @@ def main(arguments: Sequence[str]) -> int:
     from hf_symbinv.datasets_scripts import ltl_random
 
     parser().parse_args(arguments)  # help and usage errors under this command's name
-    return BAD_INPUT if ltl_random.main(arguments) else DONE
+    code = ltl_random.main(arguments)
+    return BAD_INPUT if code == 1 else code

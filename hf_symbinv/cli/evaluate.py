@@ -26,7 +26,8 @@ exit codes: 0 the table is complete, 2 bad usage or input
 """
 
 EXAMPLE = """\
-$ symbinv evaluate ltl-small --data data/tiny --alpha-covariance 5
+$ symbinv data --output data/tiny --num-aps 3 --max-size 10 --rows 500
+$ symbinv evaluate --data data/tiny --alpha-covariance 10
 """
 
 
@@ -62,10 +63,6 @@ def main(arguments: Sequence[str]) -> int:
     command = parser()
     options = command.parse_args(arguments)
     how = generation(command, options)
-
-    import datasets
-
-    datasets.disable_progress_bars()  # of reading the data set, which is quick beside the rest
     if options.output is not None:
         options.output.touch()  # a path that cannot be written is found now, not after the work
     with LTL.checker(timeout=options.timeout) as checker:

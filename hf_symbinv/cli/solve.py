@@ -49,10 +49,7 @@ usage or a formula that cannot be read
 """
 
 EXAMPLE = """\
-$ symbinv solve "G(request -> F grant)" "a & !a"
-G(request -> F grant)
-  witness  cycle{1}
-  verdict  correct
+$ symbinv solve "G(request -> F grant)" "a & X b & !a"
 """
 
 

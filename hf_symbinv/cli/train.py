@@ -7,6 +7,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.cli import DONE
@@ -93,13 +94,17 @@ def _train(recipe: Recipe, data: str | None, output: str) -> tuple[dict[str, Any
     """The results, and whether this process is the one to print them."""
     from accelerate import PartialState
     from datasets import load_dataset
+    from huggingface_hub.errors import StrictDataclassError
 
     from hf_symbinv.datasets_scripts.ltl_random import LtlRandom
     from hf_symbinv.training import train
 
     state = PartialState()
     try:
-        if data is not None:
+        if data is not None and Path(data).is_dir():
+            # By its files, because the cache of `datasets` knows folders with a card by their last name only.
+            dataset = load_dataset("parquet", data_dir=data)
+        elif data is not None:
             dataset = load_dataset(data)
         else:
             builder = LtlRandom(**recipe.data)
@@ -107,6 +112,8 @@ def _train(recipe: Recipe, data: str | None, output: str) -> tuple[dict[str, Any
                 builder.download_and_prepare()
             dataset = builder.as_dataset()
         record = train(recipe, dataset, output)
+    except StrictDataclassError as error:
+        raise InputError(f"model: {error.__cause__ or error}") from error
     except (ValueError, FileNotFoundError) as error:
         raise InputError(str(error)) from error
     return record["results"], state.is_main_process

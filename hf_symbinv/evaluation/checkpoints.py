@@ -96,14 +96,14 @@ def load_checkpoint(name: str = DEFAULT_CHECKPOINT, device: str | None = None) -
 def _folder(name: str) -> Path | None:
     """The folder of a checkpoint; None if it can only be on the Hub."""
     path = Path(name)
-    if path.is_dir():
+    if name and path.is_dir():
         if not (path / "config.json").exists():
             raise CheckpointError(f"{name}: has no config.json; pass the folder that a checkpoint was saved in")
         return path
     bundled = bundled_checkpoints()
     if name in bundled:
         return bundled[name]
-    if path.exists():
+    if name and path.exists():
         raise CheckpointError(f"{name}: is a file; pass the folder that holds it")
     if not HUB_NAME.fullmatch(name):
         known = ", ".join(bundled) or "none"
@@ -138,5 +138,7 @@ def _unreadable(name: str, part: str, error: Exception) -> Exception:
 
 
 def _first_line(error: BaseException) -> str:
+    if type(error).__name__ == "StrictDataclassClassValidationError" and error.__cause__ is not None:
+        error = error.__cause__  # a wrapper whose first line says nothing
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__).rstrip(".:")

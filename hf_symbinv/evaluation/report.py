@@ -112,19 +112,18 @@ def load_questions(data: str, split: str, rows: int) -> list[Question]:
             f"{data}: no such folder; make a data set with `symbinv data`, or name one on the Hub as OWNER/NAME"
         )
     try:
-        dataset = load_dataset(data, split=split)
+        # Streamed, because the cache of `datasets` knows folders with a card by their last name only.
+        content = list(load_dataset(data, split=split, streaming=True).take(rows))
     except Exception as error:  # of many types, for folders without data, unknown splits, damaged files, no network
         reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise DataError(
             f"{data}, split {split}: cannot be loaded ({reason}); make a data set with `symbinv data`"
         ) from error
-    missing = {"formula", "witness"} - set(dataset.column_names)
-    if missing:
-        raise DataError(
-            f"{data}: has columns {', '.join(dataset.column_names)}; it needs {' and '.join(sorted(missing))}"
-        )
     questions = []
-    for index, row in enumerate(dataset.select(range(min(rows, len(dataset))))):
+    for index, row in enumerate(content):
+        missing = {"formula", "witness"} - set(row)
+        if missing:
+            raise DataError(f"{data}: has columns {', '.join(row)}; it needs {' and '.join(sorted(missing))} too")
         try:
             questions.append(read_question(row["formula"], reference=row["witness"]))
         except (ValueError, TypeError) as error:
@@ -166,7 +165,7 @@ def evaluate_checkpoint(
     )  # fmt: skip
     measured = None
     if alpha_covariance_rows:
-        measured = alpha_covariance(checkpoint, questions[:alpha_covariance_rows], **generation)
+        measured = alpha_covariance(checkpoint, questions, alpha_covariance_rows, **generation)
     return Evaluation(
         model=checkpoint.name,
         data=data,
@@ -197,21 +196,24 @@ def groups(questions: Sequence[Question], answers: Sequence[Answer], num_candida
     return found
 
 
-def alpha_covariance(checkpoint: Checkpoint, questions: Sequence[Question], **generation: Any) -> dict[str, Any]:
-    """Alpha-covariance of a checkpoint's answers, with renamings among all symbols of these questions.
+def alpha_covariance(
+    checkpoint: Checkpoint, questions: Sequence[Question], rows: int, **generation: Any
+) -> dict[str, Any]:
+    """Alpha-covariance of a checkpoint's answers to the first `rows` questions, with names of all questions.
 
     All renamings of a question are decoded in one batch where memory allows, so that they have the same shape.
     """
     from hf_symbinv.training.decoding import generate_answers  # torch only where it is needed
 
-    prompts = [question.prompt for question in questions]
-    alphabet = sorted({name for prompt in prompts for name in LTL.parse(prompt, "prefix").symbols()})
-    batch_size = MAX_STREAM_TOKENS // max(question.tokens * max(question.symbols, 1) for question in questions)
+    names = {name for question in questions for name in LTL.parse(question.prompt, "prefix").symbols()}
+    asked = questions[:rows]
+    batch_size = MAX_STREAM_TOKENS // max(question.tokens * max(question.symbols, 1) for question in asked)
 
     def predict(inputs: list[str]) -> list[str]:
         answers = generate_answers(checkpoint.model, checkpoint.tokenizer, inputs, batch_size=batch_size, **generation)
         return [answer[0] for answer in answers]
 
-    measured = dict(measure_alpha_covariance(predict, prompts, alphabet=alphabet))
+    prompts = [question.prompt for question in asked]
+    measured = dict(measure_alpha_covariance(predict, prompts, alphabet=sorted(names)))
     del measured["per_example"]
     return measured

@@ -78,7 +78,7 @@ class TestAnswers:
 
 class TestCandidates:
     def test_all_are_checked_and_the_first_verified_one_is_the_answer(self, solve):
-        found = objects(solve("--json", "--n-best", "6", "a U b", "a R b", "X !a", "!a & X b", "0"))
+        found = objects(solve("--json", "--n-best", "6", "a M b", "!X a", "X X a | X b", "a U b", "0"))
         verdicts = [[candidate["verdict"] for candidate in content["candidates"]] for content in found]
         assert all(len(each) == 6 for each in verdicts)
         assert any(each[0] != "correct" and "correct" in each for each in verdicts), "this model shows nothing"

@@ -1,0 +1,120 @@
+"""`symbinv data`, `train` and `evaluate`: from nothing to a table."""
+
+import json
+
+import pytest
+
+from hf_symbinv.training import recipe_names
+
+TINY = ["--num-aps", "2", "--max-size", "5", "--rows", "100", "--workers", "1"]
+SHORT = ["--beams", "1", "--max-new-tokens", "6"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    from hf_symbinv.cli import main
+
+    folder = tmp_path_factory.mktemp("data") / "tiny"
+    assert main(["data", "--output", str(folder), *TINY]) == 0
+    return folder
+
+
+class TestData:
+    def test_a_finished_data_set_is_left_as_it_is(self, symbinv, data):
+        result = symbinv("data", "--output", data, *TINY)
+        assert (result.code, result.out) == (0, f"{data}: 80 train\n{data}: 10 validation\n{data}: 10 test\n")
+
+    def test_a_folder_with_another_data_set_is_refused(self, symbinv, data):
+        result = symbinv("data", "--output", data, "--rows", "50")
+        assert result.code == 2 and f"{data}: holds a data set made in another way" in result.err
+
+    def test_usage_errors_come_under_the_command_s_name(self, symbinv):
+        result = symbinv("data", "--rows", "many")
+        assert result.code == 2 and result.err.startswith("usage: symbinv data ")
+
+
+class TestEvaluate:
+    def test_the_table_has_the_numbers_of_the_json_object(self, symbinv, checkpoint, data, tmp_path):
+        arguments = ["evaluate", checkpoint, "--data", data, "--alpha-covariance", "3", *SHORT]
+        table = symbinv(*arguments, "--output", tmp_path / "report.json")
+        assert (table.code, table.err) == (0, "")
+        content = json.loads((tmp_path / "report.json").read_text())
+        again = json.loads(symbinv(*arguments, "--json").out)
+        assert all(again[name] == content[name] for name in content if not name.endswith("seconds"))
+        head, columns, *rows, covariance = table.out.splitlines()
+        assert head == f"{checkpoint} on {data}, split test; num_beams 1, max_new_tokens 6, num_candidates 1"
+        assert columns.split()[:2] == ["formulas", "verified"]
+        assert [row[: len(group["label"])] for row, group in zip(rows, content["groups"], strict=True)] == [
+            group["label"] for group in content["groups"]
+        ]
+        assert content["groups"][0]["summary"]["count"] == 10
+        assert covariance.startswith("alpha-covariance: 1.0000 over 3 formulas")
+        assert max(map(len, columns)) <= 100
+
+    def test_with_candidates_the_first_one_alone_is_shown_too(self, symbinv, checkpoint, data):
+        arguments = ["--data", data, "--rows", "5", "--n-best", "2", "--max-new-tokens", "6", "--json"]
+        groups = json.loads(symbinv("evaluate", checkpoint, *arguments).out)["groups"]
+        best, first = groups[0], groups[1]
+        assert (best["label"], first["label"]) == ("all", "all, first candidate")
+        assert best["summary"]["count"] == 5 and best["summary"]["accuracy"] >= first["summary"]["accuracy"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--data", "nowhere"], "nowhere: no such folder; make a data set with `symbinv data`"),
+            (["--data", "/"], "/, split test: cannot be loaded ("),
+            (["--data", "DATA", "--split", "exam"], "split exam: cannot be loaded (Bad split: exam"),
+            (["--data", "DATA", "--output", "/no/file"], "/no/file: No such file or directory; check the path"),
+            (["--data", "DATA", "--model", "x"], "unrecognized arguments: --model x"),
+            ([], "the following arguments are required: --data"),
+            (["--data", "DATA", "--rows", "0"], "'0': must be an integer of at least 1"),
+        ],
+    )
+    def test_bad_usage_is_refused_with_a_sentence(self, arguments, message, symbinv, checkpoint, data):
+        arguments = [str(data) if argument == "DATA" else argument for argument in arguments]
+        result = symbinv("evaluate", checkpoint, *arguments)
+        assert result.code == 2 and result.out == "" and message in result.err and "Traceback" not in result.err
+
+
+class TestTrain:
+    def test_it_lists_the_recipes(self, symbinv):
+        assert symbinv("train", "--list").out.split() == recipe_names()
+
+    @pytest.mark.slow
+    def test_a_recipe_becomes_a_model_that_solves(self, symbinv, data, tmp_path):
+        steps = [
+            "trainer.max_steps=2",
+            "trainer.eval_strategy='no'",
+            "test_rows=5",
+            "trainer.per_device_train_batch_size=4",
+            "trainer.dataloader_pin_memory=false",
+        ]
+        result = symbinv("train", "ltl-smoke", *steps, "--data", data, "--output", tmp_path / "run")
+        assert result.code == 0, result.err
+        assert json.loads(result.out)["test_count"] == 5
+        assert symbinv("info", tmp_path / "run").code == 0
+        assert symbinv("solve", "--model", tmp_path / "run", *SHORT, "a").code in (0, 1)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ([], "no RECIPE: give a YAML file or one of "),
+            (["ltl-smoke"], "no --output: name a folder for the model"),
+            (["ltl-huge", "--output", "run"], "ltl-huge: no such file, and no recipe of this name; recipes: "),
+            (["ltl-smoke", "trainer", "--output", "run"], "trainer: must be SECTION.KEY=VALUE with a YAML value"),
+            (["ltl-smoke", "trainer.seed=[", "--output", "run"], "trainer.seed=[: must be SECTION.KEY=VALUE"),
+            (["ltl-smoke", "colour=red", "--output", "run"], "colour=red: unknown key; use data.OPTION"),
+            (
+                ["ltl-smoke", "trainer.colour=1", "--data", "DATA", "--output", "run"],
+                "unexpected keyword argument 'colour'",
+            ),
+            (["ltl-smoke", "model.d_model=7", "--data", "DATA", "--output", "run"], "d_model=7: must be a multiple of"),
+            (["ltl-smoke", "data.num_aps=99", "--output", "run"], "num_aps=99: there are 0 to 26, one per letter"),
+            (["ltl-smoke", "--data", "/nowhere", "--output", "run"], "/nowhere"),
+        ],
+    )
+    def test_bad_usage_is_refused_with_a_sentence(self, arguments, message, symbinv, data, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        arguments = [str(data) if argument == "DATA" else argument for argument in arguments]
+        result = symbinv("train", *arguments)
+        assert result.code == 2 and result.out == "" and message in result.err and "Traceback" not in result.err

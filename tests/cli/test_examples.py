@@ -1,0 +1,47 @@
+"""The examples in the help texts show what the commands print.
+
+After a change of the bundled checkpoint or of what a command prints,
+
+    REFRESH_EXAMPLES=1 python -m pytest tests/cli/test_examples.py
+
+writes the new output into the help texts.
+"""
+
+import importlib
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from hf_symbinv.cli import COMMANDS
+
+MODULES = ["hf_symbinv.cli", *(f"hf_symbinv.cli.{name}" for name in COMMANDS)]
+
+
+def replay(session, symbinv):
+    """A session with the output that its commands, the lines that begin with `$ symbinv`, print now."""
+    lines = []
+    for line in session.splitlines():
+        if line.startswith("$ "):
+            program, *arguments = shlex.split(line[2:])
+            assert program == "symbinv"
+            result = symbinv(*arguments)
+            assert result.code in (0, 1), result.err
+            lines += [line, *result.out.splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODULES)
+def test_the_example_in_a_help_text_shows_what_the_command_prints(name, symbinv, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    printed = replay(module.EXAMPLE, symbinv)
+    if "REFRESH_EXAMPLES" in os.environ:
+        source = Path(module.__file__)
+        text = source.read_text(encoding="utf-8")
+        assert text.count(module.EXAMPLE) == 1
+        source.write_text(text.replace(module.EXAMPLE, printed), encoding="utf-8")
+    else:
+        assert printed == module.EXAMPLE

@@ -1,0 +1,127 @@
+"""A checkpoint loads whole or not at all, and what is wrong with it is said in one sentence."""
+
+import json
+import shutil
+
+import pytest
+
+from hf_symbinv.evaluation import CheckpointError, bundled_checkpoints, load_checkpoint
+
+
+@pytest.fixture
+def folder(whole, tmp_path):
+    return shutil.copytree(whole, tmp_path / "checkpoint")
+
+
+def change_config(folder, **fields):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+def refusal(name, **options):
+    with pytest.raises(CheckpointError) as error:
+        load_checkpoint(str(name), "cpu", **options)
+    message = str(error.value)
+    assert "\n" not in message and len(message) < 500
+    return message
+
+
+def test_a_whole_checkpoint_loads_for_evaluation(whole):
+    checkpoint = load_checkpoint(str(whole), "cpu")
+    assert checkpoint.folder == whole and not checkpoint.model.training
+    assert checkpoint.tokenizer.decode(checkpoint.tokenizer("&ab")["input_ids"], skip_special_tokens=True) == "&ab"
+
+
+def test_bundled_checkpoints_are_found_by_name():
+    for name, folder in bundled_checkpoints().items():
+        assert load_checkpoint(name, "cpu").folder == folder
+
+
+class TestDamage:
+    def test_no_weights(self, folder):
+        (folder / "model.safetensors").unlink()
+        assert f"{folder}: its weights cannot be read (" in refusal(folder)
+
+    def test_weights_cut_short(self, folder):
+        weights = folder / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:-100])
+        assert f"{folder}: its weights cannot be read (" in refusal(folder)
+
+    def test_weights_that_are_something_else(self, folder):
+        (folder / "model.safetensors").write_bytes(b"no tensors at all")
+        assert f"{folder}: its weights cannot be read (" in refusal(folder)
+
+    def test_weights_of_fewer_layers(self, folder):
+        """transformers would only warn, and answer with random weights."""
+        change_config(folder, decoder_layers=2)
+        message = refusal(folder)
+        assert (
+            f"{folder}: its weights do not fit its configuration: " in message
+            and "missing keys, first model." in message
+        )
+
+    def test_weights_of_more_layers(self, folder):
+        change_config(folder, components=["EP", "DP", "CP"])
+        assert "unexpected keys, first model." in refusal(folder)
+
+    def test_weights_of_another_width(self, folder):
+        change_config(folder, d_ff=16)
+        assert f"{folder}: its weights cannot be read (" in refusal(folder)
+
+    def test_a_configuration_that_is_no_json(self, folder):
+        (folder / "config.json").write_text("{")
+        assert f"{folder}: its configuration cannot be read (" in refusal(folder)
+
+    def test_a_configuration_with_an_impossible_size(self, folder):
+        change_config(folder, d_model=7)
+        assert "(d_model=7: must be a multiple of 2 * num_attention_heads = 4" in refusal(folder)
+
+    def test_a_configuration_with_a_misspelt_field(self, folder):
+        change_config(folder, encoder_layer=1)
+        assert "did you mean encoder_layers?" in refusal(folder)
+
+    def test_no_tokenizer(self, folder):
+        (folder / "tokenizer_config.json").unlink()
+        assert f"{folder}: its tokenizer cannot be read (" in refusal(folder)
+
+    def test_a_tokenizer_of_another_task(self, folder):
+        path = folder / "tokenizer_config.json"
+        content = json.loads(path.read_text())
+        content["base_tokens"] = [token if token != "U" else "V" for token in content["base_tokens"]]
+        content["token_arity"] = {token: n for token, n in content["token_arity"].items() if token != "U"}
+        path.write_text(json.dumps(content))
+        assert f"{folder}: its base tokens are not those of LTL, <s> <pad> </s> 0 1" in refusal(folder)
+
+    @pytest.mark.parametrize(("model_type", "shown"), [("t5", "'t5'"), ("bert", "'bert'"), (None, "None")])
+    def test_a_model_of_another_family(self, folder, model_type, shown):
+        change_config(folder, model_type=model_type)
+        assert f"{folder}: its model type is {shown}, not 'symbol_invariant'" in refusal(folder)
+
+
+class TestNames:
+    def test_a_folder_without_a_checkpoint(self, tmp_path):
+        assert refusal(tmp_path).startswith(
+            f"{tmp_path}: has no config.json; pass the folder that a checkpoint was saved in"
+        )
+
+    def test_a_file(self, folder):
+        name = folder / "model.safetensors"
+        assert refusal(name) == f"{name}: is a file; pass the folder that holds it"
+
+    @pytest.mark.parametrize("name", ["nothing-here", "/nothing/here", "./nothing/here", "a/b/c"])
+    def test_no_such_folder(self, name):
+        assert refusal(name).startswith(f"{name}: no such folder; bundled checkpoints: ")
+
+    def test_an_empty_name(self):
+        assert refusal("").startswith("'': no such folder")
+
+    def test_a_name_on_the_hub_that_cannot_be_reached(self):
+        assert "owner/name: no such folder, and from the Hub its configuration cannot be read (" in refusal(
+            "owner/name"
+        )
+
+
+@pytest.mark.parametrize("device", ["abacus", "cuda:99", "meta:x", ""])
+def test_a_device_that_is_not_there(whole, device):
+    with pytest.raises(CheckpointError, match=f"device '{device}': not usable here "):
+        load_checkpoint(str(whole), device)

@@ -1,0 +1,129 @@
+"""Data sets become questions; answers become groups, and groups a table."""
+
+import math
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from hf_symbinv import LTL
+from hf_symbinv.evaluation import (
+    Answer,
+    Candidate,
+    DataError,
+    Question,
+    evaluate_checkpoint,
+    load_checkpoint,
+    load_questions,
+    read_question,
+)
+from hf_symbinv.evaluation.report import groups
+
+
+def write(folder, **columns):
+    """A data set folder with a card, as `symbinv data` leaves it."""
+    (folder / "data").mkdir(parents=True)
+    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "data" / "test-00000-of-00001.parquet")
+    card = "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: test\n    path: data/test-*.parquet\n---\n"
+    (folder / "README.md").write_text(card)
+    return str(folder)
+
+
+class TestQuestions:
+    def test_the_first_rows_with_their_references(self, tmp_path):
+        data = write(tmp_path, formula=["Uab", "a", "b"], witness=["b;{1}", "a;{1}", "b;{1}"])
+        found = load_questions(data, "test", 2)
+        assert [(question.prompt, question.reference) for question in found] == [("Uab", "b;{1}"), ("a", "a;{1}")]
+
+    def test_two_folders_of_the_same_name_are_two_data_sets(self, tmp_path):
+        """`datasets` would take the second one from its cache of the first."""
+        first = write(tmp_path / "one" / "ltl", formula=["a"], witness=["a;{1}"])
+        second = write(tmp_path / "two" / "ltl", formula=["b"], witness=["b;{1}"])
+        assert [load_questions(data, "test", 9)[0].prompt for data in (first, second)] == ["a", "b"]
+
+    @pytest.mark.parametrize(
+        ("columns", "message"),
+        [
+            ({"formula": ["a"]}, "has columns formula; it needs witness too"),
+            ({"text": ["a"]}, "has columns text; it needs formula and witness too"),
+            (
+                {"formula": ["a", "&a"], "witness": ["{a}", "{a}"]},
+                "split test, row 1: position 2 of '&a': expected 1 more",
+            ),
+            ({"formula": [1], "witness": ["{a}"]}, "split test, row 0: "),
+            ({"formula": [None], "witness": ["{a}"]}, "split test, row 0: "),
+        ],
+    )
+    def test_a_data_set_of_another_kind_is_refused(self, columns, message, tmp_path):
+        with pytest.raises(DataError) as error:
+            load_questions(write(tmp_path, **columns), "test", 10)
+        assert message in str(error.value)
+
+    def test_an_empty_split_is_refused(self, tmp_path):
+        (tmp_path / "test.csv").write_text("formula,witness\n")
+        with pytest.raises(DataError, match="split test: has no rows"):
+            load_questions(str(tmp_path), "test", 10)
+
+    @pytest.mark.parametrize("name", ["nowhere", "/nowhere", "."])
+    def test_a_data_set_that_is_not_there_is_refused(self, name, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(DataError, match=f"{name}.*make a data set with `symbinv data`"):
+            load_questions(name, "test", 10)
+
+    def test_damaged_files_are_refused(self, tmp_path):
+        data = write(tmp_path, formula=["a"], witness=["{a}"])
+        (tmp_path / "data" / "test-00000-of-00001.parquet").write_bytes(b"PAR1 but not really")
+        with pytest.raises(DataError, match="cannot be loaded"):
+            load_questions(data, "test", 10)
+
+
+def answer(*verdicts):
+    return Answer(tuple(Candidate("{1}", verdict, "", 0.0) for verdict in verdicts), 0.0)
+
+
+def test_groups_count_by_length_and_by_symbols_and_say_what_candidates_add():
+    questions = [Question("", "", tokens, symbols) for tokens, symbols in [(5, 1), (6, 1), (10, 2), (11, 0)]]
+    answers = [
+        answer("exact", "correct"),
+        answer("incorrect", "correct"),
+        answer("invalid", "timeout"),
+        answer("correct"),
+    ]
+    found = groups(questions, answers, 2)
+    assert [(group.label, group.summary["count"], group.summary["accuracy"]) for group in found] == [
+        ("all", 4, 0.75),
+        ("all, first candidate", 4, 0.5),
+        ("length 1-5", 1, 1.0),
+        ("length 6-10", 2, 0.5),
+        ("length 11-15", 1, 1.0),
+        ("symbols 0", 1, 1.0),
+        ("symbols 1", 2, 1.0),
+        ("symbols 2", 1, 0.0),
+    ]
+    assert [group.label for group in groups(questions, answers, 1)][1] == "length 1-5"
+
+
+def test_a_stream_model_has_alpha_covariance_one(whole):
+    checkpoint = load_checkpoint(str(whole), "cpu")
+    questions = [read_question(text) for text in ("U&abc", "&UabXc", "|ab", "1", "XX!d")]
+    with LTL.checker(timeout=10.0) as checker:
+        evaluation = evaluate_checkpoint(
+            checkpoint, questions, checker,
+            data="five", split="test", alpha_covariance_rows=5, num_beams=2, max_new_tokens=12,
+        )  # fmt: skip
+    measured = evaluation.alpha_covariance
+    assert measured["alpha_covariance"] == 1.0 and measured["excluded"] == 1
+    assert measured["predictions"] == 2 * math.perm(4, 3) + math.perm(4, 2) + 4  # names a to d
+    assert evaluation.table().splitlines()[-1] == (
+        "alpha-covariance: 1.0000 over 4 formulas and 64 answers (1 formulas without two renamings left out)"
+    )
+
+
+def test_without_two_names_there_is_no_alpha_covariance(whole):
+    checkpoint = load_checkpoint(str(whole), "cpu")
+    with LTL.checker(timeout=10.0) as checker:
+        evaluation = evaluate_checkpoint(
+            checkpoint, [read_question("a")], checker,
+            data="one", split="test", alpha_covariance_rows=1, num_beams=1, max_new_tokens=6,
+        )  # fmt: skip
+    assert evaluation.table().endswith("\nalpha-covariance: none of 1 formulas has two renamings")
