@@ -1,0 +1,288 @@
+"""The oracle of the model's tests: Algorithms 1-5 of the Symbol-Invariant Transformer paper, written out as loops.
+
+Everything is numpy in float64, one example at a time, without padding, without a cache and without a batch: slow and
+obvious. Only the names of the weights are those of the model under test.
+
+Letters, as in the paper: k streams, L length, d width, V_n base tokens, W the embedding matrix, M or A the token masks.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+Array = np.ndarray
+
+
+@dataclass
+class Answer:
+    """What the oracle computes for one example.
+
+    Attributes:
+        referents: the k referents in the order of their first appearance; empty for the anonymous stream.
+        features: `(streams, T, d)`, the decoder's last hidden states.
+        cosines: `(T, V_n + k)`, the projection before the AdaCos scale.
+        logits: the same, scaled.
+        attentions: name of a block, such as `decoder.layers.0.cross_attention.CP` → weights `(streams, heads, T, K)`.
+        encoder_states, decoder_states: `(streams, L, d)`, the embeddings and the output of each layer.
+    """
+
+    referents: list[int]
+    features: Array
+    cosines: Array
+    logits: Array
+    attentions: dict[str, Array] = field(default_factory=dict)
+    encoder_states: list[Array] = field(default_factory=list)
+    decoder_states: list[Array] = field(default_factory=list)
+
+
+class Reference:
+    """A model of the paper with the weights and the configuration of `model`."""
+
+    def __init__(self, model: torch.nn.Module):
+        self.config = model.config
+        self.weights = {name: tensor.detach().double().numpy() for name, tensor in model.state_dict().items()}
+        self.attentions: dict[str, Array] = {}
+
+    def answer(self, source: list[int], target: list[int]) -> Answer:
+        """Runs the model on the ids of one input and of the answer so far, start token included."""
+        config, base = self.config, self.config.base_vocab_size
+        self.attentions = {}
+        referents: list[int] = []
+        for token in [*source, *target]:
+            if token >= base and token - base not in referents:
+                referents.append(token - base)
+        k = len(referents)
+        # The algorithms number the interchangeable tokens V_n … V_n + k - 1.
+        source = [base + referents.index(token - base) if token >= base else token for token in source]
+        target = [base + referents.index(token - base) if token >= base else token for token in target]
+
+        encoded, encoder_masks = self.embed(source, k)
+        encoded = encoded + self.encoder_positions(source)
+        encoder_states = [encoded]
+        for layer in range(config.encoder_layers):
+            encoded = self.encoder_layer(f"model.encoder.layers.{layer}", encoded, encoder_masks)
+            encoder_states.append(encoded)
+        hidden, masks = self.embed(target, k)
+        if config.decoder_positions == "sinusoidal":
+            hidden = hidden + np.stack([sinusoid(position, config.d_model) for position in range(len(target))])
+        decoder_states = [hidden]
+        for layer in range(config.decoder_layers):
+            hidden = self.decoder_layer(f"model.decoder.layers.{layer}", hidden, masks, encoded, encoder_masks)
+            decoder_states.append(hidden)
+        cosines = self.project(hidden, k)
+        scale = self.weights["adacos.scale"] if config.loss == "adacos" else 1.0
+        return Answer(referents, hidden, cosines, cosines * scale, self.attentions, encoder_states, decoder_states)
+
+    def table(self) -> Array:
+        """The embedding matrix W, its rows L2-normalised if the configuration says so."""
+        rows = self.weights["model.embedding.weight"]
+        if not self.config.normalize_embeddings:
+            return rows
+        return np.stack([row / np.sqrt(np.sum(row**2)) for row in rows])
+
+    def embed(self, tokens: list[int], k: int) -> tuple[Array, Array]:
+        """Algorithm 1, times sqrt(d); k = 0 gives one stream that belongs to no token ("Edge case" of Appendix A)."""
+        base, table = self.config.base_vocab_size, self.table()
+        embeddings, masks = [], []
+        for i in range(max(k, 1)):
+            modified = list(tokens)
+            for j in range(len(modified)):
+                if modified[j] >= base:
+                    modified[j] = base if modified[j] == base + i else base + 1
+            embeddings.append(np.stack([table[token] * math.sqrt(self.config.d_model) for token in modified]))
+            masks.append([float(token == base + i) for token in tokens])
+        return np.stack(embeddings), np.array(masks)
+
+    def encoder_positions(self, tokens: list[int]) -> Array:
+        """What is added to the embeddings of the encoder, `(L, d)`."""
+        width = self.config.d_model
+        if self.config.encoder_positions == "sinusoidal":
+            return np.stack([sinusoid(position, width) for position in range(len(tokens))])
+        if self.config.encoder_positions == "tree":
+            arity = [self.config.token_arity.get(t) if t < self.config.base_vocab_size else 0 for t in tokens]
+            return np.stack([padded(path, width) for path in tree_paths(arity)])
+        return np.zeros((len(tokens), width))
+
+    def encoder_layer(self, name: str, hidden: Array, masks: Array) -> Array:
+        """Algorithm 3."""
+        everywhere = np.ones((hidden.shape[1], hidden.shape[1]), dtype=bool)
+        rotary = self.config.encoder_positions == "rope"
+        if "EP" in self.config.components:
+            block = f"{name}.self_attention.EP"
+            attended = self.attention(block, hidden, list(hidden), everywhere, rotary)
+            hidden = self.norm(block, hidden + attended)
+        if "EA" in self.config.components:
+            block = f"{name}.self_attention.EA"
+            aggregated = aggregate(hidden, masks)
+            attended = self.attention(block, hidden, [aggregated] * len(hidden), everywhere, rotary)
+            hidden = self.norm(block, hidden + attended)
+        return self.feed_forward(f"{name}.feed_forward", hidden)
+
+    def decoder_layer(self, name: str, hidden: Array, masks: Array, encoded: Array, encoder_masks: Array) -> Array:
+        """Algorithm 4."""
+        length = hidden.shape[1]
+        look_ahead = np.array([[key <= query for key in range(length)] for query in range(length)])
+        everywhere = np.ones((length, encoded.shape[1]), dtype=bool)
+        rotary = self.config.decoder_positions == "rope"
+        if "DP" in self.config.components:
+            block = f"{name}.self_attention.DP"
+            attended = self.attention(block, hidden, list(hidden), look_ahead, rotary)
+            hidden = self.norm(block, hidden + attended)
+        if "DA" in self.config.components:
+            block = f"{name}.self_attention.DA"
+            aggregated = aggregate(hidden, masks)
+            attended = self.attention(block, hidden, [aggregated] * len(hidden), look_ahead, rotary)
+            hidden = self.norm(block, hidden + attended)
+        for mode in self.config.components:
+            block = f"{name}.cross_attention.{mode}"
+            if mode == "CA":
+                attended = self.attention(
+                    block, hidden, [aggregate(encoded, encoder_masks)] * len(hidden), everywhere, rotary
+                )
+                hidden = self.norm(block, hidden + attended)
+            elif mode == "CP":
+                attended = self.attention(block, hidden, list(encoded), everywhere, rotary)
+                hidden = self.norm(block, hidden + attended)
+        return self.feed_forward(f"{name}.feed_forward", hidden)
+
+    def project(self, hidden: Array, k: int) -> Array:
+        """Algorithm 5, the features L2-normalised first if the configuration says so; k = 0 has base tokens only."""
+        base, table = self.config.base_vocab_size, self.table()
+        if self.config.normalize_features:
+            hidden = np.stack([[v / np.sqrt(np.sum(v**2)) for v in stream] for stream in hidden])
+        projected = [stream @ table.T for stream in hidden]
+        logits = np.full((hidden.shape[1], base + k), np.nan)
+        for token in range(base):
+            logits[:, token] = sum(stream[:, token] for stream in projected) / len(projected)
+        for i in range(k):
+            logits[:, base + i] = projected[i][:, base]
+        return logits
+
+    def attention(self, block: str, queries: Array, keys: list[Array], mask: Array, rotary: bool) -> Array:
+        """MHA of each stream of `queries (k, T, d)` to its `keys (K, d)`, without residual and norm; Vaswani 2017."""
+        heads, width = self.config.num_attention_heads, self.config.d_model // self.config.num_attention_heads
+        streams, length = queries.shape[:2]
+        joined = np.zeros(queries.shape)
+        weights = np.zeros((streams, heads, length, len(keys[0])))
+        for i in range(streams):
+            q, key, value = (
+                self.linear(f"{block}.{name}", x)
+                for name, x in (("q_proj", queries[i]), ("k_proj", keys[i]), ("v_proj", keys[i]))
+            )
+            for head in range(heads):
+                part = slice(head * width, (head + 1) * width)
+                q_head, k_head = q[:, part], key[:, part]
+                if rotary:
+                    q_head = np.stack([rotated(x, m, self.config.rope_theta) for m, x in enumerate(q_head)])
+                    k_head = np.stack([rotated(x, n, self.config.rope_theta) for n, x in enumerate(k_head)])
+                for t in range(length):
+                    visible = np.flatnonzero(mask[t])
+                    scores = k_head[visible] @ q_head[t] / math.sqrt(width)
+                    weights[i, head, t, visible] = np.exp(scores) / np.sum(np.exp(scores))
+                    joined[i, t, part] = weights[i, head, t] @ value[:, part]
+        self.attentions[block.removeprefix("model.")] = weights
+        return np.stack([self.linear(f"{block}.out_proj", x) for x in joined])
+
+    def feed_forward(self, block: str, hidden: Array) -> Array:
+        """The position-wise feed-forward block with residual and norm."""
+        out = [self.linear(f"{block}.fc2", np.maximum(self.linear(f"{block}.fc1", stream), 0)) for stream in hidden]
+        return self.norm(block, hidden + np.stack(out))
+
+    def linear(self, name: str, x: Array) -> Array:
+        return x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+
+    def norm(self, block: str, hidden: Array) -> Array:
+        """LayerNorm over the last axis; Ba et al. 2016."""
+        mean = hidden.mean(-1, keepdims=True)
+        variance = ((hidden - mean) ** 2).mean(-1, keepdims=True)
+        scaled = (hidden - mean) / np.sqrt(variance + self.config.layer_norm_eps)
+        return scaled * self.weights[f"{block}.norm.weight"] + self.weights[f"{block}.norm.bias"]
+
+
+def aggregate(hidden: Array, masks: Array) -> Array:
+    """Algorithm 2: `(k, L, d)` and `(k, L)` → `(L, d)`."""
+    aggregated = sum(hidden[i] for i in range(len(hidden))) / len(hidden)
+    for i in range(len(hidden)):
+        own = masks[i][:, None]
+        aggregated = aggregated * (1 - own) + hidden[i] * own
+    return aggregated
+
+
+def rotated(x: Array, position: int, theta: float) -> Array:
+    """Rotates the pairs (x_j, x_{j + d/2}) by position · theta^(-2j/d); Su et al. 2024, with halves for neighbours."""
+    half = len(x) // 2
+    out = np.zeros(len(x))
+    for j in range(half):
+        angle = position * theta ** (-2 * j / len(x))
+        z = complex(x[j], x[j + half]) * complex(math.cos(angle), math.sin(angle))
+        out[j], out[j + half] = z.real, z.imag
+    return out
+
+
+def sinusoid(position: int, width: int) -> Array:
+    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same; Vaswani et al. 2017, section 3.5."""
+    out = np.zeros(width)
+    for i in range(width // 2):
+        angle = position / 10000 ** (2 * i / width)
+        out[2 * i], out[2 * i + 1] = math.sin(angle), math.cos(angle)
+    return out
+
+
+def tree_paths(arity: list[int | None]) -> list[list[int]]:
+    """The path of each token of a prefix formula: (1, 0) to a left or only child, (0, 1) to a right one, nearest first.
+
+    Tokens without arity get [], and all tokens if the text is not exactly one formula.
+    """
+    paths: list[list[int]] = [[] for _ in arity]
+    tokens = [j for j, children in enumerate(arity) if children is not None]
+
+    def read(at: int, path: list[int]) -> int:
+        """Reads the formula that starts at `tokens[at]`; returns where it ends."""
+        paths[tokens[at]] = path
+        end = at + 1
+        for child in range(arity[tokens[at]]):
+            end = read(end, ([1, 0] if child == 0 else [0, 1]) + path)
+        return end
+
+    try:
+        if tokens and read(0, []) == len(tokens):
+            return paths
+    except IndexError:  # a formula that ends too early
+        pass
+    return [[] for _ in arity]
+
+
+def padded(path: list[int], width: int) -> Array:
+    """A path followed by zeros, or cut, to `width`."""
+    return np.array([*path, *[0] * width][:width], dtype=float)
+
+
+def adacos_scale(scale: float, cosines: list[list[float]], targets: list[int]) -> float:
+    """One update of the dynamically adaptive scale: Zhang et al. 2019, equations 9 and 10, clipped at 100.
+
+    B = 1/N · sum over i, k ≠ y_i of exp(s_{t-1} · cos θ_{i,k});  s_t = log B / cos(min(π/4, median of θ_{i,y_i}))
+
+    Args:
+        scale: s_{t-1}.
+        cosines: a row per label, -inf for classes that do not exist.
+        targets: the class of each row; an odd number of them, so that there is one median.
+    """
+    total, angles = 0.0, []
+    for row, target in zip(cosines, targets, strict=True):
+        for k, cosine in enumerate(row):
+            if k == target:
+                angles.append(math.acos(min(1.0, max(-1.0, cosine))))
+            else:
+                total += math.exp(scale * cosine)
+    median = sorted(angles)[len(angles) // 2]
+    return min(100.0, math.log(total / len(targets)) / math.cos(min(math.pi / 4, median)))
+
+
+def cross_entropy(logits: list[list[float]], targets: list[int]) -> float:
+    """Mean of -log softmax(logits)[target]."""
+    losses = []
+    for row, target in zip(logits, targets, strict=True):
+        losses.append(math.log(sum(math.exp(logit) for logit in row)) - row[target])
+    return sum(losses) / len(losses)

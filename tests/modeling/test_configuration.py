@@ -1,0 +1,199 @@
+"""The configuration has the paper's sizes, refuses what no model can be, and survives saving."""
+
+import json
+
+import pytest
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from transformers import AutoConfig
+
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration, SymbolInvariantModel
+
+# Table 6 of the paper: task, components, parameters.
+TABLE_6 = [
+    ("prop", "EP DP EA DA CP", 2_906_496),
+    ("prop", "EP DP EA DA CP CA", 3_131_136),
+    ("prop", "EP DP DA CP", 2_681_856),
+    ("prop", "DP EA DA CP", 2_681_856),
+    ("prop", "EP DP DA CP CA", 2_906_496),
+    ("prop", "DP EA DA CP CA", 2_906_496),
+    ("prop", "EP DP EA CP", 2_681_856),
+    ("prop", "EP DP EA CP CA", 2_906_496),
+    ("prop", "EP DP CP CA", 2_681_856),
+    ("prop", "EP DP CP", 2_457_216),
+    ("prop", "DP EA CP", 2_457_216),
+    ("prop", "DP EA CP CA", 2_681_856),
+    ("prop", "EA DA CP", 2_457_216),
+    ("prop", "EP EA DA CP CA", 2_906_496),
+    ("prop", "EA DA CP CA", 2_681_856),
+    ("prop", "EP EA DA CP", 2_681_856),
+    ("prop", "EP DA CP", 2_457_216),
+    ("prop", "EP DP EA DA CA", 2_906_496),
+    ("prop", "EP DA CP CA", 2_681_856),
+    ("ltl", "EP DP EA CP", 2_654_144),
+    ("ltl", "EP DP EA CP CA", 2_788_288),
+    ("ltl", "EP DP DA CP", 2_654_144),
+    ("ltl", "EP DP EA DA CP", 2_788_288),
+    ("ltl", "EP DP CP CA", 2_654_144),
+    ("ltl", "EP DP EA DA CP CA", 2_922_432),
+    ("ltl", "EP DP DA CP CA", 2_788_288),
+    ("ltl", "DP EA DA CP", 2_654_144),
+    ("ltl", "DP EA DA CP CA", 2_788_288),
+    ("ltl", "EP DP CP", 2_520_000),
+    ("ltl", "DP EA CP", 2_520_000),
+    ("ltl", "DP EA CP CA", 2_654_144),
+    ("ltl", "EP EA DA CP", 2_654_144),
+    ("ltl", "EP DP EA DA CA", 2_788_288),
+    ("ltl", "EA DA CP", 2_520_000),
+    ("ltl", "EP DA CP CA", 2_654_144),
+    ("ltl", "EP DA CP", 2_520_000),
+    ("ltl", "EP EA DA CP CA", 2_788_288),
+    ("ltl", "EA DA CP CA", 2_654_144),
+]
+
+GRAMMAR = SymbolInvariantConfig.from_preset("ltl").grammar
+
+
+def count_parameters(config):
+    with torch.device("meta"):
+        model = SymbolInvariantForConditionalGeneration(config)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(("task", "components", "parameters"), TABLE_6)
+def test_parameter_counts_are_those_of_table_6(task, components, parameters):
+    assert count_parameters(SymbolInvariantConfig.from_preset(task, components=components.split())) == parameters
+
+
+def test_presets_are_the_papers_best_models():
+    for task, components, parameters in (TABLE_6[0], TABLE_6[19]):
+        config = SymbolInvariantConfig.from_preset(task)
+        assert sorted(config.components) == sorted(components.split())
+        assert count_parameters(config) == parameters
+
+
+def test_a_config_with_table_5s_ltl_sizes_has_2654144_parameters_and_these_are_the_defaults():
+    sizes = {"base_vocab_size": 13, "d_model": 64, "encoder_layers": 8, "decoder_layers": 8, "num_attention_heads": 4}
+    config = SymbolInvariantConfig(**sizes, d_ff=1024, components=["EP", "DP", "EA", "CP"])
+    assert count_parameters(config) == 2_654_144
+    assert config.to_dict() == SymbolInvariantConfig().to_dict()
+
+
+def test_the_number_of_parameters_does_not_depend_on_the_number_of_symbols():
+    assert count_parameters(SymbolInvariantConfig(num_symbols=500)) == count_parameters(SymbolInvariantConfig())
+
+
+def test_base_model_has_the_same_parameters_as_the_model_with_head():
+    with torch.device("meta"):
+        model = SymbolInvariantModel(SymbolInvariantConfig())
+    assert sum(parameter.numel() for parameter in model.parameters()) == 2_654_144
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"base_vocab_size": 0}, "base_vocab_size=0: must be at least 1"),
+        ({"d_model": 0}, "d_model=0: must be at least 1"),
+        ({"encoder_layers": 0}, "encoder_layers=0: must be at least 1"),
+        ({"decoder_layers": -1}, "decoder_layers=-1: must be at least 1"),
+        ({"num_attention_heads": 0}, "num_attention_heads=0: must be at least 1"),
+        ({"d_ff": 0}, "d_ff=0: must be at least 1"),
+        ({"num_symbols": -1}, "num_symbols=-1: must be at least 0"),
+        ({"d_model": 60, "num_attention_heads": 4}, r"d_model=60: must be a multiple of 2 \* num_attention_heads = 8"),
+        ({"dropout": 1.0}, r"dropout=1.0: must be a probability in \[0, 1\)"),
+        ({"dropout": -0.1}, "dropout=-0.1: must be a probability"),
+        ({"layer_norm_eps": 0.0}, "layer_norm_eps=0.0: must be positive"),
+        ({"rope_theta": 0}, "rope_theta=0: must be positive"),
+        ({"pad_token_id": 13}, r"pad_token_id=13: must be a base id, 0 … 12 \(base_vocab_size - 1\)"),
+        ({"eos_token_id": -1}, "eos_token_id=-1: must be a base id"),
+        ({"bos_token_id": 99}, "bos_token_id=99: must be a base id"),
+        ({"decoder_start_token_id": 99}, "decoder_start_token_id=99: must be a base id"),
+        ({"components": ["EP", "DQ"]}, "components=\"EP-DQ\": unknown component 'DQ'; use some of EP EA DP DA CP CA"),
+        ({"components": ["CP", "CP"]}, 'components="CP-CP": a component is listed twice; list each at most once'),
+        ({"components": ["EP", "DP"]}, 'components="EP-DP": the decoder would not see the encoder; add CP, CA or both'),
+        ({"components": []}, 'components="": the decoder would not see the encoder'),
+        (
+            {"components": ["EP", "CA"]},
+            'components="EP-CA": the decoder would not see the answer so far; add DP, DA or',
+        ),
+        ({"grammar": {"name": "json"}}, r"grammar=\{'name': 'json'\}: unknown grammar; use .*lasso.* or None"),
+        (
+            {"grammar": {"name": "lasso", "unary": [7]}},
+            "operand, binary, separator, cycle_start, cycle_end missing; give",
+        ),
+        ({"grammar": {**GRAMMAR, "unary": [13]}}, r"grammar: unary=\[13\]: must be base ids, 0 … 12"),
+        ({"grammar": {**GRAMMAR, "separator": "8"}}, "grammar: separator='8': must be base ids, 0 … 12"),
+        ({"grammar": GRAMMAR, "eos_token_id": None}, "eos_token_id=None: grammar needs a token that ends an answer"),
+        ({"token_arity": {13: 1}}, r"token_arity=\{13: 1\}: keys are base ids 0 … 12, values 0, 1 or 2"),
+        ({"token_arity": {3: 3}}, r"token_arity=\{3: 3\}: keys are base ids 0 … 12, values 0, 1 or 2"),
+        ({"token_arity": {"and": 2}}, r"token_arity: key 'and' is not a token id \(int\)"),
+        ({"encoder_positions": "tree"}, 'encoder_positions="tree": needs token_arity'),
+        ({"normalize_features": False}, 'loss="adacos": scales cosines, so it needs normalize_embeddings=True and'),
+        ({"normalize_embeddings": False}, 'loss="adacos": scales cosines'),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings=False: encoder, decoder and projection share one table"),
+        ({"vocab_size": 18}, r"vocab_size follows from base_vocab_size \+ num_symbols and cannot be set"),
+        ({"num_atention_heads": 4}, "num_atention_heads=4: unknown field; did you mean num_attention_heads?"),
+        ({"zzz": 1}, "zzz=1: unknown field; SymbolInvariantConfig's docstring lists the fields"),
+    ],
+)
+def test_impossible_configurations_are_refused_with_a_reason(fields, message):
+    with pytest.raises((ValueError, StrictDataclassError), match=message):
+        SymbolInvariantConfig(**fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"d_model": "64"},
+        {"d_model": 64.0},
+        {"components": "EP-DP-EA-CP"},
+        {"components": [1]},
+        {"loss": "mse"},
+        {"encoder_positions": "learned"},
+        {"decoder_positions": "tree"},
+        {"symbol_embedding": "learned"},
+        {"canonical_slots": "yes"},
+        {"token_arity": [2, 1]},
+        {"grammar": "lasso"},
+    ],
+)
+def test_wrong_types_are_refused_by_the_name_of_the_field(fields):
+    with pytest.raises(StrictDataclassError, match=next(iter(fields))):
+        SymbolInvariantConfig(**fields)
+
+
+def test_an_unknown_preset_is_refused():
+    with pytest.raises(ValueError, match="preset='copy': unknown preset; use one of ltl, prop"):
+        SymbolInvariantConfig.from_preset("copy")
+
+
+def test_saving_and_loading_keeps_every_field(tmp_path):
+    config = SymbolInvariantConfig.from_preset(
+        "ltl", components=["CA", "DP", "CP"], num_symbols=7, dropout=0, rope_theta=500
+    )
+    config.save_pretrained(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "symbol_invariant"
+    for loaded in (SymbolInvariantConfig.from_pretrained(tmp_path), AutoConfig.from_pretrained(tmp_path)):
+        assert type(loaded) is SymbolInvariantConfig
+        assert loaded.to_diff_dict() == config.to_diff_dict()
+        assert loaded.token_arity == config.token_arity and all(type(key) is int for key in loaded.token_arity)
+        assert loaded.components == ["CA", "DP", "CP"]
+        assert loaded.grammar == config.grammar
+
+
+def test_a_misspelt_field_in_a_saved_configuration_is_refused(tmp_path):
+    SymbolInvariantConfig().save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "dropuot": 0.5}))
+    with pytest.raises(
+        (ValueError, StrictDataclassError), match=r"dropuot=0\.5: unknown field; did you mean dropout\?"
+    ):
+        SymbolInvariantConfig.from_pretrained(tmp_path)
+
+
+def test_names_of_transformers_reach_the_same_fields():
+    config = SymbolInvariantConfig()
+    assert config.hidden_size == config.d_model == 64
+    assert config.num_hidden_layers == config.encoder_layers == 8
+    assert config.vocab_size == 18
+    assert AutoConfig.for_model("symbol_invariant").to_dict() == config.to_dict()

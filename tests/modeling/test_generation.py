@@ -1,0 +1,351 @@
+"""`generate` searches as it says, over the model that it says, with and without a cache; beams share the encoder."""
+
+import functools
+import math
+import random
+
+import pytest
+import torch
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
+from transformers.generation.streamers import BaseStreamer
+
+from .tiny import BASE, EOS, PAD, START, formula_with, pad, tiny_model
+
+NEW_TOKENS = 9
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model whose answers name symbols."""
+    return tiny_model(seed=19, components=["EP", "EA", "DP", "DA", "CP", "CA"], spread=1.0)
+
+
+@pytest.fixture(scope="module")
+def sources(model):
+    rng = random.Random(1)
+    return [
+        formula_with(rng, size, [BASE + referent for referent in referents], model.config)
+        for size, referents in ((13, (3, 17, 8, 22)), (5, ()), (9, (300, 4)))
+    ]
+
+
+def log_probabilities(model, source, answer):
+    """Of the next token, by the whole model from scratch, in id space; PAD and START are never generated."""
+    with torch.no_grad():
+        logits = model(torch.tensor([source]), decoder_input_ids=torch.tensor([answer]), return_id_logits=True).logits
+    scores = logits[0, -1].log_softmax(-1)
+    scores[[PAD, START]] = -math.inf
+    return scores
+
+
+def can_be_finished(answer, limit):
+    """Whether the tokens after START begin a trace of at most `limit` tokens, EOS included: a reader with a stack."""
+    state, need, in_cycle, closed, ended = "start", 1, False, False, False
+    for token in answer:
+        if ended:
+            return False
+        if closed:
+            if token != EOS:
+                return False
+            ended = True
+        elif need > 0:
+            if token == 9 and state == "start" and not in_cycle:
+                in_cycle = True
+                continue
+            change = {5: 1, 6: 1, 7: 0, 3: -1, 4: -1}.get(token, -1 if token >= BASE else None)
+            if change is None:
+                return False
+            state, need = "inside", need + change
+        elif token == 8:
+            state, need = "start", 1
+        elif token == 10 and in_cycle:
+            closed = True
+        else:
+            return False
+    if ended:
+        return len(answer) <= limit
+    if closed:
+        rest = 1
+    elif in_cycle:
+        rest = need + 2
+    elif state == "start":
+        rest = 4
+    else:
+        rest = need + 5  # the state's operands, then `; { operand } EOS`
+    return len(answer) + rest <= limit
+
+
+def beam_search(model, source, width, limit, grammar):
+    """Textbook beam search: a list of open beams, a list of finished ones; all scores are sums of log-probabilities.
+
+    Of the 2 · width best continuations, those with EOS among the best `width` are finished, at score / length; the best
+    `width` others stay open. Stops when no open beam can win even if it took all its tokens for free.
+    """
+    opened, finished = [(0.0, [START])], []
+    for length in range(1, limit + 1):
+        candidates = []
+        for score, answer in opened:
+            for token, value in enumerate(log_probabilities(model, source, answer).tolist()):
+                if value > -math.inf and (not grammar or can_be_finished([*answer[1:], token], limit)):
+                    candidates.append((score + value, [*answer, token]))
+        candidates.sort(key=lambda candidate: -candidate[0])
+        candidates = candidates[: 2 * width]
+        is_last = length == limit
+        for score, answer in candidates[:width]:
+            if answer[-1] == EOS or is_last:
+                finished.append((score / length, answer))
+        finished = sorted(finished, key=lambda candidate: -candidate[0])[:width]
+        opened = [candidate for candidate in candidates if candidate[1][-1] != EOS][:width]
+        if not opened or (len(finished) == width and opened[0][0] / limit <= finished[-1][0]):
+            break
+    return finished
+
+
+@pytest.mark.parametrize("grammar", [True, False])
+@pytest.mark.parametrize("width", [1, 2, 3, 5])
+def test_beam_search_agrees_with_a_beam_search_written_as_loops(model, sources, width, grammar):
+    free = {} if grammar else {"grammar": None}
+    output = model.generate(
+        **pad(sources),
+        **free,
+        num_beams=width,
+        num_return_sequences=width,
+        length_penalty=1.0,
+        early_stopping="never",
+        max_new_tokens=NEW_TOKENS,
+        return_dict_in_generate=True,
+        output_scores=True,
+        do_sample=False,
+    )
+    for row, source in enumerate(sources):
+        expected = beam_search(model, source, width, NEW_TOKENS, grammar)
+        for rank, (score, answer) in enumerate(expected):
+            given = output.sequences[row * width + rank].tolist()
+            assert given == [*answer, *[PAD] * (len(given) - len(answer))]
+            if width > 1:
+                assert output.sequences_scores[row * width + rank].item() == pytest.approx(score, abs=1e-4)
+
+
+def test_greedy_takes_the_most_likely_token_at_each_step(model, sources):
+    output = model.generate(**pad(sources), grammar=None, max_new_tokens=NEW_TOKENS)
+    for source, row in zip(sources, output.tolist(), strict=True):
+        answer = [START]
+        while len(answer) <= NEW_TOKENS and answer[-1] != EOS:
+            answer.append(int(log_probabilities(model, source, answer).argmax()))
+        assert row == [*answer, *[PAD] * (len(row) - len(answer))]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"num_beams": 3, "num_return_sequences": 2}, {"do_sample": True}])
+def test_decoding_with_and_without_a_cache_agrees(model, sources, arguments):
+    outputs = []
+    for use_cache in (True, False):
+        torch.manual_seed(0)
+        outputs.append(model.generate(**pad(sources), **arguments, use_cache=use_cache, max_new_tokens=NEW_TOKENS))
+    assert torch.equal(*outputs)
+    assert (outputs[0] >= BASE).any()
+
+
+@pytest.mark.parametrize("arguments", [{}, {"num_beams": 3}, {"num_beams": 3, "grammar": None}])
+def test_a_batch_gives_the_answers_of_its_inputs_alone_however_padded(model, sources, arguments):
+    alone = [model.generate(torch.tensor([source]), **arguments, max_new_tokens=NEW_TOKENS)[0] for source in sources]
+    for side in ("left", "right"):
+        for extra in (0, 4):
+            batch = pad(sources, side, extra=extra)
+            for expected, given in zip(
+                alone, model.generate(**batch, **arguments, max_new_tokens=NEW_TOKENS), strict=True
+            ):
+                assert torch.equal(given[: len(expected)], expected) and (given[len(expected) :] == PAD).all()
+
+
+@pytest.mark.parametrize("arguments", [{"num_beams": 3}, {"do_sample": True}])
+def test_num_return_sequences_gives_that_many_answers_per_input(model, sources, arguments):
+    output = model.generate(**pad(sources), **arguments, num_return_sequences=3, max_new_tokens=NEW_TOKENS)
+    assert output.shape[0] == 9
+    for index, row in enumerate(output.tolist()):
+        assert {token for token in row if token >= BASE} <= set(sources[index // 3])
+    if "num_beams" in arguments:
+        assert all(len({tuple(row) for row in output[i : i + 3].tolist()}) == 3 for i in (0, 3, 6))
+
+
+def test_encoder_keys_and_values_exist_once_per_input_and_never_move(model, sources, monkeypatch):
+    shapes, pointers = set(), set()
+    forward = type(model).forward
+
+    @functools.wraps(forward)
+    def spy(self, *args, **kwargs):
+        output = forward(self, *args, **kwargs)
+        cache = output.past_key_values
+        for name, own, layer in zip(("CP", "CA") * 2, ("DP", "DA") * 2, range(4), strict=True):
+            cross, itself = cache.cross_attention_cache.layers[layer], cache.self_attention_cache.layers[layer]
+            shapes.add((name, tuple(cross.keys.shape), tuple(cross.values.shape)))
+            shapes.add((own, tuple(itself.keys.shape[:2]), tuple(itself.values.shape[:2])))
+            pointers.add((layer, cross.keys.data_ptr(), cross.values.data_ptr()))
+        assert kwargs["encoder_outputs"].last_hidden_state.shape[0] == len(sources)
+        assert kwargs["attention_mask"].shape[0] == len(sources)
+        return output
+
+    monkeypatch.setattr(type(model), "forward", spy)
+    model.generate(**pad(sources), num_beams=4, num_return_sequences=4, max_new_tokens=NEW_TOKENS)
+    # The greatest numbers of symbols and tokens in `sources`; heads and their width of `tiny_model`.
+    batch, streams, heads, length, width = len(sources), 4, 3, len(sources[0]), 6
+    per_stream, aggregated = (batch, streams * heads, length, width), (batch, heads, length, width)
+    assert shapes == {
+        ("CP", per_stream, per_stream),
+        ("CA", aggregated, aggregated),
+        ("DP", (batch * 4, streams * heads), (batch * 4, streams * heads)),
+        ("DA", (batch * 4, heads), (batch * 4, heads)),
+    }
+    assert len(pointers) == 4
+
+
+class Recorder(BaseStreamer):
+    def __init__(self):
+        self.values, self.ended = [], False
+
+    def put(self, value):
+        self.values.append(value.clone())
+
+    def end(self):
+        self.ended = True
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_streamer_receives_ids(model, sources, rows):
+    recorder = Recorder()
+    output = model.generate(**pad(sources[:rows]), streamer=recorder, max_new_tokens=NEW_TOKENS)
+    assert recorder.values[0].tolist() == [[START]] * rows
+    assert torch.equal(torch.cat((recorder.values[0], torch.stack(recorder.values[1:], dim=1)), dim=1), output)
+    assert recorder.ended and (output >= BASE).any()
+
+
+def test_return_dict_in_generate_has_ids_and_the_map_of_slots(model, sources):
+    arguments = {"max_new_tokens": NEW_TOKENS, "return_dict_in_generate": True, "output_scores": True}
+    arguments |= {"output_logits": True, "output_attentions": True, "output_hidden_states": True}
+    for beams in (1, 3):
+        output = model.generate(**pad(sources), **arguments, num_beams=beams)
+        assert torch.equal(output.sequences, model.generate(**pad(sources), num_beams=beams, max_new_tokens=NEW_TOKENS))
+        referents = [list(dict.fromkeys(t - BASE for t in source if t >= BASE)) for source in sources]
+        assert output.slot_referents.tolist() == [[*row, *[-1] * (4 - len(row))] for row in referents]
+        assert output["slot_referents"] is output.slot_referents
+        assert output.scores[0].shape == output.logits[0].shape == (3 * beams, BASE + 4)
+        assert len(output.encoder_attentions) == 2 and len(output.decoder_attentions[0]) == 4
+        assert len(output.encoder_hidden_states) == 2 and len(output.decoder_hidden_states[0]) == 3
+
+
+def test_logits_processors_see_slots_and_slot_referents_tells_which_symbols_they_are(model, sources):
+    seen = []
+
+    class OnlyLastSymbol(LogitsProcessor):
+        """Lets each example use no other symbol than the one with its greatest referent."""
+
+        def __init__(self, referents):
+            self.referents = referents
+
+        def __call__(self, input_ids, scores):
+            seen.append((int(input_ids.max()), scores.shape[-1]))
+            best = self.referents.amax(1, keepdim=True)
+            forbidden = torch.zeros_like(scores, dtype=torch.bool)
+            forbidden[:, BASE:] = self.referents != best
+            return scores.masked_fill(forbidden, -math.inf)
+
+    batch = pad(sources)
+    referents = model.slot_referents(**batch)
+    output = model.generate(
+        **batch, logits_processor=LogitsProcessorList([OnlyLastSymbol(referents)]), max_new_tokens=NEW_TOKENS
+    )
+    used = [{token - BASE for token in row if token >= BASE} for row in output.tolist()]
+    assert used == [{22}, set(), {300}]
+    assert all(largest < BASE + 4 and width == BASE + 4 for largest, width in seen)
+
+
+def test_prompts_are_continued_and_their_own_symbols_can_be_used(model, sources):
+    prompt = torch.tensor([[START, BASE + 5000, 8], [START, BASE + 6000, 8], [START, BASE + 5000, 8]])
+    for arguments in ({}, {"num_beams": 3}, {"use_cache": False}):
+        output = model.generate(**pad(sources), decoder_input_ids=prompt, **arguments, max_new_tokens=NEW_TOKENS)
+        assert torch.equal(output[:, :3], prompt) and output.shape[1] <= 3 + NEW_TOKENS
+        for row, source in zip(output.tolist(), sources, strict=True):
+            assert can_be_finished(row[1 : row.index(EOS) + 1], 2 + NEW_TOKENS)
+            answer = [*row[:3]]
+            if not arguments:
+                while answer[-1] != EOS:
+                    scores = log_probabilities(model, source, answer)
+                    allowed = [can_be_finished([*answer[1:], t], 2 + NEW_TOKENS) for t in range(len(scores))]
+                    answer.append(int(scores.masked_fill(~torch.tensor(allowed), -math.inf).argmax()))
+                assert row[: len(answer)] == answer
+    referents = model.slot_referents(**pad(sources), decoder_input_ids=prompt)
+    assert [5000 in row or 6000 in row for row in referents.tolist()] == [True] * 3
+
+
+def test_a_prompt_without_start_token_gets_one(model, sources):
+    prompt = torch.tensor([[BASE + 3, 8, 9]])
+    batch = pad(sources[:1])
+    with_start = model.generate(**batch, decoder_input_ids=torch.tensor([[START, BASE + 3, 8, 9]]), max_new_tokens=6)
+    assert torch.equal(model.generate(**batch, decoder_input_ids=prompt, max_new_tokens=6), with_start)
+
+
+def test_only_symbols_of_the_input_are_ever_written(model):
+    sources = [[5, BASE + 10**9, BASE + 7, EOS], [3, EOS]]
+    for arguments in ({}, {"num_beams": 4, "num_return_sequences": 4}, {"do_sample": True, "temperature": 9.0}):
+        for grammar in ({}, {"grammar": None}):
+            rows = model.generate(**pad(sources), **arguments, **grammar, max_new_tokens=NEW_TOKENS).tolist()
+            per = len(rows) // 2
+            assert {token for row in rows[:per] for token in row} <= {*range(BASE), BASE + 10**9, BASE + 7}
+            assert {token for row in rows[per:] for token in row} <= set(range(BASE))
+
+
+def test_padding_and_start_are_never_generated(model, sources):
+    for seed in range(3):
+        torch.manual_seed(seed)
+        output = model.generate(**pad(sources), do_sample=True, temperature=50.0, grammar=None, max_new_tokens=30)
+        for row in output[:, 1:].tolist():
+            row = row[: row.index(EOS)] if EOS in row else row
+            assert PAD not in row and START not in row
+
+
+def test_answers_end_also_where_the_padding_token_is_the_end_token():
+    model = tiny_model(seed=19, pad_token_id=EOS, spread=1.0)
+    row = model.generate(torch.tensor([[5, BASE, BASE + 1, EOS]]), max_new_tokens=NEW_TOKENS)[0].tolist()
+    assert can_be_finished(row[1 : row.index(EOS) + 1], NEW_TOKENS)
+
+
+def test_tensors_may_be_passed_by_position_or_by_name_and_without_a_mask(model, sources):
+    ids = torch.tensor(sources[:1])
+    by_position = model.generate(ids, max_new_tokens=NEW_TOKENS)
+    assert torch.equal(by_position, model.generate(input_ids=ids, max_new_tokens=NEW_TOKENS))
+    assert torch.equal(by_position, model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=NEW_TOKENS))
+
+
+def test_a_generation_config_is_honoured_and_its_grammar_too(model, sources):
+    config = GenerationConfig(
+        num_beams=2, max_new_tokens=5, pad_token_id=PAD, eos_token_id=EOS, decoder_start_token_id=START
+    )
+    free = model.generate(**pad(sources), generation_config=config, grammar=None)
+    assert torch.equal(free, model.generate(**pad(sources), num_beams=2, max_new_tokens=5, grammar=None))
+    for row in model.generate(**pad(sources), generation_config=config).tolist():
+        assert can_be_finished(row[1 : row.index(EOS) + 1], 5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, r"generate\(\) got no input_ids; pass the tokenizer's output"),
+        ({"inputs": torch.tensor([[5, -1, 13]])}, "input id -1: ids must not be negative"),
+        ({"inputs": torch.zeros(1, 0, dtype=torch.long)}, r"input_ids has shape \(1, 0\); it must be"),
+        ({"inputs": torch.tensor([5, 13, 2])}, r"input_ids has shape \(3,\); it must be"),
+        (
+            {"inputs": torch.tensor([[13, 2]]), "attention_mask": torch.tensor([[0, 0]])},
+            "attention_mask row 0 has no token",
+        ),
+        (
+            {"inputs": torch.tensor([[13, 2]]), "decoder_input_ids": torch.tensor([[0], [0]])},
+            "decoder_input_ids has batch 2, input_ids 1",
+        ),
+        (
+            {"inputs": torch.tensor([[13, 2]]), "cache_implementation": "static"},
+            "cache_implementation='static': only the dynamic cache keeps the encoder once per input; leave it out",
+        ),
+    ],
+)
+def test_bad_input_is_refused_with_a_reason(model, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        model.generate(**arguments, max_new_tokens=5)

@@ -1,0 +1,382 @@
+"""The model computes what the paper's pseudocode says, for every component set, whatever shares the batch."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from transformers import DynamicCache, EncoderDecoderCache
+
+from hf_symbinv.modeling.layers_symbinv import tree_positions
+
+from .reference import Reference, padded, tree_paths
+from .test_configuration import TABLE_6
+from .tiny import BASE, EOS, PAD, START, formula, formula_with, pad, tiny_config, tiny_model
+
+TOLERANCE = {"rtol": 0, "atol": 1e-10}
+
+
+def examples(config, counts=(0, 3, 1, 4, 2), seed=0):
+    """Sources and targets of different lengths and numbers of symbols, one of which occurs in a target only."""
+    rng, base = random.Random(seed), config.base_vocab_size
+    sources, targets = [], []
+    for index, count in enumerate(counts):
+        symbols = [base + referent for referent in rng.sample([0, 1, 2, 5, 7, 12, 30, 999], count)]
+        sources.append(formula_with(rng, 6 + (index * 2) % 5, symbols, config))
+        prompt_only = [base + 77] if count == 2 else []
+        answer = [rng.choice([*range(3, base), *symbols * 3]) for _ in range(3 + index % 4)]
+        targets.append([config.decoder_start_token_id, *answer, *prompt_only])
+    return sources, targets
+
+
+def assert_agrees(model, sources, targets, *, side="right", target_side="right", filling=PAD, extra=0):
+    """The batch of all examples gives each one's logits of the oracle, and -inf for symbols of other examples."""
+    batch, target = pad(sources, side, filling, extra), pad(targets, target_side)
+    decoder_mask = target["attention_mask"] if target_side == "left" else None
+    with torch.no_grad():
+        output = model(**batch, decoder_input_ids=target["input_ids"], decoder_attention_mask=decoder_mask)
+    reference = Reference(model)
+    for row, (source, answer) in enumerate(zip(sources, targets, strict=True)):
+        expected = reference.answer(source, answer)
+        logits = output.logits[row, -len(answer) :] if target_side == "left" else output.logits[row, : len(answer)]
+        width = expected.logits.shape[1]
+        assert output.slot_referents[row].tolist() == expected.referents + [-1] * (
+            output.slot_referents.shape[1] - len(expected.referents)
+        )
+        np.testing.assert_allclose(logits[:, :width].numpy(), expected.logits, **TOLERANCE)
+        assert (logits[:, width:] == -torch.inf).all()
+
+
+@pytest.mark.parametrize(("task", "components", "_"), TABLE_6)
+def test_every_component_set_of_table_6_agrees_with_the_pseudocode(task, components, _):
+    model = tiny_model(task, components=components.split())
+    sources, targets = examples(model.config)
+    assert_agrees(model, sources, targets)
+    model.set_attn_implementation("eager")
+    assert_agrees(model, sources, targets, side="left", target_side="left")
+
+
+@pytest.mark.parametrize("order", ["CP CA", "CA CP"])
+def test_cross_attention_blocks_apply_in_the_order_listed(order):
+    model = tiny_model(components=["DP", "EA", *order.split()])
+    assert_agrees(model, *examples(model.config))
+    swapped = tiny_model(components=["DP", "EA", *reversed(order.split())])
+    swapped.load_state_dict(model.state_dict())
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        sources, targets = examples(model.config, counts=(2,))
+        expected = Reference(model).answer(sources[0], targets[0]).logits
+        logits = swapped(torch.tensor(sources), decoder_input_ids=torch.tensor(targets)).logits[0].detach().numpy()
+        np.testing.assert_allclose(logits, expected, **TOLERANCE)
+
+
+@pytest.mark.parametrize("components", ["DP CP", "DA CA"])
+def test_an_encoder_without_attention_agrees_too(components):
+    model = tiny_model(components=components.split())
+    assert_agrees(model, *examples(model.config))
+
+
+@pytest.mark.parametrize("decoder_positions", ["rope", "sinusoidal"])
+@pytest.mark.parametrize("encoder_positions", ["tree", "rope", "sinusoidal"])
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_positions_agree(encoder_positions, decoder_positions, attention):
+    model = tiny_model(
+        encoder_positions=encoder_positions,
+        decoder_positions=decoder_positions,
+        rope_theta=500.0,
+        components=["EP", "EA", "DP", "DA", "CP", "CA"],
+        attention=attention,
+    )
+    sources, targets = examples(model.config)
+    assert_agrees(model, sources, targets)
+    assert_agrees(model, sources, targets, side="left", target_side="left", extra=3)
+
+
+@pytest.mark.parametrize("normalize_embeddings", [True, False])
+@pytest.mark.parametrize("normalize_features", [True, False])
+def test_normalisation_switches_agree(normalize_embeddings, normalize_features):
+    model = tiny_model(
+        normalize_embeddings=normalize_embeddings, normalize_features=normalize_features, loss="cross_entropy"
+    )
+    assert_agrees(model, *examples(model.config))
+
+
+def test_the_saved_scale_multiplies_the_cosines():
+    model = tiny_model()
+    model.adacos.scale.fill_(7.5)
+    assert_agrees(model, *examples(model.config))
+
+
+def test_symbols_under_the_padding_mask_stand_for_nothing():
+    model = tiny_model(components=["EP", "EA", "DP", "DA", "CP", "CA"])
+    assert_agrees(model, *examples(model.config), filling=BASE + 4)
+
+
+def test_malformed_prefix_text_gets_no_tree_positions_and_no_exception():
+    model = tiny_model()
+    two_formulas, incomplete, with_separator = [BASE, BASE + 1, EOS], [5, BASE, EOS], [5, BASE, 8, BASE + 2, EOS]
+    targets = [[START, 9], [START, 9, BASE], [START]]
+    assert_agrees(model, [two_formulas, incomplete, with_separator], targets)
+
+
+def test_tree_positions_of_the_worked_example():
+    arity = torch.tensor([[2, 2, 0, 0, 1, 0]])  # & U a b X c
+    expected = [[], [1, 0], [1, 0, 1, 0], [0, 1, 1, 0], [0, 1], [1, 0, 0, 1]]
+    assert tree_positions(arity, 6)[0].int().tolist() == [[*path, *[0] * 6][:6] for path in expected]
+
+
+def test_tree_positions_agree_with_a_recursive_reader_on_random_texts():
+    rng, config = random.Random(1), tiny_config()
+    rows = []
+    for _ in range(400):
+        size = rng.randint(1, 30)
+        if rng.random() < 0.7:
+            row = [config.token_arity.get(token, 0) for token in formula(rng, size, [BASE], config)]
+            if rng.random() < 0.3:  # a token of no formula anywhere
+                row.insert(rng.randint(0, len(row)), -1)
+            if rng.random() < 0.2:
+                row[rng.randrange(len(row))] = rng.choice([-1, 0, 1, 2])
+        else:
+            row = [rng.choice([-1, 0, 1, 2]) for _ in range(size)]
+        rows.append(row)
+    for width in (1, 8, 24):
+        batch = torch.tensor([[*row, *[-1] * (31 - len(row))] for row in rows])
+        paths = tree_positions(batch, width).int().numpy()
+        for row, path in zip(rows, paths, strict=True):
+            expected = tree_paths([None if arity < 0 else arity for arity in row])
+            for j, steps in enumerate(expected):
+                assert path[j].tolist() == padded(steps, width).tolist(), row
+            assert not path[len(row) :].any()
+
+
+def test_attention_weights_agree_and_their_rows_sum_to_one():
+    model = tiny_model(components=["EP", "EA", "DP", "DA", "CA", "CP"])
+    sources, targets = examples(model.config, counts=(3,))
+    with torch.no_grad():
+        output = model(torch.tensor(sources), decoder_input_ids=torch.tensor(targets), output_attentions=True)
+    expected = Reference(model).answer(sources[0], targets[0]).attentions
+    blocks = [
+        (output.encoder_attentions, [f"encoder.layers.0.self_attention.{name}" for name in ("EP", "EA")]),
+        (output.decoder_attentions, [f"decoder.layers.{i}.self_attention.{n}" for i in range(2) for n in ("DP", "DA")]),
+        (output.cross_attentions, [f"decoder.layers.{i}.cross_attention.{n}" for i in range(2) for n in ("CA", "CP")]),
+    ]
+    for given, names in blocks:
+        assert len(given) == len(names)
+        for weights, name in zip(given, names, strict=True):
+            np.testing.assert_allclose(weights[0].numpy(), expected[name], **TOLERANCE)
+            np.testing.assert_allclose(weights.sum(-1).numpy(), 1, **TOLERANCE)
+
+
+def test_hidden_states_agree():
+    model = tiny_model()
+    sources, targets = examples(model.config, counts=(3,))
+    with torch.no_grad():
+        output = model(torch.tensor(sources), decoder_input_ids=torch.tensor(targets), output_hidden_states=True)
+    expected = Reference(model).answer(sources[0], targets[0])
+    for given, states in (
+        (output.encoder_hidden_states, expected.encoder_states),
+        (output.decoder_hidden_states, expected.decoder_states),
+    ):
+        assert len(given) == len(states)
+        for state, oracle in zip(given, states, strict=True):
+            np.testing.assert_allclose(state[0].numpy(), oracle, **TOLERANCE)
+    np.testing.assert_array_equal(output.encoder_last_hidden_state, output.encoder_hidden_states[-1])
+
+
+@pytest.mark.parametrize("name", ["output_attentions", "output_hidden_states"])
+def test_outputs_asked_for_in_the_config_are_returned(name):
+    model = tiny_model(**{name: True})
+    kind = name.removeprefix("output_")
+    output = model(torch.tensor([[BASE, EOS]]))
+    assert output.get(f"encoder_{kind}") and output.get(f"decoder_{kind}")
+    silent = model(torch.tensor([[BASE, EOS]]), **{name: False})
+    assert f"encoder_{kind}" not in silent and f"decoder_{kind}" not in silent
+
+
+def test_return_dict_false_returns_the_same_values_as_a_tuple():
+    model, ids = tiny_model(), torch.tensor([[BASE, EOS]])
+    output = model(ids, labels=torch.tensor([[BASE, EOS]]))
+    as_tuple = model(ids, labels=torch.tensor([[BASE, EOS]]), return_dict=False)
+    assert torch.equal(as_tuple[0], output.loss) and torch.equal(as_tuple[1], output.logits)
+
+
+@pytest.mark.parametrize("components", ["EP DP EA CP", "EP EA DP DA CP CA", "EA DA CP"])
+@pytest.mark.parametrize("positions", ["rope", "sinusoidal"])
+def test_decoding_token_by_token_with_a_cache_gives_the_same_logits(components, positions):
+    model = tiny_model(components=components.split(), decoder_positions=positions)
+    sources, _ = examples(model.config, counts=(3, 1))
+    rng = random.Random(2)
+    targets = torch.tensor(
+        [[START, *(rng.choice([5, 8, 9, *[t for t in source if t >= BASE]]) for _ in range(6))] for source in sources]
+    )
+    batch = pad(sources)
+    cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+    with torch.no_grad():
+        whole = model(**batch, decoder_input_ids=targets).logits
+        encoded = model.model.encode(**batch)
+        steps = []
+        for start, stop in ((0, 3), (3, 4), (4, 5), (5, 7)):
+            output = model(
+                attention_mask=batch["attention_mask"],
+                encoder_outputs=encoded,
+                decoder_input_ids=targets[:, start:stop],
+                past_key_values=cache,
+                use_cache=True,
+            )
+            cache = output.past_key_values
+            steps.append(output.logits)
+    torch.testing.assert_close(torch.cat(steps, 1), whole, **TOLERANCE)
+
+
+def test_several_answers_per_input_equal_one_at_a_time():
+    model = tiny_model(components=["EP", "EA", "DP", "DA", "CP", "CA"])
+    sources, _ = examples(model.config, counts=(3, 1))
+    batch, rng = pad(sources), random.Random(3)
+    answers = torch.tensor(
+        [
+            [START, *(rng.choice([5, 9, *[t for t in source if t >= BASE]]) for _ in range(4))]
+            for source in sources
+            for _ in range(3)
+        ]
+    )
+    with torch.no_grad():
+        together = model(**batch, decoder_input_ids=answers).logits
+        for beam in range(3):
+            alone = model(**batch, decoder_input_ids=answers[beam::3]).logits
+            torch.testing.assert_close(together[beam::3], alone, **TOLERANCE)
+
+
+def test_id_logits_are_the_slot_logits_at_the_symbols_ids():
+    model = tiny_model(num_symbols=5)
+    sources, targets = examples(model.config, counts=(3, 0, 1))
+    batch, target = pad(sources), pad(targets)["input_ids"]
+    with torch.no_grad():
+        slots = model(**batch, decoder_input_ids=target)
+        ids = model(**batch, decoder_input_ids=target, return_id_logits=True).logits
+    largest = int(slots.slot_referents.max())
+    assert ids.shape[-1] == BASE + max(5, largest + 1)
+    expected = torch.full_like(ids, -torch.inf)
+    expected[..., :BASE] = slots.logits[..., :BASE]
+    for row, referents in enumerate(slots.slot_referents.tolist()):
+        for slot, referent in enumerate(referents):
+            if referent >= 0:
+                expected[row, :, BASE + referent] = slots.logits[row, :, BASE + slot]
+    assert torch.equal(ids, expected)
+    few = model(torch.tensor([[BASE + 1, EOS]]), return_id_logits=True).logits
+    assert few.shape[-1] == model.config.vocab_size == BASE + 5
+
+
+def test_no_symbols_means_one_anonymous_stream_that_cannot_name_a_symbol():
+    model = tiny_model(components=["EP", "EA", "DP", "DA", "CP", "CA"])
+    output = model(torch.tensor([[5, 3, 4, EOS]]))
+    assert output.slot_referents.tolist() == [[-1]]
+    assert output.logits.shape == (1, 1, BASE + 1) and (output.logits[..., BASE] == -torch.inf).all()
+    assert output.logits[..., :BASE].isfinite().all()
+
+
+@pytest.mark.slow
+def test_200_symbols_in_one_formula_agree_with_the_pseudocode():
+    model = tiny_model(
+        components=["EA", "DP", "CP"], encoder_layers=1, decoder_layers=1, num_attention_heads=1, d_model=8
+    )
+    symbols = [BASE + referent for referent in random.Random(0).sample(range(10_000), 200)]
+    source = [5] * 199 + symbols + [EOS]
+    assert_agrees(model, [source, [symbols[0], EOS]], [[START, symbols[199]], [START]])
+
+
+def test_a_formula_of_5000_tokens_is_encoded():
+    model = tiny_model(components=["EA", "DA", "CA"], dtype=torch.float32, encoder_layers=1, decoder_layers=1)
+    for source in ([12] * 4998 + [BASE, EOS], [5] * 2500 + [BASE, BASE + 1] * 1250 + [BASE, EOS]):
+        with torch.no_grad():
+            assert model(torch.tensor([source])).logits[..., : BASE + 1].isfinite().all()
+
+
+def test_huge_referents_cost_nothing_in_slot_space():
+    model = tiny_model()
+    small, huge = [5, BASE, BASE + 1, EOS], [5, BASE + 2**60, BASE + 2**61, EOS]
+    targets = torch.tensor([[START, BASE]]), torch.tensor([[START, BASE + 2**60]])
+    with torch.no_grad():
+        first = model(torch.tensor([small]), decoder_input_ids=targets[0])
+        second = model(torch.tensor([huge]), decoder_input_ids=targets[1])
+    assert torch.equal(first.logits, second.logits)
+    assert second.slot_referents.tolist() == [[2**60, 2**61]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "input_ids and encoder_outputs are both None; pass one of them"),
+        (
+            {"input_ids": torch.zeros(2, 0, dtype=torch.long)},
+            r"shape \(2, 0\); it must be \(batch, length\), neither of",
+        ),
+        ({"input_ids": torch.zeros(0, 2, dtype=torch.long)}, r"shape \(0, 2\); it must be"),
+        ({"input_ids": torch.tensor([5, 13, 2])}, r"shape \(3,\); it must be \(batch, length\)"),
+        ({"input_ids": torch.tensor([[5, -1, 13]])}, "input id -1: ids must not be negative; pad with pad_token_id"),
+        (
+            {"input_ids": torch.tensor([[13, 2]]), "decoder_input_ids": torch.tensor([[0, -100]])},
+            "input id -100: ids must not be negative",
+        ),
+        (
+            {"input_ids": torch.tensor([[13, 2]] * 2), "decoder_input_ids": torch.tensor([[0]] * 3)},
+            "decoder_input_ids has batch 3, the encoder's output 2; the first must be a multiple of the second",
+        ),
+        (
+            {"input_ids": torch.tensor([[13, 2]]), "labels": torch.tensor([[9, 13, 10], [9, 14, 10]])[1:]},
+            r"labels\[0, 1\]=14: this symbol does not occur in the input, so no stream can predict it",
+        ),
+        (
+            {"input_ids": torch.tensor([[13, 2], [13, 2]]), "attention_mask": torch.tensor([[1, 1], [0, 0]])},
+            "attention_mask row 1 has no token; every input needs at least one",
+        ),
+        (
+            {"input_ids": torch.tensor([[13, 2]]), "attention_mask": torch.tensor([[1, 1, 1]])},
+            r"attention_mask has shape \(1, 3\), input_ids \(1, 2\); they must be equal",
+        ),
+    ],
+)
+def test_bad_input_is_refused_with_a_reason(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        tiny_model()(**arguments)
+
+
+def test_sdpa_and_eager_agree_in_single_precision():
+    model = tiny_model(dtype=torch.float32)
+    sources, targets = examples(model.config)
+    batch, target = pad(sources), pad(targets)["input_ids"]
+    with torch.no_grad():
+        sdpa = model(**batch, decoder_input_ids=target).logits
+        model.set_attn_implementation("eager")
+        eager = model(**batch, decoder_input_ids=target).logits
+    torch.testing.assert_close(sdpa, eager, rtol=0, atol=1e-4)
+
+
+def test_bfloat16_is_close_to_double_precision():
+    model = tiny_model()
+    sources, targets = examples(model.config)
+    batch, target = pad(sources), pad(targets)["input_ids"]
+    with torch.no_grad():
+        exact = model(**batch, decoder_input_ids=target).logits
+        rough = model.bfloat16()(**batch, decoder_input_ids=target).logits
+    assert rough.dtype == torch.bfloat16
+    difference = (exact.nan_to_num(neginf=0) - rough.double().nan_to_num(neginf=0)).abs()
+    assert difference.max() < 0.25  # cosines times a scale of 4: three significant bits are lost on the way
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # dynamo's, at a graph break
+def test_compiled_forward_equals_eager_forward():
+    model = tiny_model(dtype=torch.float32)
+    sources, targets = examples(model.config)
+    batch, labels = pad(sources), pad([target[1:] for target in targets], value=-100)["input_ids"]
+    labels[labels == BASE + 77] = EOS
+    compiled = torch.compile(model, backend="aot_eager")
+    expected, given = model(**batch, labels=labels), compiled(**batch, labels=labels)
+    torch.testing.assert_close(given.loss, expected.loss)
+    torch.testing.assert_close(given.logits, expected.logits)
+    model.zero_grad()
+    expected.loss.backward()
+    wanted = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    model.zero_grad()
+    given.loss.backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.grad, wanted[name], msg=name)

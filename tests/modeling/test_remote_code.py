@@ -1,0 +1,210 @@
+"""A saved checkpoint is enough: it loads through the Auto classes, with this package or with the code it carries."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    Trainer,
+    TrainingArguments,
+)
+
+from hf_symbinv import (
+    LTL,
+    SymbolInvariantConfig,
+    SymbolInvariantForConditionalGeneration,
+    SymbolInvariantModel,
+    SymbolInvariantTokenizer,
+)
+
+from .tiny import tiny_model
+
+FORMULAS = ["&UabXc", "& U request grant_1 X c", "1", "U!a&bb"]
+CODE = {
+    "configuration_symbinv.py",
+    "embedding_symbinv.py",
+    "generation_symbinv.py",
+    "layers_symbinv.py",
+    "modeling_symbinv.py",
+    "tokenization_symbinv.py",
+}
+
+# Runs where nothing but the checkpoint is: the package cannot be imported, there is no network and no cache.
+STRANGER = """
+import json, sys
+
+class NoPackage:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("hf_symbinv", "spot", "modeling"):
+            raise ImportError(name + " is not installed here")
+
+sys.meta_path.insert(0, NoPackage())
+import torch
+from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
+
+folder, again, result, formulas = json.loads(sys.argv[1])
+try:
+    AutoModelForSeq2SeqLM.from_pretrained(folder, trust_remote_code=False)
+except ValueError as error:
+    refusal = str(error)
+names = {}
+for auto in (AutoConfig, AutoModel, AutoTokenizer, AutoModelForSeq2SeqLM):
+    loaded = auto.from_pretrained(folder, trust_remote_code=True)
+    names[auto.__name__] = type(loaded).__module__.partition(".")[0] + "." + type(loaded).__name__
+model, tokenizer = loaded, AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+
+def answer(model, tokenizer):
+    batch = tokenizer(formulas, padding=True, return_tensors="pt")
+    ids = model.generate(**batch, num_beams=3, max_new_tokens=12)
+    return ids.tolist(), tokenizer.batch_decode(ids, skip_special_tokens=True)
+
+ids, texts = answer(model, tokenizer)
+model.save_pretrained(again)
+tokenizer.save_pretrained(again)
+second = answer(
+    AutoModelForSeq2SeqLM.from_pretrained(again, trust_remote_code=True),
+    AutoTokenizer.from_pretrained(again, trust_remote_code=True),
+)
+with open(result, "w") as file:
+    json.dump({"refusal": refusal, "names": names, "ids": ids, "texts": texts, "same": second == (ids, texts)}, file)
+"""
+
+
+@pytest.fixture(scope="module")
+def model():
+    """In single precision, in which checkpoints are saved, and with answers that name symbols."""
+    model = tiny_model(seed=1, dtype=torch.float32)
+    model.adacos.scale.fill_(3.25)
+    return model
+
+
+@pytest.fixture(scope="module")
+def folder(model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoint")
+    model.save_pretrained(folder)
+    LTL.tokenizer().save_pretrained(folder)
+    return folder
+
+
+def answer(model, tokenizer):
+    batch = tokenizer(FORMULAS, padding=True, return_tensors="pt")
+    ids = model.generate(**batch, num_beams=3, max_new_tokens=12)
+    return ids.tolist(), tokenizer.batch_decode(ids, skip_special_tokens=True)
+
+
+def code_in(folder):
+    return {path.name for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+
+
+def test_with_the_package_every_auto_class_loads_the_packages_class_without_trust(folder):
+    assert type(AutoTokenizer.from_pretrained(folder)) is SymbolInvariantTokenizer
+    for trust in ({}, {"trust_remote_code": True}):  # with trust, too, the package goes before the checkpoint's code
+        assert type(AutoConfig.from_pretrained(folder, **trust)) is SymbolInvariantConfig
+        assert type(AutoModel.from_pretrained(folder, **trust)) is SymbolInvariantModel
+        assert type(AutoModelForSeq2SeqLM.from_pretrained(folder, **trust)) is SymbolInvariantForConditionalGeneration
+
+
+def test_weights_scale_and_answers_come_back_bit_for_bit(model, folder):
+    loaded = AutoModelForSeq2SeqLM.from_pretrained(folder)
+    assert loaded.state_dict().keys() == model.state_dict().keys()
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], tensor), name
+    base = AutoModel.from_pretrained(folder)
+    for name, tensor in model.model.state_dict().items():
+        assert torch.equal(base.state_dict()[name], tensor), name
+    ids, texts = answer(model, LTL.tokenizer())
+    assert answer(loaded, AutoTokenizer.from_pretrained(folder)) == (ids, texts)
+    assert any(name in "".join(texts) for name in ("a", "request"))
+
+
+@pytest.mark.parametrize("auto", [AutoModel, AutoModelForSeq2SeqLM])
+def test_models_are_made_from_a_config_by_the_auto_classes(auto):
+    config = SymbolInvariantConfig(d_model=8, encoder_layers=1, decoder_layers=1, d_ff=8)
+    assert type(auto.from_config(config)).__name__.startswith("SymbolInvariant")
+
+
+def test_a_checkpoint_holds_the_code_once_and_flat_and_it_imports_torch_transformers_and_siblings_only(folder):
+    assert code_in(folder) == CODE
+    for name in CODE:
+        for node in ast.walk(ast.parse((folder / name).read_text())):
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                modules = [node.module]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 1 and f"{node.module}.py" in CODE, ast.unparse(node)
+                continue
+            else:
+                continue
+            for module in modules:
+                top = module.partition(".")[0]
+                assert top in {"torch", "transformers"} or top in sys.stdlib_module_names, ast.unparse(node)
+    auto_map = json.loads((folder / "config.json").read_text())["auto_map"]
+    assert auto_map == {
+        "AutoConfig": "configuration_symbinv.SymbolInvariantConfig",
+        "AutoModel": "modeling_symbinv.SymbolInvariantModel",
+        "AutoModelForSeq2SeqLM": "modeling_symbinv.SymbolInvariantForConditionalGeneration",
+    }
+    auto_map = json.loads((folder / "tokenizer_config.json").read_text())["auto_map"]
+    assert auto_map["AutoTokenizer"][0] == "tokenization_symbinv.SymbolInvariantTokenizer"
+
+
+def test_a_checkpoint_of_trainer_brings_the_code_along(model, tmp_path):
+    arguments = TrainingArguments(
+        str(tmp_path),
+        max_steps=1,
+        save_steps=1,
+        use_cpu=True,
+        report_to=[],
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+    )
+    data = [{"input_ids": [13, 2], "labels": [9, 13, 10, 2]}]
+    Trainer(model, arguments, train_dataset=data, processing_class=LTL.tokenizer()).train()
+    checkpoint = tmp_path / "checkpoint-1"
+    assert code_in(checkpoint) == CODE
+    assert set(json.loads((checkpoint / "config.json").read_text())["auto_map"]) >= {
+        "AutoConfig",
+        "AutoModelForSeq2SeqLM",
+    }
+    assert "auto_map" in json.loads((checkpoint / "tokenizer_config.json").read_text())
+
+
+@pytest.mark.slow
+def test_without_the_package_the_checkpoints_own_code_gives_the_same_answers(folder, tmp_path):
+    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    ids, texts = answer(model, tokenizer)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HF_"))}
+    environment |= {
+        "HF_HOME": str(tmp_path / "home"),
+        "HF_MODULES_CACHE": str(tmp_path / "modules"),
+        "HF_HUB_OFFLINE": "1",
+    }
+    again, result = tmp_path / "again", tmp_path / "result.json"
+    run = subprocess.run(
+        [sys.executable, "-I", "-c", STRANGER, json.dumps([str(folder), str(again), str(result), FORMULAS])],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    given = json.loads(result.read_text())
+    assert "trust_remote_code=True" in given["refusal"]
+    assert given["names"] == {
+        "AutoConfig": "transformers_modules.SymbolInvariantConfig",
+        "AutoModel": "transformers_modules.SymbolInvariantModel",
+        "AutoTokenizer": "transformers_modules.SymbolInvariantTokenizer",
+        "AutoModelForSeq2SeqLM": "transformers_modules.SymbolInvariantForConditionalGeneration",
+    }
+    assert (given["ids"], given["texts"]) == (ids, texts)
+    assert given["same"] and code_in(again) == CODE
