@@ -28,8 +28,9 @@ DONE, NOT_VERIFIED, BAD_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 EXAMPLE = """\
 $ symbinv solve "G(request -> F grant)"
 G(request -> F grant)
-  witness  cycle{1}
-  verdict  correct
+  witness  not found: the model missed it, or there is none
+  tried    1; cycle{!grant}
+  verdict  incorrect: these words of the trace violate the formula: cycle{!grant & request}
 """
 
 
@@ -69,8 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail(name, "interrupted", INTERRUPTED)
     except BrokenPipeError:
-        with contextlib.suppress(OSError, ValueError):  # or Python complains again when it flushes at exit
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return NO_READER
     except Exception as error:
         from hf_symbinv.cli.failures import explain
@@ -82,5 +82,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(name: str, message: str, code: int) -> int:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
     print(f"symbinv {name}: {message}", file=sys.stderr)
     return code
+
+
+def _drop_output() -> None:
+    """Send what is still to be written to nowhere, or Python complains about it again at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

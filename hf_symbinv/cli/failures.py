@@ -30,6 +30,8 @@ def explain(error: Exception) -> str | None:
         if package in _EXTRAS:
             extra = f"hf_symbinv[{_EXTRAS[package]}]"
             return f"this command needs {package}, which is not installed; run pip install '{extra}'"
-    if isinstance(error, OSError) and error.filename is not None:
+    if isinstance(error, OSError) and error.strerror:
+        if error.filename is None:
+            return f"reading or writing failed: {error.strerror}"
         return f"{error.filename}: {error.strerror}; check the path and its permissions"
     return None

@@ -29,6 +29,22 @@ exit codes: 0 shown, 2 bad usage or input
 
 EXAMPLE = """\
 $ symbinv info ltl-small
+model                ltl-small
+parameters           534,976
+dtype                float32
+symbol_embedding     streams
+components           EP DP EA CP
+d_model              64
+encoder_layers       4
+decoder_layers       4
+num_attention_heads  4
+d_ff                 256
+encoder_positions    tree
+decoder_positions    rope
+loss                 cross_entropy
+base_vocab_size      13
+num_symbols          5
+license              not stated
 """
 
 

@@ -37,7 +37,7 @@ is a lasso trace: steps, then a cycle that repeats for ever. All operators of
 LTL may be used, and any names. Of a file, 100 lines are read at a time.
 
 If no candidate is verified, the most likely one is shown with its verdict: the
-formula may have no witness, or the model did not find one.
+model missed a witness, or the formula has none. --n-best tries more candidates.
 
 With --json each formula gives one object on a line: formula, witness, verdict,
 seconds (decode_seconds and check_seconds together), message (why the witness is
@@ -50,6 +50,14 @@ usage or a formula that cannot be read
 
 EXAMPLE = """\
 $ symbinv solve "G(request -> F grant)" "a & X b & !a"
+G(request -> F grant)
+  witness  not found: the model missed it, or there is none
+  tried    1; cycle{!grant}
+  verdict  incorrect: these words of the trace violate the formula: cycle{!grant & request}
+a & X b & !a
+  witness  not found: the model missed it, or there is none
+  tried    a & !b; cycle{1}
+  verdict  incorrect: these words of the trace violate the formula: cycle{a & !b}
 """
 
 
@@ -158,7 +166,7 @@ def _print_block(formula: str, answer: Answer, notation: str) -> None:
         return
     if best.verdict in ("incorrect", "invalid"):
         among = f" among {len(answer.candidates)} candidates" if len(answer.candidates) > 1 else ""
-        print(f"  witness  not found{among}; the formula may have none")
+        print(f"  witness  not found{among}: the model missed it, or there is none")
     else:
         print("  witness  not verified")
     print(f"  tried    {_witness(best, notation)}")

@@ -32,6 +32,7 @@ exit codes: 0 the model is trained, 2 bad usage or input
 EXAMPLE = """\
 $ symbinv train --list
 ltl-paper
+ltl-small
 ltl-smoke
 """
 

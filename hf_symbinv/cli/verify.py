@@ -37,6 +37,9 @@ that cannot be read
 
 EXAMPLE = """\
 $ symbinv verify "G(request -> F grant)" "request; cycle{grant; !grant}"
+G(request -> F grant)
+  witness  request; cycle{grant; !grant}
+  verdict  correct
 """
 
 

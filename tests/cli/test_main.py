@@ -83,6 +83,18 @@ class TestUsage:
         assert result.stderr.startswith(f"symbinv {arguments[0]}: checking and solving LTL needs Spot")
         assert "pip install 'hf_symbinv[logic]'" in result.stderr
 
+    def test_solving_needs_the_logic_extra_and_no_other(self, checkpoint):
+        """It is all that `make demo` installs."""
+        program = """if True:
+            import sys
+            for package in ("accelerate", "datasets", "evaluate", "pyarrow", "tensorboard"):
+                sys.modules[package] = None
+            from hf_symbinv.cli import main
+            sys.exit(main(["solve", "F a", "--model", sys.argv[1]]))"""
+        result = python(program, str(checkpoint))
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout == "F a\n  witness  a; cycle{1}\n  verdict  correct\n"
+
     def test_a_bug_is_no_failure_of_the_user_and_keeps_its_traceback(self, monkeypatch):
         monkeypatch.setattr("hf_symbinv.cli.verify.main", lambda arguments: 1 // 0)
         with pytest.raises(ZeroDivisionError):
@@ -101,6 +113,14 @@ class TestEnds:
         assert command.stderr.read() == ""
         assert command.wait(timeout=60) == 141
         command.stderr.close()
+
+    def test_a_full_disk_is_said_once(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run(
+                [*MODULE, "verify", "a", "cycle{a}"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert result.returncode == 2
+        assert result.stderr == "symbinv verify: reading or writing failed: No space left on device\n"
 
     def test_ctrl_c_ends_it_in_one_sentence_and_without_orphans(self, hanging_formula):
         command = subprocess.Popen(

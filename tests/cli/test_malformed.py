@@ -89,7 +89,13 @@ def test_the_checker_gives_a_verdict_on_every_pair(strings):
         pairs = [*zip(formulas, traces, strict=True), *(("G a", trace) for trace in traces)]
         results = list(checker.check(pairs))
     assert len(results) == len(pairs)
-    assert {result.verdict for result in results[: len(formulas)]} <= {"correct", "incorrect", "invalid", "timeout", "error"}
+    assert {result.verdict for result in results[: len(formulas)]} <= {
+        "correct",
+        "incorrect",
+        "invalid",
+        "timeout",
+        "error",
+    }
     assert {"incorrect", "invalid"} <= {result.verdict for result in results[len(formulas) :]}
     assert all(result.message or result.verdict == "correct" for result in results)
 

@@ -49,7 +49,7 @@ class TestAnswers:
 
     def test_what_is_printed_for_people(self, solve):
         result = solve("F request", "0")
-        verified, refuted = result.out.split("0\n  witness  not found; the formula may have none\n")
+        verified, refuted = result.out.split("0\n  witness  not found: the model missed it, or there is none\n")
         assert verified == "F request\n  witness  request; cycle{1}\n  verdict  correct\n"
         assert refuted.startswith("  tried    cycle{1}\n  verdict  incorrect: ")
         assert (result.code, result.err) == (1, "")
@@ -87,7 +87,10 @@ class TestCandidates:
             assert (content["witness"], content["verdict"]) == (content["candidates"][index]["witness"], each[index])
 
     def test_without_a_verified_one_it_says_of_how_many(self, solve):
-        assert "  witness  not found among 4 candidates; the formula may have none\n" in solve("--n-best", "4", "0").out
+        assert (
+            "  witness  not found among 4 candidates: the model missed it, or there is none\n"
+            in solve("--n-best", "4", "0").out
+        )
 
 
 class TestInput:
