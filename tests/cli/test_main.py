@@ -83,6 +83,7 @@ class TestUsage:
         assert result.stderr.startswith(f"symbinv {arguments[0]}: checking and solving LTL needs Spot")
         assert "pip install 'hf_symbinv[logic]'" in result.stderr
 
+    @pytest.mark.slow
     def test_solving_needs_the_logic_extra_and_no_other(self, checkpoint):
         """It is all that `make demo` installs."""
         program = """if True:

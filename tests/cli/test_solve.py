@@ -129,6 +129,7 @@ class TestInput:
         (content,) = objects(solve("--json", "--beams", "1", "--max-new-tokens", "4", formula))
         assert set(content) == set(FIELDS)
 
+    @pytest.mark.slow
     def test_five_thousand_tokens_are_answered(self, solve):
         formula = "X " * 4_996 + "(a | !a)"
         (content,) = objects(solve("--json", "--beams", "1", "--max-new-tokens", "4", formula))
