@@ -11,6 +11,7 @@ the same output folder, it goes on from the last checkpoint.
 
 import argparse
 import json
+from pathlib import Path
 
 import yaml
 from accelerate import PartialState
@@ -28,7 +29,10 @@ def main() -> None:
     args = parser.parse_args()
     overrides = dict(override.partition("=")[::2] for override in args.override)
     recipe = Recipe.load(args.recipe, {key: yaml.safe_load(value) for key, value in overrides.items()})
-    if args.data:
+    if args.data and Path(args.data).is_dir():
+        # By its files: the cache of `datasets` knows folders by their last name only and returns what had that name before.
+        data = load_dataset("parquet", data_dir=args.data)
+    elif args.data:
         data = load_dataset(args.data)
     else:
         builder = LtlRandom(**recipe.data)
