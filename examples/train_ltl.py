@@ -30,7 +30,7 @@ def main() -> None:
     overrides = dict(override.partition("=")[::2] for override in args.override)
     recipe = Recipe.load(args.recipe, {key: yaml.safe_load(value) for key, value in overrides.items()})
     if args.data and Path(args.data).is_dir():
-        # By its files: the cache of `datasets` knows folders by their last name only and returns what had that name before.
+        # By its files: the cache of `datasets` knows folders by their last name only and may return another one.
         data = load_dataset("parquet", data_dir=args.data)
     elif args.data:
         data = load_dataset(args.data)
