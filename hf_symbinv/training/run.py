@@ -98,7 +98,7 @@ def environment() -> dict[str, Any]:
             versions[package] = None
     return {
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.machine()}",
         "cpu_count": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
