@@ -1,0 +1,103 @@
+"""The checkpoint that ships with the package, used as its card says."""
+
+import json
+import random
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
+
+import hf_symbinv
+from hf_symbinv.logic import parse_trace, to_prefix
+
+FOLDER = Path(str(resources.files("hf_symbinv"))) / "checkpoints" / "ltl-small"
+FORMULAS = ["&aXb", "U1&a!b", "&!aUaXb", "|UabX!c", "&X!dUXab"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return AutoModelForSeq2SeqLM.from_pretrained(FOLDER)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return AutoTokenizer.from_pretrained(FOLDER)
+
+
+def answers(model, tokenizer, formulas: list[str]) -> list[str]:
+    inputs = tokenizer(formulas, padding=True, return_tensors="pt")
+    ids = model.generate(**inputs, num_beams=3, max_new_tokens=100)
+    return tokenizer.batch_decode(ids, skip_special_tokens=True)
+
+
+def verdicts(formulas: list[str], witnesses: list[str]) -> list[str]:
+    with hf_symbinv.Checker(workers=1) as checker:
+        return [result.verdict for result in checker.check(list(zip(formulas, witnesses, strict=True)))]
+
+
+def test_three_calls_give_verified_witnesses_in_prefix_notation(model, tokenizer):
+    witnesses = answers(model, tokenizer, FORMULAS)
+    assert all(parse_trace(witness) for witness in witnesses)
+    assert verdicts(FORMULAS, witnesses).count("correct") >= 4
+
+
+def test_renamed_formulas_get_renamed_witnesses_also_with_unseen_letters_and_identifiers(model, tokenizer):
+    plain = answers(model, tokenizer, FORMULAS)
+    for names in ("dabc", "zqmk"):
+        table = str.maketrans("abcd", names)
+        renamed = answers(model, tokenizer, [formula.translate(table) for formula in FORMULAS])
+        assert renamed == [witness.translate(table) for witness in plain]
+    named = {"a": "request", "b": "grant_1", "c": "busy", "d": "idle"}
+
+    def spell(text: str) -> str:
+        return " ".join(named.get(token, token) for token in text)
+
+    renamed = answers(model, tokenizer, [spell(formula) for formula in FORMULAS])
+    assert renamed == [spell(witness) if set(witness) & set(named) else witness for witness in plain]
+
+
+def test_formulas_with_more_symbols_than_it_was_trained_on_are_answered_by_the_same_weights(model, tokenizer):
+    formulas = ["&a&Xb&XXc&d&Xe&XXf&gXh", "&&Xp!q&|rsXX&!t&u!v", "UaUbUcUdUeUfUgh", "&!aX&!bX&!cX&!dX&!eX!f"]
+    assert verdicts(formulas, answers(model, tokenizer, formulas)).count("correct") >= 1
+
+
+def test_the_base_model_loads_from_the_same_folder(model):
+    base = AutoModel.from_pretrained(FOLDER)
+    assert type(base) is hf_symbinv.SymbolInvariantModel
+    assert torch.equal(base.embedding.weight, model.model.embedding.weight)
+
+
+def test_the_folder_is_small_holds_no_pickle_and_tells_how_it_was_made():
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 4 * 2**20
+    assert not [path for path in FOLDER.iterdir() if path.suffix in {".bin", ".pt", ".pkl"}]
+    record = json.loads((FOLDER / "run.json").read_text())
+    assert record["recipe"]["data"]["max_size"] >= 20
+    assert "train_ltl.py --recipe ltl-small" in record["command"]
+    assert f"{record['results']['test_accuracy']:.1%}".replace("%", " %") in (FOLDER / "README.md").read_text()
+
+
+def test_the_code_in_the_folder_is_the_code_of_the_package():
+    package = Path(str(resources.files("hf_symbinv"))) / "modeling"
+    shipped = {path.name for path in FOLDER.glob("*.py")}
+    assert shipped == {path.name for path in package.glob("*_symbinv.py")}
+    assert all((FOLDER / name).read_text() == (package / name).read_text() for name in shipped)
+
+
+@pytest.mark.slow
+def test_most_fresh_formulas_of_the_training_distribution_get_a_correct_witness(model, tokenizer):
+    """The card's 1,000 rows are the measurement; 60 other formulas show that these are the weights measured there."""
+    import spot
+
+    rng = random.Random(7)
+    formulas: list[str] = []
+    while len(formulas) < 60:
+        priorities = "false=1,true=1,not=1,F=0,G=0,X=1,equiv=0,implies=0,xor=0,R=0,U=1,W=0,M=0,and=1,or=0"
+        options = {"seed": rng.randrange(2**31), "tree_size": rng.randint(10, 25), "ltl_priorities": priorities[:]}
+        formula = next(iter(spot.randltl(list("abcde"), 1, **options)))
+        if formula.translate("Buchi", "low").is_empty():
+            continue
+        formulas.append(to_prefix(hf_symbinv.parse_infix(str(formula)).to_base()))
+    results = verdicts(formulas, answers(model, tokenizer, formulas))
+    assert results.count("correct") >= 36
