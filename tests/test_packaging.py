@@ -93,13 +93,13 @@ print(type(AutoModel.from_config(config)).__name__, type(AutoModelForSeq2SeqLM.f
 
 
 def source_files():
-    """Where an installation puts every module and data file of the package, links not followed."""
+    """Where an installation puts every module and data file; linked folders are listed where they really are."""
     data = {"py.typed", "README.md"}
     found = set()
     for folder, package in PACKAGES.items():
         for path in (ROOT / folder).rglob("*"):
             inside = path.relative_to(ROOT / folder)
-            if path.is_symlink() or not path.is_file() or "__pycache__" in path.parts:
+            if not path.is_file() or "__pycache__" in path.parts:
                 continue
             if path.suffix in (".py", ".yaml") or path.name in data or inside.parts[0] == "checkpoints":
                 found.add((Path(package) / inside).as_posix())

@@ -11,7 +11,7 @@ from pathlib import Path
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import add_decoding, at_least, command_parser, generation
 from hf_symbinv.cli.models import MODEL_HELP, load_quietly
-from hf_symbinv.evaluation import evaluate_checkpoint, load_questions
+from hf_symbinv.evaluation import evaluate_checkpoint, load_questions, training_classes
 from hf_symbinv.evaluation.checkpoints import DEFAULT_CHECKPOINT
 from hf_symbinv.tasks import LTL
 
@@ -64,6 +64,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="rename the symbols of the first N formulas in up to 120 ways and measure alpha-covariance",
     )
+    command.add_argument(
+        "--novel", action="store_true", help="also report on the formulas that split train has under no other names"
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     command.add_argument("--output", type=Path, metavar="FILE", help="write the JSON object to this file too")
     add_decoding(command)
@@ -85,6 +88,7 @@ def main(arguments: Sequence[str]) -> int:
             checker,
             data=options.data,
             split=options.split,
+            trained_on=training_classes(options.data) if options.novel else frozenset(),
             alpha_covariance_rows=options.alpha_covariance,
             num_candidates=options.n_best,
             batch_size=options.batch_size,

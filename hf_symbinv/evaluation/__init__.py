@@ -9,7 +9,14 @@ from hf_symbinv.evaluation.answers import (
     read_question,
 )
 from hf_symbinv.evaluation.checkpoints import Checkpoint, CheckpointError, bundled_checkpoints, load_checkpoint
-from hf_symbinv.evaluation.report import DataError, Evaluation, Group, evaluate_checkpoint, load_questions
+from hf_symbinv.evaluation.report import (
+    DataError,
+    Evaluation,
+    Group,
+    evaluate_checkpoint,
+    load_questions,
+    training_classes,
+)
 
 __all__ = [
     "Answer",
@@ -27,4 +34,5 @@ __all__ = [
     "load_checkpoint",
     "load_questions",
     "read_question",
+    "training_classes",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,8 @@ class Evaluation:
     Attributes:
         model, data, split: Names, as they were given.
         generation: Arguments of `generate`, and `num_candidates`.
-        groups: All formulas; with several candidates also what the first of them would give; bins of length; numbers
-            of symbols.
+        groups: All formulas; with several candidates also what the first of them would give; if training data are
+            known, the formulas that are in it under no names; bins of length; numbers of symbols.
         decode_seconds, check_seconds: Summed over the formulas.
         alpha_covariance: As `measure_alpha_covariance` gives it, without the single examples; None if not measured.
     """
@@ -133,6 +133,23 @@ def load_questions(data: str, split: str, rows: int) -> list[Question]:
     return questions
 
 
+def training_classes(data: str) -> set[str]:
+    """The formulas of split `train` up to a renaming of symbols, as `alpha_class` writes them.
+
+    Raises:
+        DataError: If there is no such split.
+    """
+    from datasets import load_dataset
+
+    from hf_symbinv.datasets_scripts.ltl_storage import alpha_class
+
+    try:
+        return {alpha_class(row["formula"]) for row in load_dataset(data, split="train", streaming=True)}
+    except Exception as error:  # as in `load_questions`
+        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+        raise DataError(f"{data}, split train: cannot be loaded ({reason}); leave out --novel") from error
+
+
 def evaluate_checkpoint(
     checkpoint: Checkpoint,
     questions: Sequence[Question],
@@ -140,6 +157,7 @@ def evaluate_checkpoint(
     *,
     data: str,
     split: str,
+    trained_on: Set[str] = frozenset(),
     alpha_covariance_rows: int = 0,
     num_candidates: int = 1,
     batch_size: int = 100,
@@ -153,6 +171,7 @@ def evaluate_checkpoint(
         questions: At least one.
         checker: As `LTL.checker()` makes it.
         data, split: Names for the report.
+        trained_on: As `training_classes` gives them; if any, the formulas outside get a group of their own.
         alpha_covariance_rows: Measure alpha-covariance on the first so many questions.
         num_candidates: Candidates for each question; one is enough that holds.
         batch_size: Questions decoded together.
@@ -171,20 +190,29 @@ def evaluate_checkpoint(
         data=data,
         split=split,
         generation={**generation, "num_candidates": num_candidates},
-        groups=tuple(groups(questions, answers, num_candidates)),
+        groups=tuple(groups(questions, answers, num_candidates, trained_on)),
         decode_seconds=sum(answer.decode_seconds for answer in answers),
         check_seconds=sum(answer.check_seconds for answer in answers),
         alpha_covariance=measured,
     )
 
 
-def groups(questions: Sequence[Question], answers: Sequence[Answer], num_candidates: int) -> list[Group]:
+def groups(
+    questions: Sequence[Question], answers: Sequence[Answer], num_candidates: int, trained_on: Set[str]
+) -> list[Group]:
     """The verdicts on all answers, and on those to formulas of like lengths and like numbers of symbols."""
+    from hf_symbinv.datasets_scripts.ltl_storage import alpha_class
+
     best = [answer.best.verdict for answer in answers]
     found = [Group("all", summarize_verdicts(best))]
     if num_candidates > 1:
         first = [answer.candidates[0].verdict for answer in answers]
         found.append(Group("all, first candidate", summarize_verdicts(first)))
+    if trained_on:
+        pairs = zip(questions, best, strict=True)
+        novel = [verdict for question, verdict in pairs if alpha_class(question.formula) not in trained_on]
+        if novel:
+            found.append(Group("no renamed twin in train", summarize_verdicts(novel)))
     for name, keys in (
         ("length", [(question.tokens - 1) // BIN for question in questions]),
         ("symbols", [question.symbols for question in questions]),

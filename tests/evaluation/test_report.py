@@ -16,15 +16,17 @@ from hf_symbinv.evaluation import (
     load_checkpoint,
     load_questions,
     read_question,
+    training_classes,
 )
 from hf_symbinv.evaluation.report import groups
 
 
-def write(folder, **columns):
+def write(folder, split="test", **columns):
     """A data set folder with a card, as `symbinv data` leaves it."""
     (folder / "data").mkdir(parents=True)
-    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "data" / "test-00000-of-00001.parquet")
-    card = "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: test\n    path: data/test-*.parquet\n---\n"
+    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "data" / f"{split}-00000-of-00001.parquet")
+    files = f"  - split: {split}\n    path: data/{split}-*.parquet\n"
+    card = f"---\nconfigs:\n- config_name: default\n  data_files:\n{files}---\n"
     (folder / "README.md").write_text(card)
     return str(folder)
 
@@ -89,7 +91,7 @@ def test_groups_count_by_length_and_by_symbols_and_say_what_candidates_add():
         answer("invalid", "timeout"),
         answer("correct"),
     ]
-    found = groups(questions, answers, 2)
+    found = groups(questions, answers, 2, set())
     assert [(group.label, group.summary["count"], group.summary["accuracy"]) for group in found] == [
         ("all", 4, 0.75),
         ("all, first candidate", 4, 0.5),
@@ -100,7 +102,16 @@ def test_groups_count_by_length_and_by_symbols_and_say_what_candidates_add():
         ("symbols 1", 2, 1.0),
         ("symbols 2", 1, 0.0),
     ]
-    assert [group.label for group in groups(questions, answers, 1)][1] == "length 1-5"
+    assert [group.label for group in groups(questions, answers, 1, set())][1] == "length 1-5"
+
+
+def test_formulas_that_training_knows_under_other_names_are_left_out_of_the_novel_group(tmp_path):
+    train = ["&ab", "U1c", "Xa"]
+    data = write(tmp_path, split="train", formula=train, witness=["{1}"] * 3)
+    questions = [read_question(text) for text in ("&ca", "&aa", "U1z", "U!1z")]
+    answers = [answer(verdict) for verdict in ("correct", "correct", "incorrect", "incorrect")]
+    found = groups(questions, answers, 1, training_classes(data))[1]
+    assert (found.label, found.summary["count"], found.summary["accuracy"]) == ("no renamed twin in train", 2, 0.5)
 
 
 def test_a_stream_model_has_alpha_covariance_one(whole):

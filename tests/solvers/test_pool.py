@@ -210,6 +210,11 @@ def test_a_run_starts_from_the_same_state_whatever_was_computed_before(functions
             assert [outcome.value for outcome in pool.map(range(8))] == [1, 2, 3, 1, 2, 3, 1, 2]
 
 
+def test_a_window_smaller_than_a_run_holds_one_run(functions):
+    with ProcessPool(functions.count_calls, workers=1, timeout=5.0, isolate=3) as pool:
+        assert [outcome.value for outcome in pool.map(range(7), window=2)] == [1, 2, 3, 1, 2, 3, 1]
+
+
 def test_a_run_with_an_item_at_the_limit_is_as_if_the_item_were_not_there(functions):
     hang = [False, True, False, False, False, False, True, True]
     with ProcessPool(functions.count_calls_or_hang, workers=2, timeout=0.4, isolate=4) as pool:
@@ -317,6 +322,21 @@ def test_a_script_that_forgets_to_close_its_pool_leaves_no_workers(run_script):
     out, err = script.communicate(timeout=60)
     assert err == ""
     assert wait_for_end([int(out)])
+
+
+def test_a_fork_of_the_owner_does_not_end_the_workers(run_script):
+    script = run_script("""
+        import os, sys
+        import pool_functions
+        from hf_symbinv.solvers import ProcessPool
+        with ProcessPool(pool_functions.behave, workers=1, timeout=60.0) as pool:
+            before = next(pool.map([("pid", None)])).value
+            if os.fork() == 0:
+                sys.exit()
+            os.wait()
+            print(next(pool.map([("pid", None)])).value == before)
+    """)
+    assert script.communicate(timeout=60) == ("True\n", "")
 
 
 def test_the_end_of_the_thread_that_started_the_workers_is_not_the_end_of_the_workers(pool):
