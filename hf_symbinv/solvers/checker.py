@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sized
 from contextlib import closing
 from typing import Literal, NamedTuple
 
-from tqdm.auto import tqdm
-
 from hf_symbinv.logic import FormulaSyntaxError, parse_trace, trace_to_prefix
 from hf_symbinv.solvers.ltl import judge, load_spot
 from hf_symbinv.solvers.pool import Outcome, ProcessPool
@@ -92,6 +90,8 @@ class Checker:
                 for pair, reference in zip(pairs, references, strict=True):
                     known.append((pair[1], reference))
                     yield pair
+
+        from tqdm import tqdm  # here, because workers import this module too
 
         total = len(pairs) if isinstance(pairs, Sized) else None
         with (

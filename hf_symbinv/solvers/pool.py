@@ -155,8 +155,8 @@ class _Worker:
         self.stamp.close()
 
 
-def _close_all(workers: list[_Worker]) -> None:
-    while workers:
+def _close_all(workers: list[_Worker], owner: int) -> None:
+    while workers and os.getpid() == owner:  # a fork of the owner has the pool too, but it is not its own
         workers.pop().close()
 
 
@@ -202,8 +202,9 @@ class ProcessPool:
         setup = Setup(list(sys.path), _pickled(function), _pickled(initializer), isolate is not None)
         self._setup = encode(tuple(setup))
         self._team: list[_Worker] = []
-        self._finalizer = weakref.finalize(self, _close_all, self._team)
+        self._finalizer = weakref.finalize(self, _close_all, self._team, os.getpid())
         self._mapping = False
+        self._item_seconds = CHUNK_SECONDS  # moving average; the first chunks hold one item
 
     def __enter__(self) -> ProcessPool:
         return self
@@ -213,13 +214,15 @@ class ProcessPool:
 
     def close(self) -> None:
         """End all workers, busy or not."""
-        _close_all(self._team)
+        _close_all(self._team, os.getpid())
 
     def map(self, items: Iterable[Any], *, window: int | None = None) -> Generator[Outcome, None, None]:
         """Yield one `Outcome` for every item, in order, as soon as it and all before it are known.
 
-        Items are read lazily, in the calling thread, at most `window` ahead of the oldest that is not finished. If the
-        iterator is dropped half-way, the items in progress are abandoned and their workers killed.
+        Items are read lazily, in the calling thread, at most `window` (and at least one run) ahead of the oldest that
+        is not finished. Limits are enforced while the iterator is advanced; an item that took longer while nobody
+        looked is a `timeout` all the same. If the iterator is dropped half-way, the items in progress are abandoned and
+        their workers killed.
 
         Raises:
             RuntimeError: If another `map` of this pool has not ended.
@@ -230,7 +233,7 @@ class ProcessPool:
         if self._mapping:
             raise RuntimeError("this pool is busy: exhaust or close the iterator of its other map first")
         self._mapping = True
-        job = _Job(self, iter(items), window or WINDOW_PER_WORKER * self.workers)
+        job = _Job(self, iter(items), max(window or WINDOW_PER_WORKER * self.workers, self._isolate or 1))
         try:
             yield from job.run()
         finally:
@@ -265,7 +268,6 @@ class _Job:
         self.exhausted = False
         self.finished: dict[int, Outcome] = {}
         self.again: deque[Chunk] = deque()
-        self.item_seconds = CHUNK_SECONDS  # moving average; the first chunks hold one item
         self.losses = 0
 
     def run(self) -> Iterator[Outcome]:
@@ -330,7 +332,7 @@ class _Job:
     def next_chunk(self) -> Chunk | None:
         if self.again:
             return self.again.popleft()
-        size = self.pool._isolate or min(max(int(CHUNK_SECONDS / self.item_seconds), 1), LARGEST_CHUNK)
+        size = self.pool._isolate or min(max(int(CHUNK_SECONDS / self.pool._item_seconds), 1), LARGEST_CHUNK)
         room = self.window - (self.pulled - self.yielded)
         if self.exhausted or room < (self.pool._isolate or 1):
             return None
@@ -361,7 +363,7 @@ class _Job:
         chunk = worker.chunks[0]
         if len(worker.results) == len(chunk.items):
             mean = sum(outcome.seconds for outcome in worker.results) / len(chunk.items)
-            self.item_seconds = max(0.5 * self.item_seconds + 0.5 * mean, 1e-6)
+            self.pool._item_seconds = max(0.5 * self.pool._item_seconds + 0.5 * mean, 1e-6)
             self.finished.update(zip(chunk.numbers, worker.results, strict=True))
             worker.chunks.popleft()
             worker.results = []

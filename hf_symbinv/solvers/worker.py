@@ -14,6 +14,7 @@ it is what lets the parent name the item that hangs without a message per item.
 from __future__ import annotations
 
 import fcntl
+import gc
 import mmap
 import os
 import pickle
@@ -159,6 +160,8 @@ def main() -> None:
     except Exception:
         worker.send("failed", traceback.format_exc())
         return
+    gc.collect()
+    gc.freeze()  # what is loaded now stays: no need to look at it again, nor to copy its pages in forks
     compute = worker.compute_in_a_fork if setup.isolate else worker.compute
     while (items := read(stream)) is not None:
         compute(items)
