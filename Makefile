@@ -31,7 +31,7 @@ format: $(DEV_STAMP) ## correct what can be corrected of style and layout
 	$(BIN)/ruff format
 
 bench: $(DEV_STAMP) ## measure data generation and verification beside Spot alone
-	$(BIN)/python benchmarks/data_rates.py
+	$(BIN)/python benchmarks/spot_ratio.py
 
 dist: $(DEV_STAMP) ## build the source distribution and the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

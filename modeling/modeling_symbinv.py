@@ -101,8 +101,8 @@ class AdaCos(nn.Module):
     micro-batches and processes: they all share one scale, so how a batch is cut does not change its gradient. (Zhang et
     al. update before the loss instead; the scale lags one step behind theirs.)
 
-    With few classes the scale settles near log C, about 2 to 4 for the logics, and the loss cannot fall below about 0.7;
-    in short runs `loss="cross_entropy"` without normalisation learned faster.
+    With few classes the scale settles near log C, about 2 to 4 for the logics, and the loss cannot fall below about
+    0.7; in short runs `loss="cross_entropy"` without normalisation learned faster.
 
     Source: Zhang et al. 2019, equations 7, 9 and 10; batch and length merged, padding ignored: SIT section 3.3.
     """
