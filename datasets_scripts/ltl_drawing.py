@@ -14,16 +14,21 @@ long ones.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
-from typing import Any
+from itertools import count
+from typing import NamedTuple
 
 from hf_symbinv.solvers.ltl import load_spot
+from hf_symbinv.solvers.pool import ProcessPool
 
 # DeepLTL's LTLRandom35: relative frequency of the operators.
 PRIORITIES = "false=1,true=1,not=1,F=0,G=0,X=1,equiv=0,implies=0,xor=0,R=0,U=1,W=0,M=0,and=1,or=0"
 # Formulas drawn in a row without one that is wanted, after which the wanted length counts as exhausted. The rarest
 # length of the paper's data set (34 nodes) turns up once in some 500.
 LARGEST_DROUGHT = 200_000
+# Formulas drawn at a time: some 5 ms of work.
+BATCH = 1000
 
 
 def seed_of(*parts: object) -> int:
@@ -53,29 +58,42 @@ def _join(conjuncts: tuple[str, ...]) -> str:
     return "".join(f"&{conjunct}" for conjunct in conjuncts[:-1]) + conjuncts[-1]
 
 
-def draw(symbols: str, shortest: int, longest: int, seed: int) -> Iterator[str]:
-    """An endless stream of random formulas in LBT's prefix notation, of tree sizes `shortest` to `longest`.
+class Order(NamedTuple):
+    """A batch of formulas to draw.
 
     Args:
         symbols: The letters that formulas may use.
         shortest: Smallest tree size, in nodes.
         longest: Largest tree size, in nodes.
-        seed: Seed of Spot's generator. The generator is global: two streams must not be drawn from in turns.
+        seed: Seed of Spot's generator.
     """
-    formulas: Any = load_spot().randltl(
-        list(symbols),
-        seed=seed,
-        tree_size=(shortest, longest),
+
+    symbols: str
+    shortest: int
+    longest: int
+    seed: int
+
+
+def draw_batch(order: Order) -> list[str]:
+    """`BATCH` random formulas in LBT's prefix notation.
+
+    Spot orders the operands of a conjunction by when it first saw them, among all formulas that are alive. Only in a
+    process without other formulas is the batch a function of the order.
+    """
+    formulas = load_spot().randltl(
+        list(order.symbols),
+        n=BATCH,
+        seed=order.seed,
+        tree_size=(order.shortest, order.longest),
         simplify=0,
         allow_dups=True,
         ltl_priorities="".join(PRIORITIES),  # a new string each time: Spot's parser overwrites it in place
     )
-    for formula in formulas:
-        yield formula.to_str("lbt")
+    return [formula.to_str("lbt") for formula in formulas]
 
 
 class Gate:
-    """Draws new formulas until every length has as many as are missing.
+    """Draws new formulas until every length has as many as are missing, in a process of its own.
 
     Args:
         symbols: The letters that formulas may use.
@@ -91,6 +109,14 @@ class Gate:
         self.uniform_from = uniform_from
         self.seen: set[str] = set()
         self.exhausted: set[int] = set()
+        self._letters = {f'"{symbol}"': symbol for symbol in symbols} | {"t": "1", "f": "0"}
+        self._pool = ProcessPool(draw_batch, workers=1, timeout=math.inf, initializer=load_spot)
+
+    def __enter__(self) -> Gate:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
 
     def quota_of(self, length: int) -> int:
         """The quota that formulas of this length count for: the length itself, or 0 for the short ones."""
@@ -101,23 +127,34 @@ class Gate:
 
         Quotas for which none turns up any more are added to `exhausted`.
         """
-        letter = {f'"{symbol}"': symbol for symbol in self.symbols} | {"t": "1", "f": "0"}
-        missing = {quota: count for quota, count in missing.items() if count > 0}
-        while missing:
-            quota = min(missing)
-            drought = 0
-            for text in draw(self.symbols, quota or self.min_size, self.max_size, seed_of(*seed, quota)):
+        missing = {quota: rows for quota, rows in missing.items() if rows}
+
+        def orders() -> Iterator[Order]:
+            for batch in count():
+                if not missing:
+                    return
+                shortest = min(missing) or self.min_size
+                yield Order(self.symbols, shortest, self.max_size, seed_of(*seed, batch))
+
+        drought = 0
+        # With a window of one, a batch is ordered when the one before it has been looked through.
+        for outcome in self._pool.map(orders(), window=1):
+            if outcome.status != "done":
+                raise RuntimeError(f"drawing formulas failed: {outcome.value}")
+            for text in outcome.value:
                 drought += 1
                 length = text.count(" ") + 1
-                if missing.get(self.quota_of(length)) and length >= self.min_size:
-                    formula = nest_to_the_right("".join([letter.get(token, token) for token in text.split()]))
+                quota = self.quota_of(length)
+                if quota in missing and length >= self.min_size:
+                    formula = nest_to_the_right("".join([self._letters.get(token, token) for token in text.split()]))
                     if formula not in self.seen:
                         self.seen.add(formula)
-                        missing[self.quota_of(length)] -= 1
+                        missing[quota] -= 1
+                        if not missing[quota]:
+                            del missing[quota]
                         drought = 0
                         yield formula
-                if not missing[quota] or drought == LARGEST_DROUGHT:
-                    break
-            if missing[quota]:
-                self.exhausted.add(quota)
-            missing = {quota: count for quota, count in missing.items() if count > 0 and quota not in self.exhausted}
+            if missing and drought >= LARGEST_DROUGHT:
+                self.exhausted.add(min(missing))
+                del missing[min(missing)]
+                drought = 0

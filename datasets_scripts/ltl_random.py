@@ -13,11 +13,11 @@ and as a command that leaves a folder which `datasets.load_dataset(folder)` read
 
 The work is done in rounds. A round draws the formulas that are missing in every length, cuts them into shards and
 solves these in parallel; unsatisfiable formulas and those that reach the time limit are missing again in the next
-round. Drawing is serial and cheap, so no formula comes twice anywhere; a shard is solved by a fresh fork, so its
-witnesses are a function of its formulas. Hence the data set is a function of (config, seed), whatever the number of
-processes, but for formulas that take about as long as the limit. A finished shard is a file that appears in one
-piece, and a run that was killed takes up where it was: it draws again, which costs little, and solves what has no
-file yet.
+round. Drawing is cheap and done by one process, so no formula comes twice anywhere; a shard is solved by a fresh
+fork, so its witnesses are a function of its formulas. Hence the data set is a function of (config, seed), whatever
+the number of processes, but for formulas that take about as long as the limit. A finished shard is a file that
+appears in one piece, and a run that was killed takes up where it was: it draws again, which costs little, and solves
+what has no file yet.
 """
 
 from __future__ import annotations
@@ -162,9 +162,9 @@ def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int])
 
 def generate(config: LtlRandomConfig, work: Path, workers: int | None, *, progress: bool = True) -> Harvest:
     """Draw and solve until every length is full, with finished shards kept in `work`."""
-    gate = Gate(SYMBOLS[: config.num_aps], config.min_size, config.max_size, UNIFORM_FROM)
     quota, have, harvest = quotas(config), Counter[int](), Harvest()
     with (
+        Gate(SYMBOLS[: config.num_aps], config.min_size, config.max_size, UNIFORM_FROM) as gate,
         ProcessPool(
             find_witness, workers=workers, timeout=config.timeout, initializer=load_spot, isolate=SHARD
         ) as pool,

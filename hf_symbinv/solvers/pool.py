@@ -202,7 +202,8 @@ class ProcessPool:
         setup = Setup(list(sys.path), _pickled(function), _pickled(initializer), isolate is not None)
         self._setup = encode(tuple(setup))
         self._team: list[_Worker] = []
-        self._finalizer = weakref.finalize(self, _close_all, self._team, os.getpid())
+        self._owner = os.getpid()
+        self._finalizer = weakref.finalize(self, _close_all, self._team, self._owner)
         self._mapping = False
         self._item_seconds = CHUNK_SECONDS  # moving average; the first chunks hold one item
 
@@ -214,7 +215,7 @@ class ProcessPool:
 
     def close(self) -> None:
         """End all workers, busy or not."""
-        _close_all(self._team, os.getpid())
+        _close_all(self._team, self._owner)
 
     def map(self, items: Iterable[Any], *, window: int | None = None) -> Generator[Outcome, None, None]:
         """Yield one `Outcome` for every item, in order, as soon as it and all before it are known.

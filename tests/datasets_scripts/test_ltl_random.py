@@ -8,14 +8,14 @@ import sys
 import time
 import warnings
 from collections import Counter
-from itertools import chain
+from itertools import chain, count, islice
 from pathlib import Path
 
 import datasets
 import pyarrow.parquet
 import pytest
 
-from hf_symbinv.datasets_scripts.ltl_drawing import Gate, draw, nest_to_the_right, seed_of
+from hf_symbinv.datasets_scripts.ltl_drawing import Gate, Order, draw_batch, nest_to_the_right, seed_of
 from hf_symbinv.datasets_scripts.ltl_random import (
     SHORT,
     SHORT_SHARE,
@@ -30,7 +30,7 @@ from hf_symbinv.datasets_scripts.ltl_random import (
 )
 from hf_symbinv.logic import parse_prefix
 from hf_symbinv.solvers import Checker, solver_version
-from hf_symbinv.solvers.ltl import nested_to_the_right
+from hf_symbinv.solvers.ltl import load_spot, nested_to_the_right
 
 SPLITS = ("train", "validation", "test")
 RECIPE = {"num_aps": 3, "max_size": 14, "rows": 2000, "seed": 5, "timeout": 60.0}
@@ -218,8 +218,9 @@ def test_drawing_only_useful_sizes_does_not_change_the_distribution_of_a_length(
     """Root operators of formulas of 8 nodes: drawn with sizes 8 to 12, and with sizes 1 to 12 and selected."""
     samples = []
     for shortest in (1, 8):
-        stream = (text for text in draw("ab", shortest, 12, seed_of("law", shortest)) if text.count(" ") == 7)
-        samples.append(Counter(text[0] for text, _ in zip(stream, range(3000), strict=False)))
+        batches = (draw_batch(Order("ab", shortest, 12, seed_of("law", shortest, batch))) for batch in count())
+        stream = (text for batch in batches for text in batch if text.count(" ") == 7)
+        samples.append(Counter(text[0] for text in islice(stream, 3000)))
     assert samples[0].keys() == samples[1].keys() == set("!X&U")
     chi_square = sum(
         (samples[0][operator] - samples[1][operator]) ** 2 / (samples[0][operator] + samples[1][operator])
@@ -229,13 +230,26 @@ def test_drawing_only_useful_sizes_does_not_change_the_distribution_of_a_length(
 
 
 def test_the_gate_draws_exactly_what_is_missing_and_nothing_twice():
-    gate = Gate("ab", min_size=3, max_size=13, uniform_from=10)
-    first = list(gate.draw({SHORT: 50, 10: 20, 12: 0, 13: 30}, "seed"))
-    second = list(gate.draw({SHORT: 5, 11: 7}, "seed", 2))
+    with Gate("ab", min_size=3, max_size=13, uniform_from=10) as gate:
+        first = list(gate.draw({SHORT: 50, 10: 20, 12: 0, 13: 30}, "seed"))
+        second = list(gate.draw({SHORT: 5, 11: 7}, "seed", 2))
     assert Counter(gate.quota_of(len(formula)) for formula in first) == {SHORT: 50, 10: 20, 13: 30}
     assert Counter(gate.quota_of(len(formula)) for formula in second) == {SHORT: 5, 11: 7}
     assert len(set(first + second)) == 112
     assert min(map(len, first + second)) >= 3
+
+
+def test_what_is_drawn_does_not_depend_on_what_was_drawn_before_or_on_formulas_of_this_process():
+    def drawn(before):
+        with Gate("abc", min_size=1, max_size=14, uniform_from=10) as gate:
+            list(gate.draw(before, "before"))
+            gate.seen.clear()
+            return list(gate.draw({SHORT: 20, 14: 300}, "seed"))
+
+    first = drawn({})
+    alive = [load_spot().formula(text) for text in ("Xc", "Xb", "Xa", "c U a", "b U a", "a U b")]
+    assert drawn({13: 500}) == first
+    assert len(alive) == 6
 
 
 def test_conjunctions_nest_to_the_right():
