@@ -29,6 +29,8 @@ PRIORITIES = "false=1,true=1,not=1,F=0,G=0,X=1,equiv=0,implies=0,xor=0,R=0,U=1,W
 LARGEST_DROUGHT = 200_000
 # Formulas drawn at a time: some 5 ms of work.
 BATCH = 1000
+# Batches that are drawn while earlier ones are looked through.
+AHEAD = 4
 
 
 def seed_of(*parts: object) -> int:
@@ -128,17 +130,19 @@ class Gate:
         Quotas for which none turns up any more are added to `exhausted`.
         """
         missing = {quota: rows for quota, rows in missing.items() if rows}
+        # The smallest quota that was missing when each batch had been looked through, None if there was none.
+        history = [min(missing, default=None)] * AHEAD
 
         def orders() -> Iterator[Order]:
             for batch in count():
-                if not missing:
+                # This one is known whatever the processes' speed, since no more than AHEAD batches are under way.
+                quota = history[batch]
+                if quota is None:
                     return
-                shortest = min(missing) or self.min_size
-                yield Order(self.symbols, shortest, self.max_size, seed_of(*seed, batch))
+                yield Order(self.symbols, quota or self.min_size, self.max_size, seed_of(*seed, batch))
 
         drought = 0
-        # With a window of one, a batch is ordered when the one before it has been looked through.
-        for outcome in self._pool.map(orders(), window=1):
+        for outcome in self._pool.map(orders(), window=AHEAD):
             if outcome.status != "done":
                 raise RuntimeError(f"drawing formulas failed: {outcome.value}")
             for text in outcome.value:
@@ -158,3 +162,4 @@ class Gate:
                 self.exhausted.add(min(missing))
                 del missing[min(missing)]
                 drought = 0
+            history.append(min(missing, default=None))

@@ -275,8 +275,9 @@ def test_what_a_function_prints_does_not_reach_the_standard_output(run_script):
 
 
 SCRIPT_THAT_HANGS = """
-    import sys, threading
+    import signal, sys, threading
     import pool_functions
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell start with it ignored
     from hf_symbinv.solvers import ProcessPool
     threading.Thread(target=threading.Event().wait, daemon=True).start()
     pool = ProcessPool(pool_functions.behave, workers=2, timeout=60.0, isolate={isolate})
