@@ -127,6 +127,8 @@ class TestEnds:
         command = subprocess.Popen(
             [*MODULE, "verify", "--timeout", "600", hanging_formula, "cycle{1}"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            # Background jobs of a shell start with the signal ignored, and so would their children.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         workers = children_of(command.pid)
         command.send_signal(signal.SIGINT)
