@@ -67,7 +67,7 @@ SYMBOLS = "abcdefghijklmnopqrstuvwxyz"
 UNIFORM_FROM = 10
 SHORT = 0
 SHORT_SHARE = 0.112
-# Formulas per shard: some 0.3 s of work, in which the 3 ms that a fork costs are lost.
+# Formulas per shard: some 0.3 s of work, in which the 5 ms that a fork costs are lost.
 SHARD = 512
 SPLITS = ("train", "validation", "test")
 COMMAND = "python -m hf_symbinv.datasets_scripts.ltl_random"

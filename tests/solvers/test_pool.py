@@ -124,6 +124,7 @@ def test_a_slow_consumer_causes_no_timeouts(functions):
         (("raise", "no such thing"), "ValueError: no such thing"),
         (("die", signal.SIGSEGV), "died of SIGSEGV"),
         (("die", signal.SIGKILL), "died of SIGKILL"),
+        (("die", 40), "died of signal 40"),
         (("exit", 3), "ended with exit code 3"),
         (("exit", 0), "ended with exit code 0"),
     ],
