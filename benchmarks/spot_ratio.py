@@ -122,7 +122,7 @@ def measure(config: LtlRandomConfig, folder: Path) -> dict[str, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=4000, help="pairs per repetition (default: %(default)s)")
+    parser.add_argument("--rows", type=int, default=8000, help="pairs per repetition (default: %(default)s)")
     parser.add_argument("--max-size", type=int, default=25, help="longest formula in nodes (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=5, help="(default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one object with all measurements")

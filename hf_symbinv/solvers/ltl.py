@@ -161,8 +161,8 @@ def judge(formula_prefix: str, trace_prefix: str) -> tuple[str, str]:
 
     A trace stands for all words whose valuations satisfy its steps one after the other; propositions that a step does
     not mention are free. The verdict is `correct` if the automaton of the trace and that of the negated formula have no
-    word in common. The negation is translated with the least effort (`any`, `low`), because its automaton is used once:
-    on formulas of up to 35 nodes this takes an eighth of the median time of Spot's default and never took over 3 s.
+    word in common. The negation is translated with the least effort, because its automaton is used once: on 2,000
+    formulas of up to 35 nodes this took an eighth of the median time of Spot's default, and no formula took over 3 s.
 
     Args:
         formula_prefix: A formula in prefix notation.
