@@ -28,9 +28,8 @@ DONE, NOT_VERIFIED, BAD_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 EXAMPLE = """\
 $ symbinv solve "G(request -> F grant)"
 G(request -> F grant)
-  witness  not found: the model missed it, or there is none
-  tried    1; cycle{!grant}
-  verdict  incorrect: these words of the trace violate the formula: cycle{!grant & request}
+  witness  cycle{grant}
+  verdict  correct
 """
 
 

@@ -51,13 +51,12 @@ usage or a formula that cannot be read
 EXAMPLE = """\
 $ symbinv solve "G(request -> F grant)" "a & X b & !a"
 G(request -> F grant)
-  witness  not found: the model missed it, or there is none
-  tried    1; cycle{!grant}
-  verdict  incorrect: these words of the trace violate the formula: cycle{!grant & request}
+  witness  cycle{grant}
+  verdict  correct
 a & X b & !a
   witness  not found: the model missed it, or there is none
-  tried    a & !b; cycle{1}
-  verdict  incorrect: these words of the trace violate the formula: cycle{a & !b}
+  tried    a; b & !a; cycle{1}
+  verdict  incorrect: these words of the trace violate the formula: a; cycle{!a & b}
 """
 
 
