@@ -121,7 +121,7 @@ def _device(name: str | None) -> Any:
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError) as error:
         raise CheckpointError(
             f"device {name!r}: not usable here ({_first_line(error)}); use cpu, or cuda with a GPU"
         ) from error

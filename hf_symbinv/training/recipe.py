@@ -3,7 +3,7 @@
 data:             options of the task's data builder
 model:            a preset of SymbolInvariantConfig and the fields that differ
 trainer:          fields of transformers.Seq2SeqTrainingArguments
-evaluation_rows:  validation rows that are answered and checked at every evaluation
+evaluation_rows:  validation rows of every evaluation, for the loss and to answer and check
 test_rows:        test rows that are answered and checked at the end
 """
 

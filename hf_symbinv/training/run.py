@@ -24,7 +24,7 @@ from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
 PACKAGES = ("hf_symbinv", "torch", "transformers", "datasets", "accelerate", "tokenizers", "safetensors", "spottl")
 
-# Beam search as FACTS of the release: three beams, log-probability / length, until no open beam can win.
+# SIT section 5.2: three beams. Scores are log-probability / length; the search ends when no open beam can win.
 GENERATION = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": "never", "max_new_tokens": 100}
 
 

@@ -82,11 +82,11 @@ def test_a_run_writes_model_record_and_events_and_learns(finished):
     assert record["processes"] == 1
     assert record["command"].startswith("train_ltl.py --recipe")
     assert record["results"]["test_count"] == 10
-    assert record["environment"]["packages"]["torch"] == torch.__version__.split("+")[0] or torch.__version__
+    assert record["environment"]["packages"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
     losses = [entry["loss"] for entry in record["log"] if "loss" in entry]
     assert losses[-1] < losses[0]
     assert any("eval_accuracy" in entry for entry in record["log"])
-    assert list(finished.glob("runs/**/events.out.tfevents.*")) or list(finished.glob("**/events.out.tfevents.*"))
+    assert list(finished.glob("**/events.out.tfevents.*"))
     assert (finished / "modeling_symbinv.py").is_file()
     assert (finished / "tokenizer_config.json").is_file()
 
