@@ -1,0 +1,190 @@
+"""What a task is: the one interface between a kind of question and everything that draws, learns, answers and checks it.
+
+A new task is one file: a subclass of `SymbolTask` that names its base tokens and says how to draw a question, how to
+solve it and how to judge an answer, and an instance of it. Data sets, training, decoding, evaluation and the command
+line need nothing else. Questions and answers are texts in prefix notation, COMPACT (`&aXb`, every character a token) or
+SPACED (`& request X grant_1`, tokens between blanks); every word that is no base token is a symbol.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hf_symbinv.logic.notation import Token, read_words, write_prefix
+
+if TYPE_CHECKING:
+    from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
+    from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
+    from hf_symbinv.solvers import Checker
+
+
+class SymbolTask(ABC):
+    """A kind of question about interchangeable symbols.
+
+    Attributes:
+        name: Name in commands, recipes and data sets.
+        base_tokens: Tokens of fixed identity in the order of their ids, `<s>`, `<pad>` and `</s>` among them. Not the
+            padding token first, because `generate` fills finished beams with `pad_token_id or eos_token_id`.
+        token_arity: Base token → number of children, of the tokens that make syntax trees. Empty if questions are no
+            trees: then texts are not checked to be trees, and positions count along the sequence.
+        columns: The columns of a data set that hold questions and answers.
+        grammar: Grammar of answers, as `SymbolInvariantConfig.grammar`; None for free answers.
+        metric: Name of the `evaluate` module that scores answers; None if the shares of verdicts say all.
+        notations: Names of the notations that questions are read and written in, the user's default first.
+        uniform_from, short_share: Sizes from `uniform_from` up are equally frequent in a random data set; the smaller
+            ones share `short_share` of the rows.
+    """
+
+    name: str
+    base_tokens: tuple[str, ...]
+    token_arity: Mapping[str, int] = {}
+    columns: tuple[str, str] = ("question", "answer")
+    grammar: Mapping[str, Any] | None = None
+    metric: str | None = None
+    notations: tuple[str, ...] = ("prefix",)
+    uniform_from: int = 1
+    short_share: float = 0.0
+
+    # What a task must say
+
+    @abstractmethod
+    def draw(self, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int) -> list[str]:
+        """Random questions: a function of the arguments, called in a process that does nothing else.
+
+        Args:
+            symbols: Names that questions may use; not every question needs to use all.
+            smallest, largest: Sizes to aim at; questions of another size are thrown away.
+            seed: Of the random numbers.
+            count: How many.
+        """
+
+    @abstractmethod
+    def solve(self, question: str) -> str | None:
+        """A correct answer, or None if there is none. May take long or hang: callers limit the time from outside."""
+
+    @abstractmethod
+    def judge(self, question: str, answer: str) -> tuple[str, str]:
+        """The verdict `correct`, `incorrect` or `invalid` (no answer at all), and why it is not `correct`.
+
+        Every text may come, the empty one too. May take long or hang: callers limit the time from outside.
+        """
+
+    # What a task may say better
+
+    def prepare(self) -> None:
+        """Load what `draw`, `solve` and `judge` need, once per process.
+
+        Raises:
+            ImportError: If a solver is not installed, with the command that installs it.
+        """
+
+    def solver_version(self) -> str:
+        """What `solve` relies on, such as `spot 2.13`; written into data sets."""
+        from hf_symbinv import __version__
+
+        return f"hf_symbinv {__version__}"
+
+    def normalized(self, answer: str) -> str:
+        """A text that answers share if they count as the same: what `exact` means."""
+        return answer
+
+    def size(self, question: str) -> int:
+        """The size of a question, in tokens."""
+        return sum(1 for _ in read_words(question))
+
+    def prompt(self, question: str) -> str:
+        """What the model reads, in base tokens and symbols."""
+        return question
+
+    def read_question(self, text: str, notation: str) -> str:
+        """A question that a user wrote, in prefix notation.
+
+        Raises:
+            ValueError: If `text` is no question in this notation, or `notation` is unknown.
+        """
+        return text if self._known(notation) else text
+
+    def write_question(self, question: str, notation: str) -> str:
+        """A question as a user wants to see it."""
+        return question if self._known(notation) else question
+
+    def read_answer(self, text: str) -> str:
+        """An answer that a user wrote in any notation, in prefix notation.
+
+        Raises:
+            ValueError: If `text` is no answer.
+        """
+        return text
+
+    def write_answer(self, answer: str, notation: str) -> str:
+        """An answer as a user wants to see it; one that cannot be read stays as it is."""
+        return answer if self._known(notation) else answer
+
+    # What follows
+
+    def words(self, text: str) -> Iterator[Token]:
+        """The words of a text, well-formed or not; `name` is None for everything that is no symbol."""
+        for position, word, name in read_words(text):
+            yield Token(position, name, None) if name in self.base_tokens else Token(position, word, name)
+
+    def symbols(self, text: str) -> tuple[str, ...]:
+        """The symbols of a text, in the order of their first appearance."""
+        return tuple(dict.fromkeys(name for _, _, name in self.words(text) if name is not None))
+
+    def rename(self, text: str, renaming: Mapping[str, str]) -> str:
+        """A text with its symbols renamed; symbols that `renaming` does not have stay."""
+        words = (Token(-1, word, name and renaming.get(name, name)) for _, word, name in self.words(text))
+        return write_prefix(words)
+
+    def tokenizer(self) -> SymbolInvariantTokenizer:
+        """A new tokenizer for questions and answers."""
+        from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer  # torch only where it is needed
+
+        return SymbolInvariantTokenizer(list(self.base_tokens), dict(self.token_arity))
+
+    def config(self, **fields: Any) -> SymbolInvariantConfig:
+        """The configuration of a model for this task; `fields` are those of `SymbolInvariantConfig`, which win.
+
+        Raises:
+            ValueError: As `SymbolInvariantConfig`.
+        """
+        from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
+
+        own: dict[str, Any] = {
+            "base_vocab_size": len(self.base_tokens),
+            "token_arity": self.token_arity_by_id() or None,
+            "encoder_positions": "tree" if self.token_arity else "rope",
+            "grammar": self.grammar and dict(self.grammar),
+        }
+        for field, token in (("bos", "<s>"), ("decoder_start", "<s>"), ("pad", "<pad>"), ("eos", "</s>")):
+            own[f"{field}_token_id"] = self.base_tokens.index(token)
+        return SymbolInvariantConfig(**{**own, **fields})
+
+    def token_arity_by_id(self) -> dict[int, int]:
+        """Base id → number of children, as `SymbolInvariantConfig.token_arity` takes it."""
+        return {self.base_tokens.index(token): arity for token, arity in self.token_arity.items()}
+
+    def checker(self, **options: Any) -> Checker:
+        """A checker of (question, answer) pairs in processes of its own; `options` are those of `Checker`."""
+        from hf_symbinv.solvers import Checker
+
+        return Checker(self.judge, normalized=self.normalized, initializer=self.prepare, **options)
+
+    def _known(self, notation: str) -> str:
+        if notation not in self.notations:
+            raise ValueError(f"notation={notation!r}: unknown; use one of {', '.join(self.notations)}")
+        return notation
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+__all__ = ["SymbolTask"]
