@@ -128,6 +128,18 @@ def test_a_text_is_renamed_token_by_token(text, renaming, renamed):
     assert rename_text(text, renaming) == renamed
 
 
+def test_base_tokens_that_look_like_symbols_are_never_renamed():
+    base = {"then", "x"}
+    assert symbols_of("then request x a", base) == ("request", "a")
+    assert rename_text("then request x", {"request": "b", "then": "c", "x": "d"}, base) == "then b x"
+    assert rename_text("xa", {"x": "b", "a": "c"}, {"x"}) == "xc"
+    predictions, renamings = ["x a", "x b"], [{"a": "a"}, {"a": "b", "x": "x"}]
+    assert compute_alpha_covariance([predictions], [renamings], base_tokens=base)["alpha_covariance"] == 1
+    asked = []
+    measure_alpha_covariance(lambda t: asked.extend(t) or t, ["then a"], alphabet="bc", base_tokens=base)
+    assert asked == ["then b", "then c"]
+
+
 @pytest.mark.parametrize("count", range(5))
 def test_all_renamings_are_listed_when_there_are_few(count):
     renamings = renamings_of("abcd"[:count], "vwxyz")

@@ -7,6 +7,7 @@ set of the model's predictions with their renamings undone, {α_i⁻¹(ŷ^i)}. T
 
 It is 1 if the renamings change nothing and 0 if every prediction differs; it says nothing about correctness.
 An example with fewer than two renamings has none. Texts are in prefix notation, COMPACT or SPACED, well-formed or not.
+Every word that is an identifier is a symbol, unless it is listed as a base token.
 
 Source: Symbol-Invariant Transformer, section 5.1.1; Interchangeable Token Embeddings, section 5.2.2.
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypedDict
 
 from hf_symbinv.logic.notation import Token, read_words, write_prefix
@@ -43,13 +44,17 @@ class AlphaCovariance(TypedDict):
 
 
 def compute_alpha_covariance(
-    predictions: Sequence[Sequence[str]], renamings: Sequence[Sequence[Mapping[str, str]]]
+    predictions: Sequence[Sequence[str]],
+    renamings: Sequence[Sequence[Mapping[str, str]]],
+    *,
+    base_tokens: Collection[str] = (),
 ) -> AlphaCovariance:
     """Mean alpha-covariance of predictions whose inputs are known to be renamings of each other.
 
     Args:
         predictions: For each example, the prediction for each of its alpha-equivalent inputs.
         renamings: For each example, the renaming (old name to new name) that made each of these inputs.
+        base_tokens: Words that look like symbols and are none.
 
     Raises:
         ValueError: If there are no examples, the numbers of predictions and renamings differ, a renaming gives two
@@ -62,7 +67,7 @@ def compute_alpha_covariance(
     per_example = []
     for index, (answers, mappings) in enumerate(zip(predictions, renamings, strict=True)):
         try:
-            per_example.append(example_alpha_covariance(answers, mappings))
+            per_example.append(example_alpha_covariance(answers, mappings, base_tokens))
         except ValueError as error:
             raise ValueError(f"example {index}: {error}") from None
     measured = [value for value in per_example if value is not None]
@@ -75,7 +80,9 @@ def compute_alpha_covariance(
     }
 
 
-def example_alpha_covariance(predictions: Sequence[str], renamings: Sequence[Mapping[str, str]]) -> float | None:
+def example_alpha_covariance(
+    predictions: Sequence[str], renamings: Sequence[Mapping[str, str]], base_tokens: Collection[str] = ()
+) -> float | None:
     """Alpha-covariance of one example, None if it has fewer than two renamings.
 
     Raises:
@@ -86,7 +93,8 @@ def example_alpha_covariance(predictions: Sequence[str], renamings: Sequence[Map
     if len({frozenset(renaming.items()) for renaming in renamings}) != len(renamings):
         raise ValueError("a renaming occurs twice; alpha-equivalent inputs must be distinct")
     undone = {
-        tuple(_renamed(prediction, undo(renaming))) for prediction, renaming in zip(predictions, renamings, strict=True)
+        tuple(_renamed(prediction, undo(renaming), base_tokens))
+        for prediction, renaming in zip(predictions, renamings, strict=True)
     }
     return 1 - (len(undone) - 1) / (len(predictions) - 1) if len(predictions) > 1 else None
 
@@ -98,6 +106,7 @@ def measure_alpha_covariance(
     alphabet: Sequence[str],
     limit: int | None = DEFAULT_LIMIT,
     seed: int = 0,
+    base_tokens: Collection[str] = (),
 ) -> AlphaCovariance:
     """Rename every input, ask the model, and compute the alpha-covariance of its answers.
 
@@ -108,6 +117,7 @@ def measure_alpha_covariance(
         alphabet: The names that symbols may get, at least as many as an input has symbols.
         limit: Take all renamings of an example if it has at most so many, otherwise draw so many; None takes all.
         seed: Decides which renamings are drawn.
+        base_tokens: Words that look like symbols and are none.
 
     Raises:
         ValueError: If `predict` returns another number of answers than it got inputs, and as `renamings_of` and
@@ -116,13 +126,14 @@ def measure_alpha_covariance(
     predictions: list[list[str]] = []
     renamings: list[list[dict[str, str]]] = []
     for index, text in enumerate(inputs):
-        mappings = renamings_of(symbols_of(text), alphabet, limit=limit, seed=seed + index)
-        answers = predict([rename_text(text, mapping) for mapping in mappings]) if len(mappings) > 1 else [""]
+        mappings = renamings_of(symbols_of(text, base_tokens), alphabet, limit=limit, seed=seed + index)
+        renamed = [rename_text(text, mapping, base_tokens) for mapping in mappings]
+        answers = predict(renamed) if len(mappings) > 1 else [""]
         if len(answers) != len(mappings):
             raise ValueError(f"example {index}: predict returned {len(answers)} answers for {len(mappings)} inputs")
         predictions.append(answers)
         renamings.append(mappings)
-    return compute_alpha_covariance(predictions, renamings)
+    return compute_alpha_covariance(predictions, renamings, base_tokens=base_tokens)
 
 
 def renamings_of(
@@ -179,16 +190,20 @@ def undo(renaming: Mapping[str, str]) -> dict[str, str]:
     return inverse
 
 
-def symbols_of(text: str) -> tuple[str, ...]:
+def symbols_of(text: str, base_tokens: Collection[str] = ()) -> tuple[str, ...]:
     """The names of the symbols in a prefix text, in the order of their first appearance."""
-    return tuple(dict.fromkeys(token.name for token in read_words(text) if token.name is not None))
+    names = (token.name for token in read_words(text))
+    return tuple(dict.fromkeys(name for name in names if name is not None and name not in base_tokens))
 
 
-def rename_text(text: str, renaming: Mapping[str, str]) -> str:
+def rename_text(text: str, renaming: Mapping[str, str], base_tokens: Collection[str] = ()) -> str:
     """A prefix text with its symbols renamed; every other token stays, and the text need not be well-formed."""
-    return write_prefix(_renamed(text, renaming))
+    return write_prefix(_renamed(text, renaming, base_tokens))
 
 
-def _renamed(text: str, renaming: Mapping[str, str]) -> Iterator[Token]:
+def _renamed(text: str, renaming: Mapping[str, str], base_tokens: Collection[str]) -> Iterator[Token]:
     for _, operator, name in read_words(text):
-        yield Token(-1, operator, name if name is None else renaming.get(name, name))
+        if name is not None and name in base_tokens:
+            yield Token(-1, name, None)
+        else:
+            yield Token(-1, operator, name if name is None else renaming.get(name, name))

@@ -1,5 +1,6 @@
 """Alpha-covariance as a module of Hugging Face's `evaluate`."""
 
+from collections.abc import Collection
 from typing import Any
 
 import datasets
@@ -16,6 +17,7 @@ Args:
     predictions: for each example, a list with the prediction (prefix notation) for each of its alpha-equivalent inputs
     renamings: for each example, a list with the renaming that made each of these inputs: a dictionary from old to new
         name, or a list of pairs [old, new]
+    base_tokens: words that look like symbols and are none; none by default
 Returns:
     alpha_covariance: mean over the examples with at least two renamings, None if there are none
     examples: number of examples in this mean
@@ -54,9 +56,14 @@ class AlphaCovariance(evaluate.Metric):
         """Add the predictions and renamings of one example."""
         super().add(prediction=prediction, renamings=_as_pairs(renamings or []))
 
-    def _compute(self, predictions: list[list[str]], renamings: list[list[list[list[str]]]]) -> dict[str, Any]:
+    def _compute(
+        self,
+        predictions: list[list[str]],
+        renamings: list[list[list[list[str]]]],
+        base_tokens: Collection[str] = (),
+    ) -> dict[str, Any]:
         mappings = [[dict(pairs) for pairs in example] for example in renamings]
-        return dict(compute_alpha_covariance(predictions, mappings))
+        return dict(compute_alpha_covariance(predictions, mappings, base_tokens=base_tokens))
 
 
 def _as_pairs(renamings: Any) -> list[list[list[str]]]:
