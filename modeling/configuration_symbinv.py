@@ -1,7 +1,7 @@
 """Configuration of the symbol-invariant models: one dataclass, checked field by field and as a whole."""
 
 import difflib
-from dataclasses import field
+import math
 from typing import Any, Literal
 
 from transformers.configuration_utils import PreTrainedConfig, strict
@@ -36,6 +36,17 @@ PRESETS: dict[str, dict[str, Any]] = {
         "encoder_positions": "tree", "token_arity": _PROP_ARITY,
     },
 }  # fmt: skip
+# The papers' models with one stream for the same tasks: ITE Table 4.
+PRESETS |= {
+    "ltl-baseline": {
+        **PRESETS["ltl"], "symbol_embedding": "learned", "components": ["EP", "DP", "CP"],
+        "d_model": 128, "num_attention_heads": 8,
+    },
+    "prop-baseline": {
+        **PRESETS["prop"], "symbol_embedding": "learned", "components": ["EP", "DP", "CP"],
+        "d_model": 132, "d_ff": 512,
+    },
+}  # fmt: skip
 
 
 @strict
@@ -44,8 +55,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     Args:
         base_vocab_size: V_n, the number of base tokens; their ids are 0 … V_n - 1 and every id from V_n on is a symbol.
-        num_symbols: symbols seen in training. No weight depends on it: `vocab_size = base_vocab_size + num_symbols` is
-            the least width of logits in id space, and the initial AdaCos scale is sqrt(2) log(vocab_size - 1).
+        num_symbols: symbols seen in training. `vocab_size = base_vocab_size + num_symbols` is the least width of logits
+            in id space, and the initial AdaCos scale is sqrt(2) log(vocab_size - 1). For `learned` and `renamed` also
+            the number of symbols that have a row; no other model's weights depend on it.
         d_model: width of a hidden state, a multiple of `2 * num_attention_heads`.
         encoder_layers, decoder_layers: number of layers.
         num_attention_heads: heads of every attention block.
@@ -55,7 +67,13 @@ class SymbolInvariantConfig(PreTrainedConfig):
         layer_norm_eps: epsilon of every LayerNorm.
         components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and
             CA apply in the order listed; the encoder may do without a block; the decoder needs DP or DA, and CP or CA.
-        symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input.
+            Default EP DP EA CP, and EP DP CP where there is one stream, which leaves nothing to aggregate.
+        symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input; or with one
+            stream `"learned"`, a row per symbol, `"renamed"`, the same with rows permuted in every training forward, or
+            `"random"`, a learned part that all symbols share and a random part each.
+        random_dim: width of the random part.
+        random_method: how it is drawn: `"normal"`, `"neighbors"` or `"hypercube"`; see `RandomVectors`.
+        normalize_parts: L2-normalise the learned and the random part on their own.
         encoder_positions: `"tree"` (paths in the syntax tree of the prefix formula), `"rope"` or `"sinusoidal"`.
         decoder_positions: `"rope"`, also on cross-attention's queries and keys, or `"sinusoidal"`.
         rope_theta: base of the rotary frequencies.
@@ -77,7 +95,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     """
 
     model_type = "symbol_invariant"
-    keys_to_ignore_at_inference = ["past_key_values", "slot_referents"]
+    keys_to_ignore_at_inference = ["past_key_values", "slot_referents", "slot_vectors"]
     attribute_map = {"hidden_size": "d_model", "num_hidden_layers": "encoder_layers"}
 
     base_vocab_size: int = 13
@@ -90,8 +108,11 @@ class SymbolInvariantConfig(PreTrainedConfig):
     activation_function: str = "relu"
     dropout: float | int = 0.1
     layer_norm_eps: float = 1e-6
-    components: list[str] = field(default_factory=lambda: ["EP", "DP", "EA", "CP"])
-    symbol_embedding: Literal["streams"] = "streams"
+    components: list[str] | None = None
+    symbol_embedding: Literal["streams", "learned", "renamed", "random"] = "streams"
+    random_dim: int = 8
+    random_method: Literal["normal", "neighbors", "hypercube"] = "hypercube"
+    normalize_parts: bool = True
     encoder_positions: Literal["tree", "rope", "sinusoidal"] = "rope"
     decoder_positions: Literal["rope", "sinusoidal"] = "rope"
     rope_theta: float | int = 10000.0
@@ -119,6 +140,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
                 near = difflib.get_close_matches(name, self.__dataclass_fields__, n=1)
                 raise ValueError(f"{name}={kwargs[name]!r}: unknown field; " + (f"did you mean {near[0]}?" if near else
                                  "SymbolInvariantConfig's docstring lists the fields"))  # fmt: skip
+        if self.components is None:
+            aggregated = ["EA"] if self.symbol_embedding == "streams" else []
+            self.components = ["EP", "DP", *aggregated, "CP"]
         if self.token_arity is not None:  # JSON writes integer keys as strings
             self.token_arity = {_token_id(key): value for key, value in self.token_arity.items()}
         super().__post_init__(**kwargs)
@@ -130,11 +154,12 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     @classmethod
     def from_preset(cls, name: str, **overrides: Any) -> "SymbolInvariantConfig":
-        """The paper's model for a task, `"ltl"` or `"prop"`, with any field overridden.
+        """The papers' model for a task, with any field overridden: `"ltl"` and `"prop"` with streams, `"ltl-baseline"`
+        and `"prop-baseline"` with one.
 
         Raises:
             ValueError: if there is no such preset.
-        Source: SIT Tables 2, 3 and 5.
+        Source: SIT Tables 2, 3 and 5; ITE Table 4.
         """
         if name not in PRESETS:
             raise ValueError(f"preset={name!r}: unknown preset; use one of {', '.join(PRESETS)}")
@@ -180,6 +205,20 @@ class SymbolInvariantConfig(PreTrainedConfig):
             bool({"DP", "DA"} & set(self.components)),
             f'components="{shown}": the decoder would not see the answer so far; add DP, DA or both',
         )
+        _require(
+            self.symbol_embedding == "streams" or not {"EA", "DA", "CA"} & set(self.components),
+            f'components="{shown}": symbol_embedding="{self.symbol_embedding}" has one stream, which leaves nothing to '
+            "aggregate; use some of EP DP CP",
+        )
+        _require(
+            self.symbol_embedding != "random" or 1 <= self.random_dim < self.d_model,
+            f"random_dim={self.random_dim}: must be at least 1 and leave some of d_model={self.d_model} to learn",
+        )
+        _require(
+            self.symbol_embedding != "random" or self.num_symbols <= num_vectors(self.random_method, self.random_dim),
+            f"num_symbols={self.num_symbols}: {self.random_method} with random_dim={self.random_dim} has "
+            f"{num_vectors(self.random_method, self.random_dim)} different vectors; choose a larger random_dim",
+        )
 
     def validate_tokens(self) -> None:
         """Refuses token tables that do not fit the vocabulary or the positions."""
@@ -204,6 +243,19 @@ class SymbolInvariantConfig(PreTrainedConfig):
             self.tie_word_embeddings,
             "tie_word_embeddings=False: encoder, decoder and projection share one table; remove the field",
         )
+
+
+def num_vectors(method: str, width: int) -> float:
+    """How many different random parts there are; infinity where draws are not checked to differ.
+
+    In more than 32 dimensions the integers that stand for vectors would be too large, and equal draws are too rare to
+    matter.
+
+    Source: ITE Table 1 and section 4.2.
+    """
+    if method == "normal" or width > 32:
+        return math.inf
+    return 2**width if method == "hypercube" else 3**width - 1
 
 
 def check_grammar(grammar: dict[str, Any], base_vocab_size: int) -> None:

@@ -1,9 +1,13 @@
 """How symbols become vectors on the way in and how vectors become logits on the way out.
 
-Ids are renamed to **slots** first (`assign_slots`): the referents of one example are numbered 0 … k-1 in the order of
-their first appearance, so alpha-equivalent inputs become the same tensors. Slot s of an example is seen by stream s.
+Ids are renamed to **slots** first (`assign`), and logits have a column per base token and per slot. The embedders:
 
-Letters: B batch, S streams, L sequence length, D model width, V_n base tokens.
+- `StreamsEmbedding` numbers the referents of one example 0 … k-1 in the order of their first appearance, so
+  alpha-equivalent inputs become the same tensors; slot s of an example is seen by stream s.
+- `VocabularyEmbedding` (`learned`, `renamed`) has one learned row per symbol, and `RandomEmbedding` (`random`) draws a
+  part of each symbol's row. Both have one stream, and slot r is referent r.
+
+Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence length, D model width, V_n base tokens.
 """
 
 import math
@@ -12,28 +16,30 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from .configuration_symbinv import SymbolInvariantConfig
+from .configuration_symbinv import SymbolInvariantConfig, num_vectors
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Which symbol each stream of each example stands for.
+    """Which symbol each slot of each example stands for.
 
     Attributes:
-        referents: `(B, S)` int64, the referent of each slot, -1 where the example has fewer symbols.
-        active: `(B, S)` bool, the streams that take part in means. An example without symbols has one anonymous
+        referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
+        active: `(B, K)` bool, the streams that take part in means. An example without symbols has one anonymous
             stream: active, with referent -1.
+        vectors: `(K, D_random)`, the random part of each slot's row, the same for all examples; None if there is none.
     """
 
     referents: torch.Tensor
     active: torch.Tensor
+    vectors: torch.Tensor | None = None
 
     @classmethod
-    def from_referents(cls, referents: torch.Tensor) -> "Slots":
-        """The slots of `referents (B, S)`, with stream 0 anonymous and active where a row has no referent."""
+    def from_referents(cls, referents: torch.Tensor, vectors: torch.Tensor | None = None) -> "Slots":
+        """The slots of `referents (B, K)`, with stream 0 anonymous and active where a row has no referent."""
         active = referents >= 0
-        active[:, 0] |= ~active.any(dim=1)
-        return cls(referents, active)
+        active[:, :1] |= ~active.any(dim=1, keepdim=True)
+        return cls(referents, active, vectors)
 
     def of(self, referents: torch.Tensor) -> torch.Tensor:
         """The slot `(B, L)` of each of `referents (B, L)`; -1 for -1 (a base token) and for one without a slot."""
@@ -44,7 +50,8 @@ class Slots:
         """Every example `repeats` times in a row, as beams are laid out."""
         if repeats == 1:
             return self
-        return Slots(self.referents.repeat_interleave(repeats, 0), self.active.repeat_interleave(repeats, 0))
+        referents, active = (tensor.repeat_interleave(repeats, 0) for tensor in (self.referents, self.active))
+        return Slots(referents, active, self.vectors)
 
 
 def assign_slots(referents: torch.Tensor, canonical: bool = True) -> Slots:
@@ -82,28 +89,40 @@ class StreamsEmbedding(nn.Module):
     Source: SIT Algorithms 1 and 5; normalisations SIT section 3.3; the factor sqrt(D) Vaswani et al. 2017, section 3.4.
     """
 
+    # What is wrong with a label that has no slot.
+    unknown = "does not occur in the input, so no stream can predict it"
+
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
         self.config = config
         self.weight = nn.Parameter(torch.empty(config.base_vocab_size + 2, config.d_model))
 
+    @property
+    def shuffles(self) -> bool:
+        """Whether two calls of `assign` with the same referents may give other slots."""
+        return not self.config.canonical_slots
+
+    def assign(self, referents: torch.Tensor) -> Slots:
+        """Slots for the symbols of `referents (B, L)`, -1 at base tokens."""
+        return assign_slots(referents, self.config.canonical_slots)
+
     def table(self) -> torch.Tensor:
         """The `(V_n + 2, D)` rows as they are looked up and projected on."""
         return nn.functional.normalize(self.weight, dim=1) if self.config.normalize_embeddings else self.weight
 
-    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, num_streams: int) -> torch.Tensor:
+    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds every token as each stream sees it.
 
         Args:
             input_ids: `(B, L)` int64, base ids and symbol ids.
             symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens.
-            num_streams: S.
+            slots: of the same B.
 
         Returns:
             `(B, S, L, D)`, scaled by sqrt(D), without positions.
         """
         actual = self.config.base_vocab_size
-        streams = torch.arange(num_streams, device=input_ids.device).view(1, -1, 1)
+        streams = torch.arange(slots.referents.shape[1], device=input_ids.device).view(1, -1, 1)
         is_own = symbol_slots.unsqueeze(1) == streams  # (B, S, L)
         rows = torch.where(input_ids.unsqueeze(1) < actual, input_ids.unsqueeze(1), actual + 1)
         rows = torch.where(is_own, actual, rows)
@@ -127,6 +146,227 @@ class StreamsEmbedding(nn.Module):
         return torch.cat(
             (base_logits, symbol_logits.masked_fill((slots.referents < 0).unsqueeze(1), -math.inf)), dim=-1
         )
+
+
+class OneStreamEmbedding(nn.Module):
+    """What `VocabularyEmbedding` and `RandomEmbedding` share: one stream, and a row for every base token and slot.
+
+    The table is also the projection (three-way tying).
+
+    Source: ITE sections 4.1 and 4.3.
+    """
+
+    unknown = "has no row in this model"
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__()
+        self.config = config
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether two calls of `assign` with the same referents may give other slots."""
+        return False
+
+    def assign(self, referents: torch.Tensor) -> Slots:
+        """Slots for the symbols of `referents (B, L)`, -1 at base tokens."""
+        raise NotImplementedError
+
+    def table(self, slots: Slots) -> torch.Tensor:
+        """The `(V_n + K, D)` rows as they are looked up and projected on."""
+        raise NotImplementedError
+
+    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Embeds every token, `(B, 1, L, D)`, scaled by sqrt(D), without positions; as `StreamsEmbedding`."""
+        base = self.config.base_vocab_size
+        # A symbol without a slot is under the mask: nothing sees it.
+        rows = torch.where(symbol_slots >= 0, base + symbol_slots, input_ids.clamp(max=base - 1))
+        return nn.functional.embedding(rows, self.table(slots)).unsqueeze(1) * math.sqrt(self.config.d_model)
+
+    def project(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Logits `(B, L, V_n + K)` of `hidden_states (B, 1, L, D)`, -inf where a slot has no referent."""
+        if self.config.normalize_features:
+            hidden_states = nn.functional.normalize(hidden_states, dim=-1)
+        logits = hidden_states.squeeze(1) @ self.table(slots).T
+        missing = nn.functional.pad(slots.referents < 0, (self.config.base_vocab_size, 0))
+        return logits.masked_fill(missing.unsqueeze(1), -math.inf)
+
+
+class VocabularyEmbedding(OneStreamEmbedding):
+    """One learned row per symbol: a fixed vocabulary of `num_symbols`.
+
+    With `symbol_embedding="renamed"` every forward pass in training permutes the symbols, which is alpha-renaming as
+    data augmentation: all rows are learned, also if no example has that many symbols.
+
+    Source: ITE section 5, baselines of the first and the third type.
+    """
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__(config)
+        self.weight = nn.Parameter(torch.empty(config.vocab_size, config.d_model))
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether two calls of `assign` with the same referents may give other slots."""
+        return self.training and self.config.symbol_embedding == "renamed"
+
+    def assign(self, referents: torch.Tensor) -> Slots:
+        """Slot s is referent s, or in training of `renamed` the s-th of one permutation for all examples.
+
+        Raises:
+            ValueError: for a referent without a row.
+        """
+        count, base = self.config.num_symbols, self.config.base_vocab_size
+        largest = int(referents.max())
+        if largest >= count:
+            raise ValueError(
+                f"symbol id {base + largest}: this model has rows for {count} symbols only, ids {base} … "
+                f'{base + count - 1} (symbol_embedding="{self.config.symbol_embedding}"); rename the symbols if there '
+                'are few enough, else use a model with "streams" or "random"'
+            )
+        order = torch.randperm(count) if self.shuffles else torch.arange(count)
+        return Slots.from_referents(order.to(referents.device).expand(len(referents), -1))
+
+    def table(self, slots: Slots) -> torch.Tensor:
+        """The `(V_n + num_symbols, D)` rows as they are looked up and projected on."""
+        return nn.functional.normalize(self.weight, dim=1) if self.config.normalize_embeddings else self.weight
+
+
+class RandomEmbedding(OneStreamEmbedding):
+    """Dual-part rows: a learned part that all symbols share, and a random part of each symbol's own.
+
+        base token i:  f_fn([f_bn(L_i), 0]),   symbol r:  f_fn([f_bn(α), f_bn(β_r)])
+
+    f_bn is `normalize_parts`, f_fn `normalize_embeddings`. β is drawn again in every forward pass of training; in
+    evaluation it is drawn once per session, a symbol's when it is first met. `weight` holds L and, last, α.
+
+    Source: ITE equation 1 and section 4.2.
+    """
+
+    # Logits have a column per id up to the largest of the batch.
+    largest_referent = 2**12 - 1
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__(config)
+        self.weight = nn.Parameter(torch.empty(config.base_vocab_size + 1, config.d_model - config.random_dim))
+        self.start_session(0)
+
+    def start_session(self, seed: int) -> None:
+        """Forgets the random parts and draws those of the next evaluation with `seed`."""
+        self._vectors = RandomVectors(self.config.random_method, self.config.random_dim, seed)
+        self._rows: dict[int, int] = {}
+        self._drawn = torch.empty(0, self.config.random_dim)
+
+    def assign(self, referents: torch.Tensor) -> Slots:
+        """Slot r is referent r, for the referents of training and those of the batch.
+
+        Raises:
+            ValueError: for a referent beyond `largest_referent`, or more symbols than there are vectors.
+        """
+        met = referents.unique().tolist()
+        if met[-1] > self.largest_referent:
+            raise ValueError(
+                f"symbol id {self.config.base_vocab_size + met[-1]}: this model's logits have a column per id, and the "
+                f"largest is {self.config.base_vocab_size + self.largest_referent}; give symbols small ids"
+            )
+        known = sorted({*range(self.config.num_symbols), *met} - {-1})
+        columns = torch.tensor(known, dtype=torch.long)
+        width = known[-1] + 1 if known else 0
+        order = torch.full((width,), -1).scatter(0, columns, columns)
+        drawn = self._fresh(len(known)) if self.training else self._of_session(known)
+        vectors = torch.zeros(width, self.config.random_dim).index_copy(0, columns, drawn)
+        return Slots.from_referents(
+            order.to(referents.device).expand(len(referents), -1), vectors.to(self.weight.device, self.weight.dtype)
+        )
+
+    def _fresh(self, count: int) -> torch.Tensor:
+        return RandomVectors(self.config.random_method, self.config.random_dim).draw(count)
+
+    def _of_session(self, referents: list[int]) -> torch.Tensor:
+        new = [referent for referent in referents if referent not in self._rows]
+        if new:
+            self._drawn = torch.cat((self._drawn, *(self._vectors.draw(1) for _ in new)))
+            self._rows.update((referent, len(self._rows) + place) for place, referent in enumerate(new))
+        return self._drawn[[self._rows[referent] for referent in referents]]
+
+    def table(self, slots: Slots) -> torch.Tensor:
+        """The `(V_n + K, D)` rows as they are looked up and projected on."""
+        learned, vectors = self.weight, slots.vectors
+        if self.config.normalize_parts:
+            learned, vectors = (nn.functional.normalize(part, dim=1) for part in (learned, vectors))
+        base = nn.functional.pad(learned[:-1], (0, self.config.random_dim))
+        rows = torch.cat((base, torch.cat((learned[-1:].expand(len(vectors), -1), vectors), dim=1)))
+        return nn.functional.normalize(rows, dim=1) if self.config.normalize_embeddings else rows
+
+
+class RandomVectors:
+    """Draws vectors of a given width, no two the same while the width is at most 32.
+
+    - `normal`: standard normal in every dimension;
+    - `neighbors`: the points of {-1, 0, 1}^width but 0, uniformly;
+    - `hypercube`: the corners {-1, 1}^width, uniformly.
+
+    Points are integers whose ternary or binary digits are the coordinates, so no set is materialised.
+
+    Args:
+        method: `normal`, `neighbors` or `hypercube`.
+        width: of a vector.
+        seed: of a generator of its own; None for torch's default generator.
+
+    Source: ITE section 4.2.
+    """
+
+    def __init__(self, method: str, width: int, seed: int | None = None):
+        self.method, self.width = method, width
+        self._generator = None if seed is None else torch.Generator().manual_seed(seed)
+        self._taken: set[int] = set()
+
+    def draw(self, count: int) -> torch.Tensor:
+        """The next `(count, width)` vectors, in single precision, on the CPU.
+
+        Raises:
+            ValueError: if there are not as many different ones left.
+        """
+        if self.method == "normal":
+            return torch.randn(count, self.width, generator=self._generator)
+        values = 2 if self.method == "hypercube" else 3
+        if num_vectors(self.method, self.width) == math.inf:
+            digits = torch.randint(values, (count, self.width), generator=self._generator)
+        else:
+            numbers = torch.tensor(self._unique(count), dtype=torch.long)
+            if values == 3:  # skip the zero vector, all of whose digits are 1
+                numbers = numbers + (numbers >= (3**self.width - 1) // 2)
+            digits = numbers.unsqueeze(1) // values ** torch.arange(self.width) % values
+        return (2 * digits - 1 if values == 2 else digits - 1).float()
+
+    def _unique(self, count: int) -> list[int]:
+        """`count` integers below the number of vectors that were not drawn before."""
+        limit = int(num_vectors(self.method, self.width))
+        if count + len(self._taken) > limit:
+            raise ValueError(
+                f"{count + len(self._taken)} symbols: random_method={self.method!r} with random_dim={self.width} has "
+                f"{limit} different vectors; use fewer symbols, start a new session, or train with a larger random_dim"
+            )
+        if limit <= 4 * (count + len(self._taken)):
+            order = torch.randperm(limit, generator=self._generator).tolist()
+            found = [number for number in order if number not in self._taken][:count]
+        else:
+            found = []
+            while len(found) < count:
+                for number in torch.randint(limit, (count - len(found),), generator=self._generator).tolist():
+                    if number not in self._taken and number not in found:
+                        found.append(number)
+        self._taken.update(found)
+        return found
+
+
+Embedder = StreamsEmbedding | VocabularyEmbedding | RandomEmbedding
+
+
+def make_embedder(config: SymbolInvariantConfig) -> Embedder:
+    """The embedder that `config.symbol_embedding` names."""
+    if config.symbol_embedding == "streams":
+        return StreamsEmbedding(config)
+    return RandomEmbedding(config) if config.symbol_embedding == "random" else VocabularyEmbedding(config)
 
 
 def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torch.Tensor:

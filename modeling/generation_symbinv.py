@@ -20,7 +20,7 @@ from transformers.generation.logits_process import (
 from transformers.generation.streamers import BaseStreamer
 
 from .configuration_symbinv import check_grammar
-from .embedding_symbinv import Slots, assign_slots, check_source, referents_of
+from .embedding_symbinv import Slots, check_source, referents_of
 
 
 class SymbolInvariantCache(EncoderDecoderCache):
@@ -219,12 +219,12 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
                     f"decoder_input_ids has batch {len(prompt)}, input_ids {len(input_ids)}; give one prompt per input"
                 )
             referents.append(referents_of(prompt, base, None))
-        return assign_slots(torch.cat(referents, dim=1))
+        return self.model.embedding.assign(torch.cat(referents, dim=1))
 
     def prepare_inputs_for_generation(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Adds that shuffled slots come back as ids, which are slots here."""
         inputs = super().prepare_inputs_for_generation(*args, **kwargs)
-        return {**inputs, "return_id_logits": not self.config.canonical_slots}
+        return {**inputs, "return_id_logits": self.model.embedding.shuffles}
 
     def _prepare_text_encoder_decoder_kwargs_for_generation(
         self,

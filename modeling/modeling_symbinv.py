@@ -16,7 +16,15 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.utils import ModelOutput
 
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import Slots, StreamsEmbedding, assign_slots, check_source, referents_of, slots_to_ids
+from .embedding_symbinv import (
+    OneStreamEmbedding,
+    Slots,
+    StreamsEmbedding,
+    check_source,
+    make_embedder,
+    referents_of,
+    slots_to_ids,
+)
 from .generation_symbinv import SymbolInvariantGenerationMixin
 from .layers_symbinv import (
     DecoderLayer,
@@ -35,8 +43,9 @@ class SymbolInvariantEncoderOutput(ModelOutput):
 
     Attributes:
         last_hidden_state: `(B, S, L, D)`.
-        slot_referents: `(B, S)` int64, the referent of each slot, -1 where there is none.
+        slot_referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
         symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens and padding.
+        slot_vectors: `(K, D_random)`, the random part of each slot's row, if the embedder draws one.
         hidden_states: on request, the embeddings and the output of each layer.
         attentions: on request, `(B, S, H, L, L)` per attention block, layer by layer, EP before EA.
     """
@@ -44,6 +53,7 @@ class SymbolInvariantEncoderOutput(ModelOutput):
     last_hidden_state: torch.Tensor = None
     slot_referents: torch.Tensor = None
     symbol_slots: torch.Tensor = None
+    slot_vectors: torch.Tensor | None = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
 
@@ -55,12 +65,14 @@ class SymbolInvariantModelOutput(ModelOutput):
 
     Attributes:
         last_hidden_state: `(B·N, S, T, D)`, of the decoder.
-        slot_referents: `(B, S)` int64, the referent of each slot, -1 where there is none.
+        slot_referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
+        slot_vectors: `(K, D_random)`, the random part of each slot's row, if the embedder draws one.
     """
 
     last_hidden_state: torch.Tensor | None = None
     past_key_values: EncoderDecoderCache | None = None
     slot_referents: torch.Tensor | None = None
+    slot_vectors: torch.Tensor | None = None
     decoder_hidden_states: tuple[torch.Tensor, ...] | None = None
     decoder_attentions: tuple[torch.Tensor, ...] | None = None
     cross_attentions: tuple[torch.Tensor, ...] | None = None
@@ -75,7 +87,7 @@ class SymbolInvariantLMOutput(ModelOutput):
 
     Attributes:
         loss: scalar, if labels were given.
-        logits: `(B·N, T, V_n + S)` in slot space, column V_n + s for the symbol with referent `slot_referents[b, s]`;
+        logits: `(B·N, T, V_n + K)` in slot space, column V_n + s for the symbol with referent `slot_referents[b, s]`;
             with `return_id_logits` `(B·N, T, max(vocab_size, largest id + 1))` in id space.
     """
 
@@ -83,6 +95,7 @@ class SymbolInvariantLMOutput(ModelOutput):
     logits: torch.Tensor | None = None
     past_key_values: EncoderDecoderCache | None = None
     slot_referents: torch.Tensor | None = None
+    slot_vectors: torch.Tensor | None = None
     decoder_hidden_states: tuple[torch.Tensor, ...] | None = None
     decoder_attentions: tuple[torch.Tensor, ...] | None = None
     cross_attentions: tuple[torch.Tensor, ...] | None = None
@@ -199,7 +212,7 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         elif isinstance(module, nn.LayerNorm):
             nn.init.ones_(module.weight)
             nn.init.zeros_(module.bias)
-        elif isinstance(module, StreamsEmbedding):
+        elif isinstance(module, (StreamsEmbedding, OneStreamEmbedding)):
             nn.init.normal_(module.weight, std=self.config.d_model**-0.5)
         elif isinstance(module, AdaCos):
             nn.init.constant_(module.scale, module.initial_scale)
@@ -275,7 +288,7 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
-        self.embedding = StreamsEmbedding(config)
+        self.embedding = make_embedder(config)
         self.dropout = nn.Dropout(config.dropout)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
@@ -319,7 +332,8 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
                 else None
             )
             encoder_outputs = self.encode(input_ids, attention_mask, prompt, output_attentions, output_hidden_states)
-        states, slots = encoder_outputs.last_hidden_state, Slots.from_referents(encoder_outputs.slot_referents)
+        states = encoder_outputs.last_hidden_state
+        slots = Slots.from_referents(encoder_outputs.slot_referents, encoder_outputs.slot_vectors)
         if decoder_input_ids is None:
             decoder_input_ids = torch.full((len(states), 1), self.config.decoder_start_token_id, device=states.device)
         beams, rest = divmod(len(decoder_input_ids), len(states))
@@ -345,6 +359,7 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
             last_hidden_state=every_state[-1],
             past_key_values=past_key_values,
             slot_referents=slots.referents,
+            slot_vectors=slots.vectors,
             decoder_hidden_states=every_state if output_hidden_states else None,
             decoder_attentions=own if output_attentions else None,
             cross_attentions=cross if output_attentions else None,
@@ -379,9 +394,9 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
         attention_mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         referents = referents_of(input_ids, config.base_vocab_size, attention_mask)
         prompt = [] if prompt_ids is None else [referents_of(prompt_ids, config.base_vocab_size, None)]
-        slots = assign_slots(torch.cat((referents, *prompt), dim=1), config.canonical_slots)
+        slots = self.embedding.assign(torch.cat((referents, *prompt), dim=1))
         source = self._source(slots, slots.of(referents), attention_mask, config.encoder_positions == "rope")
-        hidden_states = self.embedding(input_ids, source.symbol_slots, slots.referents.shape[1])
+        hidden_states = self.embedding(input_ids, source.symbol_slots, slots)
         if config.encoder_positions == "tree":
             hidden_states = hidden_states + self._tree_positions(input_ids, attention_mask, hidden_states.dtype)
         elif config.encoder_positions == "sinusoidal":
@@ -392,6 +407,7 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
             last_hidden_state=states[-1],
             slot_referents=slots.referents,
             symbol_slots=source.symbol_slots,
+            slot_vectors=slots.vectors,
             hidden_states=states if output_hidden_states else None,
             attentions=attentions if output_attentions else None,
         )
@@ -419,7 +435,7 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
         else:
             positions = position_ids(attention_mask)[:, -input_ids.shape[1] :]
         symbol_slots = slots.of(referents_of(input_ids, self.config.base_vocab_size, None))
-        hidden_states = self.embedding(input_ids, symbol_slots, slots.referents.shape[1])
+        hidden_states = self.embedding(input_ids, symbol_slots, slots)
         angles = None
         if self.config.decoder_positions == "rope":
             angles = rotary_angles(positions, self.config, self.dtype)
@@ -463,13 +479,14 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         """Logits, and with `labels` the loss.
 
         Args (besides those of `SymbolInvariantModel.forward`):
-            labels: `(B, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input.
+            labels: `(B, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
+                or for a model with one stream have a row.
                 Without `decoder_input_ids` they are shifted right behind the start token.
             return_id_logits: logits in id space instead of slot space.
             num_items_in_batch: number of labels that the loss is averaged over; default those of this batch.
 
         Raises:
-            ValueError: if a label has no stream, and as `SymbolInvariantModel.forward`.
+            ValueError: if a label has no stream or row, and as `SymbolInvariantModel.forward`.
         """
         if labels is not None:
             if encoder_outputs is None:
@@ -489,7 +506,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
         )
-        slots = Slots.from_referents(outputs.slot_referents)
+        slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
         slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
         cosines = self.model.embedding.project(outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
@@ -519,8 +536,8 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         if lost.any():
             row, position = lost.nonzero()[0].tolist()
             raise ValueError(
-                f"labels[{row}, {position}]={int(labels[row, position])}: this symbol does not occur in the input, so "
-                "no stream can predict it; leave such examples out"
+                f"labels[{row}, {position}]={int(labels[row, position])}: this symbol {self.model.embedding.unknown}; "
+                "leave such examples out"
             )
         return torch.where(is_symbol, base + label_slots, labels)
 

@@ -151,7 +151,7 @@ def test_impossible_configurations_are_refused_with_a_reason(fields, message):
         {"loss": "mse"},
         {"encoder_positions": "learned"},
         {"decoder_positions": "tree"},
-        {"symbol_embedding": "learned"},
+        {"symbol_embedding": "one_hot"},
         {"canonical_slots": "yes"},
         {"token_arity": [2, 1]},
         {"grammar": "lasso"},
