@@ -14,6 +14,7 @@ from hf_symbinv.metrics.registration import METRICS, modules_cache, register_met
 
 ROOT = Path(__file__).resolve().parents[2]
 COVARIANCE = "predictions=[['{a}', '{b}'], ['{1}']], renamings=[[{'a': 'a'}, {'a': 'b'}], [{}]]"
+DISTANCE = "predictions=['abca', 'p3 p27'], references=['a b c a', 'p3 p27 p3']"
 WITNESS = "predictions=['a;{b}', '{b}', '{'], formulas=['&aXb'] * 3"
 
 
@@ -43,11 +44,12 @@ results = []
 for load in ('{{}}', r'{folder}/{{}}', r'{folder}/{{0}}/{{0}}.py'):
     covariance = evaluate.load(load.format('alpha_covariance')).compute({COVARIANCE})
     witness = evaluate.load(load.format('ltl_witness')).compute({WITNESS}, workers=1, timeout=60)
-    results.append([covariance, witness])
+    distance = evaluate.load(load.format('edit_distance')).compute({DISTANCE})
+    results.append([covariance, witness, distance])
 print(json.dumps(results))
 """
     results = json.loads(run(code, home))
-    covariance, witness = results[0]
+    covariance, witness, distance = results[0]
     assert results[1:] == results[:1] * 2
     assert covariance == {
         "alpha_covariance": 1.0,
@@ -57,6 +59,7 @@ print(json.dumps(results))
         "per_example": [1.0, None],
     }
     assert (witness["count"], witness["correct"], witness["incorrect"], witness["invalid"]) == (3, 1 / 3, 1 / 3, 1 / 3)
+    assert (distance["edit_distance"], distance["per_example"]) == (0.5, [0, 1])
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +182,7 @@ def test_a_home_that_cannot_be_written_is_logged_and_nothing_more(tmp_path, monk
     monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "file" / "modules"))
     with caplog.at_level("DEBUG"):
         register_metrics()
-    assert "evaluate.load finds the metrics alpha_covariance, ltl_witness by path only" in caplog.text
+    assert f"evaluate.load finds the metrics {', '.join(METRICS)} by path only" in caplog.text
     assert all(record.levelname == "DEBUG" for record in caplog.records)
 
 
