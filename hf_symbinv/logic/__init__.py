@@ -1,22 +1,35 @@
-"""Formulas and traces as frozen values, and the notations they are read and written in."""
+"""Formulas, traces and assignments as frozen values, and the notations they are read and written in."""
 
+from hf_symbinv.logic.assignment import (
+    Assignment,
+    assignment_to_infix,
+    assignment_to_prefix,
+    parse_assignment,
+    parse_assignment_infix,
+)
 from hf_symbinv.logic.formula import Formula, FormulaSizeError, FormulaSyntaxError
 from hf_symbinv.logic.infix import parse_infix, to_infix
 from hf_symbinv.logic.notation import parse_lbt, parse_prefix, to_lbt, to_prefix
-from hf_symbinv.logic.trace import Trace, parse_trace, trace_to_infix, trace_to_prefix
+from hf_symbinv.logic.trace import Trace, parse_trace, read_trace, trace_to_infix, trace_to_prefix
 
 parse = parse_infix
 
 __all__ = [
+    "Assignment",
     "Formula",
     "FormulaSizeError",
     "FormulaSyntaxError",
     "Trace",
+    "assignment_to_infix",
+    "assignment_to_prefix",
     "parse",
+    "parse_assignment",
+    "parse_assignment_infix",
     "parse_infix",
     "parse_lbt",
     "parse_prefix",
     "parse_trace",
+    "read_trace",
     "to_infix",
     "to_lbt",
     "to_prefix",

@@ -223,6 +223,15 @@ class Formula:
         """
         return _to_base(self)
 
+    def without_implications(self) -> Formula:
+        """Rewrite every `a -> b` into `!a | b` (`!a -> b` into `a | b`) and nothing else."""
+        rewritten: dict[int, Formula] = {}
+        for node in self.distinct_nodes():
+            operands = tuple(rewritten[id(operand)] for operand in node.operands)
+            implies = node.operator == "->"
+            rewritten[id(node)] = _REWRITE["->"](*operands) if implies else Formula(node.operator, operands, node.name)
+        return rewritten[id(self)]
+
 
 def check_renaming(mapping: Mapping[str, str], names: Iterable[str]) -> None:
     """Refuse a mapping that would give two of `names` the same new name.

@@ -165,7 +165,7 @@ def to_infix(formula: Formula) -> str:
         if isinstance(node, str):
             parts.append(node)
         elif node.operator == SYMBOL:
-            parts.append(_infix_name(node.name or ""))
+            parts.append(infix_name(node.name or ""))
         elif not node.operands:
             parts.append(node.operator)
         elif len(node.operands) == 1:
@@ -183,5 +183,6 @@ def to_infix(formula: Formula) -> str:
     return "".join(parts)
 
 
-def _infix_name(name: str) -> str:
+def infix_name(name: str) -> str:
+    """A symbol's name as infix notation writes it: in double quotes unless Spot reads it as a name without them."""
     return name if _BARE_NAME.fullmatch(name) and not _RESERVED.fullmatch(name) else quote(name)

@@ -1,0 +1,195 @@
+"""py-aiger as the solver of propositional logic: formula → partial assignment, (formula, assignment) → verdict.
+
+Both questions go to py-aiger-sat's `SolverWrapper`. Only the step from formula to clauses is done here: py-aiger's own
+takes some 5 times as long and orders the clauses by hashes of texts, which differ from process to process, so that a
+formula would have another answer in each. Clauses and variables here follow the formula from left to right: an answer
+is a function of the formula, and renaming the formula renames it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+from hf_symbinv.logic import (
+    Assignment,
+    Formula,
+    FormulaSyntaxError,
+    assignment_to_infix,
+    assignment_to_prefix,
+    parse_assignment,
+    parse_prefix,
+)
+from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS
+
+# Key of the variable that holds the truth value of the whole formula; no symbol can have it.
+_TRUTH = None
+# For a binary operator: whether it is a conjunction of its operands so negated, and the result so negated.
+_CONJUNCTION = {"&": (1, 1, 1), "|": (-1, -1, -1), "->": (1, -1, -1)}
+
+
+class AigerMissingError(ImportError):
+    """py-aiger-sat is not installed."""
+
+
+@lru_cache(maxsize=1)
+def load_aiger() -> Any:
+    """The module `aiger_sat`.
+
+    Raises:
+        AigerMissingError: If it is not installed, with the command that installs it.
+    """
+    try:
+        return importlib.import_module("aiger_sat")
+    except ImportError as error:
+        raise AigerMissingError(
+            f"checking and solving propositional logic needs py-aiger-sat, which cannot be imported here ({error}); "
+            "install it with `pip install 'hf_symbinv[logic]'`"
+        ) from error
+
+
+def solver_version() -> str:
+    """The solver and its version, with that of the SAT solvers behind it."""
+    load_aiger()
+    return f"py-aiger-sat {version('py-aiger-sat')} (python-sat {version('python-sat')})"
+
+
+def check_propositional(formula: Formula) -> Formula:
+    """The formula itself.
+
+    Raises:
+        ValueError: If it holds a temporal operator.
+    """
+    for node in formula.distinct_nodes():
+        if node.operator not in PROPOSITIONAL_OPERATORS:
+            raise ValueError(
+                f"operator {node.operator!r}: belongs to linear temporal logic, which is the task ltl; propositional "
+                "formulas have 0 1 ! & | ^ -> <-> only"
+            )
+    return formula
+
+
+@contextmanager
+def _solver(formula: Formula) -> Iterator[Any]:
+    """A py-aiger-sat solver that knows the formula; its truth value is the variable `_TRUTH`, its symbols are inputs.
+
+    Every node gets a variable that is equivalent to its operator applied to its operands (Tseitin 1968).
+    """
+    wrapper = load_aiger().SolverWrapper()
+    solver = wrapper.solver
+    true, last = 1, 1
+    solver.add_clause((true,))
+    literals: dict[int, int] = {}
+    variables: dict[str, int] = {}
+    for node in formula.distinct_nodes():
+        operator = node.operator
+        if node.name is not None:
+            literal = variables.get(node.name, 0)
+            if not literal:
+                literal = last = variables[node.name] = last + 1
+        elif not node.operands:
+            literal = true if operator == "1" else -true
+        elif operator == "!":
+            literal = -literals[id(node.operands[0])]
+        else:
+            left, right = (literals[id(operand)] for operand in node.operands)
+            literal = last = last + 1
+            if operator in _CONJUNCTION:
+                signs = _CONJUNCTION[operator]
+                left, right, both = signs[0] * left, signs[1] * right, signs[2] * literal
+                clauses = ((-left, -right, both), (left, -both), (right, -both))
+            else:
+                if operator == "<->":
+                    right = -right
+                clauses = ((left, right, -literal), (-left, -right, -literal))
+                clauses += ((left, -right, literal), (-left, right, literal))
+            for clause in clauses:
+                solver.add_clause(clause)
+        literals[id(node)] = literal
+    truth, literal = last + 1, literals[id(formula)]
+    solver.add_clause((-truth, literal))
+    solver.add_clause((truth, -literal))
+    wrapper.inputs = set(variables)
+    wrapper.sym_table.update(variables)
+    wrapper.sym_table[_TRUTH] = truth
+    try:
+        yield wrapper
+    finally:
+        solver.delete()
+
+
+def find_assignment(formula_prefix: str) -> str | None:
+    """A partial assignment that makes the formula true whatever the other symbols are, or None if none does.
+
+    It is DeepLTL's: those values of a model of the formula that the proof uses that the model cannot make the negated
+    formula true (its UNSAT core under the model as assumptions). A valid formula needs none of them; as an assignment
+    has at least one pair, its answer then is the formula's first symbol with value 1, and `a1` if it has no symbol.
+    DeepLTL's data sets leave valid formulas out, and so do those drawn here.
+
+    Args:
+        formula_prefix: A propositional formula in prefix notation.
+
+    Returns:
+        The assignment in prefix notation, in the order of the symbols' names.
+
+    Raises:
+        FormulaSyntaxError: If the text is not one formula.
+        ValueError: If it has temporal operators.
+        AigerMissingError: If py-aiger-sat is not installed.
+    """
+    formula = check_propositional(parse_prefix(formula_prefix))
+    symbols = formula.symbols()
+    with _solver(formula) as solver:
+        if not solver.is_sat({_TRUTH: True}):
+            return None
+        model: Mapping[str, bool] = solver.get_model()
+        if solver.is_sat({_TRUTH: False, **{name: model[name] for name in symbols}}):
+            raise RuntimeError(f"{formula!r}: the SAT solver's model makes the formula false; python-sat is broken")
+        core: Mapping[str, bool] = solver.get_unsat_core()
+    values = sorted(core.items()) or [(symbols[0] if symbols else "a", True)]
+    return assignment_to_prefix(Assignment(tuple(values)))
+
+
+def judge(formula_prefix: str, assignment_prefix: str) -> tuple[str, str]:
+    """Whether the assignment makes the formula true whatever the symbols are that it leaves open.
+
+    Symbols that the formula does not have may be assigned too.
+
+    Args:
+        formula_prefix: A propositional formula in prefix notation.
+        assignment_prefix: A partial assignment in prefix notation.
+
+    Returns:
+        The verdict `correct`, `incorrect` or `invalid` and a message, empty if the verdict is `correct`.
+
+    Raises:
+        FormulaSyntaxError: If the formula (not the assignment) cannot be read.
+        ValueError: If the formula has temporal operators.
+        AigerMissingError: If py-aiger-sat is not installed.
+    """
+    formula = check_propositional(parse_prefix(formula_prefix))
+    try:
+        values = dict(parse_assignment(assignment_prefix).values)
+    except FormulaSyntaxError as error:
+        return "invalid", str(error)
+    symbols = formula.symbols()
+    with _solver(formula) as solver:
+        if not solver.is_sat({_TRUTH: False, **{name: values[name] for name in symbols if name in values}}):
+            return "correct", ""
+        model: Mapping[str, bool] = solver.get_model()
+    if not symbols:
+        return "incorrect", "the formula is false under every assignment"
+    counterexample = Assignment(tuple((name, model[name]) for name in symbols))
+    return "incorrect", f"the formula is false with {assignment_to_infix(counterexample)}"
+
+
+def normalized_assignment(assignment_prefix: str) -> str:
+    """The assignment in the order of the symbols' names; a text that is no assignment stays as it is."""
+    try:
+        return assignment_to_prefix(parse_assignment(assignment_prefix).sorted())
+    except FormulaSyntaxError:
+        return assignment_prefix
