@@ -6,19 +6,17 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple, TypeVar
 
 from hf_symbinv.cli.failures import InputError
-from hf_symbinv.logic import Formula, FormulaSyntaxError, Trace, parse_infix, parse_trace
+from hf_symbinv.logic import read_trace
 from hf_symbinv.tasks import LTL
 
 # Our choice: 5,000 tokens with names of 200 characters.
 LONGEST_LINE = 1 << 20
 _LINE_BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
-_QUOTED_OR_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[;{}]', re.DOTALL)
-_CYCLE = re.compile(r"(?P<step>.*?)\bcycle\s*", re.DOTALL)
 ItemT = TypeVar("ItemT")
+parse_witness = read_trace
 
 
 class Text(NamedTuple):
@@ -96,61 +94,3 @@ def in_chunks(items: Iterator[ItemT], size: int) -> Iterator[list[ItemT]]:
 def one_line(text: str) -> str:
     """`text` without line breaks."""
     return _LINE_BREAKS.sub(" ", text.strip())
-
-
-def parse_witness(text: str) -> Trace:
-    """Read a witness in infix, `request; grant; cycle{1}`, or in prefix notation, `a;b;{1}`.
-
-    The word `cycle` before the brace tells them apart: prefix notation has a separator there.
-
-    Raises:
-        FormulaSyntaxError: If it is neither.
-    """
-    marks = [match for match in _QUOTED_OR_MARK.finditer(text) if match.group() in (";", "{", "}")]
-    opening = next((match.start() for match in marks if match.group() == "{"), None)
-    if opening is None:
-        raise FormulaSyntaxError("expected a cycle, such as cycle{1}, or {1} in prefix notation", text, len(text))
-    before = max((match.end() for match in marks if match.end() <= opening), default=0)
-    cycle_word = _CYCLE.fullmatch(text, before, opening)
-    if cycle_word is not None and cycle_word["step"].strip():
-        raise FormulaSyntaxError("expected ';' between a step and the cycle", text, cycle_word.end("step"))
-    if cycle_word is None:
-        try:
-            return parse_trace(text)
-        except FormulaSyntaxError as error:
-            reason = f"{error.reason} (this is prefix notation; in infix the cycle is written cycle{{...}})"
-            raise FormulaSyntaxError(reason, text, error.position) from None
-    prefix: list[Formula] = []
-    cycle: list[Formula] = []
-    steps, start, closed = prefix, 0, False
-    for mark in marks:
-        if closed:
-            raise FormulaSyntaxError("the trace ends with its cycle, expected nothing more", text, mark.start())
-        if mark.group() == "{":
-            if steps is cycle:
-                raise FormulaSyntaxError("a trace has exactly one cycle", text, mark.start())
-            steps = cycle
-        else:
-            closed = mark.group() == "}"
-            if closed and steps is prefix:
-                raise FormulaSyntaxError("no cycle is open; it starts with 'cycle{'", text, mark.start())
-            with _inside(text, start):
-                steps.append(parse_infix(text[start : mark.start()]))
-        start = mark.end()
-    if not closed:
-        raise FormulaSyntaxError("expected '}'", text, len(text))
-    if text[start:].strip():
-        raise FormulaSyntaxError("the trace ends with its cycle, expected nothing more", text, start)
-    try:
-        return Trace(tuple(prefix), tuple(cycle))
-    except ValueError as error:
-        raise FormulaSyntaxError(str(error), text, 0) from None
-
-
-@contextmanager
-def _inside(text: str, start: int) -> Iterator[None]:
-    """Syntax errors of a part of `text` that begins at `start`, as errors of `text`."""
-    try:
-        yield
-    except FormulaSyntaxError as error:
-        raise FormulaSyntaxError(error.reason, text, start + error.position) from None

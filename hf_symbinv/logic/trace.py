@@ -5,12 +5,17 @@ A step is a propositional formula and stands for every valuation that satisfies 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS, Formula, FormulaSyntaxError, check_renaming
-from hf_symbinv.logic.infix import to_infix
+from hf_symbinv.logic.infix import parse_infix, to_infix
 from hf_symbinv.logic.notation import Token, build_prefix, prefix_words, scan_prefix, write_prefix
+
+_QUOTED_OR_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[;{}]', re.DOTALL)
+_CYCLE = re.compile(r"(?P<step>.*?)\bcycle\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,64 @@ def parse_trace(text: str) -> Trace:
     if not closed:
         raise fail("expected '}'" if open_brace is not None else "expected a cycle in braces, such as {a}", len(text))
     return Trace(tuple(prefix), tuple(cycle))
+
+
+def read_trace(text: str) -> Trace:
+    """Read a trace in infix, `request; grant; cycle{1}`, or in prefix notation, `a;b;{1}`.
+
+    The word `cycle` before the brace tells them apart: prefix notation has a separator there.
+
+    Raises:
+        FormulaSyntaxError: If it is neither.
+    """
+    marks = [match for match in _QUOTED_OR_MARK.finditer(text) if match.group() in (";", "{", "}")]
+    opening = next((match.start() for match in marks if match.group() == "{"), None)
+    if opening is None:
+        raise FormulaSyntaxError("expected a cycle, such as cycle{1}, or {1} in prefix notation", text, len(text))
+    before = max((match.end() for match in marks if match.end() <= opening), default=0)
+    cycle_word = _CYCLE.fullmatch(text, before, opening)
+    if cycle_word is not None and cycle_word["step"].strip():
+        raise FormulaSyntaxError("expected ';' between a step and the cycle", text, cycle_word.end("step"))
+    if cycle_word is None:
+        try:
+            return parse_trace(text)
+        except FormulaSyntaxError as error:
+            reason = f"{error.reason} (this is prefix notation; in infix the cycle is written cycle{{...}})"
+            raise FormulaSyntaxError(reason, text, error.position) from None
+    prefix: list[Formula] = []
+    cycle: list[Formula] = []
+    steps, start, closed = prefix, 0, False
+    for mark in marks:
+        if closed:
+            raise FormulaSyntaxError("the trace ends with its cycle, expected nothing more", text, mark.start())
+        if mark.group() == "{":
+            if steps is cycle:
+                raise FormulaSyntaxError("a trace has exactly one cycle", text, mark.start())
+            steps = cycle
+        else:
+            closed = mark.group() == "}"
+            if closed and steps is prefix:
+                raise FormulaSyntaxError("no cycle is open; it starts with 'cycle{'", text, mark.start())
+            with _inside(text, start):
+                steps.append(parse_infix(text[start : mark.start()]))
+        start = mark.end()
+    if not closed:
+        raise FormulaSyntaxError("expected '}'", text, len(text))
+    if text[start:].strip():
+        raise FormulaSyntaxError("the trace ends with its cycle, expected nothing more", text, start)
+    try:
+        return Trace(tuple(prefix), tuple(cycle))
+    except ValueError as error:
+        raise FormulaSyntaxError(str(error), text, 0) from None
+
+
+@contextmanager
+def _inside(text: str, start: int) -> Iterator[None]:
+    """Syntax errors of a part of `text` that begins at `start`, as errors of `text`."""
+    try:
+        yield
+    except FormulaSyntaxError as error:
+        raise FormulaSyntaxError(error.reason, text, start + error.position) from None
 
 
 def _trace_tokens(trace: Trace) -> Iterator[Token]:

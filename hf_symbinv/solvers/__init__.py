@@ -1,4 +1,4 @@
-"""Spot behind a pool of processes: witnesses for formulas and verdicts for traces, with hard time limits."""
+"""Solvers behind a pool of processes: answers to questions and verdicts on answers, with hard time limits."""
 
 from hf_symbinv.solvers.checker import Checker, CheckResult, Verdict
 from hf_symbinv.solvers.ltl import SpotMissingError, find_witness, solver_version

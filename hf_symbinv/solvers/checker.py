@@ -1,15 +1,16 @@
-"""Verdicts on many (formula, trace) pairs, from Spot in a pool of processes."""
+"""Verdicts on many (question, answer) pairs, from a judge in a pool of processes."""
 
 from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import closing
+from functools import partial
 from typing import Literal, NamedTuple
 
-from hf_symbinv.logic import FormulaSyntaxError, parse_trace, trace_to_prefix
-from hf_symbinv.solvers.ltl import judge, load_spot
+from hf_symbinv.solvers.ltl import judge as judge_ltl
+from hf_symbinv.solvers.ltl import load_spot, normalized_trace
 from hf_symbinv.solvers.pool import Outcome, ProcessPool
 
 Verdict = Literal["exact", "correct", "incorrect", "invalid", "timeout", "error"]
@@ -19,9 +20,8 @@ class CheckResult(NamedTuple):
     """The verdict on one pair.
 
     Args:
-        verdict: `exact` (correct, and the reference itself), `correct` (every word of the trace satisfies the formula),
-            `incorrect`, `invalid` (no trace, or one that denotes no word), `timeout` (the hard limit was reached) or
-            `error` (the formula cannot be read, or Spot failed).
+        verdict: `exact` (correct, and the reference itself), `correct`, `incorrect`, `invalid` (no answer at all),
+            `timeout` (the hard limit was reached) or `error` (the question cannot be read, or the solver failed).
         seconds: Wall-clock time of the check.
         message: Why the verdict is what it is; empty for `exact` and `correct`.
     """
@@ -32,7 +32,7 @@ class CheckResult(NamedTuple):
 
 
 class Checker:
-    """Checks traces against formulas of linear temporal logic.
+    """Checks answers to questions: traces against formulas of linear temporal logic, unless it is told otherwise.
 
         with Checker(timeout=10.0) as checker:
             for result in checker.check([("Uab", "a;{b}"), ("Uab", "{a}")]):
@@ -41,17 +41,30 @@ class Checker:
     Worker processes are started by the first check and kept for the next.
 
     Args:
+        judge: Takes question and answer and returns the verdict `correct`, `incorrect` or `invalid` and a message;
+            defined at the top level of an importable module, or a method of an object that other processes can import.
+        normalized: Makes a text of an answer that answers share if they count as the same.
+        initializer: Loads what `judge` needs, once here and once per process.
         workers: Number of processes; None for one per available core.
         timeout: Hard limit for one pair in seconds.
 
     Raises:
-        SpotMissingError: If Spot is not installed.
-        ValueError: If `workers` or `timeout` is not positive.
+        ImportError: If a solver is not installed (raised by `initializer`).
+        ValueError: If `workers` or `timeout` is not positive, or other processes cannot import `judge`.
     """
 
-    def __init__(self, *, workers: int | None = None, timeout: float = 10.0) -> None:
-        load_spot()
-        self._pool = ProcessPool(judge_pair, workers=workers, timeout=timeout, initializer=load_spot)
+    def __init__(
+        self,
+        judge: Callable[[str, str], tuple[str, str]] = judge_ltl,
+        *,
+        normalized: Callable[[str], str] = normalized_trace,
+        initializer: Callable[[], object] = load_spot,
+        workers: int | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        initializer()
+        self._normalized = normalized
+        self._pool = ProcessPool(partial(_judge_pair, judge), workers=workers, timeout=timeout, initializer=initializer)
 
     def __enter__(self) -> Checker:
         return self
@@ -72,8 +85,8 @@ class Checker:
         """Yield a result for every pair, in order, while later ones are being computed.
 
         Args:
-            pairs: Formula and trace, both in prefix notation. They are read as they are needed.
-            references: For every pair a known witness in prefix notation, or None if there is none.
+            pairs: Question and answer, both in prefix notation. They are read as they are needed.
+            references: For every pair a known answer in prefix notation, or None if there is none.
             progress: Show a progress bar on stderr.
 
         Raises:
@@ -100,28 +113,23 @@ class Checker:
         ):
             for outcome in outcomes:
                 bar.update()
-                yield result_of(outcome, *known.popleft())
+                yield self._result(outcome, *known.popleft())
+
+    def _result(self, outcome: Outcome, answer: str, reference: str | None) -> CheckResult:
+        """The result for an answer, given what became of `judge`."""
+        if outcome.status != "done":
+            return CheckResult(outcome.status, outcome.seconds, outcome.value)
+        verdict, message = outcome.value
+        if (
+            verdict == "correct"
+            and reference is not None
+            and (answer == reference or self._normalized(answer) == self._normalized(reference))
+        ):
+            verdict = "exact"
+        return CheckResult(verdict, outcome.seconds, message)
 
 
-def judge_pair(pair: tuple[str, str]) -> tuple[str, str]:
-    """`judge` for a formula and trace that travel as one item."""
-    formula, trace = pair
-    return judge(formula, trace)
-
-
-def result_of(outcome: Outcome, trace: str, reference: str | None) -> CheckResult:
-    """The result for a trace, given what became of `judge`."""
-    if outcome.status != "done":
-        return CheckResult(outcome.status, outcome.seconds, outcome.value)
-    verdict, message = outcome.value
-    if verdict == "correct" and reference is not None and normalized(trace) == normalized(reference):
-        verdict = "exact"
-    return CheckResult(verdict, outcome.seconds, message)
-
-
-def normalized(trace: str) -> str:
-    """The trace as this package writes it; a text that is no trace stays as it is."""
-    try:
-        return trace_to_prefix(parse_trace(trace))
-    except FormulaSyntaxError:
-        return trace
+def _judge_pair(judge: Callable[[str, str], tuple[str, str]], pair: tuple[str, str]) -> tuple[str, str]:
+    """`judge` for a question and answer that travel as one item."""
+    question, answer = pair
+    return judge(question, answer)

@@ -225,6 +225,14 @@ def _is_empty(step: str) -> bool:
     return bool(_translate_quickly(load_spot().formula(step)).is_empty())
 
 
+def normalized_trace(trace_prefix: str) -> str:
+    """The trace as this package writes it; a text that is no trace stays as it is."""
+    try:
+        return trace_to_prefix(parse_trace(trace_prefix))
+    except FormulaSyntaxError:
+        return trace_prefix
+
+
 def nested_to_the_right(formula: Formula) -> Formula:
     """Turn `(a & b) & c` into `a & (b & c)` everywhere, likewise for `|`."""
     if formula.operator not in ("&", "|"):

@@ -247,11 +247,12 @@ class ProcessPool:
 
 
 def _pickled(function: Callable[..., Any]) -> bytes:
-    if getattr(function, "__module__", None) == "__main__":
-        name = getattr(function, "__qualname__", repr(function))
-        raise ValueError(
-            f"{name}: a function of the main script cannot be imported by other processes; move it into a module"
-        )
+    for part in (function, *getattr(function, "args", ())):  # those of a `functools.partial`
+        if getattr(part, "__module__", None) == "__main__":
+            name = getattr(part, "__qualname__", repr(part))
+            raise ValueError(
+                f"{name}: what the main script defines cannot be imported by other processes; move it into a module"
+            )
     try:
         return pickle.dumps(function)
     except (pickle.PicklingError, AttributeError, TypeError) as error:

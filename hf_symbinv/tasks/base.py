@@ -1,4 +1,4 @@
-"""What a task is: the one interface between a kind of question and everything that draws, learns, answers and checks it.
+"""What a task is: the interface between a kind of question and everything that draws, learns, answers and checks it.
 
 A new task is one file: a subclass of `SymbolTask` that names its base tokens and says how to draw a question, how to
 solve it and how to judge an answer, and an instance of it. Data sets, training, decoding, evaluation and the command
@@ -12,12 +12,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hf_symbinv.logic.notation import Token, read_words, write_prefix
+from hf_symbinv.logic.notation import Token, is_spaced, read_words, write_prefix
 
 if TYPE_CHECKING:
     from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
     from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
     from hf_symbinv.solvers import Checker
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def symbol_names(count: int) -> tuple[str, ...]:
+    """The first names of symbols, as the tokenizer gives them: a, b, ..., z, p26, p27, ..."""
+    return tuple(LETTERS[place] if place < len(LETTERS) else f"p{place}" for place in range(count))
 
 
 class SymbolTask(ABC):
@@ -56,8 +64,8 @@ class SymbolTask(ABC):
         Args:
             symbols: Names that questions may use; not every question needs to use all.
             smallest, largest: Sizes to aim at; questions of another size are thrown away.
-            seed: Of the random numbers.
-            count: How many.
+            seed: Of the random numbers, a signed 32-bit integer of at least 0.
+            count: How many to try; those of another size may be left out already.
         """
 
     @abstractmethod
@@ -79,6 +87,7 @@ class SymbolTask(ABC):
         Raises:
             ImportError: If a solver is not installed, with the command that installs it.
         """
+        return None
 
     def solver_version(self) -> str:
         """What `solve` relies on, such as `spot 2.13`; written into data sets."""
@@ -92,7 +101,7 @@ class SymbolTask(ABC):
 
     def size(self, question: str) -> int:
         """The size of a question, in tokens."""
-        return sum(1 for _ in read_words(question))
+        return sum(1 for _ in read_words(question)) if is_spaced(question) else len(question)
 
     def prompt(self, question: str) -> str:
         """What the model reads, in base tokens and symbols."""
@@ -104,11 +113,13 @@ class SymbolTask(ABC):
         Raises:
             ValueError: If `text` is no question in this notation, or `notation` is unknown.
         """
-        return text if self._known(notation) else text
+        self._known(notation)
+        return text
 
     def write_question(self, question: str, notation: str) -> str:
         """A question as a user wants to see it."""
-        return question if self._known(notation) else question
+        self._known(notation)
+        return question
 
     def read_answer(self, text: str) -> str:
         """An answer that a user wrote in any notation, in prefix notation.
@@ -120,21 +131,27 @@ class SymbolTask(ABC):
 
     def write_answer(self, answer: str, notation: str) -> str:
         """An answer as a user wants to see it; one that cannot be read stays as it is."""
-        return answer if self._known(notation) else answer
+        self._known(notation)
+        return answer
 
     # What follows
 
     def words(self, text: str) -> Iterator[Token]:
         """The words of a text, well-formed or not; `name` is None for everything that is no symbol."""
         for position, word, name in read_words(text):
-            yield Token(position, name, None) if name in self.base_tokens else Token(position, word, name)
+            fixed = name in self.base_tokens and text[position] != '"'  # a name in quotes is a symbol whatever it is
+            yield Token(position, str(name), None) if fixed else Token(position, word, name)
 
     def symbols(self, text: str) -> tuple[str, ...]:
         """The symbols of a text, in the order of their first appearance."""
-        return tuple(dict.fromkeys(name for _, _, name in self.words(text) if name is not None))
+        if is_spaced(text):
+            return tuple(dict.fromkeys(name for _, _, name in self.words(text) if name is not None))
+        return tuple([name for name in dict.fromkeys(text) if "a" <= name <= "z" and name not in self.base_tokens])
 
     def rename(self, text: str, renaming: Mapping[str, str]) -> str:
         """A text with its symbols renamed; symbols that `renaming` does not have stay."""
+        if not is_spaced(text) and set(renaming.values()) <= set(LETTERS):
+            return text.translate({ord(name): renaming.get(name, name) for name in self.symbols(text)})
         words = (Token(-1, word, name and renaming.get(name, name)) for _, word, name in self.words(text))
         return write_prefix(words)
 
@@ -187,4 +204,4 @@ class SymbolTask(ABC):
         return f"{type(self).__name__}()"
 
 
-__all__ = ["SymbolTask"]
+__all__ = ["SymbolTask", "symbol_names"]

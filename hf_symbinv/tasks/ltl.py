@@ -1,113 +1,204 @@
 """Linear temporal logic: given a formula, find a lasso trace that satisfies it.
 
-`LTL` is the one object other rooms need: `LTL.tokenizer()`, `LTL.parse(text, "infix")`, `LTL.checker()`.
+Questions are formulas in the base operators 0 1 & | ! X U once they reach a model; users may write F G R W M -> <-> ^
+too. Answers are traces in prefix notation (`a;&ab;{b}`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Sequence
 
 from hf_symbinv.logic import (
     Formula,
+    FormulaSyntaxError,
     Trace,
     parse_infix,
     parse_lbt,
     parse_prefix,
     parse_trace,
+    read_trace,
     to_infix,
     to_lbt,
     to_prefix,
     trace_to_infix,
     trace_to_prefix,
 )
+from hf_symbinv.tasks.base import SymbolTask
 
-if TYPE_CHECKING:
-    from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
-    from hf_symbinv.solvers import Checker
+# DeepLTL's LTLRandom35: relative frequency of the operators.
+PRIORITIES = "false=1,true=1,not=1,F=0,G=0,X=1,equiv=0,implies=0,xor=0,R=0,U=1,W=0,M=0,and=1,or=0"
 
 _PARSERS = {"infix": parse_infix, "lbt": parse_lbt, "prefix": parse_prefix}
 _WRITERS = {"infix": to_infix, "lbt": to_lbt, "prefix": to_prefix}
+_COMPACT_IN_BASE_OPERATORS = re.compile(r"[a-z01!&|XU]+")
+# 13 with the three special ones: SIT Table 6's parameter counts imply the number; the order is our choice.
+_BASE_TOKENS = ("<s>", "<pad>", "</s>", "0", "1", "&", "|", "!", ";", "{", "}", "U", "X")
+_ID = {token: index for index, token in enumerate(_BASE_TOKENS)}
 
 
-@dataclass(frozen=True)
-class LTLTask:
-    """What distinguishes the LTL task.
+class LTLTask(SymbolTask):
+    """The LTL task."""
 
-    Attributes:
-        name: Name in commands, recipes and data sets.
-        metric: Name of the `evaluate` module that scores answers.
-        base_tokens: Tokens of fixed identity, in the order of their ids: 13 with the three special ones. SIT Table 6's
-            parameter counts imply the number; the order is our choice, with a padding id other than 0 because
-            `generate` fills finished beams with `pad_token_id or eos_token_id`.
-        arities: Number of children of each base token in formulas; None for special tokens and those that join steps.
-        notations: Names of the notations that formulas are read and written in.
-    """
+    name = "ltl"
+    base_tokens = _BASE_TOKENS
+    token_arity = {"0": 0, "1": 0, "&": 2, "|": 2, "!": 1, "U": 2, "X": 1}
+    columns = ("formula", "witness")
+    grammar = {
+        "name": "lasso",
+        "operand": [_ID["0"], _ID["1"]],
+        "unary": [_ID["!"]],
+        "binary": [_ID["&"], _ID["|"]],
+        "separator": _ID[";"],
+        "cycle_start": _ID["{"],
+        "cycle_end": _ID["}"],
+    }
+    metric = "ltl_witness"
+    notations = tuple(_PARSERS)
+    # DeepLTL's gate: lengths from 10 nodes up are equally frequent, the shorter ones share 11.2 % of the rows.
+    uniform_from = 10
+    short_share = 0.112
 
-    name: str = "ltl"
-    metric: str = "ltl_witness"
-    base_tokens: tuple[str, ...] = ("<s>", "<pad>", "</s>", "0", "1", "&", "|", "!", ";", "{", "}", "U", "X")
-    arities: tuple[int | None, ...] = (None, None, None, 0, 0, 2, 2, 1, None, None, None, 2, 1)
-    notations: tuple[str, ...] = tuple(_PARSERS)
+    def draw(self, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int) -> list[str]:
+        """Random formulas by DeepLTL's recipe.
 
-    @property
-    def token_arity(self) -> dict[str, int]:
-        """Base token → number of children, as `SymbolInvariantTokenizer` takes it."""
-        return {token: n for token, n in zip(self.base_tokens, self.arities, strict=True) if n is not None}
+        A formula is drawn in two steps: a tree size, uniform between the smallest and the largest, then a random tree
+        of that size from `spot.randltl`. Spot folds trivialities while it builds the tree (`!!a`, `a & 1`), so the
+        length that results is at most the tree size and often below it. Drawing only the tree sizes from the shortest
+        length that is still wanted upwards leaves the distribution of the formulas of each wanted length unchanged: a
+        tree of fewer nodes cannot have that length, and the larger sizes remain equally likely among themselves. Only
+        the rate at which wanted formulas turn up changes, by an order of magnitude for long ones.
 
-    def tokenizer(self) -> SymbolInvariantTokenizer:
-        """A new tokenizer for formulas and traces in prefix notation."""
-        from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer  # torch only where it is needed
+        Spot orders the operands of a conjunction by when it first saw them, among all formulas that are alive. Only in
+        a process without other formulas is the result a function of the arguments.
+        """
+        from hf_symbinv.solvers.ltl import load_spot
 
-        return SymbolInvariantTokenizer(list(self.base_tokens), self.token_arity)
+        formulas = load_spot().randltl(
+            list(symbols),
+            n=count,
+            seed=seed,
+            tree_size=(smallest, largest),
+            simplify=0,
+            allow_dups=True,
+            ltl_priorities="".join(PRIORITIES),  # a new string each time: Spot's parser overwrites it in place
+        )
+        # A list of all, because formulas that are alive decide the order of operands.
+        texts = [formula.to_str("lbt") for formula in formulas]
+        spelling = {f'"{symbol}"': symbol for symbol in symbols} | {"t": "1", "f": "0"}
+        compact = all(len(symbol) == 1 for symbol in symbols)
+        return [
+            _prefix(text, spelling if compact else None) for text in texts if smallest <= text.count(" ") + 1 <= largest
+        ]
 
-    def token_arity_by_id(self) -> dict[int, int]:
-        """Base id → number of children, as `SymbolInvariantConfig.token_arity` takes it."""
-        return {index: n for index, n in enumerate(self.arities) if n is not None}
+    def solve(self, question: str) -> str | None:
+        from hf_symbinv.solvers.ltl import find_witness
+
+        return find_witness(question)
+
+    def judge(self, question: str, answer: str) -> tuple[str, str]:
+        from hf_symbinv.solvers.ltl import judge
+
+        return judge(question, answer)
+
+    def prepare(self) -> None:
+        from hf_symbinv.solvers.ltl import load_spot
+
+        load_spot()
+
+    def solver_version(self) -> str:
+        from hf_symbinv.solvers.ltl import solver_version
+
+        return solver_version()
+
+    def normalized(self, answer: str) -> str:
+        from hf_symbinv.solvers.ltl import normalized_trace
+
+        return normalized_trace(answer)
+
+    def prompt(self, question: str) -> str:
+        """The formula in base operators.
+
+        Raises:
+            FormulaSizeError: If it would be too long.
+        """
+        if _COMPACT_IN_BASE_OPERATORS.fullmatch(question):
+            return question
+        return to_prefix(parse_prefix(question).to_base())
+
+    def read_question(self, text: str, notation: str) -> str:
+        self._known(notation)
+        return to_prefix(_PARSERS[notation](text))
+
+    def write_question(self, question: str, notation: str) -> str:
+        self._known(notation)
+        return _WRITERS[notation](parse_prefix(question))
+
+    def read_answer(self, text: str) -> str:
+        """A witness in infix, `request; grant; cycle{1}`, or prefix notation, in prefix notation.
+
+        Raises:
+            FormulaSyntaxError: If it is neither.
+        """
+        return trace_to_prefix(read_trace(text))
+
+    def write_answer(self, answer: str | Trace, notation: str) -> str:
+        """A witness in prefix notation for `prefix` and `lbt`, which has no traces, else in Spot's word syntax."""
+        self._known(notation)
+        try:
+            trace = answer if isinstance(answer, Trace) else parse_trace(answer)
+        except FormulaSyntaxError:
+            return str(answer)
+        return trace_to_infix(trace) if notation == "infix" else trace_to_prefix(trace)
 
     def parse(self, text: str, notation: str) -> Formula:
-        """Read a formula.
-
-        Raises:
-            FormulaSyntaxError: If `text` is no formula in this notation.
-            ValueError: If `notation` is unknown.
-        """
-        return _PARSERS[self._known(notation)](text)
+        """`read_question` as a formula."""
+        self._known(notation)
+        return _PARSERS[notation](text)
 
     def write(self, formula: Formula, notation: str) -> str:
-        """Write a formula.
-
-        Raises:
-            ValueError: If `notation` is unknown.
-        """
-        return _WRITERS[self._known(notation)](formula)
+        """`write_question` of a formula."""
+        self._known(notation)
+        return _WRITERS[notation](formula)
 
     def parse_answer(self, text: str) -> Trace:
-        """Read a witness in prefix notation, as models write it.
-
-        Raises:
-            FormulaSyntaxError: If `text` is no trace.
-        """
+        """A witness in prefix notation as a trace."""
         return parse_trace(text)
 
-    def write_answer(self, trace: Trace, notation: str) -> str:
-        """Write a witness: in prefix notation for `prefix` and `lbt`, which has no traces, else in Spot's word syntax.
 
-        Raises:
-            ValueError: If `notation` is unknown.
-        """
-        return trace_to_infix(trace) if self._known(notation) == "infix" else trace_to_prefix(trace)
+def nest_to_the_right(formula: str) -> str:
+    """Turn `&&abc` into `&a&bc` everywhere in a COMPACT formula: DeepLTL's order, where Spot writes the former."""
+    if "&&" not in formula:
+        return formula
+    stack: list[tuple[str, ...]] = []  # the conjuncts of each finished operand
+    for token in reversed(formula):
+        if token == "&":
+            stack.append(stack.pop() + stack.pop())
+        elif token == "U":
+            stack.append((f"U{_join(stack.pop())}{_join(stack.pop())}",))
+        elif token in "!X":
+            stack.append((token + _join(stack.pop()),))
+        else:
+            stack.append((token,))
+    return _join(stack.pop())
 
-    def checker(self, **options: Any) -> Checker:
-        """A checker of (formula, witness) pairs in prefix notation; `options` are those of `Checker`."""
-        from hf_symbinv.solvers import Checker
 
-        return Checker(**options)
+def _join(conjuncts: tuple[str, ...]) -> str:
+    return "".join(f"&{conjunct}" for conjunct in conjuncts[:-1]) + conjuncts[-1]
 
-    def _known(self, notation: str) -> str:
-        if notation not in _PARSERS:
-            raise ValueError(f"notation={notation!r}: unknown; use one of {', '.join(self.notations)}")
-        return notation
+
+def _prefix(lbt: str, spelling: dict[str, str] | None) -> str:
+    """A formula that Spot wrote, in prefix notation.
+
+    Args:
+        lbt: The text.
+        spelling: How tokens are spelt here, as far as it differs, if every symbol is a letter; else None.
+    """
+    if spelling is not None:
+        return nest_to_the_right("".join([spelling.get(token, token) for token in lbt.split()]))
+    from hf_symbinv.solvers.ltl import nested_to_the_right
+
+    return to_prefix(nested_to_the_right(parse_lbt(lbt)))
 
 
 LTL = LTLTask()

@@ -384,7 +384,7 @@ def test_a_function_of_the_main_script_is_refused(run_script):
     """)
     _, err = script.communicate(timeout=60)
     assert (
-        "ValueError: square: a function of the main script cannot be imported by other processes; move it into a module"
+        "ValueError: square: what the main script defines cannot be imported by other processes; move it into a module"
         in err
     )
 

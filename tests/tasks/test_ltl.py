@@ -5,6 +5,10 @@ import pickle
 import pytest
 
 from hf_symbinv import LTL, SymbolInvariantConfig
+from hf_symbinv.logic import parse_prefix, to_prefix
+from hf_symbinv.solvers.ltl import nested_to_the_right
+from hf_symbinv.tasks import symbol_names
+from hf_symbinv.tasks.ltl import nest_to_the_right
 
 
 def test_tokens_and_arities_are_those_of_the_models_preset():
@@ -31,28 +35,64 @@ def test_the_grammar_of_answers_names_the_tokens_of_traces():
 
 @pytest.mark.parametrize("notation", LTL.notations)
 def test_every_notation_reads_what_it_writes(notation):
-    formula = LTL.parse("G(request -> F grant_1)", "infix")
-    assert LTL.parse(LTL.write(formula, notation), notation) == formula
+    question = LTL.read_question("G(request -> F grant_1)", "infix")
+    assert LTL.read_question(LTL.write_question(question, notation), notation) == question
 
 
-def test_answers_are_read_in_prefix_notation_and_shown_in_the_readers():
-    answer = LTL.parse_answer("request ; & request grant_1 ; { grant_1 }")
-    assert (
-        LTL.write_answer(answer, "prefix")
-        == LTL.write_answer(answer, "lbt")
-        == "request ; & request grant_1 ; { grant_1 }"
-    )
+def test_questions_keep_the_operators_that_prompts_rewrite():
+    assert LTL.read_question("F a", "infix") == "Fa"
+    assert LTL.prompt("Fa") == "U1a" == LTL.prompt("U1a")
+    assert LTL.prompt("F request") == "U 1 request"
+
+
+@pytest.mark.parametrize("text", ["a; a & b; cycle{1}", "a;&ab;{1}", "a ; & a b ; { 1 }"])
+def test_answers_are_read_in_infix_and_in_prefix_notation(text):
+    assert LTL.read_answer(text) == "a;&ab;{1}"
+
+
+def test_answers_are_shown_in_the_readers_notation_and_stay_as_they_are_if_they_cannot_be_read():
+    answer = "request;  & request grant_1 ; { grant_1 }"
+    assert LTL.write_answer(answer, "infix") == answer
+    answer = answer.replace(";  ", " ; ")
+    assert LTL.write_answer(answer, "prefix") == LTL.write_answer(answer, "lbt") == answer
     assert LTL.write_answer(answer, "infix") == "request; request & grant_1; cycle{grant_1}"
 
 
 def test_an_unknown_notation_is_refused():
     for call in (
-        lambda: LTL.parse("a", "smt"),
-        lambda: LTL.write(LTL.parse("a", "infix"), "smt"),
-        lambda: LTL.write_answer(LTL.parse_answer("{a}"), "smt"),
+        lambda: LTL.read_question("a", "smt"),
+        lambda: LTL.write_question("a", "smt"),
+        lambda: LTL.write_answer("{a}", "smt"),
     ):
         with pytest.raises(ValueError, match="notation='smt': unknown; use one of infix, lbt, prefix"):
             call()
+
+
+def test_its_grammar_is_that_of_the_models_preset():
+    assert LTL.config().to_dict() == SymbolInvariantConfig.from_preset("ltl").to_dict()
+
+
+def test_long_names_may_be_drawn_and_solved():
+    symbols = symbol_names(28)[24:]
+    formulas = LTL.draw(symbols, 6, 14, 3, 200)
+    assert {name for formula in formulas for name in LTL.symbols(formula)} == set(symbols)
+    assert any("p26" in formula and "& " in formula for formula in formulas)
+    for formula in formulas[:20]:
+        assert to_prefix(nested_to_the_right(parse_prefix(formula))) == formula
+        witness = LTL.solve(formula)
+        assert witness is None or LTL.judge(formula, witness) == ("correct", "")
+
+
+def test_what_is_drawn_has_the_size_that_is_asked_for():
+    assert {LTL.size(formula) for formula in LTL.draw("ab", 4, 6, 1, 500)} == {4, 5, 6}
+
+
+def test_conjunctions_nest_to_the_right():
+    assert nest_to_the_right("&&&abcd") == "&a&b&cd"
+    assert nest_to_the_right("&&abU&&cdeX&&fgh") == "&a&bU&c&deX&f&gh"
+    for formula in ("a", "&ab", "&a&bc", "!&&ab!&&cde", "U&&abc&&def"):
+        parsed = parse_prefix(nest_to_the_right(formula))
+        assert parsed == nested_to_the_right(parse_prefix(formula))
 
 
 def test_its_checker_judges_its_own_notation():

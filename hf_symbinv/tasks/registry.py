@@ -1,0 +1,126 @@
+"""Tasks by name, by file, or by the base tokens of a checkpoint."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from types import ModuleType
+
+from hf_symbinv.tasks.base import SymbolTask
+
+# Modules are imported when their task is first used.
+_HOMES = {
+    "ltl": ("hf_symbinv.tasks.ltl", "LTL"),
+    "prop": ("hf_symbinv.tasks.prop", "PROP"),
+    "copy": ("hf_symbinv.tasks.copying", "COPY"),
+}
+_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_]\w*))?", re.DOTALL)
+# Tasks of users' files, which `task_of` finds too.
+_loaded: dict[str, SymbolTask] = {}
+
+
+class TaskError(ValueError):
+    """There is no such task."""
+
+
+class _Tasks(Mapping[str, SymbolTask]):
+    """The tasks that come with the package, by name."""
+
+    def __getitem__(self, name: str) -> SymbolTask:
+        module, attribute = _HOMES[name]
+        task = getattr(importlib.import_module(module), attribute)
+        assert isinstance(task, SymbolTask)
+        return task
+
+    def __contains__(self, name: object) -> bool:
+        return name in _HOMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+
+TASKS: Mapping[str, SymbolTask] = _Tasks()
+
+
+def load_task(name_or_file: str | Path) -> SymbolTask:
+    """The task of this name, or the one that a file defines.
+
+    Args:
+        name_or_file: A key of `TASKS`; or `FILE.py`, which defines one instance of `SymbolTask`, or `FILE.py:NAME`. The
+            file's folder is put on the module path and the file imported by its stem, so that worker processes find it.
+
+    Raises:
+        TaskError: If there is no such task, or the file cannot be imported, defines none, or several.
+    """
+    name = str(name_or_file)
+    if name in TASKS:
+        return TASKS[name]
+    match = _FILE.fullmatch(name)
+    if match is None:
+        raise TaskError(f"task={name!r}: unknown; use one of {', '.join(TASKS)}, or a file FILE.py that defines a task")
+    path = Path(match["path"]).resolve()
+    if not path.is_file():
+        raise TaskError(f"task={name!r}: no such file")
+    module = _imported(path, name)
+    found = {
+        attribute: value
+        for attribute, value in vars(module).items()
+        if isinstance(value, SymbolTask) and type(value).__module__ == module.__name__
+    }
+    if match["name"] is not None:
+        if match["name"] not in found:
+            raise TaskError(f"task={name!r}: the file defines no task of this name; it has {_list(found)}")
+        task = found[match["name"]]
+    elif len(set(map(id, found.values()))) == 1:
+        task = next(iter(found.values()))
+    elif found:
+        raise TaskError(f"task={name!r}: the file defines several tasks; name one, such as {name}:{next(iter(found))}")
+    else:
+        raise TaskError(
+            f"task={name!r}: the file defines no task; make an instance of a class that it derives from SymbolTask"
+        )
+    _loaded[name] = task
+    return task
+
+
+def task_of(base_tokens: Sequence[str]) -> SymbolTask:
+    """The task with these base tokens, among those of the package and those that `load_task` has read from files.
+
+    Raises:
+        TaskError: If there is none.
+    """
+    tokens = tuple(base_tokens)
+    for task in chain(_loaded.values(), TASKS.values()):
+        if task.base_tokens == tokens:
+            return task
+    raise TaskError(f"base tokens {' '.join(tokens)}: no task has these; name the file that defines it")
+
+
+def _imported(path: Path, name: str) -> ModuleType:
+    """The module of a file, imported as a worker process will import it: by its stem, from its folder."""
+    if not path.stem.isidentifier():
+        raise TaskError(f"task={name!r}: the file's name is no name of a module; use letters, digits and _")
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    try:
+        module = importlib.import_module(path.stem)
+    except Exception as error:  # whatever a user's file raises
+        raise TaskError(f"task={name!r}: the file cannot be imported ({type(error).__name__}: {error})") from error
+    if Path(getattr(module, "__file__", None) or "").resolve() != path:
+        raise TaskError(
+            f"task={name!r}: another module is called {path.stem!r}, {getattr(module, '__file__', 'a built-in one')}; "
+            "give the file another name"
+        )
+    return module
+
+
+def _list(names: Mapping[str, object]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,60 @@
+"""What every task has for nothing: words, symbols, renaming and size of texts in both forms."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_symbinv.logic.notation import IDENTIFIER
+from hf_symbinv.tasks import TASKS
+
+LTL = TASKS["ltl"]
+BASE = [token for token in LTL.base_tokens if len(token) == 1]
+names = st.sampled_from(["a", "b", "request", "grant_1", "p26", "U", "next state", "&", "0"])
+
+
+def text_of(words: list[str]) -> str:
+    return " ".join(words) + (" 1" if len(words) == 1 else "")
+
+
+def spelt(name: str) -> str:
+    return name if IDENTIFIER.fullmatch(name) else f'"{name}"'
+
+
+def test_symbols_come_in_the_order_of_their_first_appearance():
+    assert LTL.symbols("UcXUac") == ("c", "a")
+    assert LTL.symbols("& request X grant") == ("request", "grant")
+    assert LTL.symbols('& "U" U "next state" a') == ("U", "next state", "a")
+    assert LTL.symbols("") == LTL.symbols("1") == ()
+
+
+@pytest.mark.parametrize(("text", "size"), [("UcXUac", 6), ("& request X grant", 4), ("1", 1), ('"next state"', 1)])
+def test_size_counts_tokens(text, size):
+    assert LTL.size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "renaming", "expected"),
+    [
+        ("UcXUac", {"c": "a", "a": "c"}, "UaXUca"),
+        ("UcXUac", {"c": "d"}, "UdXUad"),
+        ("UcXUac", {"c": "request"}, "U request X U a request"),
+        ("U request X a", {"request": "b"}, "UbXa"),
+        ('& "U" a', {"U": "a", "a": "U"}, '& a "U"'),
+        ("a", {"a": "request"}, '"request"'),
+        ("&a1", {"1": "b", "&": "c"}, "&a1"),
+        ("a;&", {"a": "b"}, "b;&"),
+    ],
+)
+def test_renaming_touches_symbols_alone_and_keeps_the_form_where_it_can(text, renaming, expected):
+    assert LTL.rename(text, renaming) == expected
+
+
+@given(st.lists(st.sampled_from(BASE) | names.map(spelt), min_size=1, max_size=8), st.permutations(range(9)))
+def test_renaming_there_and_back_is_the_identity_up_to_white_space(words, order):
+    text = LTL.rename(text_of(words), {})
+    symbols = LTL.symbols(text)
+    renaming = {name: f"new_{place}" for name, place in zip(symbols, order, strict=False)}
+    renamed = LTL.rename(text, renaming)
+    assert LTL.symbols(renamed) == tuple(renaming[name] for name in symbols)
+    assert LTL.rename(renamed, {new: old for old, new in renaming.items()}) == text
+    assert LTL.size(renamed) == LTL.size(text)
