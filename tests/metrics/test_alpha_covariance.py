@@ -133,6 +133,7 @@ def test_base_tokens_that_look_like_symbols_are_never_renamed():
     assert symbols_of("then request x a", base) == ("request", "a")
     assert rename_text("then request x", {"request": "b", "then": "c", "x": "d"}, base) == "then b x"
     assert rename_text("xa", {"x": "b", "a": "c"}, {"x"}) == "xc"
+    assert symbols_of('then "then"', base) == ("then",)  # in quotes it is a symbol
     predictions, renamings = ["x a", "x b"], [{"a": "a"}, {"a": "b", "x": "x"}]
     assert compute_alpha_covariance([predictions], [renamings], base_tokens=base)["alpha_covariance"] == 1
     asked = []
