@@ -1,0 +1,154 @@
+"""Propositional logic: given a formula, find a partial assignment that makes it true whatever the other symbols are.
+
+Questions are formulas in the operators 0 1 & | ! ^ <-> once they reach a model; users may write -> too. Answers are
+assignments in prefix notation (`a1b0`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hf_symbinv.logic import (
+    FormulaSyntaxError,
+    assignment_to_infix,
+    assignment_to_prefix,
+    parse_assignment,
+    parse_assignment_infix,
+    parse_infix,
+    parse_lbt,
+    parse_prefix,
+    to_infix,
+    to_lbt,
+    to_prefix,
+)
+from hf_symbinv.logic.formula import SYMBOL
+from hf_symbinv.logic.notation import QUOTED, Token, write_prefix
+from hf_symbinv.solvers.prop import (
+    check_propositional,
+    find_assignment,
+    judge,
+    load_aiger,
+    normalized_assignment,
+    solver_version,
+)
+from hf_symbinv.tasks.base import SymbolTask
+
+# ITE, appendix G.1: negation, conjunction and disjunction have equal weight, the derived operators half of it.
+PRIORITIES = "false=1,true=1,not=1,F=0,G=0,X=0,equiv=.5,implies=0,xor=.5,R=0,U=0,W=0,M=0,and=1,or=1"
+# Our choice: the largest tree drawn, in multiples of the longest formula wanted. Spot folds so much of propositional
+# trees that of 37 nodes with 5 symbols 0.1 % keep 35; of trees of 35 to 70 nodes 2 % do.
+STRETCH = 2
+
+_PARSERS = {"infix": parse_infix, "lbt": parse_lbt, "prefix": parse_prefix}
+_WRITERS = {"infix": to_infix, "lbt": to_lbt, "prefix": to_prefix}
+_IMPLICATION = re.compile(r"(?<!<)->")
+_OPERATOR_OF_LBT = {"t": "1", "f": "0", "e": "<->"}
+
+
+class PropTask(SymbolTask):
+    """The task of propositional logic."""
+
+    name = "prop"
+    # SIT Table 6's parameter counts imply that there are 10; the order is our choice, that of LTL as far as it goes.
+    base_tokens = ("<s>", "<pad>", "</s>", "0", "1", "&", "|", "!", "^", "<->")
+    token_arity = {"0": 0, "1": 0, "&": 2, "|": 2, "!": 1, "^": 2, "<->": 2}
+    columns = ("formula", "assignment")
+    grammar = {"name": "assignment", "values": [base_tokens.index("0"), base_tokens.index("1")]}
+    metric = "prop_assignment"
+    notations = tuple(_PARSERS)
+    # As for LTL: lengths from 10 nodes up are equally frequent, the shorter ones share 11.2 % of the rows.
+    uniform_from = 10
+    short_share = 0.112
+
+    def draw(self, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int) -> list[str]:
+        """Random formulas by DeepLTL's recipe: `spot.randltl` with Boolean operators only, operands in Spot's order.
+
+        Valid formulas are left out, because they ask for no assignment; `0` is the only formula without symbols that
+        remains. Spot orders operands by when it first saw them, among all formulas that are alive: only in a process
+        without other formulas is the result a function of the arguments. Names play no part in it.
+        """
+        from hf_symbinv.solvers.ltl import load_spot
+
+        spot = load_spot()
+        words = {f"p{place}": Token(-1, SYMBOL, symbol) for place, symbol in enumerate(symbols)}
+        formulas = spot.randltl(
+            list(words),
+            n=count,
+            seed=seed,
+            tree_size=(smallest, STRETCH * largest),
+            simplify=0,
+            allow_dups=True,
+            ltl_priorities="".join(PRIORITIES),  # a new string each time: Spot's parser overwrites it in place
+        )
+        dictionary = spot.make_bdd_dict()
+        owner = spot.make_twa_graph(dictionary)
+        valid = spot.formula_to_bdd(spot.formula.tt(), dictionary, owner)
+        questions = []
+        for formula in list(formulas):
+            tokens = formula.to_str("lbt").split()
+            if smallest <= len(tokens) <= largest and spot.formula_to_bdd(formula, dictionary, owner) != valid:
+                questions.append(
+                    write_prefix(
+                        words.get(token) or Token(-1, _OPERATOR_OF_LBT.get(token, token), None) for token in tokens
+                    )
+                )
+        return questions
+
+    def solve(self, question: str) -> str | None:
+        return find_assignment(question)
+
+    def judge(self, question: str, answer: str) -> tuple[str, str]:
+        return judge(question, answer)
+
+    def prepare(self) -> None:
+        load_aiger()
+
+    def solver_version(self) -> str:
+        return solver_version()
+
+    def normalized(self, answer: str) -> str:
+        return normalized_assignment(answer)
+
+    def prompt(self, question: str) -> str:
+        """The formula without ->."""
+        if not _IMPLICATION.search(question):
+            return question
+        return to_prefix(parse_prefix(question).without_implications())
+
+    def read_question(self, text: str, notation: str) -> str:
+        """A propositional formula in prefix notation.
+
+        Raises:
+            FormulaSyntaxError: If `text` is no formula in this notation.
+            ValueError: If it has temporal operators, or `notation` is unknown.
+        """
+        self._known(notation)
+        return to_prefix(check_propositional(_PARSERS[notation](text)))
+
+    def write_question(self, question: str, notation: str) -> str:
+        self._known(notation)
+        return _WRITERS[notation](parse_prefix(question))
+
+    def read_answer(self, text: str) -> str:
+        """An assignment in infix, `a=1, b=0`, or prefix notation, `a1b0` or `a 1 b 0`, in prefix notation.
+
+        Raises:
+            FormulaSyntaxError: If it is neither.
+        """
+        infix = "=" in re.sub(QUOTED, "", text, flags=re.DOTALL)
+        return assignment_to_prefix((parse_assignment_infix if infix else parse_assignment)(text))
+
+    def write_answer(self, answer: str, notation: str) -> str:
+        """An assignment in prefix notation for `prefix` and `lbt`, which has none, else as `a=1, b=0`."""
+        self._known(notation)
+        try:
+            assignment = parse_assignment(answer)
+        except FormulaSyntaxError:
+            return answer
+        return assignment_to_infix(assignment) if notation == "infix" else assignment_to_prefix(assignment)
+
+
+PROP = PropTask()
+
+__all__ = ["PROP", "PropTask"]
