@@ -22,6 +22,7 @@ _LASSO_GRAMMAR = {
     "separator": 8, "cycle_start": 9, "cycle_end": 10,
 }  # fmt: skip
 _PROP_ARITY = {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 8: 2, 9: 2}
+_ASSIGNMENT_GRAMMAR = {"name": "assignment", "values": [3, 4]}
 
 # Sizes: SIT Table 5; components: SIT Tables 2 and 3, first rows; positions: SIT section 5.2.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -33,7 +34,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "prop": {
         "base_vocab_size": 10, "num_symbols": 5, "d_model": 96, "encoder_layers": 6, "decoder_layers": 6,
         "num_attention_heads": 6, "d_ff": 768, "components": ["EP", "DP", "EA", "DA", "CP"],
-        "encoder_positions": "tree", "token_arity": _PROP_ARITY,
+        "encoder_positions": "tree", "token_arity": _PROP_ARITY, "grammar": _ASSIGNMENT_GRAMMAR,
     },
 }  # fmt: skip
 # The papers' models with one stream for the same tasks: ITE Table 4.
@@ -72,7 +73,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
             stream `"learned"`, a row per symbol, `"renamed"`, the same with rows permuted in every training forward, or
             `"random"`, a learned part that all symbols share and a random part each.
         random_dim: width of the random part.
-        random_method: how it is drawn: `"normal"`, `"neighbors"` or `"hypercube"`; see `RandomVectors`.
+        random_method: how it is drawn: `"normal"`, `"neighbors"` or `"hypercube"`; see `random_vectors`.
         normalize_parts: L2-normalise the learned and the random part on their own.
         encoder_positions: `"tree"` (paths in the syntax tree of the prefix formula), `"rope"` or `"sinusoidal"`.
         decoder_positions: `"rope"`, also on cross-attention's queries and keys, or `"sinusoidal"`.
@@ -169,7 +170,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
         """Refuses sizes that no model can have."""
         for name in ("base_vocab_size", "d_model", "encoder_layers", "decoder_layers", "num_attention_heads", "d_ff"):
             _require(getattr(self, name) >= 1, f"{name}={getattr(self, name)}: must be at least 1")
-        _require(self.num_symbols >= 0, f"num_symbols={self.num_symbols}: must be at least 0")
+        least = 0 if self.symbol_embedding == "streams" else 1
+        _require(self.num_symbols >= least, f"num_symbols={self.num_symbols}: must be at least {least}")
         _require(
             self.d_model % (2 * self.num_attention_heads) == 0,
             f"d_model={self.d_model}: must be a multiple of 2 * num_attention_heads = {2 * self.num_attention_heads}, "
@@ -258,16 +260,23 @@ def num_vectors(method: str, width: int) -> float:
     return 2**width if method == "hypercube" else 3**width - 1
 
 
+# The token ids that each grammar of answers needs.
+_GRAMMAR_KEYS = {
+    "lasso": ("operand", "unary", "binary", "separator", "cycle_start", "cycle_end"),
+    "assignment": ("values",),
+}
+
+
 def check_grammar(grammar: dict[str, Any], base_vocab_size: int) -> None:
-    """Refuses a grammar that `LassoGrammarLogitsProcessor` cannot follow.
+    """Refuses a grammar that no `GrammarLogitsProcessor` can follow.
 
     Raises:
-        ValueError: for another name than "lasso", a missing key, or an id that is no base id.
+        ValueError: for another name than "lasso" and "assignment", a missing key, or an id that is no base id.
     """
-    _require(
-        grammar.get("name") == "lasso", f'grammar={grammar!r}: unknown grammar; use {{"name": "lasso", …}} or None'
-    )
-    keys = ("operand", "unary", "binary", "separator", "cycle_start", "cycle_end")
+    name = grammar.get("name")
+    names = ", ".join(f'{{"name": "{known}", …}}' for known in _GRAMMAR_KEYS)
+    _require(name in list(_GRAMMAR_KEYS), f"grammar={grammar!r}: unknown grammar; use {names} or None")
+    keys = _GRAMMAR_KEYS[str(name)]
     missing = [key for key in keys if key not in grammar]
     _require(not missing, f"grammar={grammar!r}: {', '.join(missing)} missing; give the ids of these tokens")
     for key in keys:
@@ -276,6 +285,7 @@ def check_grammar(grammar: dict[str, Any], base_vocab_size: int) -> None:
             all(isinstance(token, int) and 0 <= token < base_vocab_size for token in ids),
             f"grammar: {key}={grammar[key]!r}: must be base ids, 0 … {base_vocab_size - 1}",
         )
+    _require(grammar.get("values") != [], "grammar: values=[]: give the ids of the values that symbols can have")
 
 
 def _token_id(key: Any) -> int:

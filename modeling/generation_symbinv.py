@@ -33,39 +33,98 @@ class SymbolInvariantCache(EncoderDecoderCache):
         self.self_attention_cache.reorder_cache(beam_idx)
 
 
-class LassoGrammarLogitsProcessor(LogitsProcessor):
-    """Lets only lasso traces in prefix notation be written, and closes them before the length limit.
-
-        trace → (state `;`)* `{` state (`;` state)* `}` EOS
-        state → operand | unary state | binary state state
+class GrammarLogitsProcessor(LogitsProcessor):
+    """Lets only answers of a grammar be written, and closes them before the length limit.
 
     Args:
-        grammar: token ids: `"operand"` (constants; every symbol is one too), `"unary"`, `"binary"` lists of ids;
-            `"separator"`, `"cycle_start"`, `"cycle_end"`.
+        grammar: token ids, as the subclass says.
         base_vocab_size: V_n.
         eos_token_id: the id that ends an answer.
         prompt_length: tokens before the answer, the start token included.
         max_length: tokens at most, prompt and EOS included.
 
     Raises:
-        ValueError: for another grammar, a limit that no trace can meet, or a prompt that no trace begins with.
+        ValueError: for another grammar, a limit that no answer can meet, or a prompt that no answer begins with.
     """
 
-    shortest = 4  # `{`, an operand, `}` and EOS
-
-    # Classes of tokens; the rows of `_allowed`.
-    _other, _operand, _unary, _binary, _separator, _open, _close, _eos = range(8)
+    name: str  # of the grammar
+    noun: str  # what an answer is
+    shortest: tuple[str, ...]  # the tokens of the shortest answer
 
     def __init__(
         self, grammar: dict[str, Any], base_vocab_size: int, eos_token_id: int, prompt_length: int, max_length: int
     ):
         check_grammar(grammar, base_vocab_size)
-        if prompt_length == 1 and max_length - prompt_length < self.shortest:
+        if grammar["name"] != self.name:
+            raise ValueError(f"grammar={grammar!r}: {type(self).__name__} follows the grammar {self.name!r} only")
+        if prompt_length == 1 and max_length - prompt_length < len(self.shortest):
             raise ValueError(
-                f"at most {max_length - prompt_length} new tokens: the shortest trace has {self.shortest} "
-                "(cycle start, a state, cycle end, EOS); raise max_new_tokens or pass grammar=None"
+                f"at most {max_length - prompt_length} new tokens: the shortest {self.noun} has {len(self.shortest)} "
+                f"({', '.join(self.shortest)}); raise max_new_tokens or pass grammar=None"
             )
-        self.base_vocab_size, self.prompt_length, self.max_length = base_vocab_size, prompt_length, max_length
+        self.grammar, self.base_vocab_size, self.eos_token_id = grammar, base_vocab_size, eos_token_id
+        self.prompt_length, self.max_length = prompt_length, max_length
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
+        """Sets the scores `(B·N, columns)` of tokens that cannot follow `input_ids (B·N, length)` to -inf."""
+        answer, exists = input_ids[:, 1:], scores > -torch.inf
+        if 1 < input_ids.shape[1] == self.prompt_length:
+            self._check_prompt(answer, scores.shape[1])
+        allowed = self.allowed(answer, self.max_length - input_ids.shape[1] - 1, exists)
+        scores = scores.masked_fill(~allowed, -torch.inf)
+        # Where others, such as a minimal length, forbade all that the grammar allows, the grammar wins. Only base
+        # tokens come back: every situation allows one, and a column of a symbol may stand for none.
+        stuck = (scores == -torch.inf).all(1, keepdim=True)
+        columns = torch.arange(scores.shape[1], device=scores.device)
+        return scores.masked_fill(stuck & allowed & (columns < self.base_vocab_size), 0.0)
+
+    def allowed(self, answer: torch.Tensor, left: int, exists: torch.Tensor) -> torch.Tensor:
+        """Which token may come next `(B·N, columns)`: one base token at least, if only EOS.
+
+        Args:
+            answer: what is written so far `(B·N, T)`, without the start token.
+            left: tokens at most that may follow the next one.
+            exists: `(B·N, columns)`, false for symbols that cannot be written whatever the grammar says.
+        """
+        raise NotImplementedError
+
+    def _check_prompt(self, answer: torch.Tensor, columns: int) -> None:
+        """Refuses the beginning of an answer `(B, T)` that no answer of the grammar begins with."""
+        exists = torch.ones(len(answer), columns, dtype=torch.bool, device=answer.device)
+        for position in range(answer.shape[1]):
+            allowed = self.allowed(answer[:, :position], self.max_length - position - 2, exists)
+            bad = ~allowed.gather(1, answer[:, position : position + 1]).squeeze(1)
+            if bad.any():
+                row = int(bad.nonzero()[0, 0])
+                token = int(answer[row, position])
+                shown = token if token < self.base_vocab_size else "a symbol"
+                raise ValueError(
+                    f"decoder_input_ids[{row}, {position + 1}], {shown}: no {self.noun} within max_length continues "
+                    "so; correct the beginning or pass grammar=None"
+                )
+
+
+class LassoGrammarLogitsProcessor(GrammarLogitsProcessor):
+    """Lasso traces in prefix notation.
+
+        trace → (state `;`)* `{` state (`;` state)* `}` EOS
+        state → operand | unary state | binary state state
+
+    `grammar` holds token ids: `"operand"` (constants; every symbol is one too), `"unary"`, `"binary"` lists of ids;
+    `"separator"`, `"cycle_start"`, `"cycle_end"`. The rest is as for `GrammarLogitsProcessor`.
+    """
+
+    name = "lasso"
+    noun = "trace"
+    shortest = ("cycle start", "a state", "cycle end", "EOS")
+
+    # Classes of tokens; the rows of `_allowed_classes`.
+    _other, _operand, _unary, _binary, _separator, _open, _close, _eos = range(8)
+
+    def __init__(
+        self, grammar: dict[str, Any], base_vocab_size: int, eos_token_id: int, prompt_length: int, max_length: int
+    ):
+        super().__init__(grammar, base_vocab_size, eos_token_id, prompt_length, max_length)
         classes = torch.full((base_vocab_size + 1,), self._other)
         for name, value in (("operand", self._operand), ("unary", self._unary), ("binary", self._binary)):
             classes[grammar[name]] = value
@@ -75,39 +134,15 @@ class LassoGrammarLogitsProcessor(LogitsProcessor):
         classes[base_vocab_size] = self._operand  # every symbol
         self._classes = classes
 
-    def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Sets the scores `(B·N, columns)` of tokens that cannot follow `input_ids (B·N, length)` to -inf."""
-        self._classes = self._classes.to(scores.device)
-        if 1 < input_ids.shape[1] == self.prompt_length:
-            self._check_prompt(input_ids)
-        columns = torch.arange(scores.shape[1], device=scores.device)
-        allowed = self._allowed(self._class_of(input_ids[:, 1:]), self.max_length - input_ids.shape[1] - 1)
-        allowed = allowed[:, self._class_of(columns)]
-        scores = scores.masked_fill(~allowed, -torch.inf)
-        # Where others, such as a minimal length, forbade all that the grammar allows, the grammar wins. Only base
-        # tokens come back: every situation allows one, and a column of a symbol may stand for none.
-        stuck = (scores == -torch.inf).all(1, keepdim=True)
-        return scores.masked_fill(stuck & allowed & (columns < self.base_vocab_size), 0.0)
-
-    def _check_prompt(self, answer: torch.LongTensor) -> None:
-        """Refuses the beginning of an answer `(B, T)`, start token first, that no trace begins with."""
-        classes = self._class_of(answer[:, 1:])
-        for position in range(classes.shape[1]):
-            allowed = self._allowed(classes[:, :position], self.max_length - position - 2)
-            bad = ~allowed.gather(1, classes[:, position : position + 1]).squeeze(1)
-            if bad.any():
-                row = int(bad.nonzero()[0, 0])
-                token = int(answer[row, position + 1])
-                shown = token if token < self.base_vocab_size else "a symbol"
-                raise ValueError(
-                    f"decoder_input_ids[{row}, {position + 1}], {shown}: no trace within max_length continues "
-                    "so; correct the beginning or pass grammar=None"
-                )
+    def allowed(self, answer: torch.Tensor, left: int, exists: torch.Tensor) -> torch.Tensor:
+        self._classes = self._classes.to(answer.device)
+        columns = torch.arange(exists.shape[1], device=answer.device)
+        return self._allowed_classes(self._class_of(answer), left)[:, self._class_of(columns)]
 
     def _class_of(self, ids: torch.Tensor) -> torch.Tensor:
         return self._classes[ids.clamp(max=len(self._classes) - 1)]
 
-    def _allowed(self, classes: torch.Tensor, left: int) -> torch.Tensor:
+    def _allowed_classes(self, classes: torch.Tensor, left: int) -> torch.Tensor:
         """Which class may come next `(B·N, 8)`, after `classes (B·N, T)`, with `left` tokens to follow it at most."""
         batch, length = classes.shape
         change = (classes == self._binary).long() - (classes == self._operand).long()
@@ -134,6 +169,39 @@ class LassoGrammarLogitsProcessor(LogitsProcessor):
             self._eos: closed,
         }
         return torch.stack([rows[name] for name in range(8)], dim=1)
+
+
+class AssignmentGrammarLogitsProcessor(GrammarLogitsProcessor):
+    """Partial assignments: symbol and value alternate, and no symbol comes twice.
+
+        assignment → symbol value (symbol value)* EOS
+
+    `grammar` holds the token ids of the `"values"`. Where there is no symbol to write, the answer is empty. The rest is
+    as for `GrammarLogitsProcessor`.
+    """
+
+    name = "assignment"
+    noun = "assignment"
+    shortest = ("a symbol", "its value", "EOS")
+
+    def allowed(self, answer: torch.Tensor, left: int, exists: torch.Tensor) -> torch.Tensor:
+        columns = torch.arange(exists.shape[1], device=answer.device)
+        eos = columns == self.eos_token_id
+        if answer.shape[1] % 2:
+            values = torch.tensor(self.grammar["values"], device=answer.device)
+            allowed = torch.isin(columns, values).expand_as(exists)
+        else:
+            used = torch.zeros_like(exists).scatter(1, answer, True)
+            allowed = (columns >= self.base_vocab_size) & ~used & (left >= 2)  # value and EOS follow
+            may_end = answer.shape[1] > 0 or ~(allowed & exists).any(1, keepdim=True)
+            allowed = allowed | (eos & may_end)
+        ended = (answer == self.eos_token_id).any(1, keepdim=True)
+        return torch.where(ended, eos, allowed)
+
+
+_PROCESSORS = {
+    processor.name: processor for processor in (LassoGrammarLogitsProcessor, AssignmentGrammarLogitsProcessor)
+}
 
 
 class _IdStreamer(BaseStreamer):
@@ -285,7 +353,9 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         grammar = getattr(generation_config, "grammar", config.grammar)
         if grammar is not None:
             limits = (input_ids_seq_length, generation_config.max_length)
-            own.append(LassoGrammarLogitsProcessor(grammar, config.base_vocab_size, config.eos_token_id, *limits))
+            check_grammar(grammar, config.base_vocab_size)
+            processor = _PROCESSORS[grammar["name"]]
+            own.append(processor(grammar, config.base_vocab_size, config.eos_token_id, *limits))
         return super()._get_logits_processor(
             generation_config,
             input_ids_seq_length,
@@ -294,4 +364,9 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         )
 
 
-__all__ = ["LassoGrammarLogitsProcessor", "SymbolInvariantGenerationMixin"]
+__all__ = [
+    "AssignmentGrammarLogitsProcessor",
+    "GrammarLogitsProcessor",
+    "LassoGrammarLogitsProcessor",
+    "SymbolInvariantGenerationMixin",
+]
