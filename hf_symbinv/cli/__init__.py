@@ -21,6 +21,7 @@ COMMANDS = {
     "data": "make a data set of random formulas with witnesses",
     "train": "train a model by a recipe",
     "evaluate": "measure a model on a data set",
+    "plot": "draw heatmaps of what was measured, and print their tables",
     "info": "show versions, recipes and checkpoints, or what is in a checkpoint",
 }
 DONE, NOT_VERIFIED, BAD_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141

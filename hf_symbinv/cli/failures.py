@@ -9,6 +9,7 @@ _EXTRAS = {
     "accelerate": "train",
     "datasets": "data",
     "evaluate": "data",
+    "matplotlib": "plot",
     "pyarrow": "data",
     "tensorboard": "train",
     "yaml": "train",

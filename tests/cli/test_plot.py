@@ -1,0 +1,86 @@
+"""`symbinv plot heatmap`: files in, pictures and tables out, as its help shows them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from hf_symbinv.cli.plot import EXAMPLE
+
+GRID = {
+    "model": "tiny", "data": "ltl", "training_box": {"symbols": 2, "size": 4},
+    "cells": [
+        {"symbols": 1, "size": 3, "count": 40, "correct": 40}, {"symbols": 2, "size": 5, "count": 20, "correct": 9},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture
+def grid(tmp_path):
+    path = tmp_path / "grid.json"
+    path.write_text(json.dumps(GRID))
+    return path
+
+
+def test_the_help_shows_what_the_command_prints(symbinv, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = EXAMPLE.partition("$ symbinv plot ")
+    content, (command, _, output) = shown[0].partition("\n")[2], shown[2].partition("\n")
+    (tmp_path / "grid.json").write_text(content)
+    result = symbinv("plot", *command.split())
+    assert (result.code, result.out, result.err) == (0, output, "")
+    assert (tmp_path / "grid.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "grid.csv").read_text().count("\n") == 4
+
+
+def test_every_output_is_written_and_json_has_the_means(symbinv, tmp_path, grid):
+    outputs = [tmp_path / name for name in ("h.png", "h.svg", "h.pdf", "h.csv", "h.md")]
+    result = symbinv("plot", "heatmap", grid, grid, "--json", *(f"--output={path}" for path in outputs))
+    content = json.loads(result.out)
+    assert content["files"] == [str(path) for path in outputs] and all(path.stat().st_size for path in outputs)
+    assert [one["all"]["count"] for one in content["heatmaps"]] == [60, 60]
+    assert content["heatmaps"][0]["inside"]["value"] == 1.0
+    assert outputs[3].read_text().count("model,data") == 1 and outputs[4].read_text().count("| symbols |") == 2
+
+
+def test_a_list_of_grids_is_as_good_as_many_files(symbinv, tmp_path):
+    path = tmp_path / "both.json"
+    path.write_text(json.dumps([GRID, {**GRID, "model": "other"}]))
+    assert [one["model"] for one in json.loads(symbinv("plot", "heatmap", path, "--json").out)["heatmaps"]] == [
+        "tiny",
+        "other",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "not JSON"), ('{"model": 1}', "'data' is missing"), ("[]", "no grids; give at least one")],
+)
+def test_a_file_that_holds_no_grid(symbinv, tmp_path, text, message):
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    result = symbinv("plot", "heatmap", path, "--output", tmp_path / "h.png")
+    assert result.code == 2 and message in result.err and result.err.count("\n") == 1
+
+
+def test_paths_that_cannot_be(symbinv, tmp_path, grid):
+    result = symbinv("plot", "heatmap", tmp_path / "none.json")
+    assert result.code == 2 and "none.json: No such file or directory; check the path" in result.err
+    result = symbinv("plot", "heatmap", grid, "--output", "heat.bmp")
+    assert result.code == 2 and "--output heat.bmp: unknown kind of file; end it in .png" in result.err
+    result = symbinv("plot", "heatmap", grid, "--lowest", "1", "--output", tmp_path / "h.png")
+    assert result.code == 2 and "lowest=1.0: must be an accuracy" in result.err
+
+
+def test_without_matplotlib_the_extra_is_named_and_tables_still_work(tmp_path, grid):
+    program = """if True:
+        import sys
+        sys.modules["matplotlib"] = None
+        from hf_symbinv.cli import main
+        print(main(["plot", "heatmap", sys.argv[1], "--output", "t.csv"]))
+        sys.exit(main(["plot", "heatmap", sys.argv[1], "--output", "t.png"]))"""
+    command = [sys.executable, "-c", program, str(grid)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert result.returncode == 2 and result.stdout.endswith("0\n")
+    assert "needs matplotlib, which is not installed; run pip install 'hf_symbinv[plot]'" in result.stderr
