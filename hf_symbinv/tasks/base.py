@@ -9,7 +9,7 @@ SPACED (`& request X grant_1`, tokens between blanks); every word that is no bas
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.logic.notation import Token, is_spaced, read_words, write_prefix
@@ -40,6 +40,7 @@ class SymbolTask(ABC):
         columns: The columns of a data set that hold questions and answers.
         grammar: Grammar of answers, as `SymbolInvariantConfig.grammar`; None for free answers.
         metric: Name of the `evaluate` module that scores answers; None if the shares of verdicts say all.
+        description: Sentences on questions and answers, for data set cards.
         notations: Names of the notations that questions are read and written in, the user's default first.
         uniform_from, short_share: Sizes from `uniform_from` up are equally frequent in a random data set; the smaller
             ones share `short_share` of the rows.
@@ -51,6 +52,7 @@ class SymbolTask(ABC):
     columns: tuple[str, str] = ("question", "answer")
     grammar: Mapping[str, Any] | None = None
     metric: str | None = None
+    description: str = ""
     notations: tuple[str, ...] = ("prefix",)
     uniform_from: int = 1
     short_share: float = 0.0
@@ -148,12 +150,22 @@ class SymbolTask(ABC):
             return tuple(dict.fromkeys(name for _, _, name in self.words(text) if name is not None))
         return tuple([name for name in dict.fromkeys(text) if "a" <= name <= "z" and name not in self.base_tokens])
 
+    def write_words(self, words: Iterable[str]) -> str:
+        """The text of `words`: base tokens, and names of symbols, which are quoted where they have to be."""
+        fixed = self.base_tokens
+        return write_prefix(Token(-1, word, None if word in fixed else word) for word in words)
+
     def rename(self, text: str, renaming: Mapping[str, str]) -> str:
         """A text with its symbols renamed; symbols that `renaming` does not have stay."""
         if not is_spaced(text) and set(renaming.values()) <= set(LETTERS):
             return text.translate({ord(name): renaming.get(name, name) for name in self.symbols(text)})
         words = (Token(-1, word, name and renaming.get(name, name)) for _, word, name in self.words(text))
         return write_prefix(words)
+
+    def alpha_class(self, question: str) -> str:
+        """A text that questions share if and only if they are alpha-equivalent."""
+        symbols = self.symbols(question)
+        return self.rename(question, dict(zip(symbols, symbol_names(len(symbols)), strict=True)))
 
     def tokenizer(self) -> SymbolInvariantTokenizer:
         """A new tokenizer for questions and answers."""

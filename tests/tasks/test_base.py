@@ -58,3 +58,8 @@ def test_renaming_there_and_back_is_the_identity_up_to_white_space(words, order)
     assert LTL.symbols(renamed) == tuple(renaming[name] for name in symbols)
     assert LTL.rename(renamed, {new: old for old, new in renaming.items()}) == text
     assert LTL.size(renamed) == LTL.size(text)
+
+
+@given(st.lists(st.sampled_from([*LTL.base_tokens[3:], "a", "b", "request", "next state", '"', "Y", "12"]), min_size=1))
+def test_words_are_read_back_as_they_were_written(words):
+    assert [name or operator for _, operator, name in LTL.words(LTL.write_words(words))] == words
