@@ -12,7 +12,7 @@ import hashlib
 import os
 from importlib.util import find_spec
 
-METRICS = ("alpha_covariance", "edit_distance", "ltl_witness")
+METRICS = ("alpha_covariance", "edit_distance", "ltl_witness", "prop_assignment")
 
 
 def register_metrics() -> None:

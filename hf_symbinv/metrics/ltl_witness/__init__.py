@@ -7,13 +7,11 @@ Verdicts exclude each other: `exact` (the reference itself), `correct` (another 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, get_args
+from collections.abc import Sequence
+from typing import Any
 
-from hf_symbinv.metrics.intervals import wilson_interval
-from hf_symbinv.solvers import Checker, Verdict
-
-VERDICTS: tuple[str, ...] = get_args(Verdict)
+from hf_symbinv.metrics.verdicts import VERDICTS, check_all, summarize_verdicts
+from hf_symbinv.solvers import Checker
 
 
 def compute_ltl_witness(
@@ -42,34 +40,8 @@ def compute_ltl_witness(
         ValueError: If the numbers of predictions, formulas and references differ or are 0.
         SpotMissingError: If Spot is not installed.
     """
-    for name, column in (("formulas", formulas), ("references", references)):
-        if column is not None and len(column) != len(predictions):
-            raise ValueError(f"{len(predictions)} predictions, {len(column)} {name}: must be equal")
     with Checker(workers=workers, timeout=timeout) as checker:
-        results = checker.check(list(zip(formulas, predictions, strict=True)), references, progress=progress)
-        return summarize_verdicts(result.verdict for result in results)
+        return check_all(checker, predictions, formulas, references, progress)
 
 
-def summarize_verdicts(verdicts: Iterable[str]) -> dict[str, Any]:
-    """Share of each verdict with its 95 % interval.
-
-    Returns:
-        `count`; `accuracy`, the share of `exact` and `correct` together; each verdict's share under its name; and for
-        each of these shares its interval `[low, high]` under the name with `_interval` appended.
-
-    Raises:
-        ValueError: If there are no verdicts, or one is unknown.
-    """
-    counts = dict.fromkeys(VERDICTS, 0)
-    for verdict in verdicts:
-        if verdict not in counts:
-            raise ValueError(f"verdict {verdict!r}: unknown; use one of {' '.join(VERDICTS)}")
-        counts[verdict] += 1
-    count = sum(counts.values())
-    if not count:
-        raise ValueError("no predictions: a share needs at least one")
-    summary: dict[str, Any] = {"count": count}
-    for name, number in {"accuracy": counts["exact"] + counts["correct"], **counts}.items():
-        summary[name] = number / count
-        summary[f"{name}_interval"] = list(wilson_interval(number, count))
-    return summary
+__all__ = ["VERDICTS", "compute_ltl_witness", "summarize_verdicts"]
