@@ -11,6 +11,7 @@ Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence
 """
 
 import math
+import random
 from dataclasses import dataclass
 
 import torch
@@ -178,7 +179,7 @@ class OneStreamEmbedding(nn.Module):
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds every token, `(B, 1, L, D)`, scaled by sqrt(D), without positions; as `StreamsEmbedding`."""
         base = self.config.base_vocab_size
-        # A symbol without a slot is under the mask: nothing sees it.
+        # A symbol without a slot is under the mask, where nothing sees it; others were refused.
         rows = torch.where(symbol_slots >= 0, base + symbol_slots, input_ids.clamp(max=base - 1))
         return nn.functional.embedding(rows, self.table(slots)).unsqueeze(1) * math.sqrt(self.config.d_model)
 
@@ -236,57 +237,49 @@ class RandomEmbedding(OneStreamEmbedding):
 
         base token i:  f_fn([f_bn(L_i), 0]),   symbol r:  f_fn([f_bn(α), f_bn(β_r)])
 
-    f_bn is `normalize_parts`, f_fn `normalize_embeddings`. β is drawn again in every forward pass of training; in
-    evaluation it is drawn once per session, a symbol's when it is first met. `weight` holds L and, last, α.
+    f_bn is `normalize_parts`, f_fn `normalize_embeddings`. β is drawn again in every forward pass of training, and in
+    evaluation once, at the start of a session. `weight` holds L and, last, α.
 
     Source: ITE equation 1 and section 4.2.
     """
 
-    # Logits have a column per id up to the largest of the batch.
-    largest_referent = 2**12 - 1
+    unknown = "neither occurs in the input nor is one of the first num_symbols, so it has no row"
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
         self.weight = nn.Parameter(torch.empty(config.base_vocab_size + 1, config.d_model - config.random_dim))
+        # Logits have a column per symbol up to the largest of the batch, so a huge one is an oversight.
+        self._limit = int(min(max(2**12, config.num_symbols), num_vectors(config.random_method, config.random_dim)))
         self.start_session(0)
 
     def start_session(self, seed: int) -> None:
-        """Forgets the random parts and draws those of the next evaluation with `seed`."""
-        self._vectors = RandomVectors(self.config.random_method, self.config.random_dim, seed)
-        self._rows: dict[int, int] = {}
-        self._drawn = torch.empty(0, self.config.random_dim)
+        """Draws the random part of every symbol for the evaluation to come; a new model has the session of seed 0."""
+        self._session = self._draw(self._limit, torch.Generator("cpu").manual_seed(seed))
+
+    def _draw(self, count: int, generator: torch.Generator | None = None) -> torch.Tensor:
+        return random_vectors(self.config.random_method, self.config.random_dim, count, generator)
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slot r is referent r, for the referents of training and those of the batch.
+        """Slot r is referent r, in each example for the symbols of training and its own ones.
 
         Raises:
-            ValueError: for a referent beyond `largest_referent`, or more symbols than there are vectors.
+            ValueError: for a referent without a random part.
         """
-        met = referents.unique().tolist()
-        if met[-1] > self.largest_referent:
+        base, known, largest = self.config.base_vocab_size, self.config.num_symbols, int(referents.max())
+        if largest >= self._limit:
             raise ValueError(
-                f"symbol id {self.config.base_vocab_size + met[-1]}: this model's logits have a column per id, and the "
-                f"largest is {self.config.base_vocab_size + self.largest_referent}; give symbols small ids"
+                f"symbol id {base + largest}: this model has random parts for {self._limit} symbols, ids {base} … "
+                f'{base + self._limit - 1} (random_method="{self.config.random_method}", '
+                f"random_dim={self.config.random_dim}); rename the symbols if there are few enough, else use a model "
+                "with a larger random_dim"
             )
-        known = sorted({*range(self.config.num_symbols), *met} - {-1})
-        columns = torch.tensor(known, dtype=torch.long)
-        width = known[-1] + 1 if known else 0
-        order = torch.full((width,), -1).scatter(0, columns, columns)
-        drawn = self._fresh(len(known)) if self.training else self._of_session(known)
-        vectors = torch.zeros(width, self.config.random_dim).index_copy(0, columns, drawn)
-        return Slots.from_referents(
-            order.to(referents.device).expand(len(referents), -1), vectors.to(self.weight.device, self.weight.dtype)
-        )
-
-    def _fresh(self, count: int) -> torch.Tensor:
-        return RandomVectors(self.config.random_method, self.config.random_dim).draw(count)
-
-    def _of_session(self, referents: list[int]) -> torch.Tensor:
-        new = [referent for referent in referents if referent not in self._rows]
-        if new:
-            self._drawn = torch.cat((self._drawn, *(self._vectors.draw(1) for _ in new)))
-            self._rows.update((referent, len(self._rows) + place) for place, referent in enumerate(new))
-        return self._drawn[[self._rows[referent] for referent in referents]]
+        width = max(known, largest + 1)
+        # Symbols of other examples do not count: an answer does not depend on what shares the batch.
+        table = referents.new_full((len(referents), width + 1), -1)
+        table[:, :known] = torch.arange(known)
+        table.scatter_(1, torch.where(referents < 0, width, referents), referents)
+        vectors = self._draw(width) if self.training else self._session[:width]
+        return Slots.from_referents(table[:, :width], vectors.to(self.weight))
 
     def table(self, slots: Slots) -> torch.Tensor:
         """The `(V_n + K, D)` rows as they are looked up and projected on."""
@@ -298,65 +291,46 @@ class RandomEmbedding(OneStreamEmbedding):
         return nn.functional.normalize(rows, dim=1) if self.config.normalize_embeddings else rows
 
 
-class RandomVectors:
-    """Draws vectors of a given width, no two the same while the width is at most 32.
+def random_vectors(method: str, width: int, count: int, generator: torch.Generator | None = None) -> torch.Tensor:
+    """Draws random parts, no two the same while they have at most 32 dimensions.
 
-    - `normal`: standard normal in every dimension;
-    - `neighbors`: the points of {-1, 0, 1}^width but 0, uniformly;
-    - `hypercube`: the corners {-1, 1}^width, uniformly.
+    - `normal`: standard normal in every dimension (these are not checked to differ);
+    - `neighbors`: of the points {-1, 0, 1}^width but 0, uniformly;
+    - `hypercube`: of the corners {-1, 1}^width, uniformly.
 
     Points are integers whose ternary or binary digits are the coordinates, so no set is materialised.
 
     Args:
         method: `normal`, `neighbors` or `hypercube`.
-        width: of a vector.
-        seed: of a generator of its own; None for torch's default generator.
+        width: dimensions of a vector.
+        count: vectors.
+        generator: on the CPU; None for torch's default one.
+
+    Returns:
+        `(count, width)` float32, on the CPU.
+
+    Raises:
+        ValueError: if there are not as many different ones.
 
     Source: ITE section 4.2.
     """
-
-    def __init__(self, method: str, width: int, seed: int | None = None):
-        self.method, self.width = method, width
-        self._generator = None if seed is None else torch.Generator().manual_seed(seed)
-        self._taken: set[int] = set()
-
-    def draw(self, count: int) -> torch.Tensor:
-        """The next `(count, width)` vectors, in single precision, on the CPU.
-
-        Raises:
-            ValueError: if there are not as many different ones left.
-        """
-        if self.method == "normal":
-            return torch.randn(count, self.width, generator=self._generator)
-        values = 2 if self.method == "hypercube" else 3
-        if num_vectors(self.method, self.width) == math.inf:
-            digits = torch.randint(values, (count, self.width), generator=self._generator)
-        else:
-            numbers = torch.tensor(self._unique(count), dtype=torch.long)
-            if values == 3:  # skip the zero vector, all of whose digits are 1
-                numbers = numbers + (numbers >= (3**self.width - 1) // 2)
-            digits = numbers.unsqueeze(1) // values ** torch.arange(self.width) % values
-        return (2 * digits - 1 if values == 2 else digits - 1).float()
-
-    def _unique(self, count: int) -> list[int]:
-        """`count` integers below the number of vectors that were not drawn before."""
-        limit = int(num_vectors(self.method, self.width))
-        if count + len(self._taken) > limit:
-            raise ValueError(
-                f"{count + len(self._taken)} symbols: random_method={self.method!r} with random_dim={self.width} has "
-                f"{limit} different vectors; use fewer symbols, start a new session, or train with a larger random_dim"
-            )
-        if limit <= 4 * (count + len(self._taken)):
-            order = torch.randperm(limit, generator=self._generator).tolist()
-            found = [number for number in order if number not in self._taken][:count]
-        else:
-            found = []
-            while len(found) < count:
-                for number in torch.randint(limit, (count - len(found),), generator=self._generator).tolist():
-                    if number not in self._taken and number not in found:
-                        found.append(number)
-        self._taken.update(found)
-        return found
+    if method == "normal":
+        return torch.randn(count, width, generator=generator, device="cpu")
+    values, limit = (2 if method == "hypercube" else 3), num_vectors(method, width)
+    if count > limit:
+        raise ValueError(
+            f"{count} vectors: random_method={method!r} with random_dim={width} has {limit} different ones; use fewer "
+            "symbols or a larger random_dim"
+        )
+    if limit == math.inf:
+        digits = torch.randint(values, (count, width), generator=generator, device="cpu")
+    else:
+        seed = int(torch.randint(2**62, (), generator=generator, device="cpu"))
+        numbers = torch.tensor(random.Random(seed).sample(range(int(limit)), count), dtype=torch.long, device="cpu")
+        if values == 3:  # skip the zero vector, all of whose digits are 1
+            numbers = numbers + (numbers >= (3**width - 1) // 2)
+        digits = numbers.unsqueeze(1) // values ** torch.arange(width, device="cpu") % values
+    return (2 * digits - 1 if values == 2 else digits - 1).float()
 
 
 Embedder = StreamsEmbedding | VocabularyEmbedding | RandomEmbedding

@@ -184,15 +184,15 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         super().save_pretrained(*args, **kwargs)
 
     def resize_token_embeddings(self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any) -> Any:
-        """Refused: symbols have no rows, and base tokens are fixed.
+        """Refused: a model's rows are fixed when it is made, and symbols need none unless they are `learned`.
 
         Raises:
             ValueError: always, unless there is nothing to do (`new_num_tokens` is None).
         """
         if new_num_tokens is not None:
             raise ValueError(
-                f"resize_token_embeddings({new_num_tokens}): symbols need no rows, so new ones can be used at once; "
-                "base tokens are fixed when a model is made (base_vocab_size)"
+                f"resize_token_embeddings({new_num_tokens}): rows are fixed when a model is made (base_vocab_size, and "
+                'num_symbols for "learned" and "renamed"); other models can use new symbols at once, without rows'
             )
         return self.get_input_embeddings()
 
@@ -281,6 +281,22 @@ def _causal_mask(input_ids: torch.Tensor, past: int, attention_mask: torch.Tenso
     return (mask & attention_mask.bool()[:, None, None, :]) | (steps == steps[past:, None])[None, None]
 
 
+def _answers_per_input(name: str, answers: int, inputs: int) -> int:
+    beams, rest = divmod(answers, inputs)
+    if rest or not beams:
+        raise ValueError(
+            f"{name} has batch {answers}, the encoder's output {inputs}; the first must be a multiple of the second"
+        )
+    return beams
+
+
+def _refuse_lost(name: str, ids: torch.Tensor, lost: torch.Tensor, why: str) -> None:
+    """Raises if any of `lost (B, T)` is True: a ValueError that shows the first of these `ids`."""
+    if lost.any():
+        row, position = lost.nonzero()[0].tolist()
+        raise ValueError(f"{name}[{row}, {position}]={int(ids[row, position])}: this symbol {why}")
+
+
 class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
     """Encoder and decoder with one shared embedding, without projection."""
 
@@ -320,7 +336,8 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
             use_cache: return the cache.
 
         Raises:
-            ValueError: if there is nothing to encode, or the batch of answers is no multiple of that of inputs.
+            ValueError: if there is nothing to encode, the batch of answers is no multiple of that of inputs, or a
+                model with one stream meets a symbol without a row.
         """
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         if encoder_outputs is None:
@@ -336,12 +353,7 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
         slots = Slots.from_referents(encoder_outputs.slot_referents, encoder_outputs.slot_vectors)
         if decoder_input_ids is None:
             decoder_input_ids = torch.full((len(states), 1), self.config.decoder_start_token_id, device=states.device)
-        beams, rest = divmod(len(decoder_input_ids), len(states))
-        if rest or not beams:
-            raise ValueError(
-                f"decoder_input_ids has batch {len(decoder_input_ids)}, the encoder's output {len(states)}; "
-                "the first must be a multiple of the second"
-            )
+        beams = _answers_per_input("decoder_input_ids", len(decoder_input_ids), len(states))
         if use_cache and past_key_values is None:
             past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
         if attention_mask is None:
@@ -434,7 +446,11 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
             positions = torch.arange(past, past + input_ids.shape[1], device=input_ids.device).unsqueeze(0)
         else:
             positions = position_ids(attention_mask)[:, -input_ids.shape[1] :]
-        symbol_slots = slots.of(referents_of(input_ids, self.config.base_vocab_size, None))
+        referents = referents_of(input_ids, self.config.base_vocab_size, None)
+        symbol_slots = slots.of(referents)
+        if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
+            lost = (referents >= 0) & (symbol_slots < 0)
+            _refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
         hidden_states = self.embedding(input_ids, symbol_slots, slots)
         angles = None
         if self.config.decoder_positions == "rope":
@@ -493,6 +509,9 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
                 encoder_outputs = self.model.encode(
                     input_ids, attention_mask, decoder_input_ids, output_attentions, output_hidden_states
                 )
+            slots = Slots.from_referents(encoder_outputs.slot_referents)
+            beams = _answers_per_input("labels", len(labels), len(slots.referents))
+            columns = self._label_columns(labels, slots.repeat_interleave(beams))
             if decoder_input_ids is None:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         outputs = self.model(
@@ -510,11 +529,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
         cosines = self.model.embedding.project(outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
-        loss = (
-            None
-            if labels is None
-            else self._loss(logits, cosines, self._label_columns(labels, slots), num_items_in_batch)
-        )
+        loss = None if labels is None else self._loss(logits, cosines, columns, num_items_in_batch)
         if return_id_logits:
             logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
@@ -532,13 +547,8 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         base = self.config.base_vocab_size
         is_symbol = labels >= base
         label_slots = slots.of(torch.where(is_symbol, labels - base, -1))
-        lost = is_symbol & (label_slots < 0)
-        if lost.any():
-            row, position = lost.nonzero()[0].tolist()
-            raise ValueError(
-                f"labels[{row}, {position}]={int(labels[row, position])}: this symbol {self.model.embedding.unknown}; "
-                "leave such examples out"
-            )
+        why = f"{self.model.embedding.unknown}; leave such examples out"
+        _refuse_lost("labels", labels, is_symbol & (label_slots < 0), why)
         return torch.where(is_symbol, base + label_slots, labels)
 
     def _loss(
