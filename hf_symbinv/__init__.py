@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration, SymbolInvariantModel
     from .modeling.tokenization_symbinv import SymbolInvariantTokenizer, SymbolTable, TokenizationError
     from .solvers import Checker, CheckResult, find_witness
-    from .tasks import LTL
+    from .tasks import COPY, LTL, PROP, SymbolTask
     from .training import Recipe, generate_answers, train
 
 __version__ = "0.1.0"
@@ -59,25 +59,28 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "trace_to_prefix",
     ),
     "solvers": ("Checker", "CheckResult", "find_witness"),
-    "tasks": ("LTL",),
+    "tasks": ("COPY", "LTL", "PROP", "SymbolTask"),
     "datasets_scripts.ltl_random": ("LtlRandom",),
     "training": ("Recipe", "generate_answers", "train"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "COPY",
     "CheckResult",
     "Checker",
     "Formula",
     "FormulaSyntaxError",
     "LTL",
     "LtlRandom",
+    "PROP",
     "Recipe",
     "SymbolInvariantConfig",
     "SymbolInvariantForConditionalGeneration",
     "SymbolInvariantModel",
     "SymbolInvariantTokenizer",
     "SymbolTable",
+    "SymbolTask",
     "TokenizationError",
     "Trace",
     "find_witness",

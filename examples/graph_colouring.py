@@ -1,0 +1,87 @@
+"""A task of your own in one file: colour a graph with three colours, neighbours differently.
+
+    symbinv data --task examples/graph_colouring.py --num-symbols 5 --max-size 8 --rows 50000 --output data/graphs
+    symbinv train examples/graph_colouring.yaml --data data/graphs --output runs/graphs
+    symbinv evaluate --task examples/graph_colouring.py --model runs/graphs --data data/graphs
+    symbinv solve --task examples/graph_colouring.py --model runs/graphs "ab;bc;ca;cd"
+
+A question is a list of edges, `ab;bc;ca;cd`, and an answer gives each vertex a colour, `aRbGcBdR`. Vertices are
+symbols: names do not matter, and a trained model takes more of them than it has seen. Colours and `;` are base tokens.
+"""
+
+import random
+from collections.abc import Sequence
+from itertools import combinations
+
+from hf_symbinv import SymbolTask
+
+COLOURS = ("R", "G", "B")
+
+
+class GraphColouring(SymbolTask):
+    name = "graph_colouring"
+    base_tokens = ("<s>", "<pad>", "</s>", *COLOURS, ";")
+    columns = ("graph", "colouring")
+    uniform_from, short_share = 4, 0.1  # there are few graphs of 1 to 3 edges
+
+    def draw(self, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int) -> list[str]:
+        """Random edges, in random order, between 2 to all of the vertices."""
+        generator, graphs = random.Random(seed), []
+        for _ in range(count):
+            possible = list(combinations(generator.sample(symbols, generator.randint(2, len(symbols))), 2))
+            number = generator.randint(smallest, largest)
+            if number <= len(possible):
+                edges = [generator.sample(edge, 2) for edge in generator.sample(possible, number)]
+                graphs.append(self.write_words([word for edge in edges for word in (*edge, ";")][:-1]))
+        return graphs
+
+    def solve(self, question: str) -> str | None:
+        """The first colouring in the order of the vertices and colours, by backtracking; None if there is none."""
+        edges = self.edges(question)
+        vertices = list(dict.fromkeys(vertex for edge in edges for vertex in edge))
+
+        def extend(colouring: dict[str, str]) -> dict[str, str] | None:
+            if len(colouring) == len(vertices):
+                return colouring
+            vertex = vertices[len(colouring)]
+            neighbours = {other for edge in edges if vertex in edge for other in edge}
+            taken = {colouring[other] for other in neighbours & set(colouring)}
+            tries = (extend({**colouring, vertex: colour}) for colour in COLOURS if colour not in taken)
+            return next((found for found in tries if found), None)
+
+        colouring = extend({})
+        return colouring and self.write_words(word for pair in colouring.items() for word in pair)
+
+    def judge(self, question: str, answer: str) -> tuple[str, str]:
+        """`correct` if every vertex has one colour and the ends of every edge have different ones."""
+        edges = self.edges(question)
+        words = [name or operator for _, operator, name in self.words(answer)]
+        colouring = dict(zip(words[::2], words[1::2], strict=False))
+        vertices = {vertex for edge in edges for vertex in edge}
+        if len(words) != 2 * len(vertices) or set(colouring) != vertices or not set(colouring.values()) <= {*COLOURS}:
+            return "invalid", "not one colour for each vertex"
+        for one, other in edges:
+            if colouring[one] == colouring[other]:
+                return "incorrect", f"{one} and {other} are neighbours, and both are {colouring[one]}"
+        return "correct", ""
+
+    def size(self, question: str) -> int:
+        """The number of edges."""
+        return len(self.edges(question))
+
+    def read_question(self, text: str, notation: str) -> str:
+        """A graph that a user wrote, once it is known to be one."""
+        self.edges(super().read_question(text, notation))
+        return text
+
+    def edges(self, question: str) -> list[tuple[str, str]]:
+        """The two vertices of every edge."""
+        words = [(operator, name) for _, operator, name in self.words(question)]
+        pairs = [(one[1], other[1]) for one, other in zip(words[::3], words[1::3], strict=False)]
+        separators = {operator for operator, _ in words[2::3]}
+        if len(words) % 3 != 2 or separators - {";"} or any(None in pair or pair[0] == pair[1] for pair in pairs):
+            raise ValueError(f"{question!r} is no list of edges: write two vertices an edge and ; between, ab;bc;cd")
+        return pairs
+
+
+GRAPH_COLOURING = GraphColouring()
