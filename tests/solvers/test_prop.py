@@ -1,0 +1,256 @@
+"""Answers and verdicts on propositional formulas agree with truth tables and with py-aiger's own circuits."""
+
+import itertools
+import random
+import subprocess
+import sys
+
+import aiger
+import aiger_sat
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hf_symbinv.logic import Formula, FormulaSyntaxError, parse_assignment, to_prefix
+from hf_symbinv.solvers import Checker
+from hf_symbinv.solvers.prop import (
+    AigerMissingError,
+    find_assignment,
+    judge,
+    load_aiger,
+    normalized_assignment,
+    solver_version,
+)
+
+TRUTH = {
+    "!": lambda a: not a,
+    "&": lambda a, b: a and b,
+    "|": lambda a, b: a or b,
+    "^": lambda a, b: a != b,
+    "->": lambda a, b: not a or b,
+    "<->": lambda a, b: a == b,
+}
+
+
+def formulas(names):
+    """Formulas of all propositional operators and constants over `names`, with a few leaves."""
+
+    def grow(operands):
+        return st.one_of(
+            st.builds(Formula.__invert__, operands),
+            *(
+                st.builds(lambda left, right, operator=operator: Formula(operator, (left, right)), operands, operands)
+                for operator in TRUTH
+                if operator != "!"
+            ),
+        )
+
+    leaves = st.one_of(names.map(Formula.ap), st.sampled_from([Formula.true(), Formula.false()]))
+    return st.recursive(leaves, grow, max_leaves=8)
+
+
+propositional = formulas(st.sampled_from("abcde"))
+awkward = st.sampled_from(["a", "b", "U", "0", "1", "a b", 'say "a"', "xor", "True", "p0", "<->"])
+
+
+def holds(formula, valuation):
+    if formula.name is not None:
+        return valuation[formula.name]
+    if not formula.operands:
+        return formula.operator == "1"
+    return TRUTH[formula.operator](*(holds(operand, valuation) for operand in formula.operands))
+
+
+def completions(formula, values):
+    free = [name for name in formula.symbols() if name not in values]
+    for bits in itertools.product((False, True), repeat=len(free)):
+        yield {**values, **dict(zip(free, bits, strict=True))}
+
+
+def always_true(formula, values):
+    return all(holds(formula, valuation) for valuation in completions(formula, values))
+
+
+def circuit(formula):
+    """The formula as py-aiger's own operators build it."""
+    if formula.name is not None:
+        return aiger.atom(formula.name)
+    if not formula.operands:
+        return aiger.atom(formula.operator == "1")
+    operands = [circuit(operand) for operand in formula.operands]
+    return {
+        "!": lambda a: ~a,
+        "&": lambda a, b: a & b,
+        "|": lambda a, b: a | b,
+        "^": lambda a, b: a ^ b,
+        "->": lambda a, b: a.implies(b),
+        "<->": lambda a, b: a == b,
+    }[formula.operator](*operands)
+
+
+@settings(max_examples=400)
+@given(formulas(awkward))
+def test_the_answer_makes_the_formula_true_in_every_row_of_the_truth_table(formula):
+    answer = find_assignment(to_prefix(formula))
+    if answer is None:
+        assert not any(holds(formula, valuation) for valuation in completions(formula, {}))
+        return
+    assignment = parse_assignment(answer)
+    assert always_true(formula, dict(assignment.values))
+    assert list(assignment.symbols()) == sorted(assignment.symbols())
+    assert set(assignment.symbols()) <= set(formula.symbols()) or (answer == "a1" and not formula.symbols())
+    assert judge(to_prefix(formula), answer) == ("correct", "")
+
+
+@settings(max_examples=400)
+@given(propositional, st.dictionaries(st.sampled_from("abcdex"), st.booleans(), min_size=1))
+def test_the_verdict_is_that_of_the_truth_table_and_of_py_aigers_circuit(formula, values):
+    text = "".join(f"{name}{int(value)}" for name, value in values.items())
+    verdict, message = judge(to_prefix(formula), text)
+    assert verdict == ("correct" if always_true(formula, values) else "incorrect")
+    solver = aiger_sat.SolverWrapper()
+    solver.add_expr(~circuit(formula))
+    inputs = {name: value for name, value in values.items() if name in formula.symbols()}
+    assert solver.is_sat(inputs) == (verdict == "incorrect")
+    assert (message == "") == (verdict == "correct")
+
+
+@given(propositional, st.dictionaries(st.sampled_from("abcde"), st.booleans(), min_size=1))
+def test_the_message_shows_a_completion_that_makes_the_formula_false(formula, values):
+    text = "".join(f"{name}{int(value)}" for name, value in values.items())
+    verdict, message = judge(to_prefix(formula), text)
+    if verdict == "incorrect" and formula.symbols():
+        shown = dict(pair.split("=") for pair in message.removeprefix("the formula is false with ").split(", "))
+        valuation = {name: value == "1" for name, value in shown.items()}
+        assert set(valuation) == set(formula.symbols())
+        assert not holds(formula, valuation)
+        assert all(values.get(name, value) == value for name, value in valuation.items())
+
+
+@given(propositional, st.permutations(list("abcde")))
+def test_renaming_the_formula_renames_its_answer(formula, order):
+    renaming = dict(zip("abcde", order, strict=True))
+    if not formula.symbols():
+        return
+    answer, renamed = (find_assignment(to_prefix(each)) for each in (formula, formula.rename(renaming)))
+    if answer is None:
+        assert renamed is None
+    else:
+        assert set(parse_assignment(answer).rename(renaming).values) == set(parse_assignment(renamed).values)
+
+
+@pytest.mark.parametrize(
+    ("formula", "answer"),
+    [
+        ("a", "a1"),
+        ("!a", "a0"),
+        ("&b!a", "a0b1"),
+        ("& request ! grant", "grant 0 request 1"),
+        ("|a&b!b", "a1"),
+        ('"a b"', '"a b" 1'),
+        ("0", None),
+        ("&a!a", None),
+        ("<-> a ! a", None),
+    ],
+)
+def test_answers_that_have_no_choice(formula, answer):
+    assert find_assignment(formula) == answer
+
+
+@pytest.mark.parametrize(("formula", "answer"), [("|b!b", "b1"), ("-> & c a c", "c1"), ("1", "a1"), ("!0", "a1")])
+def test_a_valid_formula_is_answered_by_its_first_symbol(formula, answer):
+    assert find_assignment(formula) == answer
+    assert judge(formula, answer) == ("correct", "")
+
+
+def test_answers_are_the_same_in_every_process():
+    rng = random.Random(5)
+    texts = []
+    for _ in range(60):
+        formula = Formula.ap("a")
+        for name in rng.choices("abcdefgh", k=9):
+            symbol = Formula.ap(name) if rng.random() < 0.5 else ~Formula.ap(name)
+            formula = Formula(rng.choice(["&", "|", "^", "->", "<->"]), (formula, symbol))
+        texts.append(to_prefix(formula))
+    program = f"from hf_symbinv.solvers.prop import find_assignment; print([find_assignment(t) for t in {texts!r}])"
+    here = str([find_assignment(text) for text in texts])
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == here
+
+
+def test_an_answer_may_assign_symbols_that_the_formula_lacks():
+    assert judge("a", "a1z0") == ("correct", "")
+    assert judge("a", "z0") == ("incorrect", "the formula is false with a=0")
+    assert judge("0", "z0") == ("incorrect", "the formula is false under every assignment")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("", "position 0 of '': expected an assignment such as a1b0, found nothing"),
+        ("a1a1", "position 2 of 'a1a1': 'a' is assigned twice"),
+        ("a", "position 1 of 'a': expected the value of 'a', 0 or 1, the text ends here"),
+        ("ab", "position 1 of 'ab': expected the value of 'a', 0 or 1, found 'b'"),
+        ("a1;", "position 2 of 'a1;': expected a symbol, found ';'"),
+        ("</s>", "position 0 of '</s>': expected a symbol, found '<'"),
+    ],
+)
+def test_what_is_no_assignment_is_invalid_and_said_why(answer, message):
+    assert judge("a", answer) == ("invalid", message)
+
+
+def test_formulas_of_temporal_logic_are_refused():
+    message = "operator 'U': belongs to linear temporal logic, which is the task ltl; propositional formulas have 0 1 !"
+    for call in (lambda: find_assignment("&cUab"), lambda: judge("&cUab", "a1"), lambda: judge("&cUab", "")):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_a_text_that_is_no_formula_is_refused():
+    for call in (lambda: find_assignment("&a"), lambda: judge("&a", "a1")):
+        with pytest.raises(FormulaSyntaxError, match="position 2 of '&a': expected 1 more operand"):
+            call()
+
+
+def test_the_same_pairs_in_another_order_and_form_are_the_same_assignment():
+    assert normalized_assignment("b0a1") == normalized_assignment(" a 1 b 0") == "a1b0"
+    assert normalized_assignment("b0a0") != "a1b0"
+    assert normalized_assignment("b0b1") == "b0b1"
+    with Checker(judge, normalized=normalized_assignment, initializer=load_aiger, workers=1, timeout=60) as checker:
+        pairs = [("&a!b", "b0a1"), ("&a!b", "a1b0c1"), ("&a!b", "a1"), ("&a!b", "a1b"), ("&a", "a1"), ("Ga", "a1")]
+        results = list(checker.check(pairs, ["a1b0"] * 6))
+    assert [result.verdict for result in results] == ["exact", "correct", "incorrect", "invalid", "error", "error"]
+
+
+def test_depth_and_number_of_symbols_are_not_limited():
+    names = [f"p{place}" for place in range(3000)]
+    formula = Formula.ap("p0")
+    for name in names[1:]:
+        formula = formula & ~Formula.ap(name)
+    answer = find_assignment(to_prefix(formula))
+    assert dict(parse_assignment(answer).values) == {name: name == "p0" for name in names}
+    assert judge(to_prefix(formula), answer) == ("correct", "")
+    assert judge("!" * 5000 + "a", "a1") == ("correct", "")
+
+
+def test_the_solver_is_named_with_its_versions():
+    assert solver_version().startswith("py-aiger-sat 3.") and "python-sat 1." in solver_version()
+
+
+def test_a_missing_solver_is_named_with_its_remedy(monkeypatch):
+    load_aiger.cache_clear()
+    monkeypatch.setitem(sys.modules, "aiger_sat", None)
+    try:
+        with pytest.raises(AigerMissingError, match=r"needs py-aiger-sat, .*; install it with `pip install 'hf_symb"):
+            load_aiger()
+    finally:
+        load_aiger.cache_clear()
+
+
+def test_importing_the_module_loads_no_solver():
+    program = "import sys, hf_symbinv.solvers.prop; print({'aiger', 'aiger_sat', 'pysat'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,131 @@
+"""The task of propositional logic agrees with the model's preset and ties tokens, notations and checker together."""
+
+import pickle
+from collections import Counter
+
+import pytest
+
+from hf_symbinv import SymbolInvariantConfig
+from hf_symbinv.logic import FormulaSyntaxError, parse_prefix
+from hf_symbinv.tasks import symbol_names
+from hf_symbinv.tasks.prop import PROP
+
+
+def test_tokens_arities_and_grammar_are_those_of_the_models_preset():
+    config, own = SymbolInvariantConfig.from_preset("prop"), PROP.config()
+    tokenizer = PROP.tokenizer()
+    assert config.base_vocab_size == own.base_vocab_size == len(PROP.base_tokens) == tokenizer.vocab_size == 10
+    assert config.token_arity == own.token_arity == PROP.token_arity_by_id()
+    assert config.grammar == own.grammar == PROP.grammar
+    assert [PROP.base_tokens[value] for value in PROP.grammar["values"]] == ["0", "1"]
+    assert config.encoder_positions == own.encoder_positions == "tree"
+    for name in ("bos_token_id", "pad_token_id", "eos_token_id"):
+        assert getattr(config, name) == getattr(own, name) == getattr(tokenizer, name)
+
+
+@pytest.mark.parametrize(
+    ("formula", "assignment"),
+    [
+        ("& a ! <-> b ^ 0 1", "a1b0"),
+        ("&a!b", "b0a1"),
+        ("<-> request grant", "request 1 grant 1"),
+        ("^ request p26", "p26 0 request 1"),
+    ],
+)
+def test_formulas_and_assignments_survive_the_tokenizer(formula, assignment):
+    tokenizer = PROP.tokenizer()
+    batch = tokenizer(formula, text_target=assignment)
+    assert PROP.size(formula) == len(batch["input_ids"]) - 1
+    for text, ids in ((formula, batch["input_ids"]), (assignment, batch["labels"])):
+        decoded = tokenizer.decode(ids, skip_special_tokens=True)
+        assert [token[1:] for token in PROP.words(decoded)] == [token[1:] for token in PROP.words(text)]
+
+
+@pytest.mark.parametrize("notation", PROP.notations)
+def test_every_notation_reads_what_it_writes(notation):
+    question = PROP.read_question("request <-> !(grant_1 xor a -> 0 & b | 1)", "infix")
+    assert PROP.read_question(PROP.write_question(question, notation), notation) == question
+
+
+def test_prompts_have_no_implication_but_keep_xor_and_equivalence():
+    assert PROP.prompt("-> a <-> b ^ c -> ! d e") == "| ! a <-> b ^ c | d e"
+    assert PROP.prompt("<-> a ^ b c") == "<-> a ^ b c"
+    assert PROP.prompt("-> -> a b c") == "|!|!abc"
+    assert set(PROP.tokenizer()(PROP.prompt("<-> -> a b c"))["input_ids"]) == {2, 6, 7, 9, 10, 11, 12}
+
+
+def test_questions_of_temporal_logic_are_refused():
+    with pytest.raises(ValueError, match="operator 'F': belongs to linear temporal logic, which is the task ltl"):
+        PROP.read_question("G(a -> F b)", "infix")
+    with pytest.raises(ValueError, match="operator 'X': belongs to linear temporal logic"):
+        PROP.solve("&aXb")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [("a1b0", "a1b0"), ("a 1 b 0", "a1b0"), ("a=1, b=0", "a1b0"), ('"a=b" 1', '"a=b" 1'), ('"a=b"=1', '"a=b" 1')],
+)
+def test_answers_are_read_in_prefix_and_infix_notation(text, answer):
+    assert PROP.read_answer(text) == answer
+
+
+def test_answers_are_shown_in_the_readers_notation():
+    assert PROP.write_answer("request 1 grant 0", "infix") == "request=1, grant=0"
+    assert PROP.write_answer("a 1 b 0", "prefix") == PROP.write_answer("a 1 b 0", "lbt") == "a1b0"
+    assert PROP.write_answer("a1b", "infix") == "a1b"
+    for text in ("", "a=1, a=0", "a1a0", "a"):
+        with pytest.raises(FormulaSyntaxError):
+            PROP.read_answer(text)
+
+
+def test_an_unknown_notation_is_refused():
+    for call in (
+        lambda: PROP.read_question("a", "smt"),
+        lambda: PROP.write_question("a", "smt"),
+        lambda: PROP.write_answer("a1", "smt"),
+    ):
+        with pytest.raises(ValueError, match="notation='smt': unknown; use one of infix, lbt, prefix"):
+            call()
+
+
+def test_its_checker_counts_the_same_pairs_in_any_order_as_exact():
+    with PROP.checker(workers=1, timeout=60.0) as checker:
+        pairs = [("&a!b", "b0a1"), ("&a!b", "a1"), ("&a!b", "a")]
+        assert [result.verdict for result in checker.check(pairs, ["a1b0"] * 3)] == ["exact", "incorrect", "invalid"]
+
+
+class TestDraws:
+    def test_a_draw_is_a_function_of_its_arguments(self):
+        first = PROP.draw("abcde", 5, 20, 7, 500)
+        assert PROP.draw("abcde", 5, 20, 8, 500) != first
+        assert PROP.draw("abcde", 5, 20, 7, 500) == first
+
+    def test_names_play_no_part_in_it(self):
+        names = symbol_names(30)[25:]
+        renaming = dict(zip("abcde", names, strict=True))
+        drawn = PROP.draw("abcde", 1, 20, 3, 500)
+        assert [PROP.rename(question, renaming) for question in drawn] == PROP.draw(names, 1, 20, 3, 500)
+
+    def test_questions_have_the_wanted_sizes_symbols_and_operators(self):
+        questions = PROP.draw("abc", 10, 30, 1, 5000)
+        assert len(questions) > 500
+        words = Counter()
+        for question in questions:
+            assert 10 <= PROP.size(question) <= 30 and PROP.symbols(question) and parse_prefix(question)
+            words.update(name or word for _, word, name in PROP.words(question))
+        assert set(words) <= {*"abc01!&|^", "<->"}
+        assert {"!", "&", "|", "^", "<->"} <= set(words)
+        for derived in ("^", "<->"):
+            for basic in "&|":
+                assert 0.35 < words[derived] / words[basic] < 0.7  # half weight; Spot folds them at different rates
+
+    def test_no_question_is_valid(self):
+        questions = PROP.draw("ab", 1, 12, 1, 3000)
+        assert "1" not in questions
+        assert all(PROP.judge(question, "z1")[0] == "incorrect" for question in questions[:400])
+        assert set(PROP.draw([], 1, 9, 1, 50)) == {"0"}
+
+
+def test_the_task_is_a_value():
+    assert pickle.loads(pickle.dumps(PROP)) == PROP and hash(PROP) == hash(pickle.loads(pickle.dumps(PROP)))
+    assert PROP.solver_version().startswith("py-aiger-sat")
