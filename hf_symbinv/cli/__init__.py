@@ -1,7 +1,8 @@
 """The command `symbinv`. Each command is one module of this package, imported when it is asked for.
 
 A command's module has `main(arguments) -> exit code`. Exit codes: 0 the work is done, 1 it is done but an answer is not
-verified, 2 bad usage or input, 130 interrupted, 141 the reader of the output went away.
+verified, 2 bad usage or input, 3 the work goes on when the command is repeated, 130 interrupted, 141 the reader of the
+output went away.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from collections.abc import Sequence
 from hf_symbinv import __version__
 
 COMMANDS = {
-    "solve": "find witnesses for formulas with a model, and verify them",
-    "verify": "check witnesses that you have",
+    "solve": "answer questions, such as formulas, with a model, and verify the answers",
+    "verify": "check answers that you have",
     "data": "make a data set of random formulas with witnesses",
     "train": "train a model by a recipe",
     "evaluate": "measure a model on a data set",
     "plot": "draw heatmaps of what was measured, and print their tables",
+    "convert": "make a model with streams of a vanilla one, or read an earlier release",
     "info": "show versions, recipes and checkpoints, or what is in a checkpoint",
 }
-DONE, NOT_VERIFIED, BAD_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
+DONE, NOT_VERIFIED, BAD_INPUT, UNFINISHED, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
 
 EXAMPLE = """\
 $ symbinv solve "G(request -> F grant)"
@@ -41,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="symbinv",
         usage="symbinv COMMAND ...",
-        description="Find witnesses of LTL formulas with models that do not care how symbols are named.",
+        description="Answer questions of logic with models that do not care how symbols are named.",
         epilog=f"commands:\n{commands}\n\n`symbinv COMMAND --help` explains a command.\n\nexample:\n{EXAMPLE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -6,6 +6,8 @@ import argparse
 import math
 from collections.abc import Callable
 
+from hf_symbinv.tasks import TASKS
+
 TIMEOUT = 10.0
 
 
@@ -45,6 +47,20 @@ def seconds(text: str) -> float:
     return value
 
 
+def minutes(text: str) -> float:
+    """The type of an option that is a time in minutes; its value is in seconds."""
+    try:
+        return 60 * seconds(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of minutes") from None
+
+
+def add_task(parser: argparse.ArgumentParser, default: str) -> None:
+    """The option that says which task it is about; `default` says what holds without it."""
+    known = ", ".join(TASKS)
+    parser.add_argument("--task", metavar="NAME", help=f"{known}, or FILE.py that defines one (default: {default})")
+
+
 def add_decoding(parser: argparse.ArgumentParser) -> None:
     """Options on how a model decodes and how its answers are checked."""
     group = parser.add_argument_group("decoding and checking")
@@ -61,7 +77,13 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
         type=at_least(4),
         default=100,
         metavar="N",
-        help="length of an answer at most; the shortest witness takes 4 (default: %(default)s)",
+        help="length of an answer at most; the shortest LTL witness takes 4 (default: %(default)s)",
+    )
+    group.add_argument(
+        "--embedding-seed",
+        type=at_least(0),
+        metavar="N",
+        help="for a model with random embeddings: seed of those of this run",
     )
     group.add_argument("--device", help="such as cpu or cuda:1 (default: the first GPU, else the CPU)")
     add_timeout(group)
@@ -74,7 +96,7 @@ def add_timeout(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
         type=seconds,
         default=TIMEOUT,
         metavar="SECONDS",
-        help="limit for checking one witness (default: %(default)g)",
+        help="limit for checking one answer (default: %(default)g)",
     )
 
 

@@ -6,21 +6,28 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import add_decoding, at_least, command_parser, generation
-from hf_symbinv.cli.models import MODEL_HELP, load_quietly
+from hf_symbinv.cli.arguments import add_decoding, add_task, at_least, command_parser, generation
+from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.evaluation import evaluate_checkpoint, load_questions, training_classes
-from hf_symbinv.evaluation.checkpoints import DEFAULT_CHECKPOINT
-from hf_symbinv.tasks import LTL
+from hf_symbinv.evaluation.cost import cost_table, measure_cost
+from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT
+from hf_symbinv.tasks import symbol_names
 
 DESCRIPTION = """\
-Answer the formulas of a data set with a model, have Spot check the answers, and
-print the share that is verified, with its 95 % interval (Wilson), and how many
-answers got which verdict: exact is the data set's own witness, correct another
-one. With --n-best N a formula counts by its first verified candidate. --json
-gives all shares with intervals, the settings and the times, as one object.
+Answer the questions of a data set with a model, have the task's solver check
+the answers, and print the share that is verified, with its 95 % interval
+(Wilson), and how many answers got which verdict: exact is the data set's own
+answer, correct another one. With --n-best N a question counts by its first
+verified candidate. --json gives all shares with intervals, the settings and the
+times, as one object.
+
+What has a symbol that a model with a fixed vocabulary does not know counts as
+invalid. A model with random embeddings draws them ten times, and the draw with
+the median cross-entropy on these questions counts; --embedding-seed chooses.
 
 exit codes: 0 the table is complete, 2 bad usage or input
 """
@@ -47,26 +54,34 @@ alpha-covariance: 1.0000 over 10 formulas and 54 answers (0 formulas without two
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv evaluate`."""
     command = command_parser("evaluate", DESCRIPTION, EXAMPLE)
-    command.add_argument(
-        "model", nargs="?", default=DEFAULT_CHECKPOINT,
-        metavar="MODEL", help=MODEL_HELP,
-    )  # fmt: skip
+    command.add_argument("model", nargs="?", metavar="MODEL", help=MODEL_HELP)
+    add_task(command, "that of MODEL, ltl without one")
     command.add_argument("--data", required=True, help="folder that `symbinv data` wrote, or a data set on the Hub")
     command.add_argument("--split", default="test", help="(default: %(default)s)")
     count = at_least(1)
     command.add_argument("--rows", type=count, default=1000, metavar="N", help="at most (default: %(default)s)")
     command.add_argument(
-        "--batch-size", type=count, default=100, metavar="N", help="formulas decoded together (default: %(default)s)"
+        "--batch-size", type=count, default=100, metavar="N", help="questions decoded together (default: %(default)s)"
     )
     command.add_argument(
         "--alpha-covariance",
         type=count,
         default=0,
         metavar="N",
-        help="rename the symbols of the first N formulas in up to 120 ways and measure alpha-covariance",
+        help="rename the symbols of the first N questions and measure alpha-covariance",
     )
     command.add_argument(
-        "--novel", action="store_true", help="also report on the formulas that split train has under no other names"
+        "--renamings", type=count, default=DEFAULT_LIMIT, metavar="N",
+        help="of each question: all if there are at most N, else N that are drawn (default: %(default)s)",
+    )  # fmt: skip
+    command.add_argument(
+        "--alphabet", type=count, metavar="N", help="rename into the first N names (default: the names in the data)"
+    )
+    command.add_argument(
+        "--novel", action="store_true", help="also report on the questions that split train has under no other names"
+    )
+    command.add_argument(
+        "--cost", action="store_true", help="also measure time and memory for each number of symbols, on all rows"
     )
     command.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     command.add_argument("--output", type=Path, metavar="FILE", help="write the JSON object to this file too")
@@ -81,23 +96,37 @@ def main(arguments: Sequence[str]) -> int:
     how = generation(command, options)
     if options.output is not None:
         options.output.touch()  # a path that cannot be written is found now, not after the work
-    with LTL.checker(timeout=options.timeout) as checker:
-        questions = load_questions(options.data, options.split, options.rows)
+    models = Models(options.model, options.task, options.device)
+    task, progress = models.task, sys.stderr.isatty()
+    with task.checker(timeout=options.timeout) as checker:
+        questions = load_questions(task, options.data, options.split, options.rows)
+        alphabet = None if options.alphabet is None else symbol_names(options.alphabet)
+        most = max(question.symbols for question in questions[: options.alpha_covariance or None])
+        if options.alpha_covariance and alphabet is not None and len(alphabet) < most:
+            command.error(f"--alphabet {len(alphabet)}: a question has {most} symbols; use at least {most}")
         evaluation = evaluate_checkpoint(
-            load_quietly(options.model, options.device),
+            models.checkpoint,
             questions,
             checker,
             data=options.data,
             split=options.split,
-            trained_on=training_classes(options.data) if options.novel else frozenset(),
+            trained_on=training_classes(task, options.data) if options.novel else frozenset(),
+            embedding_seed=options.embedding_seed,
             alpha_covariance_rows=options.alpha_covariance,
+            renamings=options.renamings,
+            alphabet=alphabet,
             num_candidates=options.n_best,
             batch_size=options.batch_size,
-            progress=sys.stderr.isatty(),
+            progress=progress,
             **how,
         )
-    content = json.dumps(evaluation.to_dict())
+    content, table = evaluation.to_dict(), evaluation.table()
+    if options.cost:
+        costs = measure_cost(models.checkpoint, questions, batch_size=options.batch_size, **how)
+        content["cost"] = [asdict(cost) for cost in costs]
+        table += "\n" + cost_table(costs, str(models.checkpoint.model.device))
+    text = json.dumps(content)
     if options.output is not None:
-        options.output.write_text(content + "\n", encoding="utf-8")
-    print(content if options.json else evaluation.table())
+        options.output.write_text(text + "\n", encoding="utf-8")
+    print(text if options.json else table)
     return DONE

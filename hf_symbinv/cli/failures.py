@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hf_symbinv.solvers import PoolError, SpotMissingError
+from hf_symbinv.solvers import PoolError
+from hf_symbinv.tasks import TaskError
 
 # Package → the extra of hf_symbinv that installs it.
 _EXTRAS = {
@@ -23,8 +24,11 @@ class InputError(ValueError):
 def explain(error: Exception) -> str | None:
     """The sentence for an error that the user can do something about; None for any other, which is a bug."""
     from hf_symbinv.evaluation import CheckpointError, DataError
+    from hf_symbinv.evaluation.cost import CostError
 
-    if isinstance(error, (InputError, CheckpointError, DataError, SpotMissingError, PoolError)):
+    if isinstance(error, (InputError, CheckpointError, CostError, DataError, PoolError, TaskError)):
+        return str(error)
+    if isinstance(error, ImportError) and error.name is None:  # a task misses its solver, and says so
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.split(".")[0]

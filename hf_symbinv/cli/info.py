@@ -10,9 +10,10 @@ from typing import Any
 
 from hf_symbinv import __version__
 from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.cli.arguments import add_task, command_parser
 from hf_symbinv.cli.models import load_quietly
 from hf_symbinv.evaluation import bundled_checkpoints
+from hf_symbinv.tasks import load_task
 
 # What tells models of this family apart.
 FIELDS = (
@@ -30,6 +31,7 @@ exit codes: 0 shown, 2 bad usage or input
 EXAMPLE = """\
 $ symbinv info ltl-small
 model                ltl-small
+task                 ltl
 parameters           534,976
 dtype                float32
 symbol_embedding     streams
@@ -55,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     """The options of `symbinv info`."""
     command = command_parser("info", DESCRIPTION, EXAMPLE)
     command.add_argument("model", nargs="?", metavar="MODEL", help="folder, bundled name or name on the Hub")
+    add_task(command, "that of the model")
     command.add_argument("--json", action="store_true", help="print one JSON object")
     return command
 
@@ -62,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     options = parser().parse_args(arguments)
-    content = _installation() if options.model is None else _checkpoint(options.model)
+    content = _installation() if options.model is None else _checkpoint(options.model, options.task)
     if options.json:
         print(json.dumps(content))
     else:
@@ -87,11 +90,12 @@ def _installation() -> dict[str, Any]:
     }
 
 
-def _checkpoint(name: str) -> dict[str, Any]:
-    checkpoint = load_quietly(name, "cpu")
+def _checkpoint(name: str, task: str | None) -> dict[str, Any]:
+    checkpoint = load_quietly(name, "cpu", None if task is None else load_task(task))
     model = checkpoint.model
     content: dict[str, Any] = {
         "model": name,
+        "task": checkpoint.task.name,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "dtype": str(model.dtype).removeprefix("torch."),
         **{field: getattr(model.config, field) for field in FIELDS},

@@ -1,13 +1,43 @@
-"""The option that names a model, and loading it without the library's own progress bars and warnings."""
+"""The options that name a model and a task, and loading a model without the library's own bars and warnings."""
 
 from __future__ import annotations
 
-from hf_symbinv.evaluation import Checkpoint, load_checkpoint
+from hf_symbinv.evaluation import Checkpoint, default_checkpoint, load_checkpoint
+from hf_symbinv.tasks import SymbolTask, load_task
 
-MODEL_HELP = "folder, bundled name or name on the Hub (default: %(default)s)"
+MODEL_HELP = "folder, bundled name or name on the Hub (default: the bundled one for the task)"
+DEFAULT_TASK = "ltl"
 
 
-def load_quietly(name: str, device: str | None) -> Checkpoint:
+class Models:
+    """The task and the model that a command's options name; the model is loaded when it is first needed.
+
+    Args:
+        model: Name; None for the bundled one of the task.
+        task: Name or file; None for that of the model, or for `ltl` if there is no model either.
+        device: As `load_checkpoint` takes it.
+    """
+
+    def __init__(self, model: str | None, task: str | None, device: str | None):
+        self._model, self._device = model, device
+        self._loaded: Checkpoint | None = None
+        self._task = load_task(task or DEFAULT_TASK) if task or model is None else None
+
+    @property
+    def task(self) -> SymbolTask:
+        """The task; without an option that names it, the model has to be loaded."""
+        return self.checkpoint.task if self._task is None else self._task
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The model."""
+        if self._loaded is None:
+            name = default_checkpoint(self.task) if self._model is None else self._model
+            self._loaded = load_quietly(name, self._device, self._task)
+        return self._loaded
+
+
+def load_quietly(name: str, device: str | None, task: SymbolTask | None = None) -> Checkpoint:
     """`load_checkpoint`, which raises what matters of transformers' warnings as errors.
 
     Raises:
@@ -19,7 +49,7 @@ def load_quietly(name: str, device: str | None) -> Checkpoint:
     logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
     try:
-        return load_checkpoint(name, device)
+        return load_checkpoint(name, device, task)
     finally:
         logging.set_verbosity(verbosity)
         if bars:

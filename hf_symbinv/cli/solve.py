@@ -1,4 +1,4 @@
-"""`symbinv solve`: formulas in, verified witnesses out."""
+"""`symbinv solve`: questions in, verified answers out."""
 
 from __future__ import annotations
 
@@ -9,43 +9,42 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import add_decoding, command_parser, generation
-from hf_symbinv.cli.models import MODEL_HELP, load_quietly
-from hf_symbinv.cli.texts import Text, add_notation, in_chunks, one_line, read_items
-from hf_symbinv.evaluation import (
-    Answer,
-    Candidate,
-    Checkpoint,
-    Question,
-    QuestionSizeError,
-    answer_questions,
-    read_question,
-)
-from hf_symbinv.evaluation.checkpoints import DEFAULT_CHECKPOINT
-from hf_symbinv.logic import FormulaSizeError, FormulaSyntaxError
-from hf_symbinv.tasks import LTL
+from hf_symbinv.cli.arguments import add_decoding, add_task, command_parser, generation
+from hf_symbinv.cli.models import MODEL_HELP, Models
+from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
+from hf_symbinv.evaluation import Answer, Question, answer_questions, read_question
+from hf_symbinv.evaluation.sessions import is_random, start_session
+from hf_symbinv.tasks import SymbolTask
 
 if TYPE_CHECKING:
     from hf_symbinv.solvers import Checker
 
-# Formulas that are read before the first of them are answered: one batch.
+# Questions that are read before the first of them are answered: one batch.
 AT_ONCE = 100
 
 DESCRIPTION = """\
-Find a witness for each formula with a model, and have Spot check it. A witness
-is a lasso trace: steps, then a cycle that repeats for ever. All operators of
-LTL may be used, and any names. Of a file, 100 lines are read at a time.
+Answer each question with a model, and have the task's solver check the answer.
 
-If no candidate is verified, the most likely one is shown with its verdict: the
-model missed a witness, or the formula has none. --n-best tries more candidates.
+  ltl   a formula with any operators of LTL; the answer, its witness, is a lasso
+        trace: steps, then a cycle that repeats for ever
+  prop  a formula with & | ! xor <-> ->; the answer is an assignment of some
+        symbols that makes it true whatever the others are
+  copy  a string of symbols; the answer is its copy
 
-With --json each formula gives one object on a line: formula, witness, verdict,
-seconds (decode_seconds and check_seconds together), message (why the witness is
-not verified) and, with --n-best, candidates; or, for a formula that cannot be
-read, formula and error.
+Any names may be used. Of a file, 100 lines are read at a time. If no candidate
+is verified, the most likely one is shown with its verdict: the model missed an
+answer, or there is none. --n-best tries more candidates.
 
-exit codes: 0 every formula has a verified witness, 1 some have none, 2 bad
-usage or a formula that cannot be read
+With --json each question gives one object on a line: question and answer under
+the names that the task's data sets give them (formula and witness, formula and
+assignment, string and copy), verdict, seconds (decode_seconds and check_seconds
+together), message (why the answer is not verified) and, with --n-best,
+candidates; or, for a question that cannot be read, the question and error.
+
+A model with random embeddings draws them with --embedding-seed, 0 by default.
+
+exit codes: 0 every question has a verified answer, 1 some have none, 2 bad
+usage or a question that cannot be read
 """
 
 EXAMPLE = """\
@@ -63,11 +62,14 @@ a & X b & !a
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv solve`."""
     command = command_parser("solve", DESCRIPTION, EXAMPLE)
-    command.add_argument("formulas", nargs="*", metavar="FORMULA", help="without any, lines of standard input are read")
-    command.add_argument("--file", help="read formulas from the lines of this file, - for standard input")
+    command.add_argument(
+        "questions", nargs="*", metavar="QUESTION", help="without any, lines of standard input are read"
+    )
+    command.add_argument("--file", help="read questions from the lines of this file, - for standard input")
+    add_task(command, "that of --model, ltl without one")
     add_notation(command)
-    command.add_argument("--model", default=DEFAULT_CHECKPOINT, help=MODEL_HELP)
-    command.add_argument("--json", action="store_true", help="print one JSON object per formula and line")
+    command.add_argument("--model", help=MODEL_HELP)
+    command.add_argument("--json", action="store_true", help="print one JSON object per question and line")
     add_decoding(command)
     return command
 
@@ -77,104 +79,114 @@ def main(arguments: Sequence[str]) -> int:
     command = parser()
     options = command.parse_args(arguments)
     how = {**generation(command, options), "num_candidates": options.n_best}
-    items = read_items("formula", options.formulas, options.file)
-    code, checkpoint = DONE, None
-    with LTL.checker(timeout=options.timeout) as checker:
+    models = Models(options.model, options.task, options.device)
+    task = models.task
+    show = _Show(task, notation_of(command, options, task), options.json, options.n_best > 1)
+    items = read_items(task.columns[0], options.questions, options.file)
+    code, session = DONE, False
+    with task.checker(timeout=options.timeout) as checker:
         for texts in in_chunks(items, AT_ONCE):
-            asked = [_question(text, options.notation) for text in texts]
-            questions = [question for question in asked if isinstance(question, Question)]
-            if questions and checkpoint is None:
-                checkpoint = load_quietly(options.model, options.device)
-            for text, result in zip(texts, _results(asked, questions, checkpoint, checker, how), strict=True):
-                code = max(code, _show(text, result, options))
+            asked = [_question(task, text, show.notation) for text in texts]
+            if not session and any(isinstance(question, Question) for question in asked):
+                session = True
+                if is_random(models.checkpoint):
+                    start_session(models.checkpoint, options.embedding_seed or 0)
+            for text, result in zip(texts, _results(asked, models, checker, how), strict=True):
+                code = max(code, show(text, result))
     return code
 
 
-def _question(item: Text, notation: str) -> Question | str:
+def _question(task: SymbolTask, item: Text, notation: str) -> Question | str:
     """The question, or the reason why there is none."""
     try:
-        return read_question(item.text, notation)
-    except (FormulaSyntaxError, FormulaSizeError, QuestionSizeError) as error:
+        return read_question(task, item.text, notation)
+    except ValueError as error:
         return str(error)
 
 
 def _results(
-    asked: list[Question | str],
-    questions: list[Question],
-    checkpoint: Checkpoint | None,
-    checker: Checker,
-    how: dict[str, Any],
+    asked: list[Question | str], models: Models, checker: Checker, how: dict[str, Any]
 ) -> Iterator[Answer | str]:
     """Answers in the order in which they were asked, and reasons as they are."""
+    questions = [question for question in asked if isinstance(question, Question)]
     answers: Iterator[Answer] = iter(())
-    if checkpoint is not None:
+    if questions:
         progress = sys.stderr.isatty() and len(questions) > 1
-        answers = iter(answer_questions(checkpoint, questions, checker, progress=progress, **how))
+        answers = iter(answer_questions(models.checkpoint, questions, checker, progress=progress, **how))
     for question in asked:
         yield question if isinstance(question, str) else next(answers)
 
 
-def _show(item: Text, result: Answer | str, options: argparse.Namespace) -> int:
-    """Print one result; the exit code that it alone would give."""
-    if isinstance(result, str):
-        if options.json:
-            _print({"formula": item.text, "error": result})
+class _Show:
+    """Prints results, and gives the exit code that each alone would give.
+
+    Args:
+        task: Of the questions.
+        notation: For answers.
+        as_json: One object per line, else a block for people.
+        candidates: List them in the object.
+    """
+
+    def __init__(self, task: SymbolTask, notation: str, as_json: bool, candidates: bool):
+        self.task, self.notation, self.as_json, self.candidates = task, notation, as_json, candidates
+        self.question, self.answer = task.columns
+
+    def __call__(self, item: Text, result: Answer | str) -> int:
+        if isinstance(result, str):
+            if self.as_json:
+                _print({self.question: item.text, "error": result})
+            else:
+                print(f"symbinv solve: {item.place}: {result}", file=sys.stderr, flush=True)
+            return BAD_INPUT
+        if self.as_json:
+            _print(self._object(item.text, result))
         else:
-            print(f"symbinv solve: {item.place}: {result}", file=sys.stderr, flush=True)
-        return BAD_INPUT
-    if options.json:
-        _print(_object(item.text, result, options))
-    else:
-        _print_block(item.text, result, options.notation)
-    return DONE if result.best.verified else NOT_VERIFIED
+            self._print_block(item.text, result)
+        return DONE if result.best.verified else NOT_VERIFIED
+
+    def _object(self, question: str, answer: Answer) -> dict[str, Any]:
+        best = answer.best
+        content: dict[str, Any] = {
+            self.question: question,
+            self.answer: self._written(best.text),
+            "verdict": best.verdict,
+            "seconds": round(answer.decode_seconds + answer.check_seconds, 6),
+            "decode_seconds": round(answer.decode_seconds, 6),
+            "check_seconds": round(answer.check_seconds, 6),
+            "message": best.message,
+        }
+        if self.candidates:
+            content["candidates"] = [
+                {
+                    self.answer: self._written(candidate.text),
+                    "verdict": candidate.verdict,
+                    "message": candidate.message,
+                }
+                for candidate in answer.candidates
+            ]
+        return content
+
+    def _print_block(self, question: str, answer: Answer) -> None:
+        best, width = answer.best, max(len(self.answer), len("verdict"))
+        lines = {self.answer: self._written(best.text), "verdict": best.verdict}
+        if not best.verified:
+            lines = {
+                self.answer: "not verified",
+                "tried": self._written(best.text) or "nothing",
+                "verdict": f"{best.verdict}: {one_line(best.message)}",
+            }
+            if best.verdict in ("incorrect", "invalid"):
+                among = f" among {len(answer.candidates)} candidates" if len(answer.candidates) > 1 else ""
+                lines[self.answer] = f"not found{among}: the model missed it, or there is none"
+        print(one_line(question))
+        for label, text in lines.items():
+            print(f"  {label.ljust(width)}  {text}")
+        sys.stdout.flush()
+
+    def _written(self, answer: str) -> str:
+        """In the user's notation; as it is if it is no answer."""
+        return self.task.write_answer(answer, self.notation)
 
 
 def _print(content: dict[str, Any]) -> None:
     print(json.dumps(content), flush=True)
-
-
-def _object(formula: str, answer: Answer, options: argparse.Namespace) -> dict[str, Any]:
-    best = answer.best
-    content: dict[str, Any] = {
-        "formula": formula,
-        "witness": _witness(best, options.notation),
-        "verdict": best.verdict,
-        "seconds": round(answer.decode_seconds + answer.check_seconds, 6),
-        "decode_seconds": round(answer.decode_seconds, 6),
-        "check_seconds": round(answer.check_seconds, 6),
-        "message": best.message,
-    }
-    if options.n_best > 1:
-        content["candidates"] = [
-            {
-                "witness": _witness(candidate, options.notation),
-                "verdict": candidate.verdict,
-                "message": candidate.message,
-            }
-            for candidate in answer.candidates
-        ]
-    return content
-
-
-def _print_block(formula: str, answer: Answer, notation: str) -> None:
-    best = answer.best
-    print(one_line(formula))
-    if best.verified:
-        print(f"  witness  {_witness(best, notation)}")
-        print(f"  verdict  {best.verdict}", flush=True)
-        return
-    if best.verdict in ("incorrect", "invalid"):
-        among = f" among {len(answer.candidates)} candidates" if len(answer.candidates) > 1 else ""
-        print(f"  witness  not found{among}: the model missed it, or there is none")
-    else:
-        print("  witness  not verified")
-    print(f"  tried    {_witness(best, notation)}")
-    print(f"  verdict  {best.verdict}: {one_line(best.message)}", flush=True)
-
-
-def _witness(candidate: Candidate, notation: str) -> str:
-    """In the user's notation; as it is if it is no trace."""
-    try:
-        return LTL.write_answer(LTL.parse_answer(candidate.witness), notation)
-    except FormulaSyntaxError:
-        return candidate.witness

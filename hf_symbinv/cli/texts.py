@@ -1,4 +1,4 @@
-"""Formulas and witnesses as the user gives them: arguments, files and pipes, in any notation."""
+"""Questions and answers as the user gives them: arguments, files and pipes, in any notation."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NamedTuple, TypeVar
 
 from hf_symbinv.cli.failures import InputError
-from hf_symbinv.logic import read_trace
-from hf_symbinv.tasks import LTL
+from hf_symbinv.tasks import SymbolTask
 
 # Our choice: 5,000 tokens with names of 200 characters.
 LONGEST_LINE = 1 << 20
 _LINE_BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 ItemT = TypeVar("ItemT")
-parse_witness = read_trace
 
 
 class Text(NamedTuple):
@@ -27,13 +25,22 @@ class Text(NamedTuple):
 
 
 def add_notation(parser: argparse.ArgumentParser) -> None:
-    """The option that says how formulas are written."""
+    """The option that says how questions are written."""
     parser.add_argument(
         "--notation",
-        choices=LTL.notations,
-        default="infix",
-        help="of the formulas (default: %(default)s); witnesses are written in the same style",
+        help="of the questions: infix, prefix or lbt for formulas, prefix for strings (default: the first of these); "
+        "answers are written in the same style",
     )
+
+
+def notation_of(parser: argparse.ArgumentParser, options: argparse.Namespace, task: SymbolTask) -> str:
+    """The notation that the options choose; ends the command if the task does not have it."""
+    if options.notation is None:
+        return task.notations[0]
+    if options.notation not in task.notations:
+        known = ", ".join(task.notations)
+        parser.error(f"--notation {options.notation}: task {task.name} does not have it; use one of {known}")
+    return str(options.notation)
 
 
 def read_items(kind: str, arguments: Sequence[str], file: str | None) -> Iterator[Text]:

@@ -7,11 +7,10 @@ import contextlib
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.cli import DONE, UNFINISHED
+from hf_symbinv.cli.arguments import command_parser, minutes
 from hf_symbinv.cli.failures import InputError
 
 if TYPE_CHECKING:
@@ -22,11 +21,16 @@ Train a model by a recipe. The output folder gets the model, its tokenizer,
 checkpoints and run.json. Started again with the same folder, a run goes on from
 its last checkpoint. Prints the results as one JSON object.
 
+With --max-minutes a run stops in time, after a step and with a checkpoint, and
+goes on when the command is repeated, until it is done: in pieces of any length,
+it ends with the weights of a run in one.
+
   symbinv train ltl-smoke --output runs/smoke
   symbinv train ltl-paper --output runs/paper --data data/ltl trainer.bf16=true
   accelerate launch --multi_gpu -m hf_symbinv.cli train ltl-paper --output runs/p
 
-exit codes: 0 the model is trained, 2 bad usage or input
+exit codes: 0 the model is trained, 2 bad usage or input, 3 time was up: repeat
+the command to go on
 """
 
 EXAMPLE = """\
@@ -46,6 +50,12 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--output", help="folder for the model, its checkpoints and run.json")
     command.add_argument("--data", help="folder or repository with the data set; default: generated as the recipe says")
+    command.add_argument(
+        "--max-minutes",
+        type=minutes,
+        metavar="MINUTES",
+        help="stop after the first step that ends later than this, counted from when the data are there",
+    )
     command.add_argument("--list", action="store_true", help="list the recipes that come with the package")
     return command
 
@@ -69,9 +79,15 @@ def main(arguments: Sequence[str]) -> int:
     except (FileNotFoundError, ValueError, TypeError) as error:
         raise InputError(str(error)) from error
     with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
-        results, is_main = _train(recipe, options.data, options.output)
+        record, is_main = _train(recipe, options.data, options.output, options.max_minutes)
+    if not record["finished"]:
+        if is_main:
+            step, steps = record["step"], record["max_steps"]
+            message = f"time is up after step {step:,} of {steps:,}; repeat the command to go on"
+            print(f"symbinv train: {message}", file=sys.stderr)
+        return UNFINISHED
     if is_main:
-        print(json.dumps(results, indent=2))
+        print(json.dumps(record["results"], indent=2))
     return DONE
 
 
@@ -91,30 +107,19 @@ def _overrides(texts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _train(recipe: Recipe, data: str | None, output: str) -> tuple[dict[str, Any], bool]:
-    """The results, and whether this process is the one to print them."""
+def _train(recipe: Recipe, data: str | None, output: str, max_seconds: float | None) -> tuple[dict[str, Any], bool]:
+    """What `train` returns, and whether this process is the one to print it."""
     from accelerate import PartialState
-    from datasets import load_dataset
     from huggingface_hub.errors import StrictDataclassError
 
-    from hf_symbinv.datasets_scripts.ltl_random import LtlRandom
+    from hf_symbinv.datasets_scripts.loading import load_data
     from hf_symbinv.training import train
 
     state = PartialState()
     try:
-        if data is not None and Path(data).is_dir():
-            # By its files, because the cache of `datasets` knows folders with a card by their last name only.
-            dataset = load_dataset("parquet", data_dir=data)
-        elif data is not None:
-            dataset = load_dataset(data)
-        else:
-            builder = LtlRandom(**recipe.data)
-            with state.main_process_first():
-                builder.download_and_prepare()
-            dataset = builder.as_dataset()
-        record = train(recipe, dataset, output)
+        record = train(recipe, load_data(recipe.task, recipe.data, data), output, max_seconds=max_seconds)
     except StrictDataclassError as error:
         raise InputError(f"model: {error.__cause__ or error}") from error
     except (ValueError, FileNotFoundError) as error:
         raise InputError(str(error)) from error
-    return record["results"], state.is_main_process
+    return record, state.is_main_process

@@ -8,15 +8,24 @@ from hf_symbinv.evaluation.answers import (
     answer_questions,
     read_question,
 )
-from hf_symbinv.evaluation.checkpoints import Checkpoint, CheckpointError, bundled_checkpoints, load_checkpoint
+from hf_symbinv.evaluation.checkpoints import (
+    Checkpoint,
+    CheckpointError,
+    bundled_checkpoints,
+    default_checkpoint,
+    load_checkpoint,
+)
 from hf_symbinv.evaluation.report import (
     DataError,
     Evaluation,
     Group,
+    alpha_covariance,
     evaluate_checkpoint,
+    evaluate_grid,
     load_questions,
     training_classes,
 )
+from hf_symbinv.evaluation.sessions import median_session, start_session
 
 __all__ = [
     "Answer",
@@ -28,11 +37,16 @@ __all__ = [
     "Group",
     "Question",
     "QuestionSizeError",
+    "alpha_covariance",
     "answer_questions",
     "bundled_checkpoints",
+    "default_checkpoint",
     "evaluate_checkpoint",
+    "evaluate_grid",
     "load_checkpoint",
     "load_questions",
+    "median_session",
     "read_question",
+    "start_session",
     "training_classes",
 ]

@@ -1,13 +1,14 @@
 """Questions to a model and its answers: decode candidates, check every one, take the first that holds.
 
 with LTL.checker(timeout=10.0) as checker:
-    questions = [read_question("G(request -> F grant)", "infix")]
+    questions = [read_question(LTL, "G(request -> F grant)", "infix")]
     (answer,) = answer_questions(checkpoint, questions, checker)
-    print(answer.best.witness, answer.best.verdict)
+    print(answer.best.text, answer.best.verdict)
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
 
-from hf_symbinv.tasks import LTL
+from hf_symbinv.tasks import SymbolTask, symbol_names
 
 if TYPE_CHECKING:
     from hf_symbinv.evaluation.checkpoints import Checkpoint
+
+_logger = logging.getLogger(__name__)
 
 VERIFIED = frozenset({"exact", "correct"})
 # Our choice. A stream model holds streams x tokens hidden states: with the paper's LTL model the second limit takes
@@ -28,33 +31,33 @@ MAX_STREAM_TOKENS = 100_000
 
 
 class QuestionSizeError(ValueError):
-    """A formula that is too large to be answered in reasonable time and memory."""
+    """A question that is too large to be answered in reasonable time and memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A formula to find a witness for.
+    """What is asked.
 
     Attributes:
-        formula: As it was asked, in prefix notation; what answers are checked against.
-        prompt: The same in base operators, in prefix notation; what the model reads.
-        tokens: Tokens of `prompt`.
+        text: The question as it was asked, in prefix notation; what answers are checked against.
+        prompt: What the model reads, in base tokens and symbols.
+        size: Tokens of `prompt`.
         symbols: Distinct symbols of `prompt`.
-        reference: A known witness in prefix notation, None if there is none.
+        reference: A known answer in prefix notation, None if there is none.
     """
 
-    formula: str
+    text: str
     prompt: str
-    tokens: int
+    size: int
     symbols: int
     reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A witness that the model proposed, in prefix notation, with the checker's verdict, its reason and its seconds."""
+    """An answer that the model proposed, in prefix notation, with the checker's verdict, its reason and its seconds."""
 
-    witness: str
+    text: str
     verdict: str
     message: str
     check_seconds: float
@@ -81,28 +84,29 @@ class Answer:
         return sum(candidate.check_seconds for candidate in self.candidates)
 
 
-def read_question(text: str, notation: str = "prefix", reference: str | None = None) -> Question:
-    """The question that a formula asks.
+def read_question(task: SymbolTask, text: str, notation: str = "prefix", reference: str | None = None) -> Question:
+    """The question that a text asks.
 
     Args:
-        text: A formula with any operators and names.
-        notation: Of `text`: `infix`, `prefix` or `lbt`.
-        reference: A known witness in prefix notation.
+        task: What kind of question.
+        text: As a user writes it; for a formula with any operators and names.
+        notation: Of `text`, one of `task.notations`.
+        reference: A known answer in prefix notation.
 
     Raises:
-        FormulaSyntaxError: If `text` is no formula.
-        FormulaSizeError: If it cannot be written with base operators.
+        ValueError: If `text` is no question of the task (for formulas a FormulaSyntaxError), or cannot be made a prompt
+            (FormulaSizeError).
         QuestionSizeError: If it is too large for a model.
     """
-    formula = LTL.parse(text, notation)
-    base = formula.to_base()
-    symbols = len(base.symbols())
-    if base.size > MAX_TOKENS or base.size * symbols > MAX_STREAM_TOKENS:
+    asked = task.read_question(text, notation)
+    prompt = task.prompt(asked)
+    size, symbols = task.size(prompt), len(task.symbols(prompt))
+    if size > MAX_TOKENS or size * symbols > MAX_STREAM_TOKENS:
         raise QuestionSizeError(
-            f"{base.size:,} tokens in base operators and {symbols:,} symbols: the limits are {MAX_TOKENS:,} tokens and "
-            f"tokens x symbols = {MAX_STREAM_TOKENS:,}; split the formula"
+            f"{size:,} tokens and {symbols:,} symbols for the model to read: the limits are {MAX_TOKENS:,} tokens and "
+            f"tokens x symbols = {MAX_STREAM_TOKENS:,}; split it"
         )
-    return Question(LTL.write(formula, "prefix"), LTL.write(base, "prefix"), base.size, symbols, reference)
+    return Question(asked, prompt, size, symbols, reference)
 
 
 def answer_questions(
@@ -117,20 +121,35 @@ def answer_questions(
 ) -> list[Answer]:
     """Decode candidates for every question and check them all.
 
+    A model with a fixed vocabulary is not asked what has symbols that it does not know: the answer is empty and its
+    verdict `invalid` (ITE, Appendix E.3).
+
     Args:
         checkpoint: Model and tokenizer.
         questions: Of any sizes; they are decoded in batches of about equal lengths.
-        checker: As `LTL.checker()` makes it.
+        checker: As `task.checker()` makes it.
         num_candidates: Candidates for each question; at most the number of beams.
         batch_size: Questions decoded together, at most; fewer if they are large.
         progress: Show a progress bar on stderr.
         generation: Further arguments of `generate`, such as `num_beams` and `max_new_tokens`.
     """
-    from hf_symbinv.training.decoding import generate_answers  # torch only where it is needed
+    from hf_symbinv.training.decoding import generate_answers, unknown_symbols  # torch only where it is needed
 
+    unknown = unknown_symbols(checkpoint.model, checkpoint.tokenizer, [question.prompt for question in questions])
     answers: dict[int, Answer] = {}
-    with tqdm(total=len(questions), desc="solve", unit=" formulas", disable=not progress) as bar:
-        for rows in batches(questions, batch_size):
+    for row, names in enumerate(unknown):
+        if names:
+            message = _no_row(names, checkpoint.model.config.num_symbols)
+            answers[row] = Answer((Candidate("", "invalid", message, 0.0),) * num_candidates, 0.0)
+    if answers:
+        _logger.warning(
+            "%d of %d questions have symbols that this checkpoint has no row for; their answers count as empty",
+            len(answers), len(questions),
+        )  # fmt: skip
+    known = [row for row in range(len(questions)) if row not in answers]
+    with tqdm(total=len(known), desc="solve", unit=" questions", disable=not progress) as bar:
+        for places in batches([questions[row] for row in known], batch_size):
+            rows = [known[place] for place in places]
             start = time.perf_counter()
             proposed = generate_answers(
                 checkpoint.model,
@@ -143,7 +162,7 @@ def answer_questions(
             seconds = (time.perf_counter() - start) / len(rows)
             proposals = [(questions[row], text) for row, texts in zip(rows, proposed, strict=True) for text in texts]
             results = checker.check(
-                [(question.formula, text) for question, text in proposals],
+                [(question.text, text) for question, text in proposals],
                 [question.reference for question, _ in proposals],
             )
             candidates = (
@@ -156,13 +175,22 @@ def answer_questions(
     return [answers[row] for row in range(len(questions))]
 
 
+def _no_row(names: Sequence[str], count: int) -> str:
+    known = symbol_names(count)
+    shown = ", ".join(known if count <= 6 else (*known[:2], "...", known[-1]))
+    return (
+        f"this checkpoint knows the symbols {shown} only and has no row for {', '.join(names)}; use these names, or a "
+        "checkpoint with streams"
+    )
+
+
 def batches(questions: Sequence[Question], batch_size: int) -> Iterator[list[int]]:
     """Positions of questions that go together: of similar length, and no more than memory takes."""
     rows: list[int] = []
     streams = 1
-    for row in sorted(range(len(questions)), key=lambda row: questions[row].tokens):
+    for row in sorted(range(len(questions)), key=lambda row: questions[row].size):
         streams = max(streams, questions[row].symbols)
-        if rows and (len(rows) == batch_size or (len(rows) + 1) * streams * questions[row].tokens > MAX_STREAM_TOKENS):
+        if rows and (len(rows) == batch_size or (len(rows) + 1) * streams * questions[row].size > MAX_STREAM_TOKENS):
             yield rows
             rows, streams = [], max(1, questions[row].symbols)
         rows.append(row)

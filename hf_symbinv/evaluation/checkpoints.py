@@ -8,12 +8,11 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_symbinv.tasks import LTL
+from hf_symbinv.tasks import SymbolTask, TaskError, task_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-DEFAULT_CHECKPOINT = "ltl-small"
 MODEL_TYPE = "symbol_invariant"
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -24,19 +23,21 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A model in evaluation mode, with its tokenizer.
+    """A model in evaluation mode, with its tokenizer and its task.
 
     Attributes:
         name: As the user gave it.
         folder: Where it lies; None for one from the Hub.
         model: On the device that was asked for.
         tokenizer: The model's.
+        task: What it was trained to answer.
     """
 
     name: str
     folder: Path | None
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
+    task: SymbolTask
 
 
 def bundled_checkpoints() -> dict[str, Path]:
@@ -45,12 +46,28 @@ def bundled_checkpoints() -> dict[str, Path]:
     return {path.parent.name: path.parent for path in sorted(home.glob("*/config.json"))}
 
 
-def load_checkpoint(name: str = DEFAULT_CHECKPOINT, device: str | None = None) -> Checkpoint:
-    """Load an LTL checkpoint and make sure that it is whole.
+def default_checkpoint(task: SymbolTask) -> str:
+    """The name of the bundled checkpoint for a task.
+
+    Raises:
+        CheckpointError: If there is none.
+    """
+    name = f"{task.name}-small"
+    if name not in bundled_checkpoints():
+        raise CheckpointError(
+            f"task {task.name}: no checkpoint for it comes with the package; name a folder or a model on the Hub, or "
+            "train one with `symbinv train`"
+        )
+    return name
+
+
+def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: SymbolTask | None = None) -> Checkpoint:
+    """Load a checkpoint and make sure that it is whole.
 
     Args:
         name: A folder, the name of a bundled checkpoint, or OWNER/NAME on the Hub.
         device: Such as `cpu` or `cuda:1`; None for the first GPU, or the CPU where there is none.
+        task: What it must be for; None for the task that has its base tokens.
 
     Raises:
         CheckpointError: If there is no such checkpoint, it is another family's or task's, a file is missing or
@@ -85,12 +102,23 @@ def load_checkpoint(name: str = DEFAULT_CHECKPOINT, device: str | None = None) -
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     except Exception as error:
         raise _unreadable(name, "tokenizer", error) from error
+    task = _task(name, tokenizer, model, task)
+    return Checkpoint(name, folder, model.to(target).eval(), tokenizer, task)
+
+
+def _task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None) -> SymbolTask:
     base_tokens = tuple(getattr(tokenizer, "base_tokens", ()))
-    if base_tokens != LTL.base_tokens or model.config.base_vocab_size != len(LTL.base_tokens):
+    if task is None:
+        try:
+            task = task_of(base_tokens)
+        except TaskError as error:
+            raise CheckpointError(f"{name}: {error}, or use a checkpoint of another task") from error
+    if base_tokens != task.base_tokens or model.config.base_vocab_size != len(task.base_tokens):
         raise CheckpointError(
-            f"{name}: its base tokens are not those of LTL, {' '.join(LTL.base_tokens)}; use a checkpoint for this task"
+            f"{name}: its base tokens are not those of task {task.name}, {' '.join(task.base_tokens)}; use a "
+            "checkpoint for this task"
         )
-    return Checkpoint(name, folder, model.to(target).eval(), tokenizer)
+    return task
 
 
 def _folder(name: str) -> Path | None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+import math
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hf_symbinv.evaluation.answers import MAX_STREAM_TOKENS, Answer, Question, answer_questions, read_question
+from hf_symbinv.evaluation.answers import (
+    MAX_STREAM_TOKENS,
+    Answer,
+    Candidate,
+    Question,
+    answer_questions,
+    read_question,
+)
 from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
-from hf_symbinv.metrics.alpha_covariance import measure_alpha_covariance
-from hf_symbinv.metrics.ltl_witness import VERDICTS, summarize_verdicts
-from hf_symbinv.tasks import LTL
+from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
+from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, measure_alpha_covariance
+from hf_symbinv.metrics.verdicts import VERDICTS
+from hf_symbinv.tasks import SymbolTask, symbol_names
+from hf_symbinv.training.scoring import score_answers
 
 # Our choice: seven bins for the paper's formulas of up to 35 nodes.
 BIN = 5
@@ -23,11 +33,12 @@ class DataError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Verdicts on the formulas that have something in common.
+    """Scores of the answers to questions that have something in common.
 
     Attributes:
         label: What they have in common.
-        summary: As `summarize_verdicts` gives it: count, accuracy and every verdict's share, with 95 % intervals.
+        summary: As `score_answers` gives it: count, accuracy and every verdict's share, with 95 % intervals, and what
+            the task's metric adds.
     """
 
     label: str
@@ -36,18 +47,19 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Verdicts on the answers of one checkpoint to one data set.
+    """Scores of the answers of one checkpoint to one data set.
 
     Attributes:
-        model, data, split: Names, as they were given.
-        generation: Arguments of `generate`, and `num_candidates`.
-        groups: All formulas; with several candidates also what the first of them would give; if training data are
-            known, the formulas that are in it under no names; bins of length; numbers of symbols.
-        decode_seconds, check_seconds: Summed over the formulas.
-        alpha_covariance: As `measure_alpha_covariance` gives it, without the single examples; None if not measured.
+        model, task, data, split: Names, as they were given.
+        generation: Arguments of `generate`, `num_candidates` and, for random embeddings, `embedding_seed`.
+        groups: All questions; with several candidates also what the first of them would give; if training data are
+            known, the questions that are in it under no names; bins of length; numbers of symbols.
+        decode_seconds, check_seconds: Summed over the questions.
+        alpha_covariance: As `alpha_covariance` gives it; None if not measured.
     """
 
     model: str
+    task: str
     data: str
     split: str
     generation: dict[str, Any]
@@ -62,49 +74,73 @@ class Evaluation:
 
     def table(self) -> str:
         """As lines of text, at most 100 columns wide."""
-        head = ["", "formulas", "verified", "95 % interval", *VERDICTS]
-        rows = [head, *(_cells(group) for group in self.groups)]
+        total = self.groups[0].summary  # what the task's metric adds are numbers without intervals
+        extra = [name for name in total if isinstance(total[name], float) and f"{name}_interval" not in total]
+        head = ["", "questions", "verified", "95 % interval", *VERDICTS, *(name.replace("_", " ") for name in extra)]
+        rows = [head, *(_cells(group, extra) for group in self.groups)]
         widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
         lines = []
         for row in rows:
             first, *others = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
             lines.append("  ".join([first.strip().ljust(widths[0]), *others]))
         options = ", ".join(f"{name} {value}" for name, value in self.generation.items())
-        lines.insert(0, f"{self.model} on {self.data}, split {self.split}; {options}")
+        lines.insert(0, f"{self.model} on {self.data}, split {self.split}, task {self.task}; {options}")
         if self.alpha_covariance is not None:
-            lines.append(_alpha_covariance_line(self.alpha_covariance))
+            lines += _alpha_covariance_lines(self.alpha_covariance)
         return "\n".join(lines)
 
 
-def _cells(group: Group) -> list[str]:
+def _cells(group: Group, extra: Sequence[str]) -> list[str]:
     summary = group.summary
     low, high = summary["accuracy_interval"]
     counts = [f"{round(summary[verdict] * summary['count']):,}" for verdict in VERDICTS]
     share = f"{100 * summary['accuracy']:.1f} %"
-    return [group.label, f"{summary['count']:,}", share, f"{100 * low:.1f} - {100 * high:.1f} %", *counts]
+    more = [f"{summary[name]:.2f}" for name in extra]
+    return [group.label, f"{summary['count']:,}", share, f"{100 * low:.1f} - {100 * high:.1f} %", *counts, *more]
 
 
-def _alpha_covariance_line(measured: dict[str, Any]) -> str:
+def _alpha_covariance_lines(measured: dict[str, Any]) -> list[str]:
     value = measured["alpha_covariance"]
     if value is None:
-        return f"alpha-covariance: none of {measured['excluded']} formulas has two renamings"
-    return (
-        f"alpha-covariance: {value:.4f} over {measured['examples']} formulas and {measured['predictions']:,} answers"
-        f" ({measured['excluded']} formulas without two renamings left out)"
-    )
+        return [f"alpha-covariance: none of {measured['excluded']} questions has two renamings"]
+    lines = [
+        f"alpha-covariance: {value:.4f} over {measured['examples']} questions and {measured['predictions']:,} answers"
+        f" ({measured['excluded']} questions without two renamings left out)"
+    ]
+    for part in measured["by_symbols"]:
+        lines.append(f"  symbols {part['symbols']}: {part['alpha_covariance']:.4f} over {part['examples']} questions")
+    return lines
 
 
-def load_questions(data: str, split: str, rows: int) -> list[Question]:
+def load_questions(task: SymbolTask, data: str, split: str, rows: int | None = None) -> list[Question]:
     """The first rows of a split as questions.
 
     Args:
-        data: A folder that `symbinv data` wrote, or a data set on the Hub; with columns `formula` and `witness`.
+        task: What kind of questions.
+        data: A folder that `symbinv data` wrote, or a data set on the Hub; with the columns `task.columns`.
         split: Name of the split.
-        rows: At most so many.
+        rows: At most so many; None for all.
 
     Raises:
-        DataError: If there is no such data set, split or column, or a row is no formula.
+        DataError: If there is no such data set, split or column, or a row is no question of the task.
     """
+    content = _rows(data, split, rows)
+    questions = []
+    for index, row in enumerate(content):
+        missing = [column for column in task.columns if column not in row]
+        if missing:
+            raise DataError(f"{data}: has columns {', '.join(row)}; task {task.name} needs {' and '.join(missing)} too")
+        text, reference = (row[column] for column in task.columns)
+        try:
+            questions.append(read_question(task, text, reference=reference))
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{data}, split {split}, row {index}: {error}") from error
+    if not questions:
+        raise DataError(f"{data}, split {split}: has no rows")
+    return questions
+
+
+def _rows(data: str, split: str, rows: int | None) -> list[dict[str, Any]]:
     from datasets import load_dataset
 
     if not Path(data).is_dir() and (Path(data).exists() or not HUB_NAME.fullmatch(data)):
@@ -113,41 +149,32 @@ def load_questions(data: str, split: str, rows: int) -> list[Question]:
         )
     try:
         # Streamed, because the cache of `datasets` knows folders with a card by their last name only.
-        content = list(load_dataset(data, split=split, streaming=True).take(rows))
+        found = load_dataset(data, split=split, streaming=True)
+        return list(found if rows is None else found.take(rows))
     except Exception as error:  # of many types, for folders without data, unknown splits, damaged files, no network
         reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise DataError(
             f"{data}, split {split}: cannot be loaded ({reason}); make a data set with `symbinv data`"
         ) from error
-    questions = []
-    for index, row in enumerate(content):
-        missing = {"formula", "witness"} - set(row)
-        if missing:
-            raise DataError(f"{data}: has columns {', '.join(row)}; it needs {' and '.join(sorted(missing))} too")
-        try:
-            questions.append(read_question(row["formula"], reference=row["witness"]))
-        except (ValueError, TypeError) as error:
-            raise DataError(f"{data}, split {split}, row {index}: {error}") from error
-    if not questions:
-        raise DataError(f"{data}, split {split}: has no rows")
-    return questions
 
 
-def training_classes(data: str) -> set[str]:
-    """The formulas of split `train` up to a renaming of symbols, as `alpha_class` writes them.
+def alpha_class(task: SymbolTask, question: str) -> str:
+    """A text that questions share if and only if they are alpha-equivalent."""
+    symbols = task.symbols(question)
+    return task.rename(question, dict(zip(symbols, symbol_names(len(symbols)), strict=True)))
+
+
+def training_classes(task: SymbolTask, data: str) -> set[str]:
+    """The questions of split `train` up to a renaming of symbols, as `alpha_class` writes them.
 
     Raises:
-        DataError: If there is no such split.
+        DataError: If there is no such split or column.
     """
-    from datasets import load_dataset
-
-    from hf_symbinv.datasets_scripts.ltl_storage import alpha_class
-
-    try:
-        return {alpha_class(row["formula"]) for row in load_dataset(data, split="train", streaming=True)}
-    except Exception as error:  # as in `load_questions`
-        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
-        raise DataError(f"{data}, split train: cannot be loaded ({reason}); leave out --novel") from error
+    column = task.columns[0]
+    content = _rows(data, "train", None)
+    if content and column not in content[0]:
+        raise DataError(f"{data}: has columns {', '.join(content[0])}; task {task.name} needs {column} too")
+    return {alpha_class(task, row[column]) for row in content}
 
 
 def evaluate_checkpoint(
@@ -158,7 +185,10 @@ def evaluate_checkpoint(
     data: str,
     split: str,
     trained_on: Set[str] = frozenset(),
+    embedding_seed: int | None = None,
     alpha_covariance_rows: int = 0,
+    renamings: int | None = DEFAULT_LIMIT,
+    alphabet: Sequence[str] | None = None,
     num_candidates: int = 1,
     batch_size: int = 100,
     progress: bool = False,
@@ -169,28 +199,34 @@ def evaluate_checkpoint(
     Args:
         checkpoint: Model and tokenizer.
         questions: At least one.
-        checker: As `LTL.checker()` makes it.
+        checker: As `task.checker()` makes it.
         data, split: Names for the report.
-        trained_on: As `training_classes` gives them; if any, the formulas outside get a group of their own.
+        trained_on: As `training_classes` gives them; if any, the questions outside get a group of their own.
+        embedding_seed: Of the session of a model with random embeddings; None for the median one of ten.
         alpha_covariance_rows: Measure alpha-covariance on the first so many questions.
+        renamings, alphabet: As `alpha_covariance` takes them.
         num_candidates: Candidates for each question; one is enough that holds.
         batch_size: Questions decoded together.
         progress: Show a progress bar on stderr.
         generation: Arguments of `generate`.
     """
+    session = choose_session(checkpoint, questions, embedding_seed)
     answers = answer_questions(
         checkpoint, questions, checker,
         num_candidates=num_candidates, batch_size=batch_size, progress=progress, **generation,
     )  # fmt: skip
     measured = None
     if alpha_covariance_rows:
-        measured = alpha_covariance(checkpoint, questions, alpha_covariance_rows, **generation)
+        asked = questions[:alpha_covariance_rows]
+        names = all_symbols(checkpoint.task, questions) if alphabet is None else alphabet
+        measured = alpha_covariance(checkpoint, asked, alphabet=names, renamings=renamings, **generation)
     return Evaluation(
         model=checkpoint.name,
+        task=checkpoint.task.name,
         data=data,
         split=split,
-        generation={**generation, "num_candidates": num_candidates},
-        groups=tuple(groups(questions, answers, num_candidates, trained_on)),
+        generation={**generation, "num_candidates": num_candidates, **session},
+        groups=tuple(groups(checkpoint.task, questions, answers, num_candidates, trained_on)),
         decode_seconds=sum(answer.decode_seconds for answer in answers),
         check_seconds=sum(answer.check_seconds for answer in answers),
         alpha_covariance=measured,
@@ -198,50 +234,143 @@ def evaluate_checkpoint(
 
 
 def groups(
-    questions: Sequence[Question], answers: Sequence[Answer], num_candidates: int, trained_on: Set[str]
+    task: SymbolTask,
+    questions: Sequence[Question],
+    answers: Sequence[Answer],
+    num_candidates: int,
+    trained_on: Set[str],
 ) -> list[Group]:
-    """The verdicts on all answers, and on those to formulas of like lengths and like numbers of symbols."""
-    from hf_symbinv.datasets_scripts.ltl_storage import alpha_class
-
-    best = [answer.best.verdict for answer in answers]
-    found = [Group("all", summarize_verdicts(best))]
+    """The scores of all answers, and of those to questions of like lengths and like numbers of symbols."""
+    best = [(question, answer.best) for question, answer in zip(questions, answers, strict=True)]
+    found = [Group("all", _score(task, best))]
     if num_candidates > 1:
-        first = [answer.candidates[0].verdict for answer in answers]
-        found.append(Group("all, first candidate", summarize_verdicts(first)))
+        first = [(question, answer.candidates[0]) for question, answer in zip(questions, answers, strict=True)]
+        found.append(Group("all, first candidate", _score(task, first)))
     if trained_on:
-        pairs = zip(questions, best, strict=True)
-        novel = [verdict for question, verdict in pairs if alpha_class(question.formula) not in trained_on]
+        novel = [pair for pair in best if alpha_class(task, pair[0].text) not in trained_on]
         if novel:
-            found.append(Group("no renamed twin in train", summarize_verdicts(novel)))
-    for name, keys in (
-        ("length", [(question.tokens - 1) // BIN for question in questions]),
-        ("symbols", [question.symbols for question in questions]),
-    ):
-        for key in sorted(set(keys)):
-            label = f"length {BIN * key + 1}-{BIN * key + BIN}" if name == "length" else f"symbols {key}"
-            members = [verdict for verdict, own in zip(best, keys, strict=True) if own == key]
-            found.append(Group(label, summarize_verdicts(members)))
+            found.append(Group("no renamed twin in train", _score(task, novel)))
+    for key, pairs in _parted(best, lambda question: (question.size - 1) // BIN):
+        found.append(Group(f"length {BIN * key + 1}-{BIN * key + BIN}", _score(task, pairs)))
+    for key, pairs in _parted(best, lambda question: question.symbols):
+        found.append(Group(f"symbols {key}", _score(task, pairs)))
     return found
 
 
-def alpha_covariance(
-    checkpoint: Checkpoint, questions: Sequence[Question], rows: int, **generation: Any
-) -> dict[str, Any]:
-    """Alpha-covariance of a checkpoint's answers to the first `rows` questions, with names of all questions.
+def evaluate_grid(
+    checkpoint: Checkpoint,
+    questions: Sequence[Question],
+    checker: Any,
+    *,
+    embedding_seed: int | None = None,
+    num_candidates: int = 1,
+    batch_size: int = 100,
+    progress: bool = False,
+    **generation: Any,
+) -> dict[tuple[int, int], dict[str, Any]]:
+    """Scores by number of symbols and size, as `score_answers` gives them; a cell without questions is not there.
 
-    All renamings of a question are decoded in one batch where memory allows, so that they have the same shape.
+    Args:
+        As `evaluate_checkpoint`.
+
+    Returns:
+        (symbols, size) → summary, in ascending order.
+    """
+    choose_session(checkpoint, questions, embedding_seed)
+    answers = answer_questions(
+        checkpoint, questions, checker,
+        num_candidates=num_candidates, batch_size=batch_size, progress=progress, **generation,
+    )  # fmt: skip
+    best = [(question, answer.best) for question, answer in zip(questions, answers, strict=True)]
+    cells = _parted(best, lambda question: (question.symbols, question.size))
+    return {key: _score(checkpoint.task, pairs) for key, pairs in cells}
+
+
+def choose_session(checkpoint: Checkpoint, questions: Sequence[Question], embedding_seed: int | None) -> dict[str, int]:
+    """Start a session of random embeddings, `embedding_seed`'s or the median one of ten; nothing for other models."""
+    if not is_random(checkpoint):
+        return {}
+    if embedding_seed is None:
+        embedding_seed = median_session(checkpoint, questions)
+    else:
+        start_session(checkpoint, embedding_seed)
+    return {"embedding_seed": embedding_seed}
+
+
+def _parted(
+    pairs: Sequence[tuple[Question, Candidate]], key: Callable[[Question], Any]
+) -> Iterator[tuple[Any, list[tuple[Question, Candidate]]]]:
+    """The pairs of each key, in the order of the keys."""
+    parts: dict[Any, list[tuple[Question, Candidate]]] = {}
+    for pair in pairs:
+        parts.setdefault(key(pair[0]), []).append(pair)
+    yield from sorted(parts.items(), key=lambda item: item[0])
+
+
+def _score(task: SymbolTask, pairs: Sequence[tuple[Question, Candidate]]) -> dict[str, Any]:
+    return score_answers(
+        task,
+        [candidate.verdict for _, candidate in pairs],
+        [candidate.text for _, candidate in pairs],
+        [question.reference for question, _ in pairs],
+    )
+
+
+def all_symbols(task: SymbolTask, questions: Sequence[Question]) -> list[str]:
+    """The names that occur in questions, sorted."""
+    return sorted({name for question in questions for name in task.symbols(question.prompt)})
+
+
+def alpha_covariance(
+    checkpoint: Checkpoint,
+    questions: Sequence[Question],
+    *,
+    alphabet: Sequence[str],
+    renamings: int | None = DEFAULT_LIMIT,
+    seed: int = 0,
+    **generation: Any,
+) -> dict[str, Any]:
+    """Alpha-covariance of a checkpoint's answers, over all questions and for each number of symbols.
+
+    All renamings of a question are decoded in one batch where memory allows, so that they have the same shape. A model
+    with random embeddings keeps those of its session.
+
+    Args:
+        checkpoint: Model and tokenizer.
+        questions: At least one.
+        alphabet: Names that symbols may get, at least as many as a question has symbols.
+        renamings: All renamings of a question if there are at most so many, else so many drawn; None for all.
+        seed: Decides which are drawn.
+        generation: Arguments of `generate`.
+
+    Returns:
+        As `measure_alpha_covariance`, but with `by_symbols` for the single examples: for each number of symbols, from
+        the smallest, `symbols`, `alpha_covariance` and `examples`.
+
+    Raises:
+        ValueError: As `measure_alpha_covariance`.
+
+    Source: SIT section 5.1.1; ITE Table 3 (120 renamings into 10 names).
     """
     from hf_symbinv.training.decoding import generate_answers  # torch only where it is needed
 
-    names = {name for question in questions for name in LTL.parse(question.prompt, "prefix").symbols()}
-    asked = questions[:rows]
-    batch_size = MAX_STREAM_TOKENS // max(question.tokens * max(question.symbols, 1) for question in asked)
+    batch_size = max(MAX_STREAM_TOKENS // max(question.size * max(question.symbols, 1) for question in questions), 1)
 
     def predict(inputs: list[str]) -> list[str]:
         answers = generate_answers(checkpoint.model, checkpoint.tokenizer, inputs, batch_size=batch_size, **generation)
         return [answer[0] for answer in answers]
 
-    prompts = [question.prompt for question in asked]
-    measured = dict(measure_alpha_covariance(predict, prompts, alphabet=sorted(names)))
-    del measured["per_example"]
-    return measured
+    measured = measure_alpha_covariance(
+        predict,
+        [question.prompt for question in questions],
+        alphabet=alphabet, limit=renamings, seed=seed, base_tokens=checkpoint.task.base_tokens,
+    )  # fmt: skip
+    values: dict[int, list[float]] = {}
+    for question, value in zip(questions, measured["per_example"], strict=True):
+        if value is not None:
+            values.setdefault(question.symbols, []).append(value)
+    by_symbols = [
+        {"symbols": count, "alpha_covariance": math.fsum(found) / len(found), "examples": len(found)}
+        for count, found in sorted(values.items())
+    ]
+    return {**{name: value for name, value in measured.items() if name != "per_example"}, "by_symbols": by_symbols}

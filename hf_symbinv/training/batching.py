@@ -6,35 +6,80 @@ about equal lengths go together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 if TYPE_CHECKING:
     import datasets
 
     from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
+    from hf_symbinv.tasks.base import SymbolTask
 
 
-def tokenize(dataset: datasets.Dataset, tokenizer: SymbolInvariantTokenizer) -> datasets.Dataset:
-    """Columns `input_ids` and `labels` of the columns `formula` and `witness`."""
+def tokenize(
+    dataset: datasets.Dataset, task: SymbolTask, tokenizer: SymbolInvariantTokenizer, name: str = "data"
+) -> datasets.Dataset:
+    """Columns `input_ids`, of the prompts that the questions make, and `labels`, of the answers.
 
-    def encode(rows: dict[str, list[str]]) -> dict[str, Any]:
-        return dict(tokenizer(rows["formula"], text_target=rows["witness"], return_attention_mask=False))
+    Args:
+        dataset: with the columns `task.columns`, in prefix notation.
+        task: what is asked.
+        tokenizer: of the task.
+        name: of the data set, for messages.
 
-    return dataset.map(encode, batched=True, remove_columns=dataset.column_names, desc="tokenizing")
+    Raises:
+        ValueError: if a column is missing, or a row cannot be tokenized.
+    """
+    question, answer = task.columns
+    if not {question, answer} <= set(dataset.column_names):
+        found = ", ".join(dataset.column_names)
+        raise ValueError(f"{name}: has columns {found}; task {task.name} needs {question} and {answer}")
+
+    def encode(rows: dict[str, list[str]], indices: list[int]) -> dict[str, Any]:
+        try:
+            prompts = [task.prompt(text) for text in rows[question]]
+            return dict(tokenizer(prompts, text_target=rows[answer], return_attention_mask=False))
+        except (ValueError, TypeError):
+            for place, index in enumerate(indices):
+                _check(f"{name}, row {index}, column {question}", rows[question][place], task.prompt, tokenizer)
+                _check(f"{name}, row {index}, column {answer}", rows[answer][place], str, tokenizer)
+            raise
+
+    import datasets
+
+    ids = datasets.List(datasets.Value("int32"))
+    return dataset.map(
+        encode,
+        batched=True,
+        with_indices=True,
+        remove_columns=dataset.column_names,
+        features=datasets.Features({"input_ids": ids, "labels": ids}),
+        desc=f"tokenizing {name}",
+    )
+
+
+def _check(place: str, text: Any, prompt: Callable[[str], str], tokenizer: SymbolInvariantTokenizer) -> None:
+    """Tokenizes one text, and says where it stands if that fails."""
+    if not isinstance(text, str):
+        raise ValueError(f"{place}: {text!r} is no text")
+    try:
+        tokenizer(prompt(text))
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
 
 
 class GroupedSampler(torch.utils.data.Sampler[int]):
     """A random order in which every `group` consecutive examples are alike in symbols and lengths.
 
-    Examples are shuffled, windows of 50 groups are sorted by (symbols, answer length, formula length) and cut into
+    Examples are shuffled, windows of 50 groups are sorted by (symbols, answer length, question length) and cut into
     groups, and the groups are shuffled. The order is a function of (seed, epoch), so a resumed run and every process
     see the same groups; the last examples that fill no group sit out the epoch.
 
     Args:
-        keys: `(rows, 3)` int64: symbols, answer length, formula length.
+        keys: `(rows, 3)` int64: symbols, answer length, question length.
         group: examples of one optimizer step, over all processes and micro-batches.
         seed: of the shuffles.
     """
@@ -47,8 +92,8 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
                 f"{len(keys)} training rows are fewer than the {group} of one optimizer step; use more rows or "
                 "smaller batches"
             )
-        symbols, answer, formula = (keys - keys.min(0).values).unbind(1)
-        self._rank = (symbols * (int(answer.max()) + 1) + answer) * (int(formula.max()) + 1) + formula
+        symbols, answer, question = (keys - keys.min(0).values).unbind(1)
+        self._rank = (symbols * (int(answer.max()) + 1) + answer) * (int(question.max()) + 1) + question
         self.group, self.seed, self.epoch = group, seed, 0
 
     def __len__(self) -> int:
@@ -68,10 +113,19 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
 
 def group_keys(dataset: datasets.Dataset, base_vocab_size: int) -> torch.Tensor:
     """The keys `(rows, 3)` of `GroupedSampler` for a tokenized data set."""
-    rows = zip(dataset["input_ids"], dataset["labels"], strict=True)
-    return torch.tensor(
-        [(len({i for i in ids if i >= base_vocab_size}), len(labels), len(ids)) for ids, labels in rows]
-    )
+    parts = []
+    for batch in dataset.with_format("arrow").iter(batch_size=100_000):
+        questions, answers = (batch[column].combine_chunks() for column in ("input_ids", "labels"))
+        lengths = questions.value_lengths().to_numpy()
+        ids = questions.flatten().to_numpy().astype(np.int64)
+        rows = np.arange(len(lengths)).repeat(lengths)
+        is_symbol = ids >= base_vocab_size
+        # Every (row, symbol) once, as one integer.
+        width = ids.max(initial=0) + 1
+        distinct = np.unique(rows[is_symbol] * width + ids[is_symbol]) // width
+        symbols = np.bincount(distinct, minlength=len(lengths))
+        parts.append(np.stack((symbols, answers.value_lengths().to_numpy(), lengths), axis=1))
+    return torch.from_numpy(np.concatenate(parts).astype(np.int64))
 
 
 class Collator:

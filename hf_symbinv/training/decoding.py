@@ -1,4 +1,4 @@
-"""Answers of a model to many formulas, in batches of alike ones."""
+"""What a model answers to many questions, and how likely it finds known answers, in batches of alike ones."""
 
 from __future__ import annotations
 
@@ -14,43 +14,96 @@ if TYPE_CHECKING:
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
     from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
 
+# Embeddings with one row per symbol of training.
+FIXED_VOCABULARIES = frozenset({"learned", "renamed"})
+
 
 @torch.no_grad()
 def generate_answers(
     model: SymbolInvariantForConditionalGeneration,
     tokenizer: SymbolInvariantTokenizer,
-    formulas: Sequence[str],
+    questions: Sequence[str],
     batch_size: int = 100,
     progress: bool = False,
     **generation: Any,
 ) -> list[list[str]]:
-    """Decodes an answer, or several, for each formula.
+    """Decodes an answer, or several, for each question.
 
     Args:
         model: in any mode; it is evaluated without dropout and left as it was.
         tokenizer: of the model.
-        formulas: in prefix notation.
-        batch_size: formulas decoded together.
+        questions: in prefix notation.
+        batch_size: questions decoded together.
         progress: show a bar on stderr.
         generation: arguments of `generate`, such as `num_beams`, `max_new_tokens`, `num_return_sequences`.
 
     Returns:
-        For each formula, in order, `num_return_sequences` answers, the best first.
+        For each question, in order, `num_return_sequences` answers, the best first. They are empty where a model with
+        a fixed vocabulary has no row for a symbol of the question (ITE, Appendix E.3).
     """
-    answers: list[list[str]] = [[] for _ in formulas]
-    order = sorted(range(len(formulas)), key=lambda i: len(formulas[i]))
+    each = generation.get("num_return_sequences", 1)
+    answers: list[list[str]] = [[""] * each for _ in questions]
+    unknown = unknown_symbols(model, tokenizer, questions)
+    order = sorted((i for i, names in enumerate(unknown) if not names), key=lambda i: len(questions[i]))
     was_training = model.training
     model.eval()
     try:
         for start in tqdm(range(0, len(order), batch_size), desc="decoding", disable=not progress):
             rows = order[start : start + batch_size]
             table = SymbolTable()
-            batch = tokenizer([formulas[i] for i in rows], symbol_table=table, padding=True, return_tensors="pt")
+            batch = tokenizer([questions[i] for i in rows], symbol_table=table, padding=True, return_tensors="pt")
             ids = model.generate(**batch.to(model.device), **generation)
             texts = tokenizer.batch_decode(ids, symbol_table=table, skip_special_tokens=True)
-            each = len(texts) // len(rows)
             for k, i in enumerate(rows):
                 answers[i] = texts[k * each : (k + 1) * each]
     finally:
         model.train(was_training)
     return answers
+
+
+def unknown_symbols(
+    model: SymbolInvariantForConditionalGeneration, tokenizer: SymbolInvariantTokenizer, questions: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """For each question the symbols that the model has no row for; none unless its vocabulary is fixed."""
+    if model.config.symbol_embedding not in FIXED_VOCABULARIES:
+        return [()] * len(questions)
+    base, table = model.config.base_vocab_size, SymbolTable()
+    found = []
+    for question in questions:
+        ids = dict.fromkeys(tokenizer(question, symbol_table=table)["input_ids"])
+        found.append(tuple(table.name(i - base) for i in ids if i >= model.config.vocab_size))
+    return found
+
+
+@torch.no_grad()
+def cross_entropy(
+    model: SymbolInvariantForConditionalGeneration,
+    tokenizer: SymbolInvariantTokenizer,
+    pairs: Sequence[tuple[str, str]],
+    batch_size: int = 100,
+) -> float:
+    """The mean cross-entropy, in nats, of the tokens of known answers, without dropout.
+
+    Args:
+        model: in any mode; it is left as it was.
+        tokenizer: of the model.
+        pairs: at least one question and answer, in prefix notation.
+        batch_size: pairs evaluated together.
+    """
+    total, count = 0.0, 0
+    ordered = sorted(pairs, key=lambda pair: len(pair[0]))
+    was_training = model.training
+    model.eval()
+    try:
+        for start in range(0, len(ordered), batch_size):
+            questions, answers = map(list, zip(*ordered[start : start + batch_size], strict=True))
+            batch = tokenizer(
+                questions, text_target=answers, symbol_table=SymbolTable(), padding=True, return_tensors="pt"
+            )
+            batch["labels"] = batch["labels"].masked_fill(batch["labels"] == tokenizer.pad_token_id, -100)
+            tokens = int((batch["labels"] != -100).sum())
+            total += float(model(**batch.to(model.device)).loss) * tokens
+            count += tokens
+    finally:
+        model.train(was_training)
+    return total / count

@@ -1,7 +1,8 @@
 """Recipes: everything that defines a training run, in one YAML file.
 
+task:             a task's name, or the file that defines it, FILE.py
 data:             options of the task's data builder
-model:            a preset of SymbolInvariantConfig and the fields that differ
+model:            fields of SymbolInvariantConfig that differ from the task's, with `preset` from those of the preset
 trainer:          fields of transformers.Seq2SeqTrainingArguments
 evaluation_rows:  validation rows of every evaluation, for the loss and to answer and check
 test_rows:        test rows that are answered and checked at the end
@@ -18,6 +19,10 @@ from typing import Any
 import yaml
 
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
+from hf_symbinv.tasks import load_task
+
+# Keys whose values have keys.
+SECTIONS = ("data", "model", "trainer")
 
 
 @dataclass(frozen=True)
@@ -25,12 +30,14 @@ class Recipe:
     """One run.
 
     Attributes:
+        task: name of the task, or its file.
         data: keyword arguments of the task's data builder.
-        model: keyword arguments of `SymbolInvariantConfig`, with `preset` for a named start.
+        model: keyword arguments of `SymbolInvariantConfig`, with `preset` for a named start; the task gives the others.
         trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`.
         evaluation_rows, test_rows: how many rows an evaluation and the final test use.
     """
 
+    task: str
     data: dict[str, Any]
     model: dict[str, Any]
     trainer: dict[str, Any]
@@ -55,21 +62,17 @@ class Recipe:
         except yaml.YAMLError as error:
             raise ValueError(f"{name_or_path}: not YAML: {error}") from error
         known = [field.name for field in fields(cls)]
-        if (
-            not isinstance(content, dict)
-            or not set(content) <= set(known)
-            or not {"data", "model", "trainer"} <= set(content)
-        ):
+        if not isinstance(content, dict) or not set(content) <= set(known) or not {"task", *SECTIONS} <= set(content):
             keys = sorted(content) if isinstance(content, dict) else type(content).__name__
             raise ValueError(
-                f"{name_or_path}: has {keys}; a recipe has data, model and trainer, and may have {known[3:]}"
+                f"{name_or_path}: has {keys}; a recipe has task, data, model and trainer, and may have {known[4:]}"
             )
         for key, value in (overrides or {}).items():
             section, _, option = key.partition(".")
-            if section not in known or bool(option) != (section in known[:3]):
+            if section not in known or bool(option) != (section in SECTIONS):
                 raise ValueError(
-                    f"{key}={value}: unknown key; use data.OPTION, model.FIELD, trainer.ARGUMENT, evaluation_rows "
-                    "or test_rows"
+                    f"{key}={value}: unknown key; use task, data.OPTION, model.FIELD, trainer.ARGUMENT, "
+                    "evaluation_rows or test_rows"
                 )
             if option:
                 content[section] = {**content[section], option: value}
@@ -83,13 +86,20 @@ class Recipe:
         """The model's configuration.
 
         Raises:
-            ValueError: as `SymbolInvariantConfig`.
+            ValueError: if there is no such task, it has other base tokens than the preset, and as
+                `SymbolInvariantConfig`.
         """
-        fields_ = dict(self.model)
-        preset = fields_.pop("preset", None)
-        return (
-            SymbolInvariantConfig(**fields_) if preset is None else SymbolInvariantConfig.from_preset(preset, **fields_)
-        )
+        own, task = dict(self.model), load_task(self.task)
+        preset = own.pop("preset", None)
+        if preset is None:
+            return task.config(**own)
+        config = SymbolInvariantConfig.from_preset(preset, **own)
+        if config.base_vocab_size != len(task.base_tokens):
+            raise ValueError(
+                f"model.preset={preset}: {config.base_vocab_size} base tokens, and task {self.task} has "
+                f"{len(task.base_tokens)}; use a preset of this task, or none"
+            )
+        return config
 
 
 def recipe_names() -> list[str]:

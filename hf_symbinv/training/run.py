@@ -1,4 +1,4 @@
-"""A training run from a recipe: train or resume, test, and write down how it was made."""
+"""A training run from a recipe: train or resume, stop in time, test, and write down how it was made."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from transformers import Seq2SeqTrainingArguments, set_seed
-from transformers.trainer_utils import get_last_checkpoint
+from accelerate.utils import broadcast_object_list
+from transformers import Seq2SeqTrainingArguments, TrainerCallback, TrainerState, set_seed
 
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
-from hf_symbinv.tasks import LTL
+from hf_symbinv.tasks import load_task
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
@@ -28,7 +28,14 @@ PACKAGES = ("hf_symbinv", "torch", "transformers", "datasets", "accelerate", "to
 GENERATION = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": "never", "max_new_tokens": 100}
 
 
-def train(recipe: Recipe, data: datasets.DatasetDict, output_dir: str | Path) -> dict[str, Any]:
+RECORD = "run.json"
+# In each checkpoint: what the trainer writes last, and the wall-clock seconds of the run up to it.
+STATE, SECONDS = "trainer_state.json", "seconds.json"
+
+
+def train(
+    recipe: Recipe, data: datasets.DatasetDict, output_dir: str | Path, *, max_seconds: float | None = None
+) -> dict[str, Any]:
     """Trains the recipe's model on `data`, or goes on from the last checkpoint in `output_dir`.
 
     Leaves in `output_dir` the model with its tokenizer, `checkpoint-*` folders to resume from, and `run.json` with the
@@ -36,54 +43,121 @@ def train(recipe: Recipe, data: datasets.DatasetDict, output_dir: str | Path) ->
 
     Args:
         recipe: what to do.
-        data: splits `train`, `validation` and `test` with columns `formula` and `witness`.
+        data: splits `train`, `validation` and `test` with the task's columns.
         output_dir: a folder, made if it does not exist.
+        max_seconds: stop after the step that reaches this time, with a checkpoint to go on from; None for no limit. An
+            evaluation that this step is due for is done before, the test is left to the next call.
 
     Returns:
-        The content of `run.json`.
+        The content of `run.json`, also if the run was finished before. If time was up, only `finished: False`, `step`
+        and `max_steps`, and there is neither model nor `run.json`: the same call goes on.
 
     Raises:
-        ValueError: for a data set without these splits, an unknown trainer argument, or a folder of another recipe.
+        ValueError: for a data set without these splits or columns, a text in it that is none of the task's, an unknown
+            trainer argument, or a folder of another recipe.
     """
+    started = time.monotonic()
     missing = {"train", "validation", "test"} - set(data)
     if missing:
         raise ValueError(f"data has splits {sorted(data)}; it needs train, validation and test")
-    output = Path(output_dir)
+    output, task = Path(output_dir), load_task(recipe.task)
     _refuse_other_recipe(output, recipe)
     try:
         args = Seq2SeqTrainingArguments(output_dir=str(output), **recipe.trainer)
     except TypeError as error:
         raise ValueError(f"trainer: {error}; see transformers.Seq2SeqTrainingArguments for the arguments") from error
+    if (output / RECORD).is_file():
+        return dict(json.loads((output / RECORD).read_text()))
     set_seed(args.seed)
-    model = SymbolInvariantForConditionalGeneration(recipe.config())
-    model.generation_config.update(**GENERATION)
+    last = last_checkpoint(output)
+    state = None if last is None else TrainerState.load_from_json(str(last / STATE))
+    trained = state is not None and state.global_step >= state.max_steps
+    if trained:
+        model = SymbolInvariantForConditionalGeneration.from_pretrained(last)
+    else:
+        model = SymbolInvariantForConditionalGeneration(recipe.config())
+        model.generation_config.update(**GENERATION)
+    clock = _Clock(started, _seconds_of(last), max_seconds)
     trainer = SymbolInvariantTrainer(
+        task=task,
         model=model,
         args=args,
         train_dataset=data["train"],
         eval_dataset=_first(data["validation"], recipe.evaluation_rows),
-        processing_class=LTL.tokenizer(),
+        processing_class=task.tokenizer(),
+        callbacks=[clock],
     )
-    started = time.time()
     if trainer.is_world_process_zero():
         output.mkdir(parents=True, exist_ok=True)
         (output / "recipe.json").write_text(json.dumps(asdict(recipe), indent=2) + "\n")
-    result = trainer.train(resume_from_checkpoint=get_last_checkpoint(str(output)) if output.is_dir() else None)
+    metrics: dict[str, float] = {}
+    if trained:  # only the test is missing; `Trainer.train` would take one more step
+        trainer.state = state
+    else:
+        metrics = trainer.train(resume_from_checkpoint=None if last is None else str(last)).metrics
+    if clock.stopped:
+        trainer.end()
+        return {"finished": False, "step": trainer.state.global_step, "max_steps": trainer.state.max_steps}
     test = trainer.check_answers(_first(data["test"], recipe.test_rows), "test")
     trainer.save_model()
     record = {
+        "finished": True,
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "recipe": asdict(recipe),
-        "results": {**result.metrics, **test},
+        "results": {**metrics, **test},
         "log": trainer.state.log_history,
-        "seconds": round(time.time() - started, 1),
+        "seconds": round(clock.seconds(), 1),
         "processes": args.world_size,
         "environment": environment(),
     }
     if trainer.is_world_process_zero():
-        (output / "run.json").write_text(json.dumps(record, indent=2) + "\n")
+        (output / RECORD).write_text(json.dumps(record, indent=2) + "\n")
     trainer.end()
     return record
+
+
+class _Clock(TrainerCallback):
+    """Counts the seconds of a run over all its calls, and stops training when those of this call are used up.
+
+    Args:
+        started: `time.monotonic()` when this call began.
+        before: seconds of earlier calls, as far as their checkpoints reach.
+        limit: seconds of this call; None for no limit.
+    """
+
+    def __init__(self, started: float, before: float, limit: float | None):
+        self.started, self.before, self.limit = started, before, limit
+        self.stopped = False
+
+    def seconds(self) -> float:
+        """Of the whole run, up to now."""
+        return self.before + time.monotonic() - self.started
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self.limit is None:
+            return
+        over = [time.monotonic() - self.started >= self.limit]
+        broadcast_object_list(over)  # or one process would wait for the others' next step
+        if over[0]:
+            self.stopped = control.should_save = control.should_training_stop = True
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.is_world_process_zero:
+            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            (folder / SECONDS).write_text(json.dumps(self.seconds()) + "\n")
+
+
+def last_checkpoint(output: Path) -> Path | None:
+    """The last checkpoint in a run's folder that is complete; None if there is none."""
+    complete = [path.parent for path in output.glob(f"checkpoint-*/{STATE}")]
+    return max(complete, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def _seconds_of(checkpoint: Path | None) -> float:
+    """The seconds that a run took up to a checkpoint; 0 if there is none, or it does not say."""
+    if checkpoint is None or not (checkpoint / SECONDS).is_file():
+        return 0.0
+    return float(json.loads((checkpoint / SECONDS).read_text()))
 
 
 def environment() -> dict[str, Any]:

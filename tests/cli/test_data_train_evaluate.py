@@ -6,7 +6,7 @@ import pytest
 
 from hf_symbinv.training import recipe_names
 
-TINY = ["--num-aps", "2", "--max-size", "5", "--rows", "100", "--workers", "1"]
+TINY = ["--num-symbols", "2", "--max-size", "5", "--rows", "100", "--workers", "1"]
 SHORT = ["--beams", "1", "--max-new-tokens", "6"]
 
 
@@ -41,14 +41,15 @@ class TestEvaluate:
         content = json.loads((tmp_path / "report.json").read_text())
         again = json.loads(symbinv(*arguments, "--json").out)
         assert all(again[name] == content[name] for name in content if not name.endswith("seconds"))
-        head, columns, *rows, covariance = table.out.splitlines()
-        assert head == f"{checkpoint} on {data}, split test; num_beams 1, max_new_tokens 6, num_candidates 1"
-        assert columns.split()[:2] == ["formulas", "verified"]
+        head, columns, *rows = (line for line in table.out.splitlines() if not line.startswith("  symbols "))
+        covariance = rows.pop()
+        assert head == f"{checkpoint} on {data}, split test, task ltl; num_beams 1, max_new_tokens 6, num_candidates 1"
+        assert columns.split()[:2] == ["questions", "verified"]
         assert [row[: len(group["label"])] for row, group in zip(rows, content["groups"], strict=True)] == [
             group["label"] for group in content["groups"]
         ]
         assert content["groups"][0]["summary"]["count"] == 10
-        assert covariance.startswith("alpha-covariance: 1.0000 over 3 formulas")
+        assert covariance.startswith("alpha-covariance: 1.0000 over 3 questions")
         assert max(map(len, columns)) <= 100
 
     def test_with_candidates_the_first_one_alone_is_shown_too(self, symbinv, checkpoint, data):
@@ -103,13 +104,13 @@ class TestTrain:
             (["ltl-huge", "--output", "run"], "ltl-huge: no such file, and no recipe of this name; recipes: "),
             (["ltl-smoke", "trainer", "--output", "run"], "trainer: must be SECTION.KEY=VALUE with a YAML value"),
             (["ltl-smoke", "trainer.seed=[", "--output", "run"], "trainer.seed=[: must be SECTION.KEY=VALUE"),
-            (["ltl-smoke", "colour=red", "--output", "run"], "colour=red: unknown key; use data.OPTION"),
+            (["ltl-smoke", "colour=red", "--output", "run"], "colour=red: unknown key; use task, data.OPTION"),
             (
                 ["ltl-smoke", "trainer.colour=1", "--data", "DATA", "--output", "run"],
                 "unexpected keyword argument 'colour'",
             ),
             (["ltl-smoke", "model.d_model=7", "--data", "DATA", "--output", "run"], "d_model=7: must be a multiple of"),
-            (["ltl-smoke", "data.num_aps=99", "--output", "run"], "num_aps=99: there are 0 to 26, one per letter"),
+            (["ltl-smoke", "data.rows=5", "--output", "run"], "rows=5: ask for at least 10"),
             (["ltl-smoke", "--data", "/nowhere", "--output", "run"], "/nowhere"),
         ],
     )

@@ -138,8 +138,8 @@ class TestInput:
     @pytest.mark.parametrize(
         ("formula", "message"),
         [
-            ("X " * 5_000 + "a", "5,001 tokens in base operators and 1 symbols: the limits are 5,000 tokens"),
-            (" & ".join(f"s{i}" for i in range(300)), "599 tokens in base operators and 300 symbols: the limits"),
+            ("X " * 5_000 + "a", "5,001 tokens and 1 symbols for the model to read: the limits are 5,000 tokens"),
+            (" & ".join(f"s{i}" for i in range(300)), "599 tokens and 300 symbols for the model to read: the limits"),
             (" <-> ".join(["(" + " xor ".join(f"F(a{i} U b{i})" for i in range(40)) + ")"] * 3), "tokens"),
             ("(" * 50_000, "expected a formula, the text ends here"),
         ],

@@ -91,7 +91,7 @@ def test_names_that_the_terminal_cannot_show_are_escaped(symbinv):
         (["a", "b", "--timeout", "0"], "'0': must be a positive number of seconds"),
         (["a", "b", "--timeout", "nan"], "'nan': must be a positive number of seconds"),
         (["a", "b", "--timeout", "soon"], "'soon': must be a positive number of seconds"),
-        (["a", "b", "--notation", "polish"], "invalid choice: 'polish'"),
+        (["a", "b", "--notation", "polish"], "--notation polish: task ltl does not have it; use one of infix, lbt"),
         ([], "standard input: holds no pair; write one per line"),
     ],
 )

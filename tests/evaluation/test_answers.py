@@ -14,37 +14,37 @@ sizes = st.tuples(st.integers(1, MAX_TOKENS), st.integers(0, 200)).filter(lambda
 
 class TestQuestions:
     def test_the_model_reads_base_operators_and_the_checker_the_formula_itself(self):
-        question = read_question("G(request -> F grant)", "infix")
-        assert question.formula == "G -> request F grant"
+        question = read_question(LTL, "G(request -> F grant)", "infix")
+        assert question.text == "G -> request F grant"
         assert question.prompt == "! U 1 ! | ! request U 1 grant"
-        assert (question.tokens, question.symbols) == (10, 2)
+        assert (question.size, question.symbols) == (10, 2)
 
     def test_the_largest_formulas_are_taken_and_larger_ones_refused(self):
-        assert read_question("X" * (MAX_TOKENS - 1) + "a").tokens == MAX_TOKENS
+        assert read_question(LTL, "X" * (MAX_TOKENS - 1) + "a").size == MAX_TOKENS
         with pytest.raises(
-            QuestionSizeError, match="5,001 tokens in base operators and 1 symbols: the limits are 5,000"
+            QuestionSizeError, match="5,001 tokens and 1 symbols for the model to read: the limits are 5,000"
         ):
-            read_question("X" * MAX_TOKENS + "a")
-        with pytest.raises(QuestionSizeError, match=r"599 tokens in base operators and 300 symbols: .* = 100,000"):
-            read_question(" & ".join(f"s{i}" for i in range(300)), "infix")
+            read_question(LTL, "X" * MAX_TOKENS + "a")
+        with pytest.raises(QuestionSizeError, match=r"599 tokens and 300 symbols for the model to read: .* = 100,000"):
+            read_question(LTL, " & ".join(f"s{i}" for i in range(300)), "infix")
 
     def test_what_cannot_be_read_or_rewritten_is_refused(self):
         with pytest.raises(FormulaSyntaxError):
-            read_question("&a")
+            read_question(LTL, "&a")
         chain = " ^ ".join(f"F({' ^ '.join(f'G a{i}{j}' for j in range(99))})" for i in range(99))
         with pytest.raises((FormulaSizeError, QuestionSizeError)):
-            read_question(chain, "infix")
+            read_question(LTL, chain, "infix")
 
 
 class TestBatches:
     @given(st.lists(sizes, max_size=30), st.integers(1, 8))
     def test_every_question_is_in_one_batch_and_no_batch_is_too_large(self, sizes, batch_size):
-        questions = [Question("a", "a", tokens, symbols) for tokens, symbols in sizes]
+        questions = [Question("a", "a", size, symbols) for size, symbols in sizes]
         found = list(batches(questions, batch_size))
         assert sorted(row for rows in found for row in rows) == list(range(len(questions)))
         for rows in found:
             streams = max(1, *(questions[row].symbols for row in rows))
-            work = len(rows) * streams * max(questions[row].tokens for row in rows)
+            work = len(rows) * streams * max(questions[row].size for row in rows)
             assert 1 <= len(rows) <= batch_size and (len(rows) == 1 or work <= MAX_STREAM_TOKENS)
 
     def test_small_questions_fill_their_batches(self):
@@ -73,13 +73,13 @@ def test_the_best_candidate_is_the_first_verified_one_else_the_most_likely(verdi
 def test_answers_come_in_the_order_of_the_questions_whatever_the_batches(whole):
     checkpoint = load_checkpoint(str(whole), "cpu")
     texts = ["&ab", "U X a b", "1", "F & a & b c", "a", "!a", "& request X grant_1"]
-    questions = [read_question(text) for text in texts]
+    questions = [read_question(LTL, text) for text in texts]
     options = {"num_beams": 2, "max_new_tokens": 8, "num_candidates": 2}
     with LTL.checker(timeout=10.0) as checker:
         alone = [answer_questions(checkpoint, [question], checker, **options)[0] for question in questions]
         together = answer_questions(checkpoint, questions, checker, batch_size=3, **options)
     for one, other in zip(alone, together, strict=True):
-        assert [(c.witness, c.verdict) for c in one.candidates] == [(c.witness, c.verdict) for c in other.candidates]
+        assert [(c.text, c.verdict) for c in one.candidates] == [(c.text, c.verdict) for c in other.candidates]
         assert len(one.candidates) == 2
 
 
@@ -87,10 +87,10 @@ def test_the_reference_itself_is_exact(whole):
     checkpoint = load_checkpoint(str(whole), "cpu")
     options = {"num_beams": 6, "max_new_tokens": 6, "num_candidates": 6}
     with LTL.checker(timeout=10.0) as checker:
-        questions = [read_question(text) for text in ("a", "!a", "|ab", "Xa", "U1a", "|a!a")]
+        questions = [read_question(LTL, text) for text in ("a", "!a", "|ab", "Xa", "U1a", "|a!a")]
         answers = answer_questions(checkpoint, questions, checker, **options)
-        found = {q.formula: a.best.witness for q, a in zip(questions, answers, strict=True) if a.best.verified}
+        found = {q.text: a.best.text for q, a in zip(questions, answers, strict=True) if a.best.verified}
         assert found and all(answer.best.verdict != "exact" for answer in answers)
-        questions = [read_question(text, reference=witness) for text, witness in found.items()]
+        questions = [read_question(LTL, text, reference=witness) for text, witness in found.items()]
         answers = answer_questions(checkpoint, questions, checker, **options)
     assert [answer.best.verdict for answer in answers] == ["exact"] * len(found)

@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-from hf_symbinv.evaluation import CheckpointError, bundled_checkpoints, load_checkpoint
+from hf_symbinv.evaluation import CheckpointError, bundled_checkpoints, default_checkpoint, load_checkpoint
+from hf_symbinv.tasks import COPY, LTL
 
 
 @pytest.fixture
@@ -28,13 +29,19 @@ def refusal(name, **options):
 
 def test_a_whole_checkpoint_loads_for_evaluation(whole):
     checkpoint = load_checkpoint(str(whole), "cpu")
-    assert checkpoint.folder == whole and not checkpoint.model.training
+    assert checkpoint.folder == whole and not checkpoint.model.training and checkpoint.task == LTL
     assert checkpoint.tokenizer.decode(checkpoint.tokenizer("&ab")["input_ids"], skip_special_tokens=True) == "&ab"
 
 
 def test_bundled_checkpoints_are_found_by_name():
     for name, folder in bundled_checkpoints().items():
         assert load_checkpoint(name, "cpu").folder == folder
+    assert default_checkpoint(LTL) in bundled_checkpoints()
+
+
+def test_a_task_without_a_bundled_checkpoint_says_what_to_do():
+    with pytest.raises(CheckpointError, match=r"task copy: no checkpoint for it comes with the package; name a folder"):
+        default_checkpoint(COPY)
 
 
 class TestDamage:
@@ -90,7 +97,15 @@ class TestDamage:
         content["base_tokens"] = [token if token != "U" else "V" for token in content["base_tokens"]]
         content["token_arity"] = {token: n for token, n in content["token_arity"].items() if token != "U"}
         path.write_text(json.dumps(content))
-        assert f"{folder}: its base tokens are not those of LTL, <s> <pad> </s> 0 1" in refusal(folder)
+        unknown = "base tokens <s> <pad> </s> 0 1 & | ! ; { } V X: no task has these; name the file that defines it"
+        assert f"{folder}: {unknown}, or use a checkpoint of another task" == refusal(folder)
+        message = f"{folder}: its base tokens are not those of task ltl, <s> <pad> </s> 0 1"
+        assert message in refusal(folder, task=LTL)
+
+    def test_a_checkpoint_of_another_task_than_asked_for(self, folder):
+        assert f"{folder}: its base tokens are not those of task copy, <s> <pad> </s>; use a" in refusal(
+            folder, task=COPY
+        )
 
     @pytest.mark.parametrize(("model_type", "shown"), [("t5", "'t5'"), ("bert", "'bert'"), (None, "None")])
     def test_a_model_of_another_family(self, folder, model_type, shown):

@@ -34,20 +34,20 @@ def write(folder, split="test", **columns):
 class TestQuestions:
     def test_the_first_rows_with_their_references(self, tmp_path):
         data = write(tmp_path, formula=["Uab", "a", "b"], witness=["b;{1}", "a;{1}", "b;{1}"])
-        found = load_questions(data, "test", 2)
+        found = load_questions(LTL, data, "test", 2)
         assert [(question.prompt, question.reference) for question in found] == [("Uab", "b;{1}"), ("a", "a;{1}")]
 
     def test_two_folders_of_the_same_name_are_two_data_sets(self, tmp_path):
         """`datasets` would take the second one from its cache of the first."""
         first = write(tmp_path / "one" / "ltl", formula=["a"], witness=["a;{1}"])
         second = write(tmp_path / "two" / "ltl", formula=["b"], witness=["b;{1}"])
-        assert [load_questions(data, "test", 9)[0].prompt for data in (first, second)] == ["a", "b"]
+        assert [load_questions(LTL, data, "test", 9)[0].prompt for data in (first, second)] == ["a", "b"]
 
     @pytest.mark.parametrize(
         ("columns", "message"),
         [
-            ({"formula": ["a"]}, "has columns formula; it needs witness too"),
-            ({"text": ["a"]}, "has columns text; it needs formula and witness too"),
+            ({"formula": ["a"]}, "has columns formula; task ltl needs witness too"),
+            ({"text": ["a"]}, "has columns text; task ltl needs formula and witness too"),
             (
                 {"formula": ["a", "&a"], "witness": ["{a}", "{a}"]},
                 "split test, row 1: position 2 of '&a': expected 1 more",
@@ -58,25 +58,25 @@ class TestQuestions:
     )
     def test_a_data_set_of_another_kind_is_refused(self, columns, message, tmp_path):
         with pytest.raises(DataError) as error:
-            load_questions(write(tmp_path, **columns), "test", 10)
+            load_questions(LTL, write(tmp_path, **columns), "test", 10)
         assert message in str(error.value)
 
     def test_an_empty_split_is_refused(self, tmp_path):
         (tmp_path / "test.csv").write_text("formula,witness\n")
         with pytest.raises(DataError, match="split test: has no rows"):
-            load_questions(str(tmp_path), "test", 10)
+            load_questions(LTL, str(tmp_path), "test", 10)
 
     @pytest.mark.parametrize("name", ["nowhere", "/nowhere", "."])
     def test_a_data_set_that_is_not_there_is_refused(self, name, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         with pytest.raises(DataError, match=f"{name}.*make a data set with `symbinv data`"):
-            load_questions(name, "test", 10)
+            load_questions(LTL, name, "test", 10)
 
     def test_damaged_files_are_refused(self, tmp_path):
         data = write(tmp_path, formula=["a"], witness=["{a}"])
         (tmp_path / "data" / "test-00000-of-00001.parquet").write_bytes(b"PAR1 but not really")
         with pytest.raises(DataError, match="cannot be loaded"):
-            load_questions(data, "test", 10)
+            load_questions(LTL, data, "test", 10)
 
 
 def answer(*verdicts):
@@ -84,14 +84,14 @@ def answer(*verdicts):
 
 
 def test_groups_count_by_length_and_by_symbols_and_say_what_candidates_add():
-    questions = [Question("", "", tokens, symbols) for tokens, symbols in [(5, 1), (6, 1), (10, 2), (11, 0)]]
+    questions = [Question("", "", size, symbols) for size, symbols in [(5, 1), (6, 1), (10, 2), (11, 0)]]
     answers = [
         answer("exact", "correct"),
         answer("incorrect", "correct"),
         answer("invalid", "timeout"),
         answer("correct"),
     ]
-    found = groups(questions, answers, 2, set())
+    found = groups(LTL, questions, answers, 2, set())
     assert [(group.label, group.summary["count"], group.summary["accuracy"]) for group in found] == [
         ("all", 4, 0.75),
         ("all, first candidate", 4, 0.5),
@@ -102,21 +102,21 @@ def test_groups_count_by_length_and_by_symbols_and_say_what_candidates_add():
         ("symbols 1", 2, 1.0),
         ("symbols 2", 1, 0.0),
     ]
-    assert [group.label for group in groups(questions, answers, 1, set())][1] == "length 1-5"
+    assert [group.label for group in groups(LTL, questions, answers, 1, set())][1] == "length 1-5"
 
 
 def test_formulas_that_training_knows_under_other_names_are_left_out_of_the_novel_group(tmp_path):
     train = ["&ab", "U1c", "Xa"]
     data = write(tmp_path, split="train", formula=train, witness=["{1}"] * 3)
-    questions = [read_question(text) for text in ("&ca", "&aa", "U1z", "U!1z")]
+    questions = [read_question(LTL, text) for text in ("&ca", "&aa", "U1z", "U!1z")]
     answers = [answer(verdict) for verdict in ("correct", "correct", "incorrect", "incorrect")]
-    found = groups(questions, answers, 1, training_classes(data))[1]
+    found = groups(LTL, questions, answers, 1, training_classes(LTL, data))[1]
     assert (found.label, found.summary["count"], found.summary["accuracy"]) == ("no renamed twin in train", 2, 0.5)
 
 
 def test_a_stream_model_has_alpha_covariance_one(whole):
     checkpoint = load_checkpoint(str(whole), "cpu")
-    questions = [read_question(text) for text in ("U&abc", "&UabXc", "|ab", "1", "XX!d")]
+    questions = [read_question(LTL, text) for text in ("U&abc", "&UabXc", "|ab", "1", "XX!d")]
     with LTL.checker(timeout=10.0) as checker:
         evaluation = evaluate_checkpoint(
             checkpoint, questions, checker,
@@ -125,16 +125,21 @@ def test_a_stream_model_has_alpha_covariance_one(whole):
     measured = evaluation.alpha_covariance
     assert measured["alpha_covariance"] == 1.0 and measured["excluded"] == 1
     assert measured["predictions"] == 2 * math.perm(4, 3) + math.perm(4, 2) + 4  # names a to d
-    assert evaluation.table().splitlines()[-1] == (
-        "alpha-covariance: 1.0000 over 4 formulas and 64 answers (1 formulas without two renamings left out)"
-    )
+    assert measured["by_symbols"] == [
+        {"symbols": count, "alpha_covariance": 1.0, "examples": number} for count, number in [(1, 1), (2, 1), (3, 2)]
+    ]
+    assert evaluation.table().splitlines()[-4:-1] == [
+        "alpha-covariance: 1.0000 over 4 questions and 64 answers (1 questions without two renamings left out)",
+        "  symbols 1: 1.0000 over 1 questions",
+        "  symbols 2: 1.0000 over 1 questions",
+    ]
 
 
 def test_without_two_names_there_is_no_alpha_covariance(whole):
     checkpoint = load_checkpoint(str(whole), "cpu")
     with LTL.checker(timeout=10.0) as checker:
         evaluation = evaluate_checkpoint(
-            checkpoint, [read_question("a")], checker,
+            checkpoint, [read_question(LTL, "a")], checker,
             data="one", split="test", alpha_covariance_rows=1, num_beams=1, max_new_tokens=6,
         )  # fmt: skip
-    assert evaluation.table().endswith("\nalpha-covariance: none of 1 formulas has two renamings")
+    assert evaluation.table().endswith("\nalpha-covariance: none of 1 questions has two renamings")

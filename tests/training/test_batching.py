@@ -13,13 +13,33 @@ WITNESSES = ["{a}", "{&ab}", "a;{1}", "1;&ac;{1}", "{1}", "{0}", "b;{1}", "d;{1}
 
 @pytest.fixture(scope="module")
 def rows() -> Dataset:
-    return tokenize(Dataset.from_dict({"formula": FORMULAS, "witness": WITNESSES}), LTL.tokenizer())
+    return tokenize(Dataset.from_dict({"formula": FORMULAS, "witness": WITNESSES}), LTL, LTL.tokenizer())
 
 
 def test_tokenized_rows_spell_formula_and_witness(rows):
     tokenizer = LTL.tokenizer()
     assert tokenizer.batch_decode(list(rows["input_ids"]), skip_special_tokens=True) == FORMULAS
     assert tokenizer.batch_decode(list(rows["labels"]), skip_special_tokens=True) == WITNESSES
+
+
+def test_the_model_reads_the_prompt():
+    rows = Dataset.from_dict({"formula": ["Fa"], "witness": ["a;{1}"]})
+    tokenizer = LTL.tokenizer()
+    assert tokenizer.decode(tokenize(rows, LTL, tokenizer)[0]["input_ids"], skip_special_tokens=True) == "U1a"
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"formula": ["a", "&a"], "witness": ["{a}", "{a}"]}, "train data, row 1, column formula: .*expected 1 more"),
+        ({"formula": ["a", "b"], "witness": ["{a}", "{$}"]}, r"train data, row 1, column witness: .*'\$'"),
+        ({"formula": ["a", None], "witness": ["{a}", "{a}"]}, "train data, row 1, column formula: None is no text"),
+        ({"string": ["a"], "copy": ["a"]}, "train data: has columns string, copy; task ltl needs formula and witness"),
+    ],
+)
+def test_a_row_that_is_none_of_the_task_s_is_named(columns, message):
+    with pytest.raises(ValueError, match=message):
+        tokenize(Dataset.from_dict(columns), LTL, LTL.tokenizer(), "train data")
 
 
 def test_collator_pads_each_tensor_with_its_own_value(rows):

@@ -5,7 +5,7 @@ import pytest
 from hf_symbinv import Recipe
 from hf_symbinv.training import recipe_names
 
-GOOD = "data: {rows: 10}\nmodel: {preset: ltl}\ntrainer: {max_steps: 1}\n"
+GOOD = "task: ltl\ndata: {rows: 10}\nmodel: {preset: ltl}\ntrainer: {max_steps: 1}\n"
 
 
 def write(tmp_path, text):
@@ -18,12 +18,14 @@ def write(tmp_path, text):
 def test_every_recipe_of_the_package_gives_a_model_data_and_trainer_arguments(name, tmp_path):
     from transformers import Seq2SeqTrainingArguments
 
-    from hf_symbinv.datasets_scripts.ltl_random import LtlRandom
+    from hf_symbinv.datasets_scripts.builder import RandomQuestions
+    from hf_symbinv.tasks import load_task
 
     recipe = Recipe.load(name)
-    assert recipe.config().vocab_size == 13 + recipe.data["num_aps"]
+    assert recipe.config().vocab_size == len(load_task(recipe.task).base_tokens) + recipe.data["num_symbols"]
     assert Seq2SeqTrainingArguments(output_dir=str(tmp_path), **recipe.trainer).max_steps > 0
-    assert LtlRandom(cache_dir=str(tmp_path), **recipe.data).config.max_size == recipe.data["max_size"]
+    builder = RandomQuestions(cache_dir=str(tmp_path), task=recipe.task, **recipe.data)
+    assert builder.config.max_size == recipe.data["max_size"]
 
 
 def test_the_papers_recipe_is_the_papers_model():
@@ -42,10 +44,11 @@ def test_overrides_replace_single_values(tmp_path):
     ("text", "message"),
     [
         ("data: {", "not YAML"),
-        ("- 1", "a recipe has data, model and trainer"),
-        ("data: {}\nmodel: {}\n", "a recipe has data, model and trainer"),
-        (GOOD + "trainr: {}\n", "a recipe has data, model and trainer"),
-        ("data: {}\nmodel: {}\ntrainer: {output_dir: x}\n", "output_dir belongs on the command line"),
+        ("- 1", "a recipe has task, data, model and trainer"),
+        (GOOD.removeprefix("task: ltl\n"), "a recipe has task, data, model and trainer"),
+        ("data: {}\nmodel: {}\n", "a recipe has task, data, model and trainer"),
+        (GOOD + "trainr: {}\n", "a recipe has task, data, model and trainer"),
+        ("task: ltl\ndata: {}\nmodel: {}\ntrainer: {output_dir: x}\n", "output_dir belongs on the command line"),
     ],
 )
 def test_what_is_no_recipe_is_refused(tmp_path, text, message):
@@ -55,15 +58,29 @@ def test_what_is_no_recipe_is_refused(tmp_path, text, message):
 
 @pytest.mark.parametrize("key", ["trainr.max_steps", "max_steps", "test_rows.x", "model"])
 def test_an_unknown_override_is_refused(tmp_path, key):
-    with pytest.raises(ValueError, match=r"unknown key; use data.OPTION"):
+    with pytest.raises(ValueError, match=r"unknown key; use task, data.OPTION"):
         Recipe.load(write(tmp_path, GOOD), {key: 1})
 
 
 def test_an_unknown_name_lists_the_recipes():
-    with pytest.raises(FileNotFoundError, match="recipes: ltl-paper, ltl-small, ltl-smoke"):
+    with pytest.raises(FileNotFoundError, match=r"recipes: .*ltl-paper, ltl-small, ltl-smoke"):
         Recipe.load("ltl-tiny")
 
 
 def test_a_misspelt_model_field_is_refused(tmp_path):
     with pytest.raises(ValueError, match="did you mean d_model"):
         Recipe.load(write(tmp_path, GOOD), {"model.d_modle": 8}).config()
+
+
+def test_without_a_preset_the_task_gives_what_the_model_does_not_say(tmp_path):
+    text = "task: copy\ndata: {}\nmodel: {num_symbols: 20, d_model: 32}\ntrainer: {}\n"
+    config = Recipe.load(write(tmp_path, text)).config()
+    assert (config.base_vocab_size, config.vocab_size, config.d_model) == (3, 23, 32)
+    assert (config.encoder_positions, config.eos_token_id, config.grammar) == ("rope", 2, None)
+
+
+def test_a_preset_of_another_task_and_an_unknown_task_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="preset=prop: 10 base tokens, and task ltl has 13; use a preset of this task"):
+        Recipe.load(write(tmp_path, GOOD), {"model.preset": "prop"}).config()
+    with pytest.raises(ValueError, match="task='chess': unknown; use one of ltl, "):
+        Recipe.load(write(tmp_path, GOOD), {"task": "chess"}).config()

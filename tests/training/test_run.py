@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_ltl.py"
 RECIPE = """
+task: ltl
 data: {num_aps: 3, max_size: 6, rows: 400, seed: 0}
 model: {preset: ltl, num_symbols: 3, d_model: 16, encoder_layers: 1, decoder_layers: 1, d_ff: 24, dropout: 0.0}
 evaluation_rows: 10
@@ -149,3 +150,30 @@ def test_a_data_set_without_splits_and_an_unknown_argument_are_refused(tmp_path)
     with pytest.raises(ValueError, match=r"trainer: .*max_stepz"):
         train(Recipe.load(path, {"trainer.max_stepz": 3}), every, tmp_path / "out")
     assert not os.path.exists(tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_a_run_in_pieces_ends_with_the_weights_of_a_run_in_one(data, tmp_path):
+    from datasets import load_dataset
+
+    from hf_symbinv import Recipe, train
+
+    path = tmp_path / "recipe.yaml"
+    path.write_text(RECIPE)
+    recipe = Recipe.load(path, {"trainer.max_steps": 2, "trainer.report_to": "none", "model.dropout": 0.1})
+    rows = load_dataset("parquet", data_dir=str(data))
+    straight = train(recipe, rows, tmp_path / "one")
+    pieces = [train(recipe, rows, tmp_path / "many", max_seconds=0.0) for _ in range(2)]
+    assert pieces == [{"finished": False, "step": step, "max_steps": 2} for step in (1, 2)]
+    assert not (tmp_path / "many" / "run.json").exists()
+    seconds = json.loads((tmp_path / "many" / "checkpoint-2" / "seconds.json").read_text())
+    assert seconds > json.loads((tmp_path / "many" / "checkpoint-1" / "seconds.json").read_text()) > 0
+
+    (tmp_path / "many" / "checkpoint-9").mkdir()  # as a run leaves it that was killed while it wrote
+    whole = train(recipe, rows, tmp_path / "many", max_seconds=0.0)
+    assert whole["finished"] and straight["finished"] and whole["seconds"] > seconds
+    scores = {name: value for name, value in straight["results"].items() if name.startswith("test_")}
+    assert {name: whole["results"][name] for name in scores} == scores
+    some, other = weights(tmp_path / "one"), weights(tmp_path / "many")
+    assert all(torch.equal(some[name], other[name]) for name in some)
+    assert train(recipe, rows, tmp_path / "many") == whole

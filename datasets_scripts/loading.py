@@ -1,0 +1,38 @@
+"""Data sets for training: a folder, a repository, or what a builder makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+
+def load_data(task: str, options: Mapping[str, Any], source: str | None = None) -> datasets.DatasetDict:
+    """The splits of a data set.
+
+    Of several processes, the main one builds it first and the others read what it left.
+
+    Args:
+        task: Name of the task, or its file.
+        options: Fields of `RandomQuestionsConfig`, such as `num_symbols`, `max_size` and `rows`.
+        source: A folder that `symbinv data` wrote, or a repository on the Hub; None to build the data set.
+
+    Raises:
+        ValueError: For options that the builder does not take.
+        FileNotFoundError: If there is no such data set.
+    """
+    if source is not None and Path(source).is_dir():
+        # By its files: the cache of `datasets` knows folders with a card by their last name only.
+        return datasets.load_dataset("parquet", data_dir=source)
+    if source is not None:
+        return datasets.load_dataset(source)
+    from accelerate import PartialState
+
+    from hf_symbinv.datasets_scripts.builder import RandomQuestions
+
+    builder = RandomQuestions(**{**options, "task": task})
+    with PartialState().main_process_first():
+        builder.download_and_prepare()
+    return builder.as_dataset()

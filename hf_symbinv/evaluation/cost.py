@@ -1,0 +1,147 @@
+"""What an answer costs: seconds and peak memory for each number of symbols.
+
+Every number of symbols is measured in a fresh process, so that no measurement holds memory of another one. After one
+question that is not counted, it decodes all and reports the wall-clock time and, on a GPU, the peak of what torch has
+allocated; on the CPU, where torch does not count, the peak of the process's resident memory above what it held before
+(on Linux, where a process can reset the kernel's high-water mark; elsewhere above the mark until then).
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hf_symbinv.evaluation.answers import Question
+from hf_symbinv.evaluation.checkpoints import Checkpoint
+
+MEMORY = {"cuda": "allocated by torch at the most", "cpu": "resident above what the loaded model holds"}
+
+
+class CostError(RuntimeError):
+    """The process that measures failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What answering questions with one number of symbols takes.
+
+    Attributes:
+        symbols: Distinct symbols of each question.
+        count: Questions decoded.
+        seconds_per_sample: Wall-clock time of decoding, divided by `count`.
+        peak_bytes: Memory, as the module describes it; on a GPU with the weights, on the CPU without.
+    """
+
+    symbols: int
+    count: int
+    seconds_per_sample: float
+    peak_bytes: int
+
+
+def measure_cost(
+    checkpoint: Checkpoint, questions: Sequence[Question], *, batch_size: int = 64, **generation: Any
+) -> list[Cost]:
+    """Decode the questions of each number of symbols in a process of its own.
+
+    Args:
+        checkpoint: Where the model comes from and on which device it is; it is loaded again.
+        questions: Of any numbers of symbols. Times are comparable if each number has about equal sizes.
+        batch_size: Questions decoded together, the shortest first; SIT measures memory with 64.
+        generation: Arguments of `generate`.
+
+    Returns:
+        From the smallest number of symbols.
+
+    Raises:
+        CostError: If a process fails, for instance for want of memory.
+
+    Source: SIT section 5 measures both for 3 to 10 symbols.
+    """
+    prompts: dict[int, list[str]] = {}
+    for question in sorted(questions, key=lambda question: question.size):
+        prompts.setdefault(question.symbols, []).append(question.prompt)
+    job = {
+        "source": str(checkpoint.folder or checkpoint.name),
+        "device": str(checkpoint.model.device),
+        "batch_size": batch_size,
+        "generation": generation,
+    }
+    return [
+        Cost(symbols, len(texts), **_run({**job, "prompts": texts}, symbols))
+        for symbols, texts in sorted(prompts.items())
+    ]
+
+
+def cost_table(costs: Sequence[Cost], device: str) -> str:
+    """Lines of text: milliseconds per question and memory in MiB, for each number of symbols."""
+    lines = [f"cost on {device}; memory: {MEMORY['cuda' if device.startswith('cuda') else 'cpu']}"]
+    lines.append(f"{'symbols':>7}  {'questions':>9}  {'ms each':>8}  {'MiB':>8}")
+    for cost in costs:
+        milliseconds, memory = 1000 * cost.seconds_per_sample, cost.peak_bytes / 2**20
+        lines.append(f"{cost.symbols:>7}  {cost.count:>9,}  {milliseconds:>8.2f}  {memory:>8,.1f}")
+    return "\n".join(lines)
+
+
+def _run(job: dict[str, Any], symbols: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", "hf_symbinv.evaluation.cost"]
+    result = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
+    if result.returncode:
+        reason = next(reversed(result.stderr.strip().splitlines()), f"exit code {result.returncode}")
+        raise CostError(f"cost with {symbols} symbols: the measuring process failed ({reason}); try a smaller batch")
+    return dict(json.loads(result.stdout))
+
+
+def _measure(job: dict[str, Any]) -> dict[str, Any]:
+    """Load the model, decode one question for warming up, then decode all and measure."""
+    import torch
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    from hf_symbinv.training.decoding import generate_answers
+
+    model = AutoModelForSeq2SeqLM.from_pretrained(job["source"]).to(job["device"]).eval()
+    tokenizer = AutoTokenizer.from_pretrained(job["source"])
+    on_gpu = model.device.type == "cuda"
+
+    def decode(prompts: list[str]) -> None:
+        generate_answers(model, tokenizer, prompts, job["batch_size"], **job["generation"])
+        if on_gpu:
+            torch.cuda.synchronize()
+
+    decode(job["prompts"][:1])
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    held = _reset_peak()
+    start = time.perf_counter()
+    decode(job["prompts"])
+    seconds = time.perf_counter() - start
+    peak = torch.cuda.max_memory_allocated() if on_gpu else _peak() - held
+    return {"seconds_per_sample": seconds / len(job["prompts"]), "peak_bytes": peak}
+
+
+def _reset_peak() -> int:
+    """Bytes that are resident now, where the kernel's high-water mark starts again; the mark itself elsewhere."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
+
+
+def _peak() -> int:
+    """The high-water mark of resident memory, in bytes."""
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measure(json.load(sys.stdin))))
