@@ -2,7 +2,7 @@
 
     symbinv data --task examples/graph_colouring.py --num-symbols 5 --max-size 8 --rows 50000 --output data/graphs
     symbinv train examples/graph_colouring.yaml --data data/graphs --output runs/graphs
-    symbinv evaluate --task examples/graph_colouring.py --model runs/graphs --data data/graphs
+    symbinv evaluate runs/graphs --task examples/graph_colouring.py --data data/graphs
     symbinv solve --task examples/graph_colouring.py --model runs/graphs "ab;bc;ca;cd"
 
 A question is a list of edges, `ab;bc;ca;cd`, and an answer gives each vertex a colour, `aRbGcBdR`. Vertices are
