@@ -1,0 +1,130 @@
+"""A trained vanilla model becomes a model with streams: the embeddings change, every other parameter stays as it is.
+
+A model with `learned` or `renamed` rows and one with streams and the components EP, DP and CP have the same blocks. The
+row of one symbol becomes the *actual* row, that of another the *placeholder* row (SIT section 5.8). What comes out is
+symbol-invariant at once, and answers well after a little more training: name its folder as `start` in a recipe.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
+from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+TABLE = "model.embedding.weight"
+COMPONENTS = ("EP", "DP", "CP")
+
+
+class ConversionError(ValueError):
+    """A model that cannot be converted."""
+
+
+def to_streams(
+    model: SymbolInvariantForConditionalGeneration, actual: int = 0, placeholder: int = 1
+) -> SymbolInvariantForConditionalGeneration:
+    """A new model with streams, made of a trained one with a row per symbol.
+
+    Args:
+        model: with `symbol_embedding` `learned` or `renamed` and the components EP, DP and CP.
+        actual: referent whose row every stream sees at its own symbol.
+        placeholder: referent whose row it sees at all others.
+
+    Returns:
+        The model, in evaluation mode, with the dtype, the generation configuration and the grammar of `model`.
+
+    Raises:
+        ConversionError: If `model` is of another kind, has other components or fewer than two symbols, or a referent
+            has no row or both are the same.
+    Source: SIT section 5.8.
+    """
+    config = model.config
+    _require(
+        config.symbol_embedding in ("learned", "renamed"),
+        f"symbol_embedding={config.symbol_embedding!r}: only a row that a symbol has of its own can become the actual "
+        "or the placeholder row; convert a model with learned or renamed",
+    )
+    _require(
+        sorted(config.components) == sorted(COMPONENTS),
+        f'components="{"-".join(config.components)}": a vanilla model has {"-".join(COMPONENTS)}; convert one of those',
+    )
+    _require(
+        config.num_symbols >= 2,
+        f"num_symbols={config.num_symbols}: the actual and the placeholder row take two symbols; train with at least 2",
+    )
+    for name, referent in (("actual", actual), ("placeholder", placeholder)):
+        _require(
+            0 <= referent < config.num_symbols,
+            f"{name}={referent}: the model has rows for the symbols 0 … {config.num_symbols - 1} (a, b, …); use one",
+        )
+    _require(actual != placeholder, f"actual={actual} and placeholder={placeholder}: use the rows of two symbols")
+
+    fields = {**config.to_dict(), "symbol_embedding": "streams", "components": list(COMPONENTS)}
+    converted = SymbolInvariantForConditionalGeneration(SymbolInvariantConfig.from_dict(fields)).to(model.dtype)
+    state, base = dict(model.state_dict()), config.base_vocab_size
+    rows = state[TABLE]
+    state[TABLE] = torch.cat(
+        (rows[:base], rows[base + actual : base + actual + 1], rows[base + placeholder].unsqueeze(0))
+    )
+    converted.load_state_dict(state)
+    converted.generation_config = copy.deepcopy(model.generation_config)
+    return converted.to(model.device).eval()
+
+
+def save_converted(
+    model: SymbolInvariantForConditionalGeneration,
+    tokenizer: PreTrainedTokenizerBase,
+    folder: str | Path,
+    *,
+    source: str,
+    how: str,
+) -> None:
+    """Writes a model with its tokenizer and a card that says what it was made of.
+
+    Args:
+        model, tokenizer: what to save.
+        folder: made if it does not exist.
+        source: name of the checkpoint it was made of.
+        how: a sentence on what was done.
+    """
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    embedding = model.config.symbol_embedding
+    card = f"""---
+library_name: transformers
+pipeline_tag: text-generation
+base_model: {source!r}
+tags: [symbol-invariance]
+---
+
+# Converted from {source}
+
+{how}
+
+| | |
+|---|---|
+| symbol_embedding | {embedding} |
+| components | {" ".join(model.config.components)} |
+| parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
+"""
+    if embedding == "streams":
+        card += """
+Its answers do not depend on the names of the symbols, and there is no largest number of symbols. It was not trained
+since the conversion: fine-tune it before you use it, `symbinv train RECIPE start=FOLDER`.
+"""
+    (Path(folder) / "README.md").write_text(card, encoding="utf-8")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ConversionError(message)
+
+
+__all__ = ["ConversionError", "save_converted", "to_streams"]

@@ -1,0 +1,105 @@
+"""`symbinv convert`: a vanilla checkpoint in, one with streams out, that the other commands load."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from hf_symbinv import SymbolInvariantForConditionalGeneration
+from hf_symbinv.tasks import LTL
+
+SIZES = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 12}
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "baseline"
+    torch.manual_seed(0)
+    config = LTL.config(symbol_embedding="renamed", num_symbols=3, **SIZES)
+    SymbolInvariantForConditionalGeneration(config).save_pretrained(folder)
+    LTL.tokenizer().save_pretrained(folder)
+    return folder
+
+
+def test_a_baseline_gets_streams(symbinv, baseline, tmp_path):
+    output = tmp_path / "converted"
+    result = symbinv("convert", baseline, "--output", output)
+    parameters = (
+        sum(tensor.numel() for tensor in load_file(output / "model.safetensors").values()) - 1
+    )  # AdaCos's scale
+    assert (result.code, result.out) == (0, f"{output}: streams, EP DP CP, {parameters:,} parameters\n")
+    assert str(baseline) in (output / "README.md").read_text()
+    assert json.loads(symbinv("info", output, "--json").out)["symbol_embedding"] == "streams"
+
+
+def test_names_choose_the_rows(symbinv, baseline, tmp_path):
+    result = symbinv("convert", baseline, "--output", tmp_path / "new", "--actual", "c", "--placeholder", "a", "--json")
+    assert json.loads(result.out)["components"] == ["EP", "DP", "CP"]
+    before, after = (load_file(folder / "model.safetensors") for folder in (baseline, tmp_path / "new"))
+    assert torch.equal(after["model.embedding.weight"][-2:], before["model.embedding.weight"][[-1, -3]])
+
+
+def test_a_release_is_read_and_then_converted(symbinv, tmp_path):
+    """A release with one layer, all of whose parameters are zero but for the symbols' rows."""
+    vocab = {
+        "aps": ["a", "b"], "consts": ["0", "1"], "trace_ops": ["&", "|", "!"], "ltl_ops": ["U", "X", "!", "&", "|"],
+        "merge_tokens": "all", "dynamic_aps": False, "use_start_token": True, "use_pad_token": True,
+        "use_eos_token": True,
+    }  # fmt: skip
+    embedder = {
+        "d_ap": 0, "ap_embed": "randn", "base_normalization": "l2", "ap_normalization": "l2",
+        "final_normalization": "l2", "feature_normalization": "l2", "embed_scaling": "sqrtd", "shuffle_aps": None,
+    }  # fmt: skip
+    content = {
+        "vocab": vocab, "merged_embedder": embedder, "d_embed_enc": 4, "d_embed_dec": 4, "d_ff": 6,
+        "ff_activation": "relu", "dropout": 0.1, "num_heads": 2, "num_layers": 1, "layer_norm_eps": 1e-6,
+        "enc_pe": "sinusoid", "dec_pe": "rope", "no_pe_cross_keys": False, "tree_pos_enc": True,
+    }  # fmt: skip
+    state = {"merged_embedder.base_weight": torch.arange(60.0).view(15, 4)}
+    for layer, attentions, norms in (
+        ("encoder_stack.enc_layers.0", ["multi_head_attn"], ["norm_attn", "norm_ff"]),
+        (
+            "decoder_stack.dec_layers.0",
+            ["multi_head_self_attn", "multi_head_enc_dec_attn"],
+            ["norm_self_attn", "norm_enc_dec_attn", "norm_ff"],
+        ),
+    ):
+        shapes = {f"{block}.{name}": (4, 4) for block in attentions for name in ("Q", "K", "V", "final_projection")}
+        for name, shape in {**shapes, "ff.0": (6, 4), "ff.2": (4, 6)}.items():
+            state |= {f"{layer}.{name}.weight": torch.zeros(shape), f"{layer}.{name}.bias": torch.zeros(shape[0])}
+        for name in norms:
+            state |= {f"{layer}.{name}.weight": torch.ones(4), f"{layer}.{name}.bias": torch.zeros(4)}
+    release = tmp_path / "release"
+    release.mkdir()
+    (release / "config.json").write_text(json.dumps(content))
+    torch.save(state, release / "pytorch_model.bin")
+
+    result = symbinv("convert", release, "--output", tmp_path / "ours")
+    assert result.code == 0 and result.out.startswith(f"{tmp_path / 'ours'}: learned, EP DP CP, ")
+    assert json.loads((tmp_path / "ours" / "generation_config.json").read_text())["num_beams"] == 3
+    assert symbinv("convert", tmp_path / "ours", "--output", tmp_path / "streams").code == 0
+    table = load_file(tmp_path / "streams" / "model.safetensors")["model.embedding.weight"]
+    assert torch.equal(
+        table[-2:], state["merged_embedder.base_weight"][3:5]
+    )  # a and b stand after three special tokens
+
+    result = symbinv("convert", release, "--output", tmp_path / "other", "--actual", "a")
+    assert result.code == 2 and "a release stays what it is; convert the OUTPUT again" in result.err
+    torch.save({**state, "head.bias": torch.zeros(1)}, release / "pytorch_model.bin")
+    result = symbinv("convert", release, "--output", tmp_path / "other")
+    assert result.code == 2 and "unknown parameters: head.bias" in result.err
+
+
+def test_what_cannot_be_converted_is_said_in_one_sentence(symbinv, baseline, tmp_path):
+    symbinv("convert", baseline, "--output", tmp_path / "streams")
+    for arguments, message in (
+        ([tmp_path / "streams"], "symbol_embedding='streams': only a row that a symbol has of its own"),
+        ([baseline, "--actual", "d"], "actual=3: the model has rows for the symbols 0 … 2"),
+        ([baseline, "--actual", ""], "symbol name ''"),
+        ([tmp_path / "none"], "no such folder"),
+    ):
+        result = symbinv("convert", *arguments, "--output", tmp_path / "new")
+        assert result.code == 2 and message in result.err and result.err.count("\n") == 1
+    result = symbinv("convert", baseline, "--output", baseline)
+    assert result.code == 2 and "exists; name a new folder" in result.err
