@@ -27,6 +27,7 @@ it ends with the weights of a run in one.
 
   symbinv train ltl-smoke --output runs/smoke
   symbinv train ltl-paper --output runs/paper --data data/ltl trainer.bf16=true
+  symbinv train ltl-paper --output runs/tuned start=runs/converted
   accelerate launch --multi_gpu -m hf_symbinv.cli train ltl-paper --output runs/p
 
 exit codes: 0 the model is trained, 2 bad usage or input, 3 time was up: repeat

@@ -6,6 +6,7 @@ model:            fields of SymbolInvariantConfig that differ from the task's, w
 trainer:          fields of transformers.Seq2SeqTrainingArguments
 evaluation_rows:  validation rows of every evaluation, for the loss and to answer and check
 test_rows:        test rows that are answered and checked at the end
+start:            folder of a model whose weights the run starts from; fresh weights if it is left out
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Recipe:
         model: keyword arguments of `SymbolInvariantConfig`, with `preset` for a named start; the task gives the others.
         trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`.
         evaluation_rows, test_rows: how many rows an evaluation and the final test use.
+        start: folder of a model with the configuration that `model` gives, to fine-tune; None for fresh weights.
     """
 
     task: str
@@ -43,6 +45,7 @@ class Recipe:
     trainer: dict[str, Any]
     evaluation_rows: int = 500
     test_rows: int = 1000
+    start: str | None = None
 
     @classmethod
     def load(cls, name_or_path: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:
@@ -72,7 +75,7 @@ class Recipe:
             if section not in known or bool(option) != (section in SECTIONS):
                 raise ValueError(
                     f"{key}={value}: unknown key; use task, data.OPTION, model.FIELD, trainer.ARGUMENT, "
-                    "evaluation_rows or test_rows"
+                    "evaluation_rows, test_rows or start"
                 )
             if option:
                 content[section] = {**content[section], option: value}

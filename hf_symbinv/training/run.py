@@ -19,6 +19,7 @@ from transformers import Seq2SeqTrainingArguments, TrainerCallback, TrainerState
 
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.tasks import load_task
+from hf_symbinv.training.conversion import load_start
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
@@ -54,7 +55,7 @@ def train(
 
     Raises:
         ValueError: for a data set without these splits or columns, a text in it that is none of the task's, an unknown
-            trainer argument, or a folder of another recipe.
+            trainer argument, a folder of another recipe, or a `start` that is not the recipe's model.
     """
     started = time.monotonic()
     missing = {"train", "validation", "test"} - set(data)
@@ -72,11 +73,7 @@ def train(
     last = last_checkpoint(output)
     state = None if last is None else TrainerState.load_from_json(str(last / STATE))
     trained = state is not None and state.global_step >= state.max_steps
-    if trained:
-        model = SymbolInvariantForConditionalGeneration.from_pretrained(last)
-    else:
-        model = SymbolInvariantForConditionalGeneration(recipe.config())
-        model.generation_config.update(**GENERATION)
+    model = SymbolInvariantForConditionalGeneration.from_pretrained(last) if trained else _new_model(recipe)
     clock = _Clock(started, _seconds_of(last), max_seconds)
     trainer = SymbolInvariantTrainer(
         task=task,
@@ -114,6 +111,15 @@ def train(
         (output / RECORD).write_text(json.dumps(record, indent=2) + "\n")
     trainer.end()
     return record
+
+
+def _new_model(recipe: Recipe) -> SymbolInvariantForConditionalGeneration:
+    if recipe.start is None:
+        model = SymbolInvariantForConditionalGeneration(recipe.config())
+    else:
+        model = load_start(recipe.start, recipe.config())
+    model.generation_config.update(**GENERATION)
+    return model
 
 
 class _Clock(TrainerCallback):
