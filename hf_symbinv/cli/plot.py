@@ -15,27 +15,28 @@ from hf_symbinv.evaluation.heatmap import PICTURES, Grid, GridError, save_heatma
 
 TABLES = (".csv", ".md")
 
-DESCRIPTION = """\
+GRID = """\
+  {"model": "tiny", "data": "ltl", "training_box": {"symbols": 2, "size": 4},
+   "cells": [{"symbols": 1, "size": 3, "count": 40, "correct": 40},
+             {"symbols": 2, "size": 3, "count": 40, "correct": 37},
+             {"symbols": 2, "size": 5, "count": 20, "correct": 9}]}
+"""
+
+DESCRIPTION = f"""\
 Show how well models answer by number of symbols (up) and length of the question
 (right): one heatmap for each FILE, side by side. Light is good, also in black
 and white; small squares have few samples; the dashed box is what the model was
-trained on. The tables go to stdout.
+trained on. The tables go to stdout. A FILE holds one JSON object like this, or a
+list of them:
 
-A FILE holds one JSON object (or a list of them):
-  {"model": NAME, "data": NAME, "training_box": {"symbols": 5, "size": 35},
-   "cells": [{"symbols": 3, "size": 12, "count": 100, "correct": 97}, ...]}
-with "metric": "edit_distance" the cells have "total_distance" for "correct", and
-with "questions": "string" k symbols take k tokens; in a formula they take 2k-1.
+{GRID}
+With "metric": "edit_distance" cells have "total_distance" instead of "correct".
+With "questions": "string" k symbols take k tokens; in a formula they take 2k-1.
 
 exit codes: 0 all is written, 2 bad usage or input
 """
 
 EXAMPLE = """\
-$ cat grid.json
-{"model": "tiny", "data": "ltl", "training_box": {"symbols": 2, "size": 4},
- "cells": [{"symbols": 1, "size": 3, "count": 40, "correct": 40},
-           {"symbols": 2, "size": 3, "count": 40, "correct": 37},
-           {"symbols": 2, "size": 5, "count": 20, "correct": 9}]}
 $ symbinv plot heatmap grid.json --output grid.png --output grid.csv
 tiny on ltl: correct answers in % by number of symbols and formula length
 all 86.0 % (77.9 - 91.5) of 100; in training box 96.2 % (89.5 - 98.7) of 80; outside 45.0 % (25.8 - 65.8) of 20

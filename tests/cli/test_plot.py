@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from hf_symbinv.cli.plot import EXAMPLE
+from hf_symbinv.cli.plot import GRID as SHOWN
 
 GRID = {
     "model": "tiny", "data": "ltl", "training_box": {"symbols": 2, "size": 4},
@@ -25,9 +26,8 @@ def grid(tmp_path):
 
 def test_the_help_shows_what_the_command_prints(symbinv, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shown = EXAMPLE.partition("$ symbinv plot ")
-    content, (command, _, output) = shown[0].partition("\n")[2], shown[2].partition("\n")
-    (tmp_path / "grid.json").write_text(content)
+    command, _, output = EXAMPLE.removeprefix("$ symbinv plot ").partition("\n")
+    (tmp_path / "grid.json").write_text(SHOWN)
     result = symbinv("plot", *command.split())
     assert (result.code, result.out, result.err) == (0, output, "")
     assert (tmp_path / "grid.png").read_bytes().startswith(b"\x89PNG")
