@@ -22,6 +22,7 @@ from hf_symbinv.logic.formula import ARITY, SYMBOL, Formula, FormulaSyntaxError,
 IDENTIFIER = re.compile(r"[a-z]|[A-Za-z_][A-Za-z0-9_.]+")
 QUOTED = r'"(?:[^"\\]|\\.)*"'
 _SPACED_TOKEN = re.compile(rf"(?P<quoted>{QUOTED})(?!\S)|\S+", re.DOTALL)
+_WHITE_SPACE = re.compile(r"\s")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -40,7 +41,7 @@ def quote(name: str) -> str:
 
 def is_spaced(text: str) -> bool:
     """Whether prefix `text` is in the SPACED form: it holds white space or double quotes."""
-    return '"' in text or re.search(r"\s", text) is not None
+    return '"' in text or _WHITE_SPACE.search(text) is not None
 
 
 def unquote(text: str, source: str, position: int) -> str:

@@ -54,6 +54,11 @@ class LTLTask(SymbolTask):
         "cycle_end": _ID["}"],
     }
     metric = "ltl_witness"
+    description = (
+        "A question is a formula of linear temporal logic, drawn by the recipe of DeepLTL with `spot.randltl`. Its "
+        "witness is the accepting run of the formula's automaton, a lasso trace: steps joined by `;`, the cycle in "
+        "`{}`. Every word that it denotes satisfies the formula."
+    )
     notations = tuple(_PARSERS)
     # DeepLTL's gate: lengths from 10 nodes up are equally frequent, the shorter ones share 11.2 % of the rows.
     uniform_from = 10

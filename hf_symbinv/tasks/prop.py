@@ -56,6 +56,10 @@ class PropTask(SymbolTask):
     columns = ("formula", "assignment")
     grammar = {"name": "assignment", "values": [base_tokens.index("0"), base_tokens.index("1")]}
     metric = "prop_assignment"
+    description = (
+        "A question is a propositional formula, drawn by the recipe of DeepLTL with `spot.randltl`. Its assignment "
+        "gives values to some of its symbols, `a1b0`, and makes it true whatever the others are."
+    )
     notations = tuple(_PARSERS)
     # As for LTL: lengths from 10 nodes up are equally frequent, the shorter ones share 11.2 % of the rows.
     uniform_from = 10

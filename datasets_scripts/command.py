@@ -1,0 +1,153 @@
+"""The command line of the builders, `symbinv data`: random questions, a grid of them, or another data set changed."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+from tqdm.auto import tqdm
+
+from hf_symbinv.datasets_scripts import grid, transforms
+from hf_symbinv.datasets_scripts.builder import (
+    RandomQuestionsConfig,
+    WorkFolderError,
+    assign_splits,
+    claimed,
+    prepare,
+)
+from hf_symbinv.datasets_scripts.grid import QuestionGridConfig
+from hf_symbinv.datasets_scripts.storage import Origin, Pair, publish, read_pairs, split_files, splits_of
+from hf_symbinv.tasks import SymbolTask, load_task
+
+_SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout"}
+# What each way to make a data set takes besides --output and --workers.
+_OPTIONS = {
+    "random": {*_SHARED, "rows"},
+    "grid": {*_SHARED, "grid", "min_symbols", "per_cell"},
+    "from": {
+        *("task", "from", "supplement", "min_symbols", "max_symbols", "min_size", "max_size"),
+        *("reduce", "seed", "renamed"),
+    },
+    "from_text": {"task", "from_text", "seed"},
+}
+_WAYS = {"random": "when questions are drawn", "grid": "with --grid", "from": "with --from"}
+
+
+def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentParser:
+    """The command line; `defaults` of a benchmark, None for those of `RandomQuestionsConfig`."""
+    own, cell = defaults or RandomQuestionsConfig(name="custom"), QuestionGridConfig(name="grid")
+
+    def either(name: str) -> str:
+        return f"(default: {getattr(own, name)}; with --grid {getattr(cell, name)})"
+
+    command = argparse.ArgumentParser(
+        prog="symbinv data",
+        description="Make a data set of questions with answers. A run that was stopped continues when the same command "
+        "is given again.",
+        argument_default=argparse.SUPPRESS,
+    )
+    add = command.add_argument
+    add("--output", type=Path, required=True, help="folder for Parquet files and card")
+    tasks = "ltl, prop, copy, or a file FILE.py that defines a task"
+    add("--task", help=f"{tasks} (default: {own.task}; with --from by its columns)")
+    add("--workers", type=int, help="processes (default: one per available core)")
+    add("--seed", type=int, help=f"of everything random (default: {own.seed})")
+    add("--min-size", type=int, help=f"smallest question, such as nodes of formulas (default: {own.min_size})")
+    add("--max-size", type=int, help=f"largest question {either('max_size')}")
+    drawn = command.add_argument_group("random questions")
+    drawn.add_argument("--num-symbols", type=int, help=f"symbols to draw with, at most {either('num_symbols')}")
+    drawn.add_argument("--rows", type=int, help=f"pairs in all (default: {own.rows})")
+    drawn.add_argument("--timeout", type=float, help=f"seconds to solve a question {either('timeout')}")
+    drawn.add_argument("--grid", action="store_true", help="for each number of symbols and size, in one split, test")
+    drawn.add_argument("--per-cell", type=int, help=f"with --grid: pairs, at most (default: {cell.per_cell})")
+    drawn.add_argument("--from-text", type=Path, metavar="FILE", help="none: read this file of two-line pairs instead "
+                       "(plain, .gz, .xz)")  # fmt: skip
+    made = command.add_argument_group("from another data set, in this order")
+    made.add_argument("--from", type=Path, metavar="FOLDER", help="the data set, which stays as it is")
+    made.add_argument(
+        "--supplement", type=Path, metavar="FOLDER2", help="train: add rows with 0 or 1 symbols from here"
+    )
+    made.add_argument("--min-symbols", type=int, help="rows with so many symbols (also with --grid; default: 0)")
+    made.add_argument("--max-symbols", type=int, help="rows with so many symbols, at most")
+    made.add_argument("--reduce", type=int, metavar="ROWS", help="train: only so many rows")
+    made.add_argument(
+        "--renamed", action="store_true", help="train: symbols renamed so that answers name them in order"
+    )
+    return command
+
+
+def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
+    """Make the data set that the options ask for.
+
+    Raises:
+        ValueError: For options that do not fit together, or values that they cannot have.
+        WorkFolderError: If the folder cannot take the data set.
+        OSError, ImportError: If a file cannot be read, or a solver is not installed.
+    """
+    folder, workers = options.pop("output"), options.pop("workers", None)
+    way = next((name for name in ("grid", "from", "from_text") if name in options), "random")
+    for name in options:
+        if name not in _OPTIONS[way]:
+            ways = " or ".join(_WAYS[other] for other in _WAYS if name in _OPTIONS[other])
+            raise ValueError(f"--{name.replace('_', '-')}: only {ways}" if ways else
+                             f"--{name.replace('_', '-')}: not together with --{way.replace('_', '-')}")  # fmt: skip
+    if way == "from":
+        task = load_task(options.pop("task")) if "task" in options else None
+        transforms.transform(options.pop("from"), folder, task, options)
+    elif way == "from_text":
+        task = load_task(options.get("task", defaults.task))
+        convert(task, options["from_text"], folder, options.get("seed", defaults.seed))
+    elif way == "grid":
+        del options["grid"]
+        grid.prepare(QuestionGridConfig(name="grid", **{"task": defaults.task, **options}), folder, workers)
+    else:
+        prepare(type(defaults)(name="custom", **options), folder, workers)
+
+
+def convert(task: SymbolTask, source: Path, folder: Path, seed: int) -> None:
+    """Convert the two-line text format; of pairs with the same question the first stays.
+
+    Raises:
+        PairsFormatError: If the file does not hold pairs.
+        WorkFolderError: If the folder cannot take the data set.
+    """
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    with claimed(folder, {"builder": "text", "task": task.name, "sha256": digest, "seed": seed}) as work:
+        if work is None:
+            return
+        pairs: dict[str, Pair] = {}
+        for pair in tqdm(read_pairs(task, source), unit=" pairs", file=sys.stderr):
+            pairs.setdefault(pair.question, pair)
+        origin = Origin(
+            title=f"{task.name} pairs of {source.name}",
+            story=f"Questions of the task {task.name} with answers, converted from the text file {source.name}.",
+            command=f"symbinv data --output FOLDER --task {task.name} --from-text {shlex.quote(source.name)} "
+            f"--seed {seed}",
+            solver_version="unknown",
+        )
+        publish(task, folder, origin, assign_splits(list(pairs.values()), seed))
+
+
+def main(arguments: Sequence[str] | None = None, *, defaults: RandomQuestionsConfig | None = None) -> int:
+    """Run the command; its exit code."""
+    defaults = defaults or RandomQuestionsConfig(name="custom")
+    options = vars(parser(defaults).parse_args(arguments))
+    folder = options["output"]
+    try:
+        make(options, defaults)
+    except (ValueError, ImportError, WorkFolderError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("stopped; the same command continues here", file=sys.stderr)
+        return 130
+    for split in splits_of(folder):
+        rows = sum(pyarrow.parquet.read_metadata(file).num_rows for file in split_files(folder, split))
+        print(f"{folder}: {rows} {split}")
+    return 0

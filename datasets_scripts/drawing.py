@@ -1,0 +1,160 @@
+"""Random questions with the sizes that are asked for, drawn by a task in a process of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import count
+from typing import NamedTuple
+
+from hf_symbinv.solvers.pool import ProcessPool
+from hf_symbinv.tasks import SymbolTask
+
+# Questions tried at a time: some 5 ms of work for LTL.
+BATCH = 1000
+# Batches that are drawn while earlier ones are looked through.
+AHEAD = 4
+# The quota of all sizes below the task's `uniform_from` together.
+SHORT = 0
+
+
+class DrawingError(ValueError):
+    """A task cannot draw what is asked for."""
+
+
+def seed_of(*parts: object) -> int:
+    """A seed for a generator, a function of `parts` alone."""
+    digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:4], "little") >> 1  # Spot takes a signed 32-bit integer
+
+
+class Order(NamedTuple):
+    """A batch of questions to draw: the arguments of `SymbolTask.draw`."""
+
+    symbols: tuple[str, ...]
+    smallest: int
+    largest: int
+    seed: int
+    count: int
+
+
+def draw_batch(task: SymbolTask, order: Order) -> list[str]:
+    """The questions of an order; a function of the order only in a process that does nothing else."""
+    return task.draw(*order)
+
+
+class Gate:
+    """Draws new questions until every size has as many as are missing, in a process of its own.
+
+    Args:
+        task: What draws.
+        symbols: The names that questions may use.
+        min_size: Smallest size.
+        max_size: Largest size.
+        uniform_from: Smallest size that has a quota of its own; the sizes below share the quota `SHORT`.
+    """
+
+    def __init__(
+        self, task: SymbolTask, symbols: Sequence[str], min_size: int, max_size: int, uniform_from: int
+    ) -> None:
+        self.task = task
+        self.symbols = tuple(symbols)
+        self.min_size = min_size
+        self.max_size = max_size
+        self.uniform_from = uniform_from
+        self.seen: set[str] = set()
+        self.exhausted: set[int] = set()
+        self._drought = -(-task.drought // BATCH)  # in batches
+        self._dry: Counter[int] = Counter()  # batches in a row without a hit, by quota
+        self._pool = ProcessPool(partial(draw_batch, task), workers=1, timeout=math.inf, initializer=task.prepare)
+
+    def __enter__(self) -> Gate:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
+
+    def quota_of(self, size: int) -> int:
+        """The quota that questions of this size count for: the size itself, or `SHORT` for the small ones."""
+        return size if size >= self.uniform_from else SHORT
+
+    def accepts(self, question: str) -> bool:
+        """Whether a question of a wanted size is wanted."""
+        return True
+
+    def draw(self, missing: dict[int, int], *seed: object) -> Iterator[str]:
+        """Yield, for every quota, as many questions that were never drawn before as `missing` says.
+
+        Quotas for which none turns up any more are added to `exhausted`.
+
+        Raises:
+            DrawingError: If the task refuses to draw.
+        """
+        missing = {quota: rows for quota, rows in missing.items() if rows}
+        # The smallest quota that was missing when each batch had been looked through, None if there was none.
+        history = [min(missing, default=None)] * AHEAD
+
+        def orders() -> Iterator[Order]:
+            for batch in count():
+                # This one is known whatever the processes' speed, since no more than AHEAD batches are under way.
+                quota = history[batch]
+                if quota is None:
+                    return
+                yield Order(self.symbols, quota or self.min_size, self.max_size, seed_of(*seed, batch), BATCH)
+
+        self._dry.clear()
+        for outcome in self._pool.map(orders(), window=AHEAD):
+            if outcome.status != "done":
+                raise DrawingError(
+                    f"task {self.task.name} cannot draw sizes {self.min_size} to {self.max_size} with "
+                    f"{len(self.symbols)} symbols: {outcome.value}"
+                )
+            hits: set[int] = set()
+            for question in outcome.value:
+                size = self.task.size(question)
+                quota = self.quota_of(size)
+                if quota in missing and size >= self.min_size and question not in self.seen and self.accepts(question):
+                    self.seen.add(question)
+                    hits.add(quota)
+                    missing[quota] -= 1
+                    if not missing[quota]:
+                        del missing[quota]
+                    yield question
+            for quota in self.given_up(missing, hits):
+                self.exhausted.add(quota)
+                del missing[quota]
+            history.append(min(missing, default=None))
+
+    def given_up(self, missing: dict[int, int], hits: set[int]) -> list[int]:
+        """The quotas of `missing` that count as exhausted after another batch, which had `hits`.
+
+        Small sizes are the rarest where they are few; so the smallest goes first, when nothing at all turns up.
+        """
+        smallest = min(missing, default=SHORT)
+        self._dry[SHORT] = 0 if hits else self._dry[SHORT] + 1
+        if not missing or self._dry[SHORT] < self._drought:
+            return []
+        self._dry[SHORT] = 0
+        return [smallest]
+
+
+class GridGate(Gate):
+    """Draws questions in which all of `symbols` occur, with a quota for every size.
+
+    Sizes that are too small for so many symbols wait for nothing beside those that turn up; so every size is given up
+    after a drought of its own.
+    """
+
+    def __init__(self, task: SymbolTask, symbols: Sequence[str], min_size: int, max_size: int) -> None:
+        super().__init__(task, symbols, min_size, max_size, uniform_from=1)
+
+    def accepts(self, question: str) -> bool:
+        return len(self.task.symbols(question)) == len(self.symbols)
+
+    def given_up(self, missing: dict[int, int], hits: set[int]) -> list[int]:
+        for quota in missing:
+            self._dry[quota] = 0 if quota in hits else self._dry[quota] + 1
+        return [quota for quota in missing if self._dry[quota] >= self._drought]

@@ -1,0 +1,227 @@
+"""Questions and answers on disk: the two-line text of earlier releases, and Parquet with a data set card."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import pyarrow
+import pyarrow.parquet
+
+from hf_symbinv.tasks import SymbolTask
+
+ROWS_PER_FILE = 100_000
+CARD = "README.md"
+SPLITS = ("train", "validation", "test")
+
+
+class Pair(NamedTuple):
+    """A question and an answer to it, both in prefix notation."""
+
+    question: str
+    answer: str
+
+
+class PairsFormatError(ValueError):
+    """A text file that does not hold pairs; the message names the line."""
+
+
+def schema(task: SymbolTask) -> pyarrow.Schema:
+    """The columns of a data set: question and answer under the task's names, and what is known about them."""
+    return pyarrow.schema(
+        [
+            (task.columns[0], pyarrow.string()),
+            (task.columns[1], pyarrow.string()),
+            ("symbols", pyarrow.list_(pyarrow.string())),
+            ("length", pyarrow.int32()),
+            ("solver_version", pyarrow.string()),
+        ]
+    )
+
+
+_OPENERS: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.open}
+
+
+def read_pairs(task: SymbolTask, path: str | os.PathLike[str]) -> Iterator[Pair]:
+    """Read the text format of earlier releases: a line with a question, then a line with its answer.
+
+    Args:
+        task: What the pairs are of.
+        path: A text file, plain or compressed (`.gz`, `.xz`). It is read as the pairs are consumed.
+
+    Raises:
+        PairsFormatError: If a line is no question or answer in prefix notation, or the last answer is missing.
+    """
+    path = Path(path)
+    kinds = task.columns
+    with _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8") as file:
+        number, question = 0, ""
+        try:
+            for number, line in enumerate(file, start=1):
+                text = line.strip()
+                if number % 2:
+                    question = task.read_question(text, "prefix")
+                else:
+                    yield Pair(question, task.read_answer(text))
+        except (UnicodeDecodeError, EOFError, OSError, lzma.LZMAError) as error:
+            raise PairsFormatError(f"{path}, after line {number}: not readable as text: {error}") from error
+        except ValueError as error:
+            kind = kinds[0] if number % 2 else kinds[1]
+            raise PairsFormatError(f"{path}, line {number}: no {kind} in prefix notation: {error}") from error
+        if number % 2:
+            raise PairsFormatError(
+                f"{path}, line {number}: the {kinds[0]} has no {kinds[1]}; lines with one and the other alternate"
+            )
+
+
+def write_split(task: SymbolTask, folder: Path, split: str, pairs: Sequence[Pair], version: str) -> None:
+    """Write `data/SPLIT-00000-of-0000N.parquet` in `folder`."""
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    columns = schema(task)
+    starts = range(0, max(len(pairs), 1), ROWS_PER_FILE)
+    for index, start in enumerate(starts):
+        part = pairs[start : start + ROWS_PER_FILE]
+        questions = [pair.question for pair in part]
+        content = [
+            questions,
+            [pair.answer for pair in part],
+            [task.symbols(question) for question in questions],
+            [task.size(question) for question in questions],
+            [version] * len(part),
+        ]
+        arrays = [pyarrow.array(values, field.type) for values, field in zip(content, columns, strict=True)]
+        table = pyarrow.table(arrays, columns)
+        pyarrow.parquet.write_table(table, folder / "data" / f"{split}-{index:05d}-of-{len(starts):05d}.parquet")
+
+
+def split_files(folder: Path, split: str) -> list[Path]:
+    """The Parquet files of a split."""
+    return sorted((folder / "data").glob(f"{split}-*-of-*.parquet"))
+
+
+def splits_of(folder: Path) -> list[str]:
+    """The splits in a folder, train first, then validation and test."""
+    names = {path.name.split("-")[0] for path in (folder / "data").glob("*-*-of-*.parquet")}
+    usual = [split for split in SPLITS if split in names]
+    return usual + sorted(names - set(usual))
+
+
+def read_rows(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file."""
+    with pyarrow.parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches():
+            yield from batch.to_pylist()
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file that is there completely or not at all, also if the process or the machine stops."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+class Origin(NamedTuple):
+    """Where a data set comes from, for its card: a heading, some paragraphs, a command and the solver's version."""
+
+    title: str
+    story: str
+    command: str
+    solver_version: str
+
+
+def publish(task: SymbolTask, folder: Path, origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> None:
+    """Write the splits and, last, the card: a folder with a card is complete."""
+    for split, pairs in splits.items():
+        write_split(task, folder, split, pairs, origin.solver_version)
+    write_atomically(folder / CARD, card(task, origin, splits))
+
+
+def card(task: SymbolTask, origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> str:
+    """A data set card that `datasets.load_dataset` reads the splits from."""
+    rows = sum(map(len, splits.values()))
+    data_files = "\n".join(f"  - split: {split}\n    path: data/{split}-*.parquet" for split in splits)
+    counts = "\n".join(f"| {split} | {len(pairs):,} |" for split, pairs in splits.items())
+    lengths = Counter(task.size(pair.question) for pairs in splits.values() for pair in pairs)
+    histogram = "\n".join(f"| {length} | {lengths[length]:,} |" for length in sorted(lengths))
+    question, answer = task.columns
+    return f"""---
+license: apache-2.0
+pretty_name: {origin.title}
+task_categories:
+- text-generation
+tags:
+- {task.name}
+- symbol-invariance
+size_categories:
+- {size_category(rows)}
+configs:
+- config_name: default
+  data_files:
+{data_files}
+---
+
+# {origin.title}
+
+{origin.story}
+
+Questions and answers are in prefix notation: every character is a token, or, where there are blanks, every word.
+{task.description}
+
+| column | |
+|---|---|
+| {question} | the question |
+| {answer} | a correct answer to it |
+| symbols | the symbols of the question, in the order of their first appearance |
+| length | the size of the question |
+| solver_version | what found the answer |
+
+| split | rows |
+|---|---|
+{counts}
+
+Solver: {origin.solver_version}. Made with
+
+```
+{origin.command}
+```
+
+{overlap(task, splits)}
+
+| length | rows |
+|---|---|
+{histogram}
+"""
+
+
+def size_category(rows: int) -> str:
+    """The Hub's name for a data set of this size."""
+    limits = [(1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M")]
+    return next((name for limit, name in limits if rows < limit), "1M<n<10M" if rows < 10_000_000 else "10M<n<100M")
+
+
+def overlap(task: SymbolTask, splits: Mapping[str, Sequence[Pair]]) -> str:
+    """Sentences on questions that occur twice, and on those that train has under other names."""
+    questions = [pair.question for pairs in splits.values() for pair in pairs]
+    repeated = len(questions) - len(set(questions))
+    text = (
+        f"{repeated:,} rows have the question of another row."
+        if repeated
+        else "No question occurs twice, neither in one split nor in two."
+    )
+    if "train" not in splits or len(splits) == 1:
+        return text
+    known = {task.alpha_class(pair.question) for pair in splits["train"]}
+    shares = [
+        f"{sum(task.alpha_class(pair.question) in known for pair in pairs) / max(len(pairs), 1):.1%} of {split}"
+        for split, pairs in splits.items()
+        if split != "train"
+    ]
+    return f"{text} Up to a renaming of symbols some do: {' and '.join(shares)} occur in train under other names."
