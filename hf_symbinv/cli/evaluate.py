@@ -33,7 +33,7 @@ exit codes: 0 the table is complete, 2 bad usage or input
 """
 
 EXAMPLE = """\
-$ symbinv data --output data/tiny --num-aps 3 --max-size 10 --rows 500
+$ symbinv data --output data/tiny --num-symbols 3 --max-size 10 --rows 500
 data/tiny: 400 train
 data/tiny: 50 validation
 data/tiny: 50 test
