@@ -1,23 +1,21 @@
-"""Train a Symbol-Invariant Transformer to find witnesses of LTL formulas.
+"""Train a model by a recipe, such as a Symbol-Invariant Transformer that finds witnesses of LTL formulas.
 
     accelerate launch examples/train_ltl.py --recipe ltl-smoke --output runs/smoke
     accelerate launch --multi_gpu --num_processes 2 examples/train_ltl.py --recipe ltl-smoke --output runs/two \\
         trainer.use_cpu=true
     accelerate launch examples/train_ltl.py --recipe ltl-paper --output runs/paper --data data/ltl35
 
-Formulas are generated as the recipe says, unless --data names a folder that `symbinv data` wrote. Started again with
+Questions are generated as the recipe says, unless --data names a folder that `symbinv data` wrote. Started again with
 the same output folder, it goes on from the last checkpoint.
 """
 
 import argparse
 import json
-from pathlib import Path
 
 import yaml
 from accelerate import PartialState
-from datasets import load_dataset
 
-from hf_symbinv import LtlRandom, Recipe, train
+from hf_symbinv import Recipe, load_data, train
 
 
 def main() -> None:
@@ -29,17 +27,7 @@ def main() -> None:
     args = parser.parse_args()
     overrides = dict(override.partition("=")[::2] for override in args.override)
     recipe = Recipe.load(args.recipe, {key: yaml.safe_load(value) for key, value in overrides.items()})
-    if args.data and Path(args.data).is_dir():
-        # By its files: the cache of `datasets` knows folders by their last name only and may return another one.
-        data = load_dataset("parquet", data_dir=args.data)
-    elif args.data:
-        data = load_dataset(args.data)
-    else:
-        builder = LtlRandom(**recipe.data)
-        with PartialState().main_process_first():
-            builder.download_and_prepare()
-        data = builder.as_dataset()
-    record = train(recipe, data, args.output)
+    record = train(recipe, load_data(recipe.task, recipe.data, args.data), args.output)
     if PartialState().is_main_process:
         print(json.dumps(record["results"], indent=2))
 

@@ -14,6 +14,7 @@ from .auto_classes import register_auto_classes
 from .metrics.registration import register_metrics
 
 if TYPE_CHECKING:
+    from .datasets_scripts.loading import load_data
     from .datasets_scripts.ltl_random import LtlRandom
     from .logic import (
         Formula,
@@ -60,6 +61,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "solvers": ("Checker", "CheckResult", "find_witness"),
     "tasks": ("COPY", "LTL", "PROP", "SymbolTask"),
+    "datasets_scripts.loading": ("load_data",),
     "datasets_scripts.ltl_random": ("LtlRandom",),
     "training": ("Recipe", "generate_answers", "train"),
 }
@@ -85,6 +87,7 @@ __all__ = [
     "Trace",
     "find_witness",
     "generate_answers",
+    "load_data",
     "parse",
     "parse_infix",
     "parse_lbt",

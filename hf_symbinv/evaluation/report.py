@@ -345,7 +345,7 @@ def alpha_covariance(
 
     Returns:
         As `measure_alpha_covariance`, but with `by_symbols` for the single examples: for each number of symbols, from
-        the smallest, `symbols`, `alpha_covariance` and `examples`.
+        the smallest, `symbols`, `alpha_covariance`, `examples` and the `values` of the single ones.
 
     Raises:
         ValueError: As `measure_alpha_covariance`.
@@ -370,7 +370,7 @@ def alpha_covariance(
         if value is not None:
             values.setdefault(question.symbols, []).append(value)
     by_symbols = [
-        {"symbols": count, "alpha_covariance": math.fsum(found) / len(found), "examples": len(found)}
+        {"symbols": count, "alpha_covariance": math.fsum(found) / len(found), "examples": len(found), "values": found}
         for count, found in sorted(values.items())
     ]
     return {**{name: value for name, value in measured.items() if name != "per_example"}, "by_symbols": by_symbols}

@@ -1,18 +1,30 @@
-"""A tiny checkpoint, whole, for tests to damage."""
+"""Tiny checkpoints, whole, that never learned anything."""
 
 import pytest
 
+SIZES = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 12}
+
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory):
-    """A folder with a model that never learned anything."""
+def make_checkpoint(tmp_path_factory):
+    """`make_checkpoint(task, **fields)`: the folder of a model with these fields of its configuration."""
     import torch
 
-    from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
+    from hf_symbinv import SymbolInvariantForConditionalGeneration
 
-    folder = tmp_path_factory.mktemp("checkpoint") / "whole"
-    sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 12}
-    torch.manual_seed(0)
-    SymbolInvariantForConditionalGeneration(SymbolInvariantConfig.from_preset("ltl", **sizes)).save_pretrained(folder)
-    LTL.tokenizer().save_pretrained(folder)
-    return folder
+    def make(task, **fields):
+        folder = tmp_path_factory.mktemp("checkpoint") / "whole"
+        torch.manual_seed(0)
+        SymbolInvariantForConditionalGeneration(task.config(**{**SIZES, **fields})).save_pretrained(folder)
+        task.tokenizer().save_pretrained(folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def whole(make_checkpoint):
+    """A folder with a model for LTL, for tests to copy and damage."""
+    from hf_symbinv import LTL
+
+    return make_checkpoint(LTL, components=["EP", "DP", "EA", "CP"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv import LTL, FormulaSyntaxError
+from hf_symbinv import COPY, LTL, FormulaSyntaxError
 from hf_symbinv.evaluation import Answer, Candidate, Question, QuestionSizeError, load_checkpoint, read_question
 from hf_symbinv.evaluation.answers import MAX_STREAM_TOKENS, MAX_TOKENS, answer_questions, batches
 from hf_symbinv.logic import FormulaSizeError
@@ -94,3 +94,25 @@ def test_the_reference_itself_is_exact(whole):
         questions = [read_question(LTL, text, reference=witness) for text, witness in found.items()]
         answers = answer_questions(checkpoint, questions, checker, **options)
     assert [answer.best.verdict for answer in answers] == ["exact"] * len(found)
+
+
+@pytest.mark.parametrize("embedding", ["learned", "renamed"])
+def test_a_fixed_vocabulary_answers_what_it_has_rows_for_and_nothing_else(embedding, make_checkpoint, caplog):
+    folder = make_checkpoint(COPY, symbol_embedding=embedding, num_symbols=3)
+    questions = [read_question(COPY, text) for text in ("abdca", "ab", "request a", "ccc")]
+    with COPY.checker(timeout=10.0, workers=1) as checker:
+        answers = answer_questions(
+            load_checkpoint(str(folder), "cpu"), questions, checker, num_candidates=2, num_beams=2, max_new_tokens=6
+        )
+    unknown = [answers[0], answers[2]]
+    assert all([(c.text, c.verdict) for c in answer.candidates] == [("", "invalid")] * 2 for answer in unknown)
+    assert answers[0].best.message == (
+        "this checkpoint knows the symbols a, b, c only and has no row for d; use these names, or a checkpoint with "
+        "streams"
+    )
+    assert "no row for request;" in answers[2].best.message
+    assert all("no row" not in answers[row].best.message for row in (1, 3))
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "2 of 4 questions have symbols that this checkpoint has no row for; their answers count as empty"
+    )

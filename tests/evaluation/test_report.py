@@ -6,19 +6,23 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from hf_symbinv import LTL
+from hf_symbinv import COPY, LTL
 from hf_symbinv.evaluation import (
     Answer,
     Candidate,
     DataError,
     Question,
+    alpha_covariance,
+    answer_questions,
     evaluate_checkpoint,
+    evaluate_grid,
     load_checkpoint,
     load_questions,
     read_question,
     training_classes,
 )
 from hf_symbinv.evaluation.report import groups
+from hf_symbinv.metrics.edit_distance import edit_distance
 
 
 def write(folder, split="test", **columns):
@@ -126,7 +130,8 @@ def test_a_stream_model_has_alpha_covariance_one(whole):
     assert measured["alpha_covariance"] == 1.0 and measured["excluded"] == 1
     assert measured["predictions"] == 2 * math.perm(4, 3) + math.perm(4, 2) + 4  # names a to d
     assert measured["by_symbols"] == [
-        {"symbols": count, "alpha_covariance": 1.0, "examples": number} for count, number in [(1, 1), (2, 1), (3, 2)]
+        {"symbols": count, "alpha_covariance": 1.0, "examples": number, "values": [1.0] * number}
+        for count, number in [(1, 1), (2, 1), (3, 2)]
     ]
     assert evaluation.table().splitlines()[-4:-1] == [
         "alpha-covariance: 1.0000 over 4 questions and 64 answers (1 questions without two renamings left out)",
@@ -143,3 +148,40 @@ def test_without_two_names_there_is_no_alpha_covariance(whole):
             data="one", split="test", alpha_covariance_rows=1, num_beams=1, max_new_tokens=6,
         )  # fmt: skip
     assert evaluation.table().endswith("\nalpha-covariance: none of 1 questions has two renamings")
+
+
+def test_a_grid_has_a_cell_for_each_number_of_symbols_and_size_with_what_the_metric_adds(make_checkpoint):
+    checkpoint = load_checkpoint(str(make_checkpoint(COPY)), "cpu")
+    texts = ["ab", "ba", "aa", "abc", "abb"]
+    questions = [read_question(COPY, text, reference=text) for text in texts]
+    with COPY.checker(timeout=10.0, workers=1) as checker:
+        cells = evaluate_grid(checkpoint, questions, checker, num_beams=1, max_new_tokens=5)
+        answers = answer_questions(checkpoint, questions, checker, num_beams=1, max_new_tokens=5)
+    assert list(cells) == [(1, 2), (2, 2), (2, 3), (3, 3)]
+    assert [cell["count"] for cell in cells.values()] == [1, 2, 1, 1]
+    distances = [edit_distance(answer.best.text, text) for answer, text in zip(answers, texts, strict=True)]
+    assert cells[2, 2]["edit_distance"] == (distances[0] + distances[1]) / 2
+    assert cells[3, 3]["edit_distance"] == distances[3]
+
+
+def test_the_table_shows_what_the_metric_adds(make_checkpoint):
+    checkpoint = load_checkpoint(str(make_checkpoint(COPY)), "cpu")
+    questions = [read_question(COPY, "ab", reference="ab")]
+    options = {"data": "one", "split": "test", "num_beams": 1, "max_new_tokens": 5}
+    with COPY.checker(timeout=10.0, workers=1) as checker:
+        evaluation = evaluate_checkpoint(checkpoint, questions, checker, **options)
+        unknown = evaluate_checkpoint(checkpoint, [read_question(COPY, "ab")], checker, **options)
+    head, columns, total, *_ = evaluation.table().splitlines()
+    assert ", task copy; " in head and columns.endswith("  error  edit distance")
+    assert total.endswith(f"  {evaluation.groups[0].summary['edit_distance']:.2f}")
+    assert unknown.table().splitlines()[1].endswith("  error")
+
+
+def test_renamings_can_be_limited_and_names_given(whole):
+    checkpoint = load_checkpoint(str(whole), "cpu")
+    questions = [read_question(LTL, text) for text in ("&ab", "UcXa", "|dd")]
+    measured = alpha_covariance(
+        checkpoint, questions, alphabet="abcdefghij", renamings=7, num_beams=1, max_new_tokens=6
+    )
+    assert (measured["alpha_covariance"], measured["predictions"]) == (1.0, 21)
+    assert [(part["symbols"], part["examples"]) for part in measured["by_symbols"]] == [(1, 1), (2, 2)]

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_ltl.py"
 RECIPE = """
 task: ltl
-data: {num_aps: 3, max_size: 6, rows: 400, seed: 0}
+data: {num_symbols: 3, max_size: 6, rows: 400, seed: 0}
 model: {preset: ltl, num_symbols: 3, d_model: 16, encoder_layers: 1, decoder_layers: 1, d_ff: 24, dropout: 0.0}
 evaluation_rows: 10
 test_rows: 10
@@ -40,7 +40,20 @@ def data(tmp_path_factory) -> Path:
 
     folder = tmp_path_factory.mktemp("ltl")
     main(
-        ["--output", str(folder), "--num-aps", "3", "--max-size", "6", "--rows", "400", "--seed", "0", "--workers", "1"]
+        [
+            "--output",
+            str(folder),
+            "--num-symbols",
+            "3",
+            "--max-size",
+            "6",
+            "--rows",
+            "400",
+            "--seed",
+            "0",
+            "--workers",
+            "1",
+        ]
     )
     return folder
 

@@ -1,0 +1,33 @@
+"""Data sets for training come from folders, or from the builder."""
+
+import pytest
+
+from hf_symbinv import load_data
+from hf_symbinv.datasets_scripts.command import main
+
+TINY = {"num_symbols": 2, "min_size": 2, "max_size": 5, "rows": 40}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "copy"
+    options = [word for name, value in TINY.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    assert main(["--task", "copy", "--output", str(folder), "--workers", "1", *options]) == 0
+    return folder
+
+
+def test_a_folder_is_read_whatever_the_options_say(built):
+    rows = load_data("copy", {"nonsense": 1}, str(built))
+    assert {split: len(part) for split, part in rows.items()} == {"train": 32, "validation": 4, "test": 4}
+
+
+def test_without_a_folder_the_builder_makes_the_same_rows(built, tmp_path, monkeypatch):
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path))
+    made, read = load_data("copy", TINY), load_data("copy", {}, str(built))
+    assert all(made[split]["string"] == read[split]["string"] for split in ("train", "validation", "test"))
+    assert made["train"][0]["copy"] == made["train"][0]["string"]
+
+
+def test_an_option_that_the_builder_does_not_know_is_refused():
+    with pytest.raises((ValueError, TypeError), match="num_aps"):
+        load_data("copy", {"num_aps": 3})
