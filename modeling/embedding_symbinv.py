@@ -254,7 +254,7 @@ class RandomEmbedding(OneStreamEmbedding):
 
     def start_session(self, seed: int) -> None:
         """Draws the random part of every symbol for the evaluation to come; a new model has the session of seed 0."""
-        self._session = self._draw(self._limit, torch.Generator("cpu").manual_seed(seed))
+        self.session_vectors = self._draw(self._limit, torch.Generator("cpu").manual_seed(seed))
 
     def _draw(self, count: int, generator: torch.Generator | None = None) -> torch.Tensor:
         return random_vectors(self.config.random_method, self.config.random_dim, count, generator)
@@ -278,7 +278,7 @@ class RandomEmbedding(OneStreamEmbedding):
         table = referents.new_full((len(referents), width + 1), -1)
         table[:, :known] = torch.arange(known)
         table.scatter_(1, torch.where(referents < 0, width, referents), referents)
-        vectors = self._draw(width) if self.training else self._session[:width]
+        vectors = self._draw(width) if self.training else self.session_vectors[:width]
         return Slots.from_referents(table[:, :width], vectors.to(self.weight))
 
     def table(self, slots: Slots) -> torch.Tensor:

@@ -1,4 +1,5 @@
-"""The oracle of the model's tests: Algorithms 1-5 of the Symbol-Invariant Transformer paper, written out as loops.
+"""The oracle of the model's tests: Algorithms 1-5 of the Symbol-Invariant Transformer paper, written out as loops, and
+for models with one stream the embedding matrix of Interchangeable Token Embeddings.
 
 Everything is numpy in float64, one example at a time, without padding, without a cache and without a batch: slow and
 obvious. Only the names of the weights are those of the model under test.
@@ -20,7 +21,8 @@ class Answer:
     """What the oracle computes for one example.
 
     Attributes:
-        referents: the k referents in the order of their first appearance; empty for the anonymous stream.
+        referents: the k referents in the order of their first appearance, empty for the anonymous stream; with one
+            stream those that have a row, in ascending order.
         features: `(streams, T, d)`, the decoder's last hidden states.
         cosines: `(T, V_n + k)`, the projection before the AdaCos scale.
         logits: the same, scaled.
@@ -49,10 +51,7 @@ class Reference:
         """Runs the model on the ids of one input and of the answer so far, start token included."""
         config, base = self.config, self.config.base_vocab_size
         self.attentions = {}
-        referents: list[int] = []
-        for token in [*source, *target]:
-            if token >= base and token - base not in referents:
-                referents.append(token - base)
+        referents = self.number([*source, *target])
         k = len(referents)
         # The algorithms number the interchangeable tokens V_n … V_n + k - 1.
         source = [base + referents.index(token - base) if token >= base else token for token in source]
@@ -74,6 +73,14 @@ class Reference:
         cosines = self.project(hidden, k)
         scale = self.weights["adacos.scale"] if config.loss == "adacos" else 1.0
         return Answer(referents, hidden, cosines, cosines * scale, self.attentions, encoder_states, decoder_states)
+
+    def number(self, tokens: list[int]) -> list[int]:
+        """The referents of `tokens` in the order of their first appearance."""
+        referents: list[int] = []
+        for token in tokens:
+            if token >= self.config.base_vocab_size and token - self.config.base_vocab_size not in referents:
+                referents.append(token - self.config.base_vocab_size)
+        return referents
 
     def table(self) -> Array:
         """The embedding matrix W, its rows L2-normalised if the configuration says so."""
@@ -201,6 +208,54 @@ class Reference:
         return scaled * self.weights[f"{block}.norm.weight"] + self.weights[f"{block}.norm.bias"]
 
 
+class OneStreamReference(Reference):
+    """A model with one stream: `learned` and `renamed` have a row per symbol, `random` the matrix of equation 1.
+
+    Args:
+        model: gives weights and configuration.
+        vectors: the β of every referent, for `random`.
+    """
+
+    def __init__(self, model: torch.nn.Module, vectors: dict[int, Array] | None = None):
+        super().__init__(model)
+        self.vectors, self.referents = vectors, []
+
+    def number(self, tokens: list[int]) -> list[int]:
+        """The referents that have a row: the first `num_symbols`, for `random` also those of `tokens`."""
+        self.referents = list(range(self.config.num_symbols))
+        if self.vectors is not None:
+            self.referents = sorted({*self.referents, *super().number(tokens)})
+        return self.referents
+
+    def table(self) -> Array:
+        """The matrix U of equation 1, for base tokens and `self.referents`."""
+        if self.vectors is None:
+            return super().table()
+
+        def normalized(row: Array) -> Array:
+            return row / np.sqrt(np.sum(row**2))
+
+        f_bn = normalized if self.config.normalize_parts else np.array
+        f_fn = normalized if self.config.normalize_embeddings else np.array
+        *learned, alpha = self.weights["model.embedding.weight"]
+        zeros = np.zeros(self.config.random_dim)
+        rows = [[*f_bn(row), *zeros] for row in learned]
+        rows += [[*f_bn(alpha), *f_bn(self.vectors[referent])] for referent in self.referents]
+        return np.stack([f_fn(np.array(row)) for row in rows])
+
+    def embed(self, tokens: list[int], k: int) -> tuple[Array, Array]:
+        """The row of each token, times sqrt(d); the one stream belongs to no token."""
+        table = self.table()
+        rows = np.stack([table[token] * math.sqrt(self.config.d_model) for token in tokens])
+        return rows[None], np.zeros((1, len(tokens)))
+
+    def project(self, hidden: Array, k: int) -> Array:
+        """U f_fn(v), the feature vectors v L2-normalised if the configuration says so."""
+        if self.config.normalize_features:
+            hidden = np.stack([[v / np.sqrt(np.sum(v**2)) for v in stream] for stream in hidden])
+        return np.stack([[row @ v for row in self.table()] for v in hidden[0]])
+
+
 def aggregate(hidden: Array, masks: Array) -> Array:
     """Algorithm 2: `(k, L, d)` and `(k, L)` → `(L, d)`."""
     aggregated = sum(hidden[i] for i in range(len(hidden))) / len(hidden)
@@ -259,7 +314,7 @@ def padded(path: list[int], width: int) -> Array:
     return np.array([*path, *[0] * width][:width], dtype=float)
 
 
-def adacos_scale(scale: float, cosines: list[list[float]], targets: list[int]) -> float:
+def adacos_scale(scale: float, cosines: list[list[float]], targets: list[int], sequences: int) -> float:
     """One update of the dynamically adaptive scale: Zhang et al. 2019, equations 9 and 10, clipped at 100.
 
     B = 1/N · sum over i, k ≠ y_i of exp(s_{t-1} · cos θ_{i,k});  s_t = log B / cos(min(π/4, median of θ_{i,y_i}))
@@ -268,6 +323,7 @@ def adacos_scale(scale: float, cosines: list[list[float]], targets: list[int]) -
         scale: s_{t-1}.
         cosines: a row per label, -inf for classes that do not exist.
         targets: the class of each row; an odd number of them, so that there is one median.
+        sequences: N, the number of sequences that the labels come from.
     """
     total, angles = 0.0, []
     for row, target in zip(cosines, targets, strict=True):
@@ -277,7 +333,7 @@ def adacos_scale(scale: float, cosines: list[list[float]], targets: list[int]) -
             else:
                 total += math.exp(scale * cosine)
     median = sorted(angles)[len(angles) // 2]
-    return min(100.0, math.log(total / len(targets)) / math.cos(min(math.pi / 4, median)))
+    return min(100.0, math.log(total / sequences) / math.cos(min(math.pi / 4, median)))
 
 
 def cross_entropy(logits: list[list[float]], targets: list[int]) -> float:

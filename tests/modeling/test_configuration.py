@@ -52,6 +52,7 @@ TABLE_6 = [
 ]
 
 GRAMMAR = SymbolInvariantConfig.from_preset("ltl").grammar
+ONE_STREAM = ("learned", "renamed", "random")
 
 
 def count_parameters(config):
@@ -79,8 +80,39 @@ def test_a_config_with_table_5s_ltl_sizes_has_2654144_parameters_and_these_are_t
     assert config.to_dict() == SymbolInvariantConfig().to_dict()
 
 
-def test_the_number_of_parameters_does_not_depend_on_the_number_of_symbols():
-    assert count_parameters(SymbolInvariantConfig(num_symbols=500)) == count_parameters(SymbolInvariantConfig())
+@pytest.mark.parametrize("symbol_embedding", ["streams", "random"])
+def test_the_number_of_parameters_does_not_depend_on_the_number_of_symbols(symbol_embedding):
+    config = {"symbol_embedding": symbol_embedding, "random_dim": 16}
+    few, many = (count_parameters(SymbolInvariantConfig(**config, num_symbols=n)) for n in (5, 500))
+    assert few == many
+
+
+@pytest.mark.parametrize(
+    ("preset", "base", "layers", "width", "middle", "heads"),
+    [("ltl-baseline", 13, 8, 128, 1024, 8), ("prop-baseline", 10, 6, 132, 512, 6)],  # ITE Table 4
+)
+def test_baselines_have_the_sizes_of_table_4_and_the_parameters_that_follow(preset, base, layers, width, middle, heads):
+    config = SymbolInvariantConfig.from_preset(preset)
+    assert (config.d_model, config.encoder_layers, config.decoder_layers) == (width, layers, layers)
+    assert (config.d_ff, config.num_attention_heads, config.symbol_embedding) == (middle, heads, "learned")
+    norm = 2 * width
+    attention = 4 * (width * width + width) + norm
+    feed_forward = width * middle + middle + middle * width + width + norm
+    rest = layers * (attention + feed_forward) + layers * (2 * attention + feed_forward)
+    tables = {"learned": (base + 5) * width, "renamed": (base + 5) * width, "random": (base + 1) * (width - 8)}
+    for symbol_embedding, table in tables.items():
+        config = SymbolInvariantConfig.from_preset(preset, symbol_embedding=symbol_embedding)
+        assert count_parameters(config) == rest + table
+    more = SymbolInvariantConfig.from_preset(preset, num_symbols=9)
+    assert count_parameters(more) == rest + (base + 9) * width
+
+
+@pytest.mark.parametrize(
+    ("symbol_embedding", "components"),
+    [("streams", "EP DP EA CP"), ("learned", "EP DP CP"), ("renamed", "EP DP CP"), ("random", "EP DP CP")],
+)
+def test_components_are_by_default_those_that_the_embedding_can_use(symbol_embedding, components):
+    assert SymbolInvariantConfig(symbol_embedding=symbol_embedding).components == components.split()
 
 
 def test_base_model_has_the_same_parameters_as_the_model_with_head():
@@ -112,6 +144,30 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
         ({"components": ["CP", "CP"]}, 'components="CP-CP": a component is listed twice; list each at most once'),
         ({"components": ["EP", "DP"]}, 'components="EP-DP": the decoder would not see the encoder; add CP, CA or both'),
         ({"components": []}, 'components="": the decoder would not see the encoder'),
+        *(
+            (
+                {"symbol_embedding": kind, "components": ["EP", "DP", "CP", aggregated]},
+                f'components="EP-DP-CP-{aggregated}": symbol_embedding="{kind}" has one stream, which leaves '
+                "nothing to aggregate; use some of EP DP CP",
+            )
+            for kind, aggregated in (("learned", "EA"), ("renamed", "DA"), ("random", "CA"))
+        ),
+        *(({"symbol_embedding": kind, "num_symbols": 0}, "num_symbols=0: must be at least 1") for kind in ONE_STREAM),
+        *(
+            (
+                {"symbol_embedding": "random", "random_dim": width},
+                f"random_dim={width}: must be at least 1 and leave some of d_model=64 to learn",
+            )
+            for width in (0, -1, 64)
+        ),
+        (
+            {"symbol_embedding": "random", "random_dim": 2},
+            "num_symbols=5: hypercube with random_dim=2 has 4 different vectors; choose a larger random_dim",
+        ),
+        (
+            {"symbol_embedding": "random", "random_method": "neighbors", "random_dim": 2, "num_symbols": 9},
+            "num_symbols=9: neighbors with random_dim=2 has 8 different vectors",
+        ),
         (
             {"components": ["EP", "CA"]},
             'components="EP-CA": the decoder would not see the answer so far; add DP, DA or',
@@ -152,6 +208,9 @@ def test_impossible_configurations_are_refused_with_a_reason(fields, message):
         {"encoder_positions": "learned"},
         {"decoder_positions": "tree"},
         {"symbol_embedding": "one_hot"},
+        {"random_method": "uniform"},
+        {"random_dim": 8.0},
+        {"normalize_parts": "yes"},
         {"canonical_slots": "yes"},
         {"token_arity": [2, 1]},
         {"grammar": "lasso"},
@@ -163,7 +222,9 @@ def test_wrong_types_are_refused_by_the_name_of_the_field(fields):
 
 
 def test_an_unknown_preset_is_refused():
-    with pytest.raises(ValueError, match="preset='copy': unknown preset; use one of ltl, prop"):
+    with pytest.raises(
+        ValueError, match="preset='copy': unknown preset; use one of ltl, prop, ltl-baseline, prop-baseline"
+    ):
         SymbolInvariantConfig.from_preset("copy")
 
 
@@ -179,6 +240,22 @@ def test_saving_and_loading_keeps_every_field(tmp_path):
         assert loaded.token_arity == config.token_arity and all(type(key) is int for key in loaded.token_arity)
         assert loaded.components == ["CA", "DP", "CP"]
         assert loaded.grammar == config.grammar
+
+
+@pytest.mark.parametrize("symbol_embedding", ONE_STREAM)
+def test_saving_and_loading_keeps_how_symbols_become_vectors(symbol_embedding, tmp_path):
+    config = SymbolInvariantConfig.from_preset(
+        "prop-baseline",
+        symbol_embedding=symbol_embedding,
+        random_dim=7,
+        random_method="neighbors",
+        normalize_parts=False,
+    )
+    config.save_pretrained(tmp_path)
+    loaded = AutoConfig.from_pretrained(tmp_path)
+    assert loaded.to_diff_dict() == config.to_diff_dict()
+    assert (loaded.symbol_embedding, loaded.random_dim, loaded.random_method) == (symbol_embedding, 7, "neighbors")
+    assert loaded.normalize_parts is False and loaded.components == ["EP", "DP", "CP"]
 
 
 def test_a_misspelt_field_in_a_saved_configuration_is_refused(tmp_path):

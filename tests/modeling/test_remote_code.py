@@ -78,10 +78,11 @@ with open(result, "w") as file:
 """
 
 
-@pytest.fixture(scope="module")
-def model():
+@pytest.fixture(scope="module", params=["streams", "random"])
+def model(request):
     """In single precision, in which checkpoints are saved, and with answers that name symbols."""
-    model = tiny_model(seed=1, dtype=torch.float32)
+    preset = "ltl" if request.param == "streams" else "ltl-baseline"
+    model = tiny_model(preset, symbol_embedding=request.param, seed=1, dtype=torch.float32)
     model.adacos.scale.fill_(3.25)
     return model
 
