@@ -1,0 +1,98 @@
+"""`symbinv reproduce`: a table of the papers, made again at a chosen size."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hf_symbinv.cli import DONE, UNFINISHED
+from hf_symbinv.cli.arguments import at_least, command_parser, seconds
+from hf_symbinv.cli.failures import InputError
+
+DESCRIPTION = """\
+Make a table of the papers again: data are generated, models trained, measured,
+and the numbers printed as Markdown beside the papers'. What is there already is
+used, so a command that was stopped goes on when it is repeated, and tables share
+their models. All files lie in FOLDER/SCALE; tables/TABLE.md is what is printed.
+
+Scales: smoke shows in minutes that everything fits together; cpu shows the
+papers' orderings in hours on two cores; paper is the papers' own sizes, for a
+GPU, in pieces: with --max-minutes 9 each call stops in time with a checkpoint.
+
+exit codes: 0 the table is complete, 2 bad usage or input, 3 the time was too
+short: repeat the command to go on
+"""
+
+EXAMPLE = """\
+$ symbinv reproduce --list
+sit-1         Renamed and reduced training data (SIT Table 1)
+sit-2         Components, propositional logic (SIT Table 2)
+sit-3         Components, LTL (SIT Table 3)
+sit-4         Trained models converted to streams (SIT Table 4)
+sit-6         All component sets (SIT Table 6)
+sit-heatmap   More symbols and longer formulas than in training (SIT Figure 2, ITE Figures 3 and 5)
+sit-topn      Top-N accuracy on the heat map, propositional logic (SIT Appendix I)
+sit-cost      Decoding time and memory by number of symbols (SIT Appendix J and section 5.7)
+ite-2         Renamed training data, LTL (ITE Table 2)
+ite-3         Alpha-covariance with more symbols than in training (ITE Table 3)
+ite-5         Copying: mean edit distance of random embeddings (ITE Table 5)
+ite-6         Copying: mean edit distance of the baselines (ITE Table 6)
+ite-7         Reduced training data, LTL (ITE Table 7)
+ite-8         Renamed training data, propositional logic (ITE Table 8)
+ite-ablation  Random embeddings without their normalisations (ITE Figure 5)
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `symbinv reproduce`."""
+    from hf_symbinv.evaluation.reproduction import SCALES
+
+    command = command_parser("reproduce", DESCRIPTION, EXAMPLE)
+    command.add_argument("tables", nargs="*", metavar="TABLE", help="which tables, such as sit-1")
+    command.add_argument("--list", action="store_true", help="list the tables")
+    command.add_argument("--scale", choices=SCALES, default="smoke", help="how large (default: %(default)s)")
+    command.add_argument(
+        "--output", type=Path, default=Path("runs/reproduce"), metavar="FOLDER",
+        help="for data, runs, results and tables (default: %(default)s)",
+    )  # fmt: skip
+    command.add_argument(
+        "--seeds", type=at_least(1), default=1, metavar="N", help="trainings of each model (default: %(default)s)"
+    )
+    command.add_argument("--max-minutes", type=seconds, metavar="N", help="stop after this time and go on another time")
+    command.add_argument("--json", action="store_true", help="print one JSON object per table instead of Markdown")
+    return command
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; its exit code."""
+    from hf_symbinv.evaluation.reproduction import Scale, Workspace, reproduce
+    from hf_symbinv.evaluation.tables import TABLES
+
+    command = parser()
+    options = command.parse_args(arguments)
+    if options.list:
+        width = max(map(len, TABLES))
+        print("\n".join(f"{name.ljust(width)}  {table.title} ({table.source})" for name, table in TABLES.items()))
+        return DONE
+    if not options.tables:
+        command.error(f"no TABLE: give some of {', '.join(TABLES)}")
+    for name in options.tables:
+        if name not in TABLES:
+            raise InputError(f"table {name!r}: unknown; use some of {', '.join(TABLES)}")
+    place = Workspace(
+        options.output,
+        Scale.load(options.scale),
+        max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
+        say=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    code = DONE
+    for name in options.tables:
+        with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
+            result = reproduce(place, name, range(options.seeds))
+        print(json.dumps(result.to_dict()) if options.json else result.markdown(), flush=True)
+        code = UNFINISHED if result.missing else code
+    return code

@@ -1,0 +1,510 @@
+"""The papers' tables, made again: trains or resumes what a table names, measures it, and prints it beside the paper.
+
+Everything lies in one folder, `FOLDER/SCALE/`: `data/`, `runs/` (one per training and seed), `results/` (one file per
+training, seed and kind of measurement) and `tables/`. What is there is not made again; a call that was stopped, or ran
+out of its time, goes on where it was when it is repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from hf_symbinv.evaluation.answers import Question
+from hf_symbinv.evaluation.checkpoints import Checkpoint, load_checkpoint
+from hf_symbinv.evaluation.heatmap import Box, Cell, Grid
+from hf_symbinv.evaluation.tables import TABLES, Row, Table, Training
+from hf_symbinv.metrics.intervals import wilson_interval
+from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
+
+if TYPE_CHECKING:
+    from hf_symbinv.training import Recipe
+
+SCALES = ("smoke", "cpu", "paper")
+# Our choice: the shortest time in which resuming a run and taking a useful number of steps is worth while.
+SHORTEST_PIECE = 30.0
+SECOND_SIDE = 1.959964  # of the 95 % interval of a mean, in standard errors
+
+
+class OutOfTimeError(Exception):
+    """The time of this call is used up; what was done is kept."""
+
+
+class ScaleError(ValueError):
+    """A scale or a table that does not exist."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A measured number: in percent if it is a share or an alpha-covariance.
+
+    Attributes:
+        value: The number.
+        low, high: Its 95 % interval: Wilson's for shares, the normal one for means; None where there is none.
+        count: Samples behind it.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    count: int = 1
+
+    @classmethod
+    def share(cls, correct: float, count: int) -> Number:
+        """A share of `count` samples."""
+        low, high = wilson_interval(round(correct), count)
+        return cls(100 * correct / count, 100 * low, 100 * high, count)
+
+    @classmethod
+    def mean(cls, values: Sequence[float]) -> Number:
+        """A mean of values between 0 and 1."""
+        middle = math.fsum(values) / len(values)
+        spread = math.sqrt(math.fsum((value - middle) ** 2 for value in values) / max(len(values) - 1, 1))
+        side = SECOND_SIDE * spread / math.sqrt(len(values))
+        return cls(100 * middle, 100 * max(middle - side, 0), 100 * min(middle + side, 1), len(values))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large everything is.
+
+    Attributes:
+        name: `smoke`, `cpu` or `paper`.
+        about: What it is, in a sentence.
+        tasks: For each task its data, models, trainer arguments and numbers of rows.
+        tables: For some tables the rows that are made, each by the end of its labels; all rows of the others.
+    """
+
+    name: str
+    about: str
+    tasks: dict[str, dict[str, Any]]
+    tables: dict[str, list[str]]
+
+    @classmethod
+    def load(cls, name: str) -> Scale:
+        """Reads a scale of this package.
+
+        Raises:
+            ScaleError: If there is none of this name.
+        """
+        if name not in SCALES:
+            raise ScaleError(f"scale={name!r}: unknown; use one of {', '.join(SCALES)}")
+        text = (resources.files("hf_symbinv.evaluation") / "scales" / f"{name}.yaml").read_text(encoding="utf-8")
+        content = yaml.safe_load(text)
+        return cls(name, content.pop("about"), tables=content.pop("tables", {}), tasks=content)
+
+    def rows_of(self, table: Table) -> list[Row]:
+        """The rows of a table that this scale makes."""
+        wanted = self.tables.get(table.name)
+        if wanted is None:
+            return list(table.rows)
+        return [row for row in table.rows if any(" / ".join(row.labels).endswith(part) for part in wanted)]
+
+    def recipe(self, training: Training, seed: int) -> Recipe:
+        """The recipe of a training."""
+        from hf_symbinv.training import Recipe  # torch only where it is needed
+
+        sizes = self.tasks[training.task]
+        trainer = {**sizes["trainer"], "seed": seed}
+        batch = trainer["per_device_train_batch_size"] * trainer.get("gradient_accumulation_steps", 1)
+        data = "wide" if training.data == "wide" else "normal"
+        train_rows = 0.8 * sizes["data"][data]["rows"]
+        if training.data == "reduced":  # as many passes over fewer rows: ITE Appendix F
+            trainer["max_steps"] = math.ceil(trainer["max_steps"] * sizes["reduced"] / train_rows)
+        if training.epochs is not None:
+            trainer["max_steps"] = math.ceil(training.epochs * train_rows / batch)
+        trainer["warmup_steps"] = min(trainer["warmup_steps"], trainer["max_steps"] // 10)
+        # `renamed-wide` is the model `renamed` with more rows.
+        kind = training.model.removesuffix("-wide")
+        fields = {key: list(value) if isinstance(value, tuple) else value for key, value in training.fields}
+        symbols = sizes["data"]["wide" if training.model.endswith("-wide") else "normal"]["num_symbols"]
+        if training.start is not None:  # the shape is the converted model's
+            kind, fields = training.start.model, {**fields, "symbol_embedding": "streams"}
+        model = {**sizes["models"][kind], "num_symbols": symbols, **fields}
+        return Recipe(
+            task=training.task, data=sizes["data"][data], model=model, trainer=trainer,
+            evaluation_rows=sizes["rows"]["validation"], test_rows=1,
+        )  # fmt: skip
+
+
+class Workspace:
+    """A folder in which one scale's data, runs and results lie; makes what is missing.
+
+    Args:
+        folder: Where everything lies; made if it does not exist.
+        scale: How large everything is.
+        max_seconds: Time for this object's work; None for no limit.
+        say: Takes lines that tell what is being done.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        scale: Scale,
+        *,
+        max_seconds: float | None = None,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.folder, self.scale, self.say = folder / scale.name, scale, say
+        self._deadline = None if max_seconds is None else time.monotonic() + max_seconds
+
+    def time_left(self) -> float | None:
+        """Seconds, None if there is no limit.
+
+        Raises:
+            OutOfTimeError: If too few are left for anything.
+        """
+        if self._deadline is None:
+            return None
+        left = self._deadline - time.monotonic()
+        if left < SHORTEST_PIECE:
+            raise OutOfTimeError
+        return left
+
+    def data(self, task: str, variant: str) -> Path:
+        """The folder of a data set: `normal`, `wide`, `renamed`, `reduced` or `grid`."""
+        from hf_symbinv.datasets_scripts import builder, grid, transforms
+
+        sizes, folder = self.scale.tasks[task], self.folder / "data" / f"{task}-{variant}"
+        if (folder / "README.md").exists():  # the card, which is written last
+            return folder
+        if variant in ("renamed", "reduced"):
+            source = self.data(task, "normal")
+            self.say(f"data {folder.name}: from {source.name}")
+            change = {"renamed": True} if variant == "renamed" else {"reduce": sizes["reduced"]}
+            transforms.transform(source, folder, load_task(task), change)
+            return folder
+        self.time_left()
+        self.say(f"data {folder.name}: {sizes['data'][variant]}")
+        if variant == "grid":
+            grid.prepare(grid.QuestionGridConfig(name="grid", task=task, **sizes["data"]["grid"]), folder, None)
+        else:
+            config = builder.RandomQuestionsConfig(name=variant, task=task, **sizes["data"][variant])
+            builder.prepare(config, folder, None)
+        return folder
+
+    def run(self, training: Training, seed: int) -> Path:
+        """The folder of a trained model; trains or goes on training it.
+
+        Raises:
+            OutOfTimeError: If there was no time to finish; the next call goes on.
+        """
+        from hf_symbinv.datasets_scripts.loading import load_data
+        from hf_symbinv.training import train
+
+        folder = self.folder / "runs" / f"{training.name}_seed{seed}"
+        if (folder / "run.json").exists():
+            return folder
+        recipe = self.scale.recipe(training, seed)
+        if training.start is not None:
+            recipe = replace(recipe, start=str(self.converted(training.start, seed)))
+        data = load_data(training.task, recipe.data, str(self.data(training.task, training.data)))
+        self.say(f"run {folder.name}: {recipe.trainer['max_steps']} steps")
+        record = train(recipe, data, folder, max_seconds=self.time_left())
+        if not record["finished"]:
+            self.say(f"run {folder.name}: stopped at step {record['step']} of {record['max_steps']}")
+            raise OutOfTimeError
+        return folder
+
+    def converted(self, training: Training, seed: int) -> Path:
+        """The folder of a trained model converted to streams."""
+        from hf_symbinv.training.conversion import save_converted, to_streams
+
+        source = self.run(training, seed)
+        folder = source.with_name(f"{source.name}_converted")
+        if not (folder / "README.md").exists():  # the card, which is written last
+            checkpoint = load_checkpoint(str(source), device="cpu")
+            how = "Rows of two symbols became the actual and the placeholder row."
+            save_converted(to_streams(checkpoint.model), checkpoint.tokenizer, folder, source=source.name, how=how)
+        return folder
+
+    def numbers(self, training: Training, seed: int, kind: str) -> dict[str, Any]:
+        """The result of one kind of measurement of `MEASUREMENTS`, as plain values."""
+        path = self.folder / "results" / f"{training.name}_seed{seed}_{kind}.json"
+        if path.exists():
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        checkpoint = load_checkpoint(str(self.run(training, seed)))
+        self.time_left()
+        self.say(f"measure {path.stem}")
+        content = MEASUREMENTS[kind.partition("-")[0]](self, training, checkpoint, kind)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(content) + "\n", encoding="utf-8")
+        partial.replace(path)
+        return content
+
+    def questions(self, task: SymbolTask, variant: str, split: str, rows: int | None) -> list[Question]:
+        """The first rows of a split of a data set."""
+        from hf_symbinv.evaluation.report import load_questions
+
+        return load_questions(task, str(self.data(task.name, variant)), split, rows)
+
+    def rows(self, task: str, name: str) -> Any:
+        """A number of rows of the scale."""
+        return self.scale.tasks[task]["rows"][name]
+
+
+# Beam search of SIT section 5.2; copying is greedy (ITE Appendix E).
+def _generation(training: Training, beams: int = 3, tokens: int = 100) -> dict[str, Any]:
+    if training.task == "copy":
+        return {"num_beams": 1, "max_new_tokens": tokens}
+    return {"num_beams": beams, "max_new_tokens": tokens, "length_penalty": 1.0}
+
+
+def _verdicts(place: Workspace, training: Training, checkpoint: Checkpoint, kind: str) -> dict[str, Any]:
+    """Counts of answers to `test-normal`, `validation-normal` or `validation-wide`."""
+    from hf_symbinv.evaluation.report import evaluate_checkpoint
+
+    split, _, variant = kind.rpartition("-")
+    split = split.partition("-")[2]
+    task = load_task(training.task)
+    questions = place.questions(task, variant, split, place.rows(task.name, split))
+    with task.checker() as checker:
+        evaluation = evaluate_checkpoint(
+            checkpoint, questions, checker, data=variant, split=split, **_generation(training)
+        )
+    summary = evaluation.groups[0].summary
+    count = summary["count"]
+    return {
+        "count": count,
+        "correct": round(summary["accuracy"] * count),
+        "exact": round(summary["exact"] * count),
+        "verdicts": {name: round(summary[name] * count) for name in ("incorrect", "invalid", "timeout", "error")},
+    }
+
+
+def _covariance(place: Workspace, training: Training, checkpoint: Checkpoint, kind: str) -> dict[str, Any]:
+    """Alpha-covariance of each example of `alpha-normal` or `alpha-wide`, by number of symbols."""
+    from hf_symbinv.evaluation.report import alpha_covariance, choose_session
+
+    task, variant = load_task(training.task), kind.rpartition("-")[2]
+    chosen: dict[int, list[Question]] = {}
+    limit = place.rows(task.name, "alpha")
+    for question in place.questions(task, variant, "test", None):
+        same = chosen.setdefault(question.symbols, [])
+        if question.symbols >= 2 and len(same) < limit:
+            same.append(question)
+    questions = [question for _, same in sorted(chosen.items()) for question in same]
+    session = choose_session(checkpoint, questions, None)
+    names = symbol_names(place.scale.tasks[task.name]["data"][variant]["num_symbols"])
+    measured = alpha_covariance(checkpoint, questions, alphabet=names, **_generation(training))
+    return {"session": session, "by_symbols": {str(part["symbols"]): part["values"] for part in measured["by_symbols"]}}
+
+
+def _grid(place: Workspace, training: Training, checkpoint: Checkpoint, kind: str) -> dict[str, Any]:
+    """The heat map, with the best of N candidates for `grid-N`."""
+    from hf_symbinv.evaluation.report import evaluate_grid
+
+    task, candidates = load_task(training.task), int(kind.partition("-")[2] or 1)
+    sizes = place.scale.tasks[task.name]["data"]
+    questions = place.questions(task, "grid", "test", None)
+    options = _generation(training, beams=max(3, candidates), tokens=place.rows(task.name, "grid_tokens"))
+    with task.checker() as checker:
+        cells = evaluate_grid(checkpoint, questions, checker, num_candidates=candidates, **options)
+    copying = training.task == "copy"
+    trained = sizes["wide" if training.data == "wide" else "normal"]
+    grid = Grid(
+        model=training.name,
+        data=f"{task.name}-grid",
+        metric="edit_distance" if copying else "accuracy",
+        questions="string" if copying else "formula",
+        training_box=Box(trained["num_symbols"], trained["max_size"]),
+        cells=tuple(
+            Cell(symbols, size, cell["count"], cell["count"] * cell["edit_distance"] if copying else _correct(cell))
+            for (symbols, size), cell in cells.items()
+        ),
+    )
+    return grid.to_dict()
+
+
+def _correct(cell: dict[str, Any]) -> int:
+    return round(cell["accuracy"] * cell["count"])
+
+
+def _cost(place: Workspace, training: Training, checkpoint: Checkpoint, kind: str) -> dict[str, Any]:
+    """Seconds and bytes by number of symbols, on the heat map's questions that are as long as the longest trained."""
+    from hf_symbinv.evaluation.cost import measure_cost
+
+    task = load_task(training.task)
+    longest = place.scale.tasks[task.name]["data"]["normal"]["max_size"]
+    questions = [
+        question
+        for question in place.questions(task, "grid", "test", None)
+        if longest - 5 < question.size <= longest
+    ]  # fmt: skip
+    costs = measure_cost(checkpoint, questions, **_generation(training))
+    return {
+        "device": str(checkpoint.model.device),
+        "costs": [
+            {"symbols": cost.symbols, "count": cost.count, "ms": 1000 * cost.seconds_per_sample,
+             "MB": cost.peak_bytes / 1e6}
+            for cost in costs
+        ],
+    }  # fmt: skip
+
+
+def _parameters(place: Workspace, training: Training, checkpoint: Checkpoint, kind: str) -> dict[str, Any]:
+    return {"parameters": checkpoint.model.num_parameters()}
+
+
+MEASUREMENTS: dict[str, Callable[[Workspace, Training, Checkpoint, str], dict[str, Any]]] = {
+    "verdicts": _verdicts,
+    "alpha": _covariance,
+    "grid": _grid,
+    "cost": _cost,
+    "parameters": _parameters,
+}
+
+
+def measure(place: Workspace, training: Training, seeds: Sequence[int], name: str) -> Number | None:
+    """A number of a table, over all seeds together; None where the test data have nothing to measure it on."""
+    shares = {
+        "correct": ("verdicts-test-normal", "correct"),
+        "exact": ("verdicts-test-normal", "exact"),
+        "validation": ("verdicts-validation-normal", "correct"),
+        "validation, wide": ("verdicts-validation-wide", "correct"),
+    }
+    if name in shares:
+        kind, key = shares[name]
+        found = [place.numbers(training, seed, kind) for seed in seeds]
+        return Number.share(sum(part[key] for part in found), sum(part["count"] for part in found))
+    if "alpha-covariance" in name:
+        symbols = name.rpartition(", ")[2].partition(" ")[0]
+        kind = "alpha-wide" if name.startswith("wide") else "alpha-normal"
+        values = [
+            value for seed in seeds for value in place.numbers(training, seed, kind)["by_symbols"].get(symbols, [])
+        ]
+        return Number.mean(values) if values else None
+    if name == "parameters":
+        return Number(place.numbers(training, seeds[0], "parameters")["parameters"])
+    if name in ("heat map", "edit distance") or name.startswith("top-"):
+        kind = "grid" if not name.startswith("top-") else f"grid-{name.removeprefix('top-')}"
+        grids = [Grid.from_dict(place.numbers(training, seed, kind)) for seed in seeds]
+        total = sum(cell.total for grid in grids for cell in grid.cells)
+        count = sum(cell.count for grid in grids for cell in grid.cells)
+        return Number(total / count, count=count) if name == "edit distance" else Number.share(total, count)
+    raise ScaleError(f"measure {name!r}: unknown")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A table with our numbers; `missing` says what the time of a call was too short for."""
+
+    table: Table
+    scale: Scale
+    seeds: tuple[int, ...]
+    rows: tuple[tuple[Row, dict[str, Number | None]], ...]
+    missing: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values that JSON can hold."""
+        rows = [
+            {
+                "labels": list(row.labels),
+                "training": row.training.name,
+                "numbers": {name: number and number.__dict__ for name, number in numbers.items()},
+                "paper": row.paper,
+            }
+            for row, numbers in self.rows
+        ]
+        return {
+            "table": self.table.name, "scale": self.scale.name, "seeds": list(self.seeds),
+            "rows": rows, "missing": list(self.missing),
+        }  # fmt: skip
+
+    def markdown(self) -> str:
+        """The table as Markdown, each number with its interval, and the paper's in the column after it."""
+        table, measures = self.table, self._measures()
+        heads = [*table.heads, *(head for name in measures for head in (name, "paper"))]
+        lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+        for row, numbers in self.rows:
+            cells = [*row.labels, *(cell for name in measures for cell in _cells(name, numbers.get(name), row))]
+            lines.append(f"| {' | '.join(cells)} |")
+        counts = sorted({number.count for _, found in self.rows for number in found.values() if number})
+        notes = [
+            f"{table.title} ({table.source}), scale {self.scale.name}: {self.scale.about}",
+            "Shares and alpha-covariances in percent, with 95 % intervals (Wilson for shares, normal for means)"
+            + (f"; {_span(counts)} samples behind a number" if counts else "")
+            + f"; seeds {', '.join(map(str, self.seeds))}.",
+            f"Command: `symbinv reproduce {table.name} --scale {self.scale.name}"
+            + (f" --seeds {len(self.seeds)}`." if len(self.seeds) > 1 else "`."),
+        ]
+        if self.missing:
+            notes.append(f"Missing: {', '.join(self.missing)}. Repeat the command to go on.")
+        return "\n".join(["\n\n".join(notes), "", *lines]) + "\n"
+
+    def _measures(self) -> list[str]:
+        """The measures of which there is a number, ours or the paper's; those of ours come in the table's order."""
+        found = {name for _, numbers in self.rows for name, number in numbers.items() if number is not None}
+        found |= {name for row, _ in self.rows for name in row.paper}
+        order = list(dict.fromkeys([*self.table.measures, *(name for _, numbers in self.rows for name in numbers)]))
+        return [name for name in order if name in found]
+
+
+def _span(counts: Sequence[int]) -> str:
+    return f"{counts[0]:,}" if counts[0] == counts[-1] else f"{counts[0]:,} to {counts[-1]:,}"
+
+
+def _cells(name: str, number: Number | None, row: Row) -> tuple[str, str]:
+    """Our number and the paper's."""
+    paper = f"{row.paper[name]:g}" if name in row.paper else ""
+    if number is None:
+        return "", paper
+    if name == "parameters":
+        return f"{number.value:,.0f}", paper
+    if number.low is None or number.high is None:
+        return f"{number.value:.2f}", paper
+    return f"{number.value:.1f} ({number.low:.1f} - {number.high:.1f})", paper
+
+
+def reproduce(place: Workspace, name: str, seeds: Sequence[int] = (0,)) -> Reproduction:
+    """Trains, measures and collects a table; what there is no time for stays out.
+
+    Args:
+        place: Where everything lies, and how large it is.
+        name: Of a table in `TABLES`.
+        seeds: Of the trainings; numbers are over all of them together.
+
+    Raises:
+        ScaleError: If there is no such table.
+    """
+    if name not in TABLES:
+        raise ScaleError(f"table={name!r}: unknown; use one of {', '.join(TABLES)}")
+    table, done, missing = TABLES[name], [], []
+    for row in place.scale.rows_of(table):
+        numbers: dict[str, Number | None] = {}
+        try:
+            for measured in _measured(place, table, row, seeds):
+                numbers.update(measured)
+        except OutOfTimeError:
+            missing.append(" / ".join(row.labels))
+        done.append((row, numbers))
+    result = Reproduction(table, place.scale, tuple(seeds), tuple(done), tuple(missing))
+    folder = place.folder / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(result.markdown(), encoding="utf-8")
+    (folder / f"{name}.json").write_text(json.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
+    return result
+
+
+def _measured(place: Workspace, table: Table, row: Row, seeds: Sequence[int]) -> Iterator[dict[str, Number | None]]:
+    if table.name == "sit-cost":
+        costs = place.numbers(row.training, seeds[0], "cost")["costs"]
+        for unit in ("ms", "MB"):
+            yield {f"{unit}, {cost['symbols']} symbols": Number(cost[unit], count=cost["count"]) for cost in costs}
+        return
+    measures = table.measures
+    # A vocabulary that ends with the symbols of training has no answers beyond: SIT Table 4.
+    closed = row.training.model in ("learned", "renamed")
+    for name in measures:
+        if closed and table.name == "sit-4" and name != "validation":
+            continue
+        yield {name: measure(place, row.training, seeds, name)}

@@ -1,0 +1,174 @@
+"""The papers' tables: what is trained for them, how numbers are computed, and that a stopped reproduction goes on."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from hf_symbinv import SymbolInvariantForConditionalGeneration
+from hf_symbinv.cli import DONE, UNFINISHED
+from hf_symbinv.cli import main as symbinv
+from hf_symbinv.evaluation.reproduction import (
+    MEASUREMENTS,
+    SCALES,
+    Number,
+    OutOfTimeError,
+    Scale,
+    ScaleError,
+    Workspace,
+    reproduce,
+)
+from hf_symbinv.evaluation.tables import ABLATIONS, TABLES, Training, components_of
+from hf_symbinv.metrics.intervals import wilson_interval
+
+ALL = [(table.name, row) for table in TABLES.values() for row in table.rows]
+# SIT Table 6: the papers' parameter counts of some component sets.
+PARAMETERS = {
+    ("prop", "EP DP EA DA CP"): 2_906_496,
+    ("prop", "EP DP CP"): 2_457_216,
+    ("prop", "EP DP EA DA CP CA"): 3_131_136,
+    ("ltl", "EP DP EA CP"): 2_654_144,
+    ("ltl", "EA DA CP CA"): 2_654_144,
+}
+
+
+class TestTables:
+    def test_all_tables_that_were_promised_exist(self):
+        wanted = "sit-1 sit-2 sit-3 sit-4 sit-6 sit-heatmap sit-topn sit-cost ite-2 ite-3 ite-5 ite-6 ite-7 ite-8"
+        assert list(TABLES) == [*wanted.split(), "ite-ablation"]
+
+    def test_trainings_are_equal_if_their_names_are(self):
+        trainings = {row.training for _, row in ALL}
+        assert len({training.name for training in trainings}) == len(trainings)
+        assert all(re.fullmatch(r"[\w.=-]+", training.name) for training in trainings)
+
+    def test_labels_of_a_table_are_distinct_and_as_many_as_its_heads(self):
+        for table in TABLES.values():
+            assert len({row.labels for row in table.rows}) == len(table.rows), table.name
+            assert all(len(row.labels) == len(table.heads) for row in table.rows), table.name
+
+    def test_numbers_of_the_papers_are_those_of_a_measure_of_the_table(self):
+        for name, row in ALL:
+            assert set(row.paper) <= set(TABLES[name].measures), (name, row.labels)
+
+    def test_means_over_a_row_of_ite_table_5_are_where_the_table_has_them(self):
+        cells = {row.labels: row.paper["edit distance"] for row in TABLES["ite-5"].rows}
+        assert cells["f_bn + f_fn + AC", "hypercube", "6"] == 0.4
+        assert cells["f_bn", "neighbors", "8"] == 0.6
+        assert cells["none", "normal", "2"] == 16.5
+        assert len(cells) == 90
+
+    def test_table_6_has_19_component_sets_for_each_task(self):
+        assert {task: len(sets) for task, sets in ABLATIONS.items()} == {"prop": 19, "ltl": 19}
+
+    @pytest.mark.parametrize(("key", "parameters"), PARAMETERS.items())
+    def test_models_of_the_papers_size_have_the_papers_parameters(self, key, parameters):
+        config = Scale.load("paper").recipe(components_of(*key), seed=0).config()
+        with torch.device("meta"):
+            model = SymbolInvariantForConditionalGeneration(config)
+        assert model.num_parameters() == parameters
+
+
+class TestScales:
+    @pytest.mark.parametrize("name", SCALES)
+    def test_every_row_of_every_table_has_a_recipe_whose_model_can_be_built(self, name):
+        scale = Scale.load(name)
+        for table in TABLES.values():
+            rows = scale.rows_of(table)
+            assert rows, f"{name} makes no row of {table.name}"
+            for row in rows:
+                recipe = scale.recipe(row.training, seed=3)
+                assert recipe.config().symbol_embedding in ("streams", "learned", "renamed", "random")
+                assert recipe.trainer["seed"] == 3 and recipe.trainer["max_steps"] >= 1
+
+    def test_the_reduced_data_are_passed_over_as_often(self):
+        scale = Scale.load("paper")
+        full, reduced = (scale.recipe(Training("ltl", data=data), 0) for data in ("normal", "reduced"))
+        assert full.trainer["max_steps"] / 800_000 == pytest.approx(reduced.trainer["max_steps"] / 80_000, rel=1e-3)
+
+    def test_five_epochs_are_five_times_one(self):
+        scale, start = Scale.load("paper"), Training("prop", model="learned")
+        one, five = (scale.recipe(Training("prop", start=start, epochs=n), 0).trainer["max_steps"] for n in (1, 5))
+        assert one == math.ceil(800_000 / 1024) and five == math.ceil(5 * 800_000 / 1024)
+
+    def test_a_model_for_more_symbols_has_rows_for_them(self):
+        scale = Scale.load("paper")
+        rows = {name: scale.recipe(Training("ltl", model=name), 0).config().num_symbols for name in
+                ("learned", "renamed", "renamed-wide")}  # fmt: skip
+        assert rows == {"learned": 5, "renamed": 5, "renamed-wide": 10}
+
+    def test_unknown_names_are_refused(self, tmp_path):
+        with pytest.raises(ScaleError, match="scale='huge': unknown; use one of smoke, cpu, paper"):
+            Scale.load("huge")
+        with pytest.raises(ScaleError, match="table='sit-5': unknown; use one of sit-1, "):
+            reproduce(Workspace(tmp_path, Scale.load("smoke")), "sit-5")
+
+
+class TestNumbers:
+    def test_a_share_has_wilsons_interval_in_percent(self):
+        number = Number.share(90, 100)
+        low, high = wilson_interval(90, 100)
+        assert (number.value, number.low, number.high, number.count) == (90.0, 100 * low, 100 * high, 100)
+
+    def test_a_mean_has_the_normal_interval(self):
+        number = Number.mean([1.0] * 50 + [0.0] * 50)
+        assert number.value == 50.0
+        assert number.high - number.value == pytest.approx(100 * 1.96 * math.sqrt(0.25 * 100 / 99 / 100), rel=1e-3)
+
+    def test_equal_values_have_no_width(self):
+        assert Number.mean([1.0, 1.0, 1.0]) == Number(100.0, 100.0, 100.0, 3)
+
+
+@pytest.mark.slow
+class TestSmoke:
+    """Two tables of the smallest scale, through the command: they share a folder, and models in it."""
+
+    @pytest.fixture(scope="class")
+    def folder(self, tmp_path_factory) -> Path:
+        return tmp_path_factory.mktemp("reproduce")
+
+    def test_a_table_is_trained_measured_and_printed_beside_the_papers(self, folder, capsys):
+        assert symbinv(["reproduce", "sit-4", "--scale", "smoke", "--output", str(folder)]) == DONE
+        printed = capsys.readouterr().out
+        lines = [line for line in printed.splitlines() if line.startswith("|")]
+        assert lines[0].startswith("| task | model | validation | paper | validation, wide | paper | heat map | paper |")
+        assert len(lines) == 2 + 8
+        assert "| LTL | converted, 1 epoch |" in printed and "| 94.75 |" in printed
+        assert printed == (folder / "smoke/tables/sit-4.md").read_text() + "\n"
+        content = json.loads((folder / "smoke/tables/sit-4.json").read_text())
+        first = content["rows"][0]["numbers"]
+        assert list(first) == ["validation"] and first["validation"]["count"] == 50
+
+    def test_what_is_there_is_not_made_again(self, folder, capsys):
+        before = {path: path.stat().st_mtime_ns for path in folder.glob("smoke/*/**/*.json") if "tables" not in str(path)}
+        assert symbinv(["reproduce", "sit-4", "--scale", "smoke", "--output", str(folder)]) == DONE
+        assert {path: path.stat().st_mtime_ns for path in before} == before
+        assert capsys.readouterr().err == ""
+
+    def test_streams_have_alpha_covariance_1_whatever_they_have_learned(self, folder):
+        place = Workspace(folder, Scale.load("smoke"))
+        values = place.numbers(components_of("prop", "EP DP CP"), 0, "alpha-wide")["by_symbols"]
+        assert values and all(value == 1.0 for same in values.values() for value in same)
+
+    def test_every_measurement_runs(self, folder):
+        place, training = Workspace(folder, Scale.load("smoke")), components_of("ltl", "EP DP CP")
+        kinds = {"verdicts-test-normal", "alpha-normal", "grid", "grid-5", "cost", "parameters"}
+        assert {kind.partition("-")[0] for kind in kinds} == set(MEASUREMENTS)
+        assert all(place.numbers(training, 0, kind) for kind in kinds)
+
+    def test_more_candidates_solve_no_less(self, folder):
+        place, training = Workspace(folder, Scale.load("smoke")), components_of("ltl", "EP DP CP")
+        one, five = (sum(cell["correct"] for cell in place.numbers(training, 0, kind)["cells"]) for kind in
+                     ("grid-3", "grid-5"))  # fmt: skip
+        assert five >= one
+
+    def test_a_call_without_time_says_what_is_missing_and_the_next_one_goes_on(self, folder, capsys):
+        arguments = ["reproduce", "ite-8", "--scale", "smoke", "--output", str(folder)]
+        assert symbinv([*arguments, "--max-minutes", "0.1"]) == UNFINISHED
+        assert "Missing: propositional logic / normal / baseline" in capsys.readouterr().out
+        place = Workspace(folder, Scale.load("smoke"), max_seconds=1.0)
+        with pytest.raises(OutOfTimeError):
+            place.run(Training("prop", data="renamed", model="random"), seed=0)
