@@ -24,6 +24,7 @@ COMMANDS = {
     "evaluate": "measure a model on a data set",
     "plot": "draw heatmaps of what was measured, and print their tables",
     "convert": "make a model with streams of a vanilla one, or read an earlier release",
+    "reproduce": "make a table of the papers again, and print it beside the papers' numbers",
     "info": "show versions, recipes and checkpoints, or what is in a checkpoint",
 }
 DONE, NOT_VERIFIED, BAD_INPUT, UNFINISHED, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
