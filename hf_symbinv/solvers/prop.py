@@ -1,7 +1,7 @@
 """py-aiger as the solver of propositional logic: formula → partial assignment, (formula, assignment) → verdict.
 
 Both questions go to py-aiger-sat's `SolverWrapper`. Only the step from formula to clauses is done here: py-aiger's own
-takes some 5 times as long and orders the clauses by hashes of texts, which differ from process to process, so that a
+takes some 9 times as long and orders the clauses by hashes of texts, which differ from process to process, so that a
 formula would have another answer in each. Clauses and variables here follow the formula from left to right: an answer
 is a function of the formula, and renaming the formula renames it.
 """
@@ -100,15 +100,16 @@ def _solver(formula: Formula) -> Iterator[Any]:
             literal = last = last + 1
             if operator in _CONJUNCTION:
                 signs = _CONJUNCTION[operator]
-                left, right, both = signs[0] * left, signs[1] * right, signs[2] * literal
-                clauses = ((-left, -right, both), (left, -both), (right, -both))
+                left, right, result = signs[0] * left, signs[1] * right, signs[2] * literal
+                solver.add_clause((-left, -right, result))
+                solver.add_clause((left, -result))
+                solver.add_clause((right, -result))
             else:
-                if operator == "<->":
-                    right = -right
-                clauses = ((left, right, -literal), (-left, -right, -literal))
-                clauses += ((left, -right, literal), (-left, right, literal))
-            for clause in clauses:
-                solver.add_clause(clause)
+                result = literal if operator == "^" else -literal
+                solver.add_clause((left, right, -result))
+                solver.add_clause((-left, -right, -result))
+                solver.add_clause((left, -right, result))
+                solver.add_clause((-left, right, result))
         literals[id(node)] = literal
     truth, literal = last + 1, literals[id(formula)]
     solver.add_clause((-truth, literal))
@@ -122,13 +123,20 @@ def _solver(formula: Formula) -> Iterator[Any]:
         solver.delete()
 
 
+def _violation(values: Mapping[str, bool], symbols: tuple[str, ...]) -> dict[str | None, bool]:
+    """What to assume in search of a valuation with these values that makes the formula false."""
+    assumptions: dict[str | None, bool] = {_TRUTH: False}
+    assumptions.update((name, values[name]) for name in symbols if name in values)
+    return assumptions
+
+
 def find_assignment(formula_prefix: str) -> str | None:
     """A partial assignment that makes the formula true whatever the other symbols are, or None if none does.
 
-    It is DeepLTL's: those values of a model of the formula that the proof uses that the model cannot make the negated
-    formula true (its UNSAT core under the model as assumptions). A valid formula needs none of them; as an assignment
-    has at least one pair, its answer then is the formula's first symbol with value 1, and `a1` if it has no symbol.
-    DeepLTL's data sets leave valid formulas out, and so do those drawn here.
+    As in DeepLTL, it is what a solver needs of a model of the formula to refute the formula's negation: the UNSAT core
+    of the negation with the model as assumptions. A valid formula needs none of them; as an assignment has at least one
+    pair, the answer then is the formula's first symbol with value 1, and `a1` if there is no symbol. DeepLTL's data
+    sets leave valid formulas out, and so do the formulas that the task draws.
 
     Args:
         formula_prefix: A propositional formula in prefix notation.
@@ -147,7 +155,7 @@ def find_assignment(formula_prefix: str) -> str | None:
         if not solver.is_sat({_TRUTH: True}):
             return None
         model: Mapping[str, bool] = solver.get_model()
-        if solver.is_sat({_TRUTH: False, **{name: model[name] for name in symbols}}):
+        if solver.is_sat(_violation(model, symbols)):
             raise RuntimeError(f"{formula!r}: the SAT solver's model makes the formula false; python-sat is broken")
         core: Mapping[str, bool] = solver.get_unsat_core()
     values = sorted(core.items()) or [(symbols[0] if symbols else "a", True)]
@@ -178,7 +186,7 @@ def judge(formula_prefix: str, assignment_prefix: str) -> tuple[str, str]:
         return "invalid", str(error)
     symbols = formula.symbols()
     with _solver(formula) as solver:
-        if not solver.is_sat({_TRUTH: False, **{name: values[name] for name in symbols if name in values}}):
+        if not solver.is_sat(_violation(values, symbols)):
             return "correct", ""
         model: Mapping[str, bool] = solver.get_model()
     if not symbols:
