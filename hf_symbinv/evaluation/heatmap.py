@@ -372,8 +372,8 @@ def _draw_panel(axes: Axes, grid: Grid, symbols: range, sizes: range, full: int,
             box = Rectangle((left, bottom), right - left, top - bottom, fill=False)
             box.set(edgecolor=colour, linewidth=line, linestyle=dashes, zorder=3)
             axes.add_patch(box)
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=2))
-    axes.yaxis.set_major_locator(MaxNLocator(11 if len(symbols) <= 11 else 7, integer=True, min_n_ticks=2))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
+    axes.yaxis.set_major_locator(MaxNLocator(11 if len(symbols) <= 11 else 7, integer=True, min_n_ticks=1))
     axes.tick_params(labelsize=8)
     axes.label_outer()
 

@@ -196,6 +196,14 @@ class TestPicture:
         # Of 3 x 4 cells three have samples; two symbols do not fit into one or two tokens.
         assert len(squares(figure)) == 3 and hatched == {"//////": 7, "......": 2}
 
+    def test_ticks_are_whole_numbers_even_of_a_single_cell(self):
+        figure = draw_heatmaps([grid((Cell(1, 3, 7, 5),))])
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        for axis, value in ((axes.xaxis, 3), (axes.yaxis, 1)):
+            low, high = axis.get_view_interval()
+            assert [place for place in axis.get_majorticklocs() if low <= place <= high] == [value]
+
     def test_grids_in_steps_have_no_gaps(self):
         cells = tuple(Cell(5 * a, 10 * b, 20, 1) for a in (1, 2) for b in (4, 5, 7))
         found = squares(draw_heatmaps([grid(cells, questions="string")]))
