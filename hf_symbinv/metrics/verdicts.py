@@ -1,7 +1,7 @@
 """Counting verdicts: the share of each, with Wilson's 95 % intervals.
 
-Verdicts exclude each other: `exact` (the reference itself), `correct` (another right answer), `incorrect`, `invalid` (no
-answer at all), `timeout` and `error` (not decided). Papers count `exact` as correct too: that is `accuracy`.
+Verdicts exclude each other: `exact` (the reference itself), `correct` (another right answer), `incorrect`, `invalid`
+(no answer at all), `timeout` and `error` (not decided). Papers count `exact` as correct too: that is `accuracy`.
 """
 
 from __future__ import annotations
