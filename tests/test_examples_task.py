@@ -1,12 +1,14 @@
 """The example of a user's own task: its questions, solver and judge agree with the definition of a colouring."""
 
 import itertools
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hf_symbinv.cli import main
 from hf_symbinv.tasks import load_task
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,3 +75,28 @@ def test_what_is_no_list_of_edges_is_refused(text):
     with pytest.raises(ValueError, match="is no list of edges: write two vertices an edge and ; between, ab;bc;cd"):
         COLOURING.read_question(text, "prefix")
     assert COLOURING.read_question("ab bc ; bc c", "prefix") == "ab bc ; bc c"
+
+
+@pytest.mark.slow
+def test_data_training_evaluation_and_solving_take_the_file_as_a_task(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    data, model = tmp_path / "data", tmp_path / "model"
+    task = ["--task", "examples/graph_colouring.py"]
+    sizes = ["model.d_model=16", "model.num_attention_heads=2", "model.d_ff=16"]
+    steps = ["trainer.max_steps=30", "trainer.eval_strategy='no'", "test_rows=20"]
+
+    assert main(["data", *task, "--num-symbols", "4", "--max-size", "5", "--rows", "900", "--output", str(data)]) == 0
+    recipe = ["examples/graph_colouring.yaml", *sizes, *steps, "trainer.dataloader_pin_memory=false"]
+    assert main(["train", *recipe, "--data", str(data), "--output", str(model)]) == 0
+    assert (model / "model.safetensors").is_file()
+
+    capsys.readouterr()
+    assert main(["evaluate", str(model), *task, "--data", str(data), "--rows", "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["groups"][0]["summary"]["count"] == 20
+
+    code = main(["solve", *task, "--model", str(model), "--json", "ab;bc", "request grant", "ab;"])
+    *answered, refused = map(json.loads, capsys.readouterr().out.splitlines())
+    assert code == 2 and "is no list of edges" in refused["error"]
+    assert [found["graph"] for found in answered] == ["ab;bc", "request grant"]
+    for found in answered:
+        assert found["verdict"] == COLOURING.judge(found["graph"], found["colouring"])[0]
