@@ -82,7 +82,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
         normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
         normalize_features: L2-normalise the last hidden states before the projection.
         loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`.
-        grammar: grammar of the answers, a default for `generation_config.grammar`; see `LassoGrammarLogitsProcessor`.
+        grammar: grammar of the answers, a default for `generation_config.grammar`; see `GrammarLogitsProcessor`.
         canonical_slots: give slots in the order of first appearance, which makes renamed inputs the same tensors.
             False shuffles the slots in every forward pass: a switch for tests of the theorem, up to rounding.
         use_cache: return keys and values for the next decoding step.

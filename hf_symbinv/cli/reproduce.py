@@ -89,6 +89,12 @@ def main(arguments: Sequence[str]) -> int:
         max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
         say=lambda line: print(line, file=sys.stderr, flush=True),
     )
+    if not sys.stderr.isatty():
+        import datasets
+        from transformers.utils import logging
+
+        datasets.disable_progress_bars()
+        logging.disable_progress_bar()
     code = DONE
     for name in options.tables:
         with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hf_symbinv.training import Recipe
 
 SCALES = ("smoke", "cpu", "paper")
+PICTURES = ("sit-heatmap", "ite-ablation")  # the papers show them
 # Our choice: the shortest time in which resuming a run and taking a useful number of steps is worth while.
 SHORTEST_PIECE = 30.0
 SECOND_SIDE = 1.959964  # of the 95 % interval of a mean, in standard errors
@@ -492,7 +493,22 @@ def reproduce(place: Workspace, name: str, seeds: Sequence[int] = (0,)) -> Repro
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.md").write_text(result.markdown(), encoding="utf-8")
     (folder / f"{name}.json").write_text(json.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
+    if name in PICTURES and not missing:
+        draw(place, table, seeds[0], folder)
     return result
+
+
+def draw(place: Workspace, table: Table, seed: int, folder: Path) -> None:
+    """The heat maps of a table side by side, a picture for each task; in two formats."""
+    from hf_symbinv.evaluation.heatmap import save_heatmaps
+
+    grids: dict[str, list[Grid]] = {}
+    for row in place.scale.rows_of(table):
+        grid = Grid.from_dict(place.numbers(row.training, seed, "grid"))
+        grids.setdefault(row.training.task, []).append(replace(grid, model=row.labels[-1]))
+    for task, same in grids.items():
+        for suffix in ("png", "svg"):
+            save_heatmaps(same, folder / f"{table.name}-{task}.{suffix}")
 
 
 def _measured(place: Workspace, table: Table, row: Row, seeds: Sequence[int]) -> Iterator[dict[str, Number | None]]:

@@ -134,7 +134,9 @@ class TestSmoke:
         assert symbinv(["reproduce", "sit-4", "--scale", "smoke", "--output", str(folder)]) == DONE
         printed = capsys.readouterr().out
         lines = [line for line in printed.splitlines() if line.startswith("|")]
-        assert lines[0].startswith("| task | model | validation | paper | validation, wide | paper | heat map | paper |")
+        assert lines[0].startswith(
+            "| task | model | validation | paper | validation, wide | paper | heat map | paper |"
+        )
         assert len(lines) == 2 + 8
         assert "| LTL | converted, 1 epoch |" in printed and "| 94.75 |" in printed
         assert printed == (folder / "smoke/tables/sit-4.md").read_text() + "\n"
@@ -143,7 +145,9 @@ class TestSmoke:
         assert list(first) == ["validation"] and first["validation"]["count"] == 50
 
     def test_what_is_there_is_not_made_again(self, folder, capsys):
-        before = {path: path.stat().st_mtime_ns for path in folder.glob("smoke/*/**/*.json") if "tables" not in str(path)}
+        before = {
+            path: path.stat().st_mtime_ns for path in folder.glob("smoke/*/**/*.json") if "tables" not in str(path)
+        }
         assert symbinv(["reproduce", "sit-4", "--scale", "smoke", "--output", str(folder)]) == DONE
         assert {path: path.stat().st_mtime_ns for path in before} == before
         assert capsys.readouterr().err == ""
