@@ -36,7 +36,6 @@ _OPTIONS = {
     },
     "from_text": {"task", "from_text", "seed"},
 }
-_WAYS = {"random": "when questions are drawn", "grid": "with --grid", "from": "with --from"}
 
 
 def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentParser:
@@ -94,9 +93,9 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
     way = next((name for name in ("grid", "from", "from_text") if name in options), "random")
     for name in options:
         if name not in _OPTIONS[way]:
-            ways = " or ".join(_WAYS[other] for other in _WAYS if name in _OPTIONS[other])
-            raise ValueError(f"--{name.replace('_', '-')}: only {ways}" if ways else
-                             f"--{name.replace('_', '-')}: not together with --{way.replace('_', '-')}")  # fmt: skip
+            others = [f"--{other.replace('_', '-')}" for other in _OPTIONS if name in _OPTIONS[other]]
+            rule = f"only with {' or '.join(others)}" if way == "random" else f"not together with --{way}"
+            raise ValueError(f"--{name.replace('_', '-')}: {rule.replace('_', '-')}")
     if way == "from":
         task = load_task(options.pop("task")) if "task" in options else None
         transforms.transform(options.pop("from"), folder, task, options)

@@ -97,8 +97,9 @@ def supplemented(
     known = sorted({name for names in train["symbols"] for name in names})
     added: list[dict[str, Any]] = []
     for row in other["train"].filter(lambda row: len(row["symbols"]) <= max_symbols):
-        for shift in range(max(len(known), 1)):
-            names = (*known[shift:], *known[:shift])
+        foreign = not set(row["symbols"]) <= set(known)
+        for shift in range(len(known)) if foreign else (0,):
+            names = (*known[shift:], *known[:shift]) if foreign else row["symbols"]
             renaming = dict(zip(row["symbols"], names, strict=False))
             text = task.rename(row[question], renaming)
             if len(renaming) == len(row["symbols"]) and text not in seen:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_symbinv.logic.notation import IDENTIFIER
-from hf_symbinv.tasks import TASKS
+from hf_symbinv.tasks import TASKS, SymbolTask
 
 LTL = TASKS["ltl"]
 BASE = [token for token in LTL.base_tokens if len(token) == 1]
@@ -63,3 +63,22 @@ def test_renaming_there_and_back_is_the_identity_up_to_white_space(words, order)
 @given(st.lists(st.sampled_from([*LTL.base_tokens[3:], "a", "b", "request", "next state", '"', "Y", "12"]), min_size=1))
 def test_words_are_read_back_as_they_were_written(words):
     assert [name or operator for _, operator, name in LTL.words(LTL.write_words(words))] == words
+
+
+def test_alpha_equivalent_questions_and_no_others_share_a_class():
+    assert LTL.alpha_class("UcXUac") == LTL.alpha_class("UaXUba") != LTL.alpha_class("UaXUbb")
+    assert LTL.alpha_class("& request X grant") == LTL.alpha_class("& y1 X y2") == LTL.alpha_class("&aXb")
+    assert LTL.alpha_class("& y1 X y2") != LTL.alpha_class("& y1 X y1")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        (("<s>", "</s>", "R"), "Mine.base_tokens: has no '<pad>'; add it"),
+        (("<s>", "<pad>", "</s>", "r"), "Mine.base_tokens: 'r' is the name of a symbol, as are a to z, p26, p27, "),
+        (("<s>", "<pad>", "</s>", "p26"), "'p26' is the name of a symbol.*; write the token in another way"),
+    ],
+)
+def test_base_tokens_that_cannot_be_are_refused(tokens, message):
+    with pytest.raises(TypeError, match=message):
+        type("Mine", (SymbolTask,), {"base_tokens": tokens})

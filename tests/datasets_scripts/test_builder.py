@@ -1,4 +1,4 @@
-"""The data set is a function of (config, seed), whatever happens on the way, and every row is what it says."""
+"""A data set is a function of (config, seed), whatever happens on the way, and every row is what it says."""
 
 import fcntl
 import os
@@ -16,32 +16,34 @@ import pyarrow.parquet
 import pytest
 from tqdm import tqdm
 
-from hf_symbinv.datasets_scripts.ltl_drawing import Gate, Order, draw_batch, nest_to_the_right, seed_of
-from hf_symbinv.datasets_scripts.ltl_random import (
-    SHARD,
-    SHORT,
-    SHORT_SHARE,
+from hf_symbinv.datasets_scripts.builder import (
+    FRUITLESS_ROUNDS,
     Harvest,
-    LtlRandom,
-    LtlRandomConfig,
+    RandomQuestionsConfig,
+    Rounds,
     WorkFolderError,
     assign_splits,
-    main,
     missing_rows,
     prepare,
     quotas,
-    solve_round,
+    solving_pool,
 )
+from hf_symbinv.datasets_scripts.command import main
+from hf_symbinv.datasets_scripts.copying import Copying
+from hf_symbinv.datasets_scripts.drawing import SHORT, DrawingError, Gate, Order, draw_batch, seed_of
+from hf_symbinv.datasets_scripts.ltl_random import LtlRandom
+from hf_symbinv.datasets_scripts.prop_random import PropRandom
 from hf_symbinv.logic import parse_prefix
-from hf_symbinv.solvers import Checker, ProcessPool, find_witness, solver_version
-from hf_symbinv.solvers.ltl import load_spot, nested_to_the_right
+from hf_symbinv.solvers import Checker, solver_version
+from hf_symbinv.solvers.ltl import load_spot
+from hf_symbinv.tasks import COPY, LTL, TASKS, load_task
 
 SPLITS = ("train", "validation", "test")
-RECIPE = {"num_aps": 3, "max_size": 14, "rows": 2000, "seed": 5, "timeout": 60.0}
+RECIPE = {"num_symbols": 3, "max_size": 14, "rows": 2000, "seed": 5, "timeout": 60.0}
 
 
 def config(**changes):
-    return LtlRandomConfig(name="test", **{**RECIPE, **changes})
+    return RandomQuestionsConfig(name="test", **{**RECIPE, **changes})
 
 
 def rows_of(folder: Path) -> dict[str, list[dict]]:
@@ -99,7 +101,7 @@ def test_lengths_are_uniform_from_ten_nodes_up(folder):
     lengths = Counter(row["length"] for row in all_rows(folder))
     counts = [lengths[length] for length in range(10, 15)]
     assert max(counts) - min(counts) <= 1
-    assert sum(counts) == 2000 - int(SHORT_SHARE * 2000)
+    assert sum(counts) == 2000 - 224  # 11.2 %
 
 
 def test_two_processes_make_the_same_data_set_as_one(folder, tmp_path):
@@ -120,17 +122,17 @@ def test_a_run_that_is_killed_continues_without_losing_or_repeating_a_finished_s
     command = [sys.executable, "-m", "hf_symbinv.datasets_scripts.ltl_random", f"--output={target}", "--workers=1"]
     with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
-        while not list((target / ".work").glob("*.tsv")) and time.monotonic() < deadline:
+        while not list((target / ".work").glob("*.json")) and time.monotonic() < deadline:
             time.sleep(0.005)
         os.kill(process.pid, signal.SIGKILL)
-    shards = {path: path.stat() for path in (target / ".work").glob("*.tsv")}
+    shards = {path: path.stat() for path in (target / ".work").glob("*.json")}
     assert shards and not (target / "README.md").exists()
 
     kept = []
     unlink = os.unlink
 
     def note(path, *arguments, **options):  # the work folder is removed at the end
-        if str(path).endswith(".tsv"):
+        if str(path).endswith(".json"):
             kept.append(os.stat(path, **{name: options[name] for name in options if name == "dir_fd"}))
         return unlink(path, *arguments, **options)
 
@@ -152,7 +154,7 @@ def test_a_finished_data_set_is_left_as_it_is(folder):
 
 
 def test_load_dataset_reads_the_folder(folder, tmp_path):
-    loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path))
+    loaded = datasets.load_dataset("parquet", data_dir=str(folder), cache_dir=str(tmp_path))
     assert {split: loaded[split].to_list() for split in loaded} == rows_of(folder)
     assert loaded["train"].column_names == ["formula", "witness", "symbols", "length", "solver_version"]
 
@@ -166,7 +168,7 @@ def test_the_builder_makes_what_the_command_makes(folder, tmp_path):
 def test_a_builder_of_other_code_or_config_has_another_cache(tmp_path):
     caches = {
         LtlRandom(cache_dir=str(tmp_path), **changes).cache_dir
-        for changes in ({}, {"seed": 1}, {"hash": "0123456789abcdef"}, {"config_name": "ltl_random35_10aps"})
+        for changes in ({}, {"seed": 1}, {"hash": "0123456789abcdef"}, {"config_name": "ltl_random35_10"})
     }
     assert len(caches) == 4
 
@@ -179,8 +181,8 @@ def test_the_card_names_command_solver_counts_lengths_and_licence(folder):
         "| train | 1,600 |",
         "| 14 | 355 |",
         f"Solver: {solver_version()}. Made with",
-        "python -m hf_symbinv.datasets_scripts.ltl_random --output FOLDER --num-aps 3 --min-size 1 --max-size 14 "
-        "--rows 2000 --seed 5 --timeout 60.0",
+        "symbinv data --output FOLDER --task ltl --num-symbols 3 --min-size 1 --max-size 14 --seed 5 --timeout 60.0 "
+        "--rows 2000",
     ):
         assert f"\n{line}\n" in card
     assert str(folder) not in card
@@ -199,31 +201,39 @@ def test_the_card_counts_the_test_formulas_that_occur_in_train_under_other_names
 
 
 def test_few_possible_formulas_give_fewer_rows_and_a_warning(tmp_path):
-    with pytest.warns(UserWarning, match="rows=100: only .* different satisfiable formulas turned up with num_aps=1"):
-        prepare(config(num_aps=1, max_size=2, rows=100), tmp_path / "few", 1, progress=False)
+    with pytest.warns(
+        UserWarning, match="rows=100: only .* different questions with answers turned up with num_symbols=1"
+    ):
+        prepare(config(num_symbols=1, max_size=2, rows=100), tmp_path / "few", 1, progress=False)
     assert {row["formula"] for row in all_rows(tmp_path / "few")} == {"a", "1", "!a", "Xa"}
 
 
 def test_formulas_without_symbols_are_possible(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        prepare(config(num_aps=0, max_size=5, rows=10), tmp_path / "none", 1, progress=False)
+        prepare(config(num_symbols=0, max_size=5, rows=10), tmp_path / "none", 1, progress=False)
     assert all(row["symbols"] == [] for row in all_rows(tmp_path / "none"))
 
 
-def test_a_formula_over_the_limit_is_left_out_like_an_unsatisfiable_one(tmp_path):
+def gate(symbols="ab", min_size=1, max_size=14, task=LTL):
+    return Gate(task, tuple(symbols), min_size, max_size, task.uniform_from)
+
+
+def test_a_question_over_the_limit_is_left_out_like_one_without_an_answer(tmp_path):
     formulas = ["a", "XUa" * 1000 + "b", "0", "Xb"]  # Spot needs minutes for the second
-    with ProcessPool(find_witness, workers=1, timeout=1.0, initializer=load_spot, isolate=SHARD) as pool:
-        (harvest,) = solve_round(iter(formulas), tmp_path, "00", pool, tqdm(disable=True))
-    assert harvest == Harvest([("a", "a;{1}"), ("Xb", "1;b;{1}")], Counter(timeout=1, unsatisfiable=1))
+    with gate() as source, solving_pool(LTL, 1, 1.0) as pool:
+        (harvest,) = Rounds(source, pool, tmp_path, tqdm(disable=True)).solve(iter(formulas), "00")
+    assert harvest == Harvest([("a", "a;{1}"), ("Xb", "1;b;{1}")], Counter({"timeout": 1, "no answer": 1}))
 
 
 def test_drawing_only_useful_sizes_does_not_change_the_distribution_of_a_length():
     """Root operators of formulas of 8 nodes: drawn with sizes 8 to 12, and with sizes 1 to 12 and selected."""
     samples = []
     for shortest in (1, 8):
-        batches = (draw_batch(Order("ab", shortest, 12, seed_of("law", shortest, batch))) for batch in count())
-        stream = (text for batch in batches for text in batch if text.count(" ") == 7)
+        batches = (
+            draw_batch(LTL, Order(("a", "b"), shortest, 12, seed_of("law", shortest, batch), 1000)) for batch in count()
+        )
+        stream = (text for batch in batches for text in batch if len(text) == 8)
         samples.append(Counter(text[0] for text in islice(stream, 3000)))
     assert samples[0].keys() == samples[1].keys() == set("!X&U")
     chi_square = sum(
@@ -234,21 +244,21 @@ def test_drawing_only_useful_sizes_does_not_change_the_distribution_of_a_length(
 
 
 def test_the_gate_draws_exactly_what_is_missing_and_nothing_twice():
-    with Gate("ab", min_size=3, max_size=13, uniform_from=10) as gate:
-        first = list(gate.draw({SHORT: 50, 10: 20, 12: 0, 13: 30}, "seed"))
-        second = list(gate.draw({SHORT: 5, 11: 7}, "seed", 2))
-    assert Counter(gate.quota_of(len(formula)) for formula in first) == {SHORT: 50, 10: 20, 13: 30}
-    assert Counter(gate.quota_of(len(formula)) for formula in second) == {SHORT: 5, 11: 7}
+    with gate(min_size=3, max_size=13) as source:
+        first = list(source.draw({SHORT: 50, 10: 20, 12: 0, 13: 30}, "seed"))
+        second = list(source.draw({SHORT: 5, 11: 7}, "seed", 2))
+    assert Counter(source.quota_of(len(formula)) for formula in first) == {SHORT: 50, 10: 20, 13: 30}
+    assert Counter(source.quota_of(len(formula)) for formula in second) == {SHORT: 5, 11: 7}
     assert len(set(first + second)) == 112
     assert min(map(len, first + second)) >= 3
 
 
 def test_what_is_drawn_does_not_depend_on_what_was_drawn_before_or_on_formulas_of_this_process():
     def drawn(before):
-        with Gate("abc", min_size=1, max_size=14, uniform_from=10) as gate:
-            list(gate.draw(before, "before"))
-            gate.seen.clear()
-            return list(gate.draw({SHORT: 20, 14: 300}, "seed"))
+        with gate("abc") as source:
+            list(source.draw(before, "before"))
+            source.seen.clear()
+            return list(source.draw({SHORT: 20, 14: 300}, "seed"))
 
     first = drawn({})
     alive = [load_spot().formula(text) for text in ("Xc", "Xb", "Xa", "c U a", "b U a", "a U b")]
@@ -256,17 +266,10 @@ def test_what_is_drawn_does_not_depend_on_what_was_drawn_before_or_on_formulas_o
     assert len(alive) == 6
 
 
-def test_conjunctions_nest_to_the_right():
-    assert nest_to_the_right("&&&abcd") == "&a&b&cd"
-    assert nest_to_the_right("&&abU&&cdeX&&fgh") == "&a&bU&c&deX&f&gh"
-    for formula in ("a", "&ab", "&a&bc", "!&&ab!&&cde", "U&&abc&&def"):
-        parsed = parse_prefix(nest_to_the_right(formula))
-        assert parsed == nested_to_the_right(parse_prefix(formula))
-
-
 def test_quotas_add_up_to_the_rows():
-    for changes in ({}, {"min_size": 12}, {"max_size": 9}, {"rows": 13}, {"min_size": 10, "max_size": 10}):
-        assert sum(quotas(config(**changes)).values()) == {**RECIPE, **changes}["rows"]
+    for task in (LTL, COPY):
+        for low, high, rows in ((1, 14, 2000), (12, 14, 2000), (1, 9, 2000), (1, 14, 13), (10, 10, 2000)):
+            assert sum(quotas(task, low, high, rows).values()) == rows
 
 
 def test_lengths_that_are_exhausted_pass_their_rows_on():
@@ -289,10 +292,10 @@ def test_splits_are_shuffled_by_the_seed_alone():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_aps": 27}, "num_aps=27: there are 0 to 26, one per letter"),
-        ({"num_aps": -1}, "num_aps=-1: there are 0 to 26"),
-        ({"min_size": 0}, "min_size=0, max_size=14: sizes are nodes, at least 1, the smaller first"),
-        ({"min_size": 15}, "min_size=15, max_size=14: sizes are nodes"),
+        ({"num_symbols": -1}, "num_symbols=-1: there cannot be fewer than 0"),
+        ({"task": "sat"}, "task='sat': unknown; use one of ltl, prop, copy, or a file FILE.py that defines a task"),
+        ({"min_size": 0}, "min_size=0, max_size=14: sizes are at least 1, the smaller first"),
+        ({"min_size": 15}, "min_size=15, max_size=14: sizes are"),
         ({"rows": 9}, "rows=9: ask for at least 10"),
         ({"timeout": 0.0}, "timeout=0.0: the limit must be positive seconds"),
     ],
@@ -325,11 +328,11 @@ def test_two_processes_do_not_write_into_one_folder(tmp_path):
             prepare(config(), tmp_path, 1)
 
 
-def test_a_shard_of_other_formulas_is_refused(tmp_path):
+def test_a_shard_of_other_questions_is_refused(tmp_path):
     target = tmp_path / "mixed"
     (target / ".work").mkdir(parents=True)
-    (target / ".work" / "00-000000.tsv").write_text("a\ta;{1}\n")
-    with pytest.raises(WorkFolderError, match=r"00-000000.tsv: not the formulas of this data set; delete the folder"):
+    (target / ".work" / "00-000000.json").write_text('[["a", "done", "a;{1}"]]')
+    with pytest.raises(WorkFolderError, match=r"00-000000.json: not the questions of this data set; delete the folder"):
         prepare(config(), target, 1, progress=False)
 
 
@@ -337,3 +340,110 @@ def test_the_command_prints_the_splits_and_shows_progress_on_stderr(folder, caps
     options = [f"--{name.replace('_', '-')}={value}" for name, value in RECIPE.items()]
     assert main([f"--output={folder}", *options]) == 0
     assert capsys.readouterr().out == f"{folder}: 1600 train\n{folder}: 200 validation\n{folder}: 200 test\n"
+
+
+class TestOtherTasks:
+    @pytest.mark.parametrize(
+        ("builder", "columns"), [(PropRandom, ["formula", "assignment"]), (Copying, ["string", "copy"])]
+    )
+    def test_the_builders_of_the_benchmarks_make_correct_answers(self, builder, columns, tmp_path):
+        made = builder(num_symbols=4, min_size=5, max_size=12, rows=200, cache_dir=str(tmp_path))
+        made.download_and_prepare()
+        rows = [row for split in SPLITS for row in made.as_dataset(split=split)]
+        task = TASKS[made.config.task]
+        assert list(rows[0])[:2] == columns == list(task.columns)
+        assert len({row[columns[0]] for row in rows}) == 200
+        with task.checker(workers=1) as checker:
+            results = checker.check([(row[columns[0]], row[columns[1]]) for row in rows])
+            assert {result.verdict for result in results} == {"correct"}
+        for row in rows:
+            assert row["symbols"] == list(task.symbols(row[columns[0]])) and set(row["symbols"]) <= set("abcd")
+            assert 5 <= row["length"] == task.size(row[columns[0]]) <= 12
+
+    def test_the_papers_configurations_have_the_papers_sizes(self):
+        sizes = {
+            config.name: (config.task, config.num_symbols, config.min_size, config.max_size)
+            for builder in (LtlRandom, PropRandom, Copying)
+            for config in builder.BUILDER_CONFIGS
+        }
+        assert sizes == {
+            "ltl_random35": ("ltl", 5, 1, 35),
+            "ltl_random35_10": ("ltl", 10, 1, 35),
+            "prop_random35": ("prop", 5, 1, 35),
+            "prop_random50_10": ("prop", 10, 1, 50),
+            "copy_3_30": ("copy", 5, 3, 30),
+            "copy_5_10": ("copy", 5, 5, 10),
+            "copy_20_80": ("copy", 20, 20, 80),
+        }
+
+    @pytest.mark.parametrize("task", ["ltl", "prop", "copy"])
+    def test_symbols_beyond_the_letters_have_made_up_names(self, task, tmp_path):
+        prepare(config(task=task, num_symbols=30, min_size=12, rows=40), tmp_path / "many", 1, progress=False)
+        rows = all_rows(tmp_path / "many")
+        names = {name for row in rows for name in row["symbols"]}
+        assert "p27" in names and names <= {*"abcdefghijklmnopqrstuvwxyz", "p26", "p27", "p28", "p29"}
+        with TASKS[task].checker(workers=1) as checker:
+            results = checker.check([tuple(row[name] for name in TASKS[task].columns) for row in rows])
+            assert {result.verdict for result in results} == {"correct"}
+
+    def test_a_task_of_one_s_own_has_data_too(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(sys, "path", sys.path.copy())
+        (tmp_path / "reversal.py").write_text(REVERSAL)
+        changes = {"task": str(tmp_path / "reversal.py"), "min_size": 2, "max_size": 6, "rows": 100}
+        prepare(config(**changes), tmp_path / "data set", 1, progress=False)
+        rows = all_rows(tmp_path / "data set")
+        assert all(row["answer"] == row["question"][::-1] for row in rows)
+        assert "b" not in {row["question"][0] for row in rows}  # without an answer
+        card = (tmp_path / "data set" / "README.md").read_text()
+        assert "--task reversal.py " in card and str(tmp_path) not in card
+
+    def test_a_task_that_cannot_draw_says_why(self, tmp_path):
+        with pytest.raises(
+            DrawingError, match=r"task copy cannot draw sizes 1 to 14 with 0 symbols: .*at least one symbol"
+        ):
+            prepare(config(task="copy", num_symbols=0), tmp_path / "none", 1, progress=False)
+
+    def test_sizes_whose_questions_have_no_answers_end_after_some_rounds(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(sys, "path", sys.path.copy())
+        (tmp_path / "hopeless.py").write_text(HOPELESS)
+        task = load_task(tmp_path / "hopeless.py")
+        with gate("b", 1, 3, task) as source, solving_pool(task, 1, 10.0) as pool:
+            rounds = Rounds(source, pool, tmp_path, tqdm(disable=True))
+            harvest = rounds.run(lambda have, exhausted: missing_rows({1: 2}, have, exhausted), "", 0)
+        assert harvest == Harvest([], Counter({"no answer": 2 * FRUITLESS_ROUNDS}))
+
+
+REVERSAL = """
+import random
+from hf_symbinv.tasks import SymbolTask
+
+class Reversal(SymbolTask):
+    name = "reversal"
+    base_tokens = ("<s>", "<pad>", "</s>")
+    drought = 2000
+    def draw(self, symbols, smallest, largest, seed, count):
+        generator = random.Random(seed)
+        return ["".join(generator.choices(symbols, k=generator.randint(smallest, largest))) for _ in range(count)]
+    def solve(self, question):
+        return None if question.startswith("b") else question[::-1]
+    def judge(self, question, answer):
+        return ("correct", "") if answer == question[::-1] else ("incorrect", "not backwards")
+
+REVERSAL = Reversal()
+"""
+
+HOPELESS = """
+from hf_symbinv.tasks import SymbolTask
+
+class Hopeless(SymbolTask):
+    name = "hopeless"
+    base_tokens = ("<s>", "<pad>", "</s>")
+    def draw(self, symbols, smallest, largest, seed, count):
+        return [f'"x{seed}_{number}"' for number in range(count)]
+    def solve(self, question):
+        return None
+    def judge(self, question, answer):
+        return "incorrect", "there is no answer"
+
+HOPELESS = Hopeless()
+"""

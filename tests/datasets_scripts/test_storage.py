@@ -6,34 +6,34 @@ import lzma
 import datasets
 import pytest
 
-from hf_symbinv.datasets_scripts.ltl_random import main
-from hf_symbinv.datasets_scripts.ltl_storage import (
+from hf_symbinv.datasets_scripts.command import main
+from hf_symbinv.datasets_scripts.storage import (
     ROWS_PER_FILE,
     Pair,
     PairsFormatError,
-    alpha_class,
     read_pairs,
     size_category,
     split_files,
-    symbols_and_length,
+    splits_of,
     write_split,
 )
+from hf_symbinv.tasks import LTL, PROP
 
 PAIRS = [Pair("&!Xd!Ube", "&!b!e;!d;{1}"), Pair("& request X grant", "request ; grant ; { 1 }"), Pair("1", "{1}")]
-TEXT = "".join(f"{pair.formula}\n{pair.witness}\n" for pair in PAIRS)
+TEXT = "".join(f"{pair.question}\n{pair.answer}\n" for pair in PAIRS)
 
 
 @pytest.mark.parametrize(("name", "opener"), [("a.txt", open), ("a.txt.gz", gzip.open), ("a.txt.xz", lzma.open)])
 def test_text_is_read_plain_and_compressed(tmp_path, name, opener):
     with opener(tmp_path / name, "wt") as file:
         file.write(TEXT)
-    assert list(read_pairs(tmp_path / name)) == PAIRS
+    assert list(read_pairs(LTL, tmp_path / name)) == PAIRS
 
 
 def test_text_is_read_as_the_pairs_are_consumed(tmp_path):
     path = tmp_path / "pairs.txt"
     path.write_text(TEXT + "&&&\n")
-    pairs = read_pairs(path)
+    pairs = read_pairs(LTL, path)
     assert [next(pairs) for _ in PAIRS] == PAIRS
     pairs.close()
 
@@ -42,9 +42,9 @@ def test_text_is_read_as_the_pairs_are_consumed(tmp_path):
     ("text", "message"),
     [
         ("a\n{a}\n&a\n{a}\n", r"pairs.txt, line 3: no formula in prefix notation: position 2 of '&a'"),
-        ("a\n{a}\na\na\n", r"pairs.txt, line 4: no trace in prefix notation: position 1 of 'a': expected a cycle"),
+        ("a\n{a}\na\na\n", r"pairs.txt, line 4: no witness in prefix notation: position 1 of 'a': expected a cycle"),
         ("a\n{a}\n\n", r"pairs.txt, line 3: no formula in prefix notation: position 0 of '': expected a formula"),
-        ("a\n{a}\nb\n", r"pairs.txt, line 3: the formula has no trace; formulas and traces alternate"),
+        ("a\n{a}\nb\n", r"pairs.txt, line 3: the formula has no witness; lines with one and the other"),
         (b"a\n{a}\n\xff\xfe\n", r"pairs.txt, after line \d: not readable as text: .*utf-8"),
     ],
 )
@@ -52,7 +52,7 @@ def test_a_wrong_line_is_named(tmp_path, text, message):
     path = tmp_path / "pairs.txt"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(PairsFormatError, match=message):
-        list(read_pairs(path))
+        list(read_pairs(LTL, path))
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz"])
@@ -60,19 +60,19 @@ def test_a_file_that_is_not_compressed_as_its_name_says_is_refused(tmp_path, suf
     path = tmp_path / f"pairs.txt{suffix}"
     path.write_text(TEXT)
     with pytest.raises(PairsFormatError, match="after line 0: not readable as text"):
-        list(read_pairs(path))
+        list(read_pairs(LTL, path))
 
 
 def test_a_truncated_file_is_refused_after_the_pairs_that_are_whole(tmp_path):
     path = tmp_path / "pairs.txt.gz"
     path.write_bytes(gzip.compress(TEXT.encode() * 2000)[:-20])
     with pytest.raises(PairsFormatError, match="not readable as text"):
-        list(read_pairs(path))
+        list(read_pairs(LTL, path))
 
 
 def test_a_missing_file_is_an_error_of_its_own(tmp_path):
     with pytest.raises(FileNotFoundError):
-        list(read_pairs(tmp_path / "nothing.txt"))
+        list(read_pairs(LTL, tmp_path / "nothing.txt"))
 
 
 def test_the_command_converts_text(tmp_path, capsys):
@@ -84,7 +84,7 @@ def test_the_command_converts_text(tmp_path, capsys):
     folder = tmp_path / "new"
     assert main([f"--output={folder}", f"--from-text={source}"]) == 0
     assert capsys.readouterr().out == f"{folder}: 16 train\n{folder}: 2 validation\n{folder}: 2 test\n"
-    loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
+    loaded = datasets.load_dataset("parquet", data_dir=str(folder), cache_dir=str(tmp_path / "cache"))
     rows = [row for split in loaded.values() for row in split]
     assert sorted(row["formula"] for row in rows) == sorted(formulas)
     assert all(row["length"] == len(row["formula"]) and row["symbols"] == [row["formula"][-1]] for row in rows)
@@ -95,13 +95,13 @@ def test_the_command_names_a_wrong_line_and_fails(tmp_path, capsys):
     source = tmp_path / "old.txt"
     source.write_text("a\n{a\n")
     assert main([f"--output={tmp_path / 'new'}", f"--from-text={source}"]) == 1
-    assert f"error: {source}, line 2: no trace in prefix notation" in capsys.readouterr().err
+    assert f"error: {source}, line 2: no witness in prefix notation" in capsys.readouterr().err
 
 
 def test_large_splits_are_cut_into_files_and_empty_ones_have_one(tmp_path):
     pairs = [Pair("a", "{a}")] * (ROWS_PER_FILE + 1)
-    write_split(tmp_path, "train", pairs, "spot")
-    write_split(tmp_path, "test", [], "spot")
+    write_split(LTL, tmp_path, "train", pairs, "spot")
+    write_split(LTL, tmp_path, "test", [], "spot")
     assert [path.name for path in split_files(tmp_path, "train")] == [
         "train-00000-of-00002.parquet",
         "train-00001-of-00002.parquet",
@@ -111,15 +111,20 @@ def test_large_splits_are_cut_into_files_and_empty_ones_have_one(tmp_path):
     assert len(split_files(tmp_path, "test")) == 1
 
 
-def test_symbols_come_in_the_order_of_their_first_appearance():
-    assert symbols_and_length("UcXUac") == (["c", "a"], 6)
-    assert symbols_and_length("& request X grant") == (["request", "grant"], 4)
-    assert symbols_and_length("1") == ([], 1)
+def test_pairs_of_other_tasks_are_read_too(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text("&a!b\na1b0\n<-> a b\na 0 b 0\n")
+    assert list(read_pairs(PROP, path)) == [Pair("&a!b", "a1b0"), Pair("<-> a b", "a0b0")]
+    path.write_text("&aXb\na1b1\n")
+    with pytest.raises(PairsFormatError, match=r"pairs.txt, line 1: no formula in prefix notation: .*temporal"):
+        list(read_pairs(PROP, path))
 
 
-def test_alpha_equivalent_formulas_and_no_others_share_a_class():
-    assert alpha_class("UcXUac") == alpha_class("UaXUba") != alpha_class("UaXUbb")
-    assert alpha_class("& request X grant") == alpha_class("& y1 X y2") != alpha_class("& y1 X y1")
+def test_splits_come_in_their_usual_order(tmp_path):
+    for split in ("test", "other", "train", "validation"):
+        write_split(LTL, tmp_path, split, PAIRS, "spot")
+    assert splits_of(tmp_path) == ["train", "validation", "test", "other"]
+    assert splits_of(tmp_path / "nowhere") == []
 
 
 @pytest.mark.parametrize(
