@@ -36,9 +36,13 @@ the command to go on
 
 EXAMPLE = """\
 $ symbinv train --list
+copy-paper
+copy-smoke
 ltl-paper
 ltl-small
 ltl-smoke
+prop-paper
+prop-smoke
 """
 
 
