@@ -353,11 +353,11 @@ def test_in_evaluation_renamed_equals_learned_bit_for_bit():
 
 
 def test_generate_of_renamed_in_training_mode_answers_by_one_renaming():
-    renamed, learned = (one_stream(kind, num_symbols=2, seed=3, spread=1.0) for kind in ("renamed", "learned"))
+    renamed, learned = (one_stream(kind, num_symbols=2, seed=4, spread=1.0) for kind in ("renamed", "learned"))
     ids, swap = torch.tensor([[5, BASE, 12, BASE + 1, EOS]]), {0: 1, 1: 0}
     answer = learned.generate(ids, max_new_tokens=NEW_TOKENS)
     other = rename(learned.generate(rename(ids, swap), max_new_tokens=NEW_TOKENS), swap)
-    assert answer.tolist() != other.tolist()
+    assert answer.tolist() != other.tolist() and answer.max() >= BASE  # not only by its names
     renamed.train()
     torch.manual_seed(0)
     given = [renamed.generate(ids, max_new_tokens=NEW_TOKENS).tolist() for _ in range(12)]
