@@ -6,6 +6,7 @@ about equal lengths go together.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
     from hf_symbinv.tasks.base import SymbolTask
+
+# Our choice: some seconds of tokenizing, against which starting a process is cheap.
+ROWS_PER_PROCESS = 50_000
 
 
 def tokenize(
@@ -57,6 +61,7 @@ def tokenize(
         with_indices=True,
         remove_columns=dataset.column_names,
         features=datasets.Features({"input_ids": ids, "labels": ids}),
+        num_proc=min(len(os.sched_getaffinity(0)), len(dataset) // ROWS_PER_PROCESS) or None,
         desc=f"tokenizing {name}",
     )
 

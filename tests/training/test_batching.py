@@ -42,6 +42,16 @@ def test_a_row_that_is_none_of_the_task_s_is_named(columns, message):
         tokenize(Dataset.from_dict(columns), LTL, LTL.tokenizer(), "train data")
 
 
+def test_several_processes_tokenize_as_one_and_name_the_same_row(rows, monkeypatch):
+    monkeypatch.setattr("hf_symbinv.training.batching.ROWS_PER_PROCESS", 4)
+    columns = {"formula": FORMULAS, "witness": WITNESSES}
+    many = tokenize(Dataset.from_dict(columns), LTL, LTL.tokenizer())
+    assert many.to_list() == rows.to_list()
+    columns["witness"] = [*WITNESSES[:-1], "{$}"]
+    with pytest.raises(ValueError, match="data, row 7, column witness: "):
+        tokenize(Dataset.from_dict(columns), LTL, LTL.tokenizer())
+
+
 def test_collator_pads_each_tensor_with_its_own_value(rows):
     batch = Collator(pad_token_id=1)([rows[0], rows[3]])
     assert batch["input_ids"].tolist() == [[13, 2, 1, 1, 1, 1, 1], [12, 5, 13, 11, 14, 15, 2]]
