@@ -26,8 +26,10 @@ from typing import Any
 
 import spot
 
-from hf_symbinv.datasets_scripts.ltl_random import LtlRandomConfig, assign_splits, generate, publish
-from hf_symbinv.datasets_scripts.ltl_storage import Origin, Pair
+from hf_symbinv import LTL
+from hf_symbinv.datasets_scripts.builder import assign_splits, generate
+from hf_symbinv.datasets_scripts.ltl_random import LtlRandomConfig
+from hf_symbinv.datasets_scripts.storage import Origin, Pair, publish
 from hf_symbinv.logic import parse_prefix, parse_trace, to_lbt, trace_to_infix
 from hf_symbinv.solvers import Checker, solver_version
 
@@ -54,15 +56,15 @@ def seconds(action: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def build(config: LtlRandomConfig, folder: Path) -> list[Pair]:
-    """What the command of the builder does; the formulas that it solved, with what became of them."""
+def build(config: LtlRandomConfig, folder: Path) -> tuple[list[str], list[Pair]]:
+    """What the command of the builder does; the formulas that it solved, and those of them that have a witness."""
     work = folder / "work"
     work.mkdir(parents=True)
     harvest = generate(config, work, 1, progress=False)
-    publish(folder, Origin("benchmark", "", "", solver_version()), assign_splits(harvest.pairs, config.seed))
-    shards = "".join(path.read_text(encoding="utf-8") for path in sorted(work.glob("*.tsv")))
-    entries = [Pair(*line.split("\t")) for line in shards.splitlines()]
-    return [entry for entry in entries if entry.witness not in ("timeout", "error")]
+    publish(LTL, folder, Origin("benchmark", "", "", solver_version()), assign_splits(harvest.pairs, config.seed))
+    entries = [entry for path in sorted(work.glob("*.json")) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    solved = [formula for formula, status, _ in entries if status not in ("timeout", "error")]
+    return solved, harvest.pairs
 
 
 def solve(formulas: list[str]) -> None:
@@ -82,14 +84,15 @@ def verify(questions: list[tuple[str, str]]) -> None:
         violations.intersects(spot.parse_word(trace, violations.get_dict()).as_automaton())
 
 
-def measure_generation(config: LtlRandomConfig, folder: Path) -> tuple[list[Pair], float, float]:
-    """Solved formulas, and processor time of the builder and of Spot alone."""
-    solved: list[Pair] = []
-    ours = processor_seconds(lambda: solved.extend(build(config, folder)))
-    formulas = json.dumps([to_lbt(parse_prefix(pair.formula)) for pair in solved])
+def measure_generation(config: LtlRandomConfig, folder: Path) -> tuple[int, list[Pair], float, float]:
+    """Number of solved formulas, the pairs, and processor time of the builder and of Spot alone."""
+    made: list[tuple[list[str], list[Pair]]] = []
+    ours = processor_seconds(lambda: made.append(build(config, folder)))
+    ((solved, pairs),) = made
+    formulas = json.dumps([to_lbt(parse_prefix(formula)) for formula in solved])
     loop = [sys.executable, __file__, "--solve"]
     process = subprocess.run(loop, input=formulas, stdout=subprocess.PIPE, text=True, check=True)
-    return solved, ours, float(process.stdout)
+    return len(solved), pairs, ours, float(process.stdout)
 
 
 def measure_verification(pairs: list[Pair]) -> tuple[int, float, float]:
@@ -97,7 +100,7 @@ def measure_verification(pairs: list[Pair]) -> tuple[int, float, float]:
     with Checker(workers=1, timeout=LIMIT) as checker:
         results = list(checker.check(pairs))
         pairs = [pair for pair, result in zip(pairs, results, strict=True) if result.verdict == "correct"]
-        questions = [(to_lbt(parse_prefix(pair.formula)), trace_to_infix(parse_trace(pair.witness))) for pair in pairs]
+        questions = [(to_lbt(parse_prefix(pair.question)), trace_to_infix(parse_trace(pair.answer))) for pair in pairs]
         ours = alone = 0.0
         for start in range(0, len(pairs), TURN):
             turn = slice(start, start + TURN)
@@ -108,11 +111,11 @@ def measure_verification(pairs: list[Pair]) -> tuple[int, float, float]:
 
 def measure(config: LtlRandomConfig, folder: Path) -> dict[str, float]:
     """Items per second and core, ours and Spot's, for one data set."""
-    solved, build_seconds, solve_seconds = measure_generation(config, folder)
-    count, check_seconds, verify_seconds = measure_verification([pair for pair in solved if pair.witness.endswith("}")])
+    solved, pairs, build_seconds, solve_seconds = measure_generation(config, folder)
+    count, check_seconds, verify_seconds = measure_verification(pairs)
     return {
-        "builder": len(solved) / build_seconds,
-        "Spot solves": len(solved) / solve_seconds,
+        "builder": solved / build_seconds,
+        "Spot solves": solved / solve_seconds,
         "generation ratio": solve_seconds / build_seconds,
         "checker": count / check_seconds,
         "Spot verifies": count / verify_seconds,

@@ -32,6 +32,12 @@ class TestData:
         result = symbinv("data", "--rows", "many")
         assert result.code == 2 and result.err.startswith("usage: symbinv data ")
 
+    def test_other_ways_to_make_data_are_reached_from_here(self, symbinv, data, tmp_path):
+        result = symbinv("data", "--from", data, "--output", tmp_path / "fewer", "--renamed", "--reduce", "50")
+        assert (result.code, result.out.splitlines()[0]) == (0, f"{tmp_path / 'fewer'}: 50 train")
+        result = symbinv("data", "--renamed", "--output", tmp_path / "none")
+        assert (result.code, result.out, result.err) == (2, "", "error: --renamed: only with --from\n")
+
 
 class TestEvaluate:
     def test_the_table_has_the_numbers_of_the_json_object(self, symbinv, checkpoint, data, tmp_path):
