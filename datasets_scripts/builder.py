@@ -199,11 +199,9 @@ class Rounds:
             name: Of the shards' files.
             seed: Of the questions.
         """
-        have, harvest, fruitless = Counter[int](), Harvest(), Counter[int]()
-        for number in count():
-            missing = missing_after(have, self.gate.exhausted)
-            if not missing:
-                return harvest
+        have, harvest, fruitless, rounds = Counter[int](), Harvest(), Counter[int](), count()
+        while missing := missing_after(have, self.gate.exhausted):
+            number = next(rounds)
             questions = self.gate.draw(missing, *seed, number)
             found = Counter[int]()
             for shard in self.solve(questions, f"{name}{number:02d}"):
@@ -214,6 +212,7 @@ class Rounds:
                 fruitless[quota] = 0 if found[quota] else fruitless[quota] + 1
                 if fruitless[quota] == FRUITLESS_ROUNDS:
                     self.gate.exhausted.add(quota)
+        return harvest
 
     def solve(self, questions: Iterator[str], name: str) -> list[Harvest]:
         """Solve the questions shard by shard, and leave a file for each shard."""
@@ -305,6 +304,8 @@ def assign_splits(pairs: Sequence[Pair], seed: int) -> dict[str, list[Pair]]:
 def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
     """Hold the work folder inside `folder` for the data set that `description` describes; None if it is complete.
 
+    What is refused before anything was made leaves no trace, so that another try may use the folder.
+
     Raises:
         WorkFolderError: If `folder` holds another data set, or another process holds it.
     """
@@ -318,13 +319,23 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise WorkFolderError(f"{folder}: another process is writing here; wait or choose another folder") from None
-        if not marker.exists():
+        fresh = not marker.exists()
+        if fresh:
             write_atomically(marker, json.dumps(description, indent=2) + "\n")
         elif json.loads(marker.read_text(encoding="utf-8")) != description:
             raise WorkFolderError(
                 f"{folder}: holds a data set made in another way, see {marker.name}; choose another folder or delete it"
             )
-        yield None if (folder / CARD).exists() else work
+        try:
+            yield None if (folder / CARD).exists() else work
+        except ValueError:
+            if fresh and not any(work.iterdir()):
+                work.rmdir()
+                marker.unlink()
+                Path(lock.name).unlink()
+                if not any(folder.iterdir()):
+                    folder.rmdir()
+            raise
         shutil.rmtree(work)
 
 

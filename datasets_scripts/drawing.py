@@ -38,7 +38,7 @@ class Order(NamedTuple):
     smallest: int
     largest: int
     seed: int
-    count: int
+    tries: int
 
 
 def draw_batch(task: SymbolTask, order: Order) -> list[str]:

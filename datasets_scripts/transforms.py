@@ -50,7 +50,7 @@ def renamed(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDic
             "symbols": list(task.symbols(renamed_question)),
         }
 
-    return datasets.DatasetDict({**data, "train": data["train"].map(rename)})
+    return datasets.DatasetDict({**data, "train": _train(data).map(rename)})
 
 
 def first_in_order(in_answer: tuple[str, ...], in_question: tuple[str, ...]) -> dict[str, str]:
@@ -58,8 +58,7 @@ def first_in_order(in_answer: tuple[str, ...], in_question: tuple[str, ...]) -> 
     names = symbol_names(len(in_answer))
     renaming = dict(zip(in_answer, names, strict=True))
     others = [name for name in in_question if name not in renaming]
-    taken = set(names) | set(others)
-    free = iter([name for name in dict.fromkeys(in_answer) if name not in taken])
+    free = iter([name for name in in_answer if name not in names])
     return renaming | {name: next(free) for name in others if name in names}
 
 
@@ -96,7 +95,7 @@ def supplemented(
     seen = {text for split in data.values() for text in split[question]}
     known = sorted({name for names in train["symbols"] for name in names})
     added: list[dict[str, Any]] = []
-    for row in other["train"].filter(lambda row: len(row["symbols"]) <= max_symbols):
+    for row in _train(other).filter(lambda row: len(row["symbols"]) <= max_symbols):
         foreign = not set(row["symbols"]) <= set(known)
         for shift in range(len(known)) if foreign else (0,):
             names = (*known[shift:], *known[:shift]) if foreign else row["symbols"]
@@ -168,7 +167,6 @@ def _columns(data: datasets.DatasetDict, task: SymbolTask) -> tuple[str, str]:
                 f"split {name}: has columns {', '.join(split.column_names)}; task {task.name} needs "
                 f"{', '.join(sorted(missing))} too: is it of another task?"
             )
-    _train(data)
     return task.columns
 
 
@@ -217,7 +215,7 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
     """
     data = read_folder(source)
     task = task or task_of(data)
-    _columns(data, task) if "train" in data else None
+    question, answer = _columns(data, task)
     limits = {name: options[name] for name in ("min_symbols", "max_symbols", "min_size", "max_size") if name in options}
     description = {"builder": "transform 1.0.0", "source": digest(source), **options}
     if "supplement" in options:
@@ -233,7 +231,6 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
             data = reduced(data, options["reduce"], options.get("seed", 0))
         if options.get("renamed"):
             data = renamed(data, task)
-        question, answer = task.columns
         splits = {
             name: [Pair(*pair) for pair in zip(split[question], split[answer], strict=True)]
             for name, split in data.items()

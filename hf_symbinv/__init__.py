@@ -14,8 +14,12 @@ from .auto_classes import register_auto_classes
 from .metrics.registration import register_metrics
 
 if TYPE_CHECKING:
+    from .datasets_scripts.builder import RandomQuestions
+    from .datasets_scripts.copying import Copying
+    from .datasets_scripts.grid import QuestionGrid
     from .datasets_scripts.loading import load_data
     from .datasets_scripts.ltl_random import LtlRandom
+    from .datasets_scripts.prop_random import PropRandom
     from .logic import (
         Formula,
         FormulaSyntaxError,
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
     from .modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration, SymbolInvariantModel
     from .modeling.tokenization_symbinv import SymbolInvariantTokenizer, SymbolTable, TokenizationError
     from .solvers import Checker, CheckResult, find_witness
-    from .tasks import COPY, LTL, PROP, SymbolTask
+    from .tasks import COPY, LTL, PROP, SymbolTask, load_task
     from .training import Recipe, generate_answers, train
 
 __version__ = "0.1.0"
@@ -60,9 +64,13 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "trace_to_prefix",
     ),
     "solvers": ("Checker", "CheckResult", "find_witness"),
-    "tasks": ("COPY", "LTL", "PROP", "SymbolTask"),
+    "tasks": ("COPY", "LTL", "PROP", "SymbolTask", "load_task"),
     "datasets_scripts.loading": ("load_data",),
+    "datasets_scripts.builder": ("RandomQuestions",),
+    "datasets_scripts.copying": ("Copying",),
+    "datasets_scripts.grid": ("QuestionGrid",),
     "datasets_scripts.ltl_random": ("LtlRandom",),
+    "datasets_scripts.prop_random": ("PropRandom",),
     "training": ("Recipe", "generate_answers", "train"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -71,11 +79,15 @@ __all__ = [
     "COPY",
     "CheckResult",
     "Checker",
+    "Copying",
     "Formula",
     "FormulaSyntaxError",
     "LTL",
     "LtlRandom",
     "PROP",
+    "PropRandom",
+    "QuestionGrid",
+    "RandomQuestions",
     "Recipe",
     "SymbolInvariantConfig",
     "SymbolInvariantForConditionalGeneration",
@@ -88,6 +100,7 @@ __all__ = [
     "find_witness",
     "generate_answers",
     "load_data",
+    "load_task",
     "parse",
     "parse_infix",
     "parse_lbt",

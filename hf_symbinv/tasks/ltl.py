@@ -10,9 +10,7 @@ import re
 from collections.abc import Sequence
 
 from hf_symbinv.logic import (
-    Formula,
     FormulaSyntaxError,
-    Trace,
     parse_infix,
     parse_lbt,
     parse_prefix,
@@ -147,28 +145,14 @@ class LTLTask(SymbolTask):
         """
         return trace_to_prefix(read_trace(text))
 
-    def write_answer(self, answer: str | Trace, notation: str) -> str:
+    def write_answer(self, answer: str, notation: str) -> str:
         """A witness in prefix notation for `prefix` and `lbt`, which has no traces, else in Spot's word syntax."""
         self._known(notation)
         try:
-            trace = answer if isinstance(answer, Trace) else parse_trace(answer)
+            trace = parse_trace(answer)
         except FormulaSyntaxError:
-            return str(answer)
+            return answer
         return trace_to_infix(trace) if notation == "infix" else trace_to_prefix(trace)
-
-    def parse(self, text: str, notation: str) -> Formula:
-        """`read_question` as a formula."""
-        self._known(notation)
-        return _PARSERS[notation](text)
-
-    def write(self, formula: Formula, notation: str) -> str:
-        """`write_question` of a formula."""
-        self._known(notation)
-        return _WRITERS[notation](formula)
-
-    def parse_answer(self, text: str) -> Trace:
-        """A witness in prefix notation as a trace."""
-        return parse_trace(text)
 
 
 def nest_to_the_right(formula: str) -> str:

@@ -59,3 +59,4 @@ def test_bad_usage_is_refused_with_a_sentence(arguments, message, folder, tmp_pa
     assert main([f"--output={tmp_path / 'made'}", *arguments]) == 1
     captured = capsys.readouterr()
     assert captured.out == "" and "error: " in captured.err and message in captured.err
+    assert not (tmp_path / "made").exists()
