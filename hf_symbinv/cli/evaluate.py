@@ -99,13 +99,13 @@ def main(arguments: Sequence[str]) -> int:
     how = generation(command, options)
     if options.output is not None:
         options.output.touch()  # a path that cannot be written is found now, not after the work
-    models = Models(options.model, options.task, options.device)
-    task, progress = models.task, sys.stderr.isatty()
+    models = Models(options.model, options.task, options.device, options.embedding_seed)
+    task = models.task
     with task.checker(timeout=options.timeout) as checker:
         questions = load_questions(task, options.data, options.split, options.rows)
         alphabet = None if options.alphabet is None else symbol_names(options.alphabet)
-        most = max(question.symbols for question in questions[: options.alpha_covariance or None])
-        if options.alpha_covariance and alphabet is not None and len(alphabet) < most:
+        most = max((question.symbols for question in questions[: options.alpha_covariance]), default=0)
+        if alphabet is not None and len(alphabet) < most:
             command.error(f"--alphabet {len(alphabet)}: a question has {most} symbols; use at least {most}")
         evaluation = evaluate_checkpoint(
             models.checkpoint,
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str]) -> int:
             alphabet=alphabet,
             num_candidates=options.n_best,
             batch_size=options.batch_size,
-            progress=progress,
+            progress=sys.stderr.isatty(),
             **how,
         )
     content, table = evaluation.to_dict(), evaluation.table()

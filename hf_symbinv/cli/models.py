@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hf_symbinv.evaluation import Checkpoint, default_checkpoint, load_checkpoint
+from hf_symbinv.evaluation.sessions import is_random, start_session
 from hf_symbinv.tasks import SymbolTask, load_task
 
 MODEL_HELP = "folder, bundled name or name on the Hub (default: the bundled one for the task)"
@@ -16,10 +17,11 @@ class Models:
         model: Name; None for the bundled one of the task.
         task: Name or file; None for that of the model, or for `ltl` if there is no model either.
         device: As `load_checkpoint` takes it.
+        embedding_seed: Of the embeddings that a model with random ones draws.
     """
 
-    def __init__(self, model: str | None, task: str | None, device: str | None):
-        self._model, self._device = model, device
+    def __init__(self, model: str | None, task: str | None, device: str | None, embedding_seed: int | None):
+        self._model, self._device, self._seed = model, device, embedding_seed or 0
         self._loaded: Checkpoint | None = None
         self._task = load_task(task or DEFAULT_TASK) if task or model is None else None
 
@@ -34,6 +36,8 @@ class Models:
         if self._loaded is None:
             name = default_checkpoint(self.task) if self._model is None else self._model
             self._loaded = load_quietly(name, self._device, self._task)
+            if is_random(self._loaded):
+                start_session(self._loaded, self._seed)
         return self._loaded
 
 

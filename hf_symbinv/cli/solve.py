@@ -13,7 +13,6 @@ from hf_symbinv.cli.arguments import add_decoding, add_task, command_parser, gen
 from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
 from hf_symbinv.evaluation import Answer, Question, answer_questions, read_question
-from hf_symbinv.evaluation.sessions import is_random, start_session
 from hf_symbinv.tasks import SymbolTask
 
 if TYPE_CHECKING:
@@ -79,18 +78,14 @@ def main(arguments: Sequence[str]) -> int:
     command = parser()
     options = command.parse_args(arguments)
     how = {**generation(command, options), "num_candidates": options.n_best}
-    models = Models(options.model, options.task, options.device)
+    models = Models(options.model, options.task, options.device, options.embedding_seed)
     task = models.task
     show = _Show(task, notation_of(command, options, task), options.json, options.n_best > 1)
     items = read_items(task.columns[0], options.questions, options.file)
-    code, session = DONE, False
+    code = DONE
     with task.checker(timeout=options.timeout) as checker:
         for texts in in_chunks(items, AT_ONCE):
             asked = [_question(task, text, show.notation) for text in texts]
-            if not session and any(isinstance(question, Question) for question in asked):
-                session = True
-                if is_random(models.checkpoint):
-                    start_session(models.checkpoint, options.embedding_seed or 0)
             for text, result in zip(texts, _results(asked, models, checker, how), strict=True):
                 code = max(code, show(text, result))
     return code

@@ -23,11 +23,13 @@ from hf_symbinv.training.conversion import load_start
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
-PACKAGES = ("hf_symbinv", "torch", "transformers", "datasets", "accelerate", "tokenizers", "safetensors", "spottl")
+PACKAGES = (
+    "hf_symbinv", "torch", "transformers", "datasets", "accelerate", "tokenizers", "safetensors", "spottl",
+    "py-aiger-sat",
+)  # fmt: skip
 
 # SIT section 5.2: three beams. Scores are log-probability / length; the search ends when no open beam can win.
 GENERATION = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": "never", "max_new_tokens": 100}
-
 
 RECORD = "run.json"
 # In each checkpoint: what the trainer writes last, and the wall-clock seconds of the run up to it.
@@ -56,6 +58,7 @@ def train(
     Raises:
         ValueError: for a data set without these splits or columns, a text in it that is none of the task's, an unknown
             trainer argument, a folder of another recipe, or a `start` that is not the recipe's model.
+        ImportError: if the task's solver is not installed.
     """
     started = time.monotonic()
     missing = {"train", "validation", "test"} - set(data)
