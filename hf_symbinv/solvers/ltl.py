@@ -54,8 +54,8 @@ def load_spot() -> Any:
         return importlib.import_module("spot")
     except ImportError as error:
         raise SpotMissingError(
-            f"drawing formulas and solving and checking LTL need Spot, which cannot be imported here ({error}); install it with "
-            "`pip install 'hf_symbinv[logic]'` (Linux x86-64), elsewhere with `conda install -c conda-forge spot`"
+            f"drawing formulas, checking and solving LTL needs Spot, which cannot be imported here ({error}); install "
+            "it with `pip install 'hf_symbinv[logic]'` (Linux x86-64), elsewhere with `conda install -c conda-forge spot`"
         ) from error
 
 

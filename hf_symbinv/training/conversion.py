@@ -98,7 +98,7 @@ def load_start(folder: str | Path, config: SymbolInvariantConfig) -> SymbolInvar
         raise ValueError(f"{where}: its config.json is none of ours ({error.__cause__ or error})") from error
     for name in SymbolInvariantConfig.__annotations__:
         have, want = getattr(own, name), getattr(config, name)
-        if have != want and name != "dropout":
+        if have != want and name not in ("dropout", "use_cache"):  # Trainer switches the cache off
             raise ValueError(
                 f"{where}: its {name} is {have!r}, the recipe's {want!r}; set model.{name} or the preset so"
             )

@@ -122,13 +122,15 @@ class TestNumbers:
         assert Number.mean([1.0, 1.0, 1.0]) == Number(100.0, 100.0, 100.0, 3)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("reproduce")
+
+
 @pytest.mark.slow
+@pytest.mark.xdist_group("reproduction")  # the tests of the class share a folder
 class TestSmoke:
     """Two tables of the smallest scale, through the command: they share a folder, and models in it."""
-
-    @pytest.fixture(scope="class")
-    def folder(self, tmp_path_factory) -> Path:
-        return tmp_path_factory.mktemp("reproduce")
 
     def test_a_table_is_trained_measured_and_printed_beside_the_papers(self, folder, capsys):
         assert symbinv(["reproduce", "sit-4", "--scale", "smoke", "--output", str(folder)]) == DONE
