@@ -17,6 +17,9 @@ from hf_symbinv.tasks import SymbolTask
 BATCH = 1000
 # Batches that are drawn while earlier ones are looked through.
 AHEAD = 4
+# Questions drawn for a cell of a grid in a row without a new one, after which it counts as exhausted. Our choice: of
+# strings with 60 symbols and up to 80 places, one in 5,000 falls into a given cell.
+GRID_DROUGHT = 200_000
 # The quota of all sizes below the task's `uniform_from` together.
 SHORT = 0
 
@@ -150,6 +153,7 @@ class GridGate(Gate):
 
     def __init__(self, task: SymbolTask, symbols: Sequence[str], min_size: int, max_size: int) -> None:
         super().__init__(task, symbols, min_size, max_size, uniform_from=1)
+        self._drought = GRID_DROUGHT // BATCH
 
     def accepts(self, question: str) -> bool:
         return len(self.task.symbols(question)) == len(self.symbols)

@@ -9,8 +9,8 @@ As a `datasets` builder:
 
 and as a command, `symbinv data --grid`. Questions with n symbols are drawn with the first n names and hold all of them.
 The sizes of one row of the grid are drawn together, so within a cell questions are distributed as in a data set of
-random questions. A cell for which as many draws in a row as the task's `drought` bring no new question stays short or
-empty; the card says which.
+random questions. A cell for which `GRID_DROUGHT` draws in a row bring no new question stays short or empty; the card
+says which.
 
 Source: ITE, section 5.2 and Appendix E (100 samples a cell, 20 for long strings).
 """
@@ -35,7 +35,7 @@ from hf_symbinv.datasets_scripts.builder import (
     left_out,
     solving_pool,
 )
-from hf_symbinv.datasets_scripts.drawing import GridGate
+from hf_symbinv.datasets_scripts.drawing import GRID_DROUGHT, GridGate
 from hf_symbinv.datasets_scripts.storage import Origin, Pair, publish
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
 
@@ -140,7 +140,7 @@ def cells(task: SymbolTask, config: QuestionGridConfig, pairs: list[Pair]) -> st
         empty = [str(size) for size, rows in row.items() if not rows]
         lines.append(f"| {number} | {sum(row.values()):,} | {', '.join(short) or '-'} | {', '.join(empty) or '-'} |")
     return (
-        f"A cell for which {task.drought:,} draws in a row brought no new question stays as it is.\n\n"
+        f"A cell for which {GRID_DROUGHT:,} draws in a row brought no new question stays as it is.\n\n"
         "| symbols | rows | short: size (rows) | empty: sizes |\n|---|---|---|---|\n" + "\n".join(lines)
     )
 

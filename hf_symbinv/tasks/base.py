@@ -48,7 +48,7 @@ class SymbolTask(ABC):
             ones share `short_share` of the rows.
         shard: Questions that one fresh process solves, and one file keeps, while a data set is made: some 0.3 s of work
             or more, in which 5 ms for the process and as much for the file are lost.
-        drought: Questions drawn in a row without a new one that is wanted, after which there are none of a size.
+        drought: Questions drawn in a row without a new one that is wanted, after which a size counts as exhausted.
     """
 
     name: str

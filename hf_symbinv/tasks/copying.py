@@ -26,7 +26,7 @@ class CopyTask(SymbolTask):
     description = "A question is a string of symbols; its answer is the same string."
     # Our choice, because copies cost nothing, and few short strings exist.
     shard = 8192
-    drought = 20_000
+    drought = 5_000
 
     def draw(self, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int) -> list[str]:
         """Random strings whose lengths are uniform in [smallest, largest].
