@@ -24,6 +24,7 @@ COMMANDS = {
     "evaluate": "measure a model on a data set",
     "plot": "draw heatmaps of what was measured, and print their tables",
     "convert": "make a model with streams of a vanilla one, or read an earlier release",
+    "ablate": "train a recipe with several component sets and seeds, and compare them",
     "reproduce": "make a table of the papers again, and print it beside the papers' numbers",
     "info": "show versions, recipes and checkpoints, or what is in a checkpoint",
 }

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hf_symbinv.cli import DONE, UNFINISHED
-from hf_symbinv.cli.arguments import at_least, command_parser, seconds
+from hf_symbinv.cli.arguments import at_least, command_parser, minutes
 from hf_symbinv.cli.failures import InputError
 
 DESCRIPTION = """\
@@ -62,7 +62,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--seeds", type=at_least(1), default=1, metavar="N", help="trainings of each model (default: %(default)s)"
     )
-    command.add_argument("--max-minutes", type=seconds, metavar="N", help="stop after this time and go on another time")
+    command.add_argument(
+        "--max-minutes", type=minutes, metavar="MINUTES", help="stop after this time, go on another time"
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object per table instead of Markdown")
     return command
 
@@ -86,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     place = Workspace(
         options.output,
         Scale.load(options.scale),
-        max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
+        max_seconds=options.max_minutes,
         say=lambda line: print(line, file=sys.stderr, flush=True),
     )
     if not sys.stderr.isatty():

@@ -80,11 +80,11 @@ def main(arguments: Sequence[str]) -> int:
     if options.output is None:
         command.error("no --output: name a folder for the model")
     try:
-        recipe = Recipe.load(options.recipe, _overrides(options.overrides))
+        recipe = Recipe.load(options.recipe, overrides(options.overrides))
     except (FileNotFoundError, ValueError, TypeError) as error:
         raise InputError(str(error)) from error
     with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
-        record, is_main = _train(recipe, options.data, options.output, options.max_minutes)
+        record, is_main = train_recipe(recipe, options.data, options.output, options.max_minutes)
     if not record["finished"]:
         if is_main:
             step, steps = record["step"], record["max_steps"]
@@ -96,8 +96,12 @@ def main(arguments: Sequence[str]) -> int:
     return DONE
 
 
-def _overrides(texts: Sequence[str]) -> dict[str, Any]:
-    """`SECTION.KEY=VALUE` as a dictionary; values are YAML."""
+def overrides(texts: Sequence[str]) -> dict[str, Any]:
+    """`SECTION.KEY=VALUE` as a dictionary; values are YAML.
+
+    Raises:
+        InputError: If a text is something else.
+    """
     import yaml
 
     found = {}
@@ -112,8 +116,14 @@ def _overrides(texts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _train(recipe: Recipe, data: str | None, output: str, max_seconds: float | None) -> tuple[dict[str, Any], bool]:
-    """What `train` returns, and whether this process is the one to print it."""
+def train_recipe(
+    recipe: Recipe, data: str | None, output: str, max_seconds: float | None
+) -> tuple[dict[str, Any], bool]:
+    """What `train` returns, and whether this process is the one to print it.
+
+    Raises:
+        InputError: If the recipe, the data or the folder are not as they should be.
+    """
     from accelerate import PartialState
     from huggingface_hub.errors import StrictDataclassError
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import torch
 from accelerate.utils import broadcast_object_list
 from transformers import Seq2SeqTrainingArguments, TrainerCallback, TrainerState, set_seed
 
@@ -67,7 +68,8 @@ def train(
     output, task = Path(output_dir), load_task(recipe.task)
     _refuse_other_recipe(output, recipe)
     try:
-        args = Seq2SeqTrainingArguments(output_dir=str(output), **recipe.trainer)
+        options = {"dataloader_pin_memory": torch.cuda.is_available(), **recipe.trainer}
+        args = Seq2SeqTrainingArguments(output_dir=str(output), **options)
     except TypeError as error:
         raise ValueError(f"trainer: {error}; see transformers.Seq2SeqTrainingArguments for the arguments") from error
     if (output / RECORD).is_file():
@@ -171,8 +173,6 @@ def _seconds_of(checkpoint: Path | None) -> float:
 
 def environment() -> dict[str, Any]:
     """Versions and machine, as far as they bear on results."""
-    import torch
-
     versions: dict[str, str | None] = {}
     for package in PACKAGES:
         try:

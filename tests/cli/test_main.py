@@ -80,7 +80,7 @@ class TestUsage:
             sys.exit(main(sys.argv[1:]))"""
         result = python(program, *arguments)
         assert result.returncode == 2 and result.stderr.count("\n") == 1
-        assert result.stderr.startswith(f"symbinv {arguments[0]}: drawing formulas, checking and solving LTL needs Spot")
+        assert result.stderr.startswith(f"symbinv {arguments[0]}: drawing formulas, checking and solving LTL needs")
         assert "pip install 'hf_symbinv[logic]'" in result.stderr
 
     @pytest.mark.slow

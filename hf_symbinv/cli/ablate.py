@@ -1,0 +1,125 @@
+"""`symbinv ablate`: one recipe with several component sets, each trained with several seeds, as one table."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hf_symbinv.cli import DONE, UNFINISHED
+from hf_symbinv.cli.arguments import at_least, command_parser, minutes
+from hf_symbinv.cli.failures import InputError
+from hf_symbinv.cli.train import overrides, train_recipe
+from hf_symbinv.metrics.intervals import wilson_interval
+
+DESCRIPTION = """\
+Train the model of a recipe once for each component set and seed, and print how
+many test answers are correct, over all seeds together, with the 95 % interval
+(Wilson). Each run is a folder of OUTPUT; runs that are there are used, so a
+command that was stopped goes on when it is repeated.
+
+Components: E, D, C for encoder, decoder, cross-attention; P per stream, A
+aggregated, such as EP-DP-EA-CP. The papers' own sets: symbinv reproduce sit-6.
+
+exit codes: 0 the table is complete, 2 bad usage or input, 3 the time was too
+short: repeat the command to go on
+"""
+
+EXAMPLE = """\
+$ symbinv ablate prop-smoke EP-DP-EA-DA-CP EP-DP-CP --output runs/ablation trainer.max_steps=20
+components      parameters  seeds  correct   95 % interval  of
+EP-DP-EA-DA-CP      60,288      1   20.0 %   13.3 - 28.9 %  100
+EP-DP-CP            43,136      1   27.0 %   19.3 - 36.4 %  100
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `symbinv ablate`."""
+    command = command_parser("ablate", DESCRIPTION, EXAMPLE)
+    command.add_argument("recipe", metavar="RECIPE", help="a recipe's name or YAML file")
+    command.add_argument(
+        "words",
+        nargs="+",
+        metavar="COMPONENTS",
+        help="component sets, and SECTION.KEY=VALUE that differ from the recipe",
+    )
+    command.add_argument("--output", type=Path, required=True, help="folder for the runs")
+    command.add_argument("--data", help="folder or repository with the data set; default: generated as the recipe says")
+    command.add_argument(
+        "--seeds", type=at_least(1), default=1, metavar="N", help="trainings of each set (default: %(default)s)"
+    )
+    command.add_argument(
+        "--max-minutes", type=minutes, metavar="MINUTES", help="stop after this time, go on another time"
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    return command
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; its exit code."""
+    command = parser()
+    options = command.parse_intermixed_args(arguments)
+
+    from hf_symbinv.training import Recipe  # torch only where it is needed
+
+    sets = [word.split("-") for word in options.words if "=" not in word]
+    if not sets:
+        command.error("no COMPONENTS: give some sets, such as EP-DP-EA-CP EP-DP-CP")
+    try:
+        recipe = Recipe.load(options.recipe, overrides([word for word in options.words if "=" in word]))
+        recipes = {"-".join(each): replace(recipe, model={**recipe.model, "components": each}) for each in sets}
+        for each in recipes.values():
+            each.config()  # a set that names no model is found before the first training
+    except Exception as error:
+        raise InputError(str(error.__cause__ or error)) from error
+    deadline = None if options.max_minutes is None else time.monotonic() + options.max_minutes
+    rows = []
+    for name, each in recipes.items():
+        records = []
+        for seed in range(options.seeds):
+            one = replace(each, trainer={**each.trainer, "seed": seed})
+            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
+                record, _ = train_recipe(one, options.data, str(options.output / f"{name}-seed{seed}"), left)
+            if not record["finished"]:
+                print(f"symbinv ablate: time is up; repeat the command to go on with {name}", file=sys.stderr)
+                return UNFINISHED
+            records.append(record)
+        rows.append(_row(name, each, records))
+    print(json.dumps(rows) if options.json else _table(rows))
+    return DONE
+
+
+def _row(name: str, recipe: Any, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What was measured of one component set."""
+    import torch
+
+    from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
+
+    with torch.device("meta"):
+        parameters = SymbolInvariantForConditionalGeneration(recipe.config()).num_parameters()
+    results = [record["results"] for record in records]
+    count = sum(result["test_count"] for result in results)
+    correct = sum(round(result["test_accuracy"] * result["test_count"]) for result in results)
+    return {
+        "components": name, "parameters": parameters, "seeds": len(records),
+        "correct": correct, "count": count, "interval": list(wilson_interval(correct, count)),
+    }  # fmt: skip
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    width = max(len("components"), *(len(row["components"]) for row in rows))
+    lines = [f"{'components':{width}}  parameters  seeds  correct   95 % interval  of"]
+    for row in rows:
+        low, high = (100 * end for end in row["interval"])
+        lines.append(
+            f"{row['components']:{width}}  {row['parameters']:>10,}  {row['seeds']:>5}"
+            f"  {100 * row['correct'] / row['count']:>5.1f} %  {f'{low:.1f} - {high:.1f}':>12} %  {row['count']:,}"
+        )
+    return "\n".join(lines)
