@@ -94,7 +94,6 @@ class TestTrain:
             "trainer.eval_strategy='no'",
             "test_rows=5",
             "trainer.per_device_train_batch_size=4",
-            "trainer.dataloader_pin_memory=false",
         ]
         result = symbinv("train", "ltl-smoke", *steps, "--data", data, "--output", tmp_path / "run")
         assert result.code == 0, result.err
