@@ -137,12 +137,23 @@ def cells(task: SymbolTask, config: QuestionGridConfig, pairs: list[Pair]) -> st
     for number in range(config.min_symbols, config.num_symbols + 1):
         row = {size: have[number, size] for size in range(config.min_size, config.max_size + 1)}
         short = [f"{size} ({rows})" for size, rows in row.items() if 0 < rows < config.per_cell]
-        empty = [str(size) for size, rows in row.items() if not rows]
-        lines.append(f"| {number} | {sum(row.values()):,} | {', '.join(short) or '-'} | {', '.join(empty) or '-'} |")
+        empty = runs([size for size, rows in row.items() if not rows])
+        lines.append(f"| {number} | {sum(row.values()):,} | {', '.join(short) or '-'} | {empty or '-'} |")
     return (
         f"A cell for which {GRID_DROUGHT:,} draws in a row brought no new question stays as it is.\n\n"
         "| symbols | rows | short: size (rows) | empty: sizes |\n|---|---|---|---|\n" + "\n".join(lines)
     )
+
+
+def runs(numbers: list[int]) -> str:
+    """Ascending numbers as `1-3, 7`."""
+    edges: list[list[int]] = []
+    for number in numbers:
+        if edges and number == edges[-1][1] + 1:
+            edges[-1][1] = number
+        else:
+            edges.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in edges)
 
 
 class QuestionGrid(RandomQuestions):

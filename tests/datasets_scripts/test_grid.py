@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from hf_symbinv.datasets_scripts.grid import QuestionGrid, QuestionGridConfig, generate, prepare
+from hf_symbinv.datasets_scripts.grid import QuestionGrid, QuestionGridConfig, generate, prepare, runs
 from hf_symbinv.datasets_scripts.transforms import read_folder
 from hf_symbinv.tasks import TASKS
 
@@ -44,7 +44,7 @@ def test_the_card_says_which_cells_are_short_or_empty(folder):
     for line in (
         "| 1 | 4 | 1 (1), 2 (1), 3 (1), 4 (1) | - |",
         "| 2 | 10 | 2 (2) | 1 |",
-        "| 3 | 8 | - | 1, 2 |",
+        "| 3 | 8 | - | 1-2 |",
         "symbinv data --grid --output FOLDER --task copy --num-symbols 3 --min-size 1 --max-size 4 --seed 0 "
         "--timeout 10.0 --min-symbols 1 --per-cell 4",
         "No question occurs twice, neither in one split nor in two.",
@@ -99,3 +99,7 @@ def test_a_grid_of_empty_cells_is_refused(tmp_path):
         ValueError, match="no question of 3 to 3 symbols and sizes 1 to 2 turned up: all cells are empty"
     ):
         prepare(config(min_symbols=3, max_size=2), tmp_path / "empty", 1, progress=False)
+
+
+def test_runs_of_sizes_are_written_as_ranges():
+    assert runs([1, 2, 3, 7, 9, 10]) == "1-3, 7, 9-10" and runs([]) == ""
