@@ -26,7 +26,7 @@ data/fewer: 20 validation
 data/fewer: 20 test
 $ symbinv data --grid --task copy --min-symbols 3 --num-symbols 4 \\
       --max-size 6 --per-cell 20 --output data/grid
-data/grid: 134 test
+data/grid: 126 test
 """
 
 
