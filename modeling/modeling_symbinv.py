@@ -115,7 +115,9 @@ class AdaCos(nn.Module):
     al. update before the loss instead; the scale lags one step behind theirs.)
 
     With few classes the scale settles near log C, about 2 to 4 for the logics, and the loss cannot fall below about
-    0.7; in short runs `loss="cross_entropy"` without normalisation learned faster.
+    0.7; in short runs `loss="cross_entropy"` without normalisation learned faster. (The papers do not say over what B
+    is averaged. Averaged over sequences instead of tokens, the scale ran to the limit of 100 within 2,000 steps, and
+    training became unstable.)
 
     Source: Zhang et al. 2019, equations 7, 9 and 10; batch and length merged, padding ignored: SIT section 3.3.
     """
