@@ -314,7 +314,7 @@ def padded(path: list[int], width: int) -> Array:
     return np.array([*path, *[0] * width][:width], dtype=float)
 
 
-def adacos_scale(scale: float, cosines: list[list[float]], targets: list[int], sequences: int) -> float:
+def adacos_scale(scale: float, cosines: list[list[float]], targets: list[int]) -> float:
     """One update of the dynamically adaptive scale: Zhang et al. 2019, equations 9 and 10, clipped at 100.
 
     B = 1/N · sum over i, k ≠ y_i of exp(s_{t-1} · cos θ_{i,k});  s_t = log B / cos(min(π/4, median of θ_{i,y_i}))
@@ -323,7 +323,6 @@ def adacos_scale(scale: float, cosines: list[list[float]], targets: list[int], s
         scale: s_{t-1}.
         cosines: a row per label, -inf for classes that do not exist.
         targets: the class of each row; an odd number of them, so that there is one median.
-        sequences: N, the number of sequences that the labels come from.
     """
     total, angles = 0.0, []
     for row, target in zip(cosines, targets, strict=True):
@@ -333,7 +332,7 @@ def adacos_scale(scale: float, cosines: list[list[float]], targets: list[int], s
             else:
                 total += math.exp(scale * cosine)
     median = sorted(angles)[len(angles) // 2]
-    return min(100.0, math.log(total / sequences) / math.cos(min(math.pi / 4, median)))
+    return min(100.0, math.log(total / len(targets)) / math.cos(min(math.pi / 4, median)))
 
 
 def cross_entropy(logits: list[list[float]], targets: list[int]) -> float:

@@ -94,7 +94,7 @@ def test_scale_follows_the_formula_of_zhang_et_al_one_step_behind():
         cosines, targets = oracle_rows(model, sources, answers, scaled=False)
         logits = [[scale * cosine for cosine in row] for row in cosines]
         assert loss == pytest.approx(cross_entropy(logits, targets), abs=1e-10)
-        scale = adacos_scale(scale, cosines, targets, sequences=4)
+        scale = adacos_scale(scale, cosines, targets)
         assert float(model.adacos.scale) == pytest.approx(scale, abs=1e-10)
 
 
@@ -102,16 +102,15 @@ def test_scale_is_clipped_at_100():
     model = tiny_model().train()
     model.adacos.scale.fill_(99.0)
     hundred = torch.full((3, 4), 0.999, dtype=torch.float64)
-    model.adacos.observe(hundred, torch.tensor([0, 1, 2]), torch.tensor([True, False, False]), None)
+    model.adacos.observe(hundred, torch.tensor([0, 1, 2]), None)
     assert float(model.adacos.scale) == 100.0
-    assert adacos_scale(99.0, hundred.tolist(), [0, 1, 2], sequences=1) == 100.0
+    assert adacos_scale(99.0, hundred.tolist(), [0, 1, 2]) == 100.0
 
 
 def test_scale_survives_single_precision_at_its_limit():
     model = tiny_model(dtype=torch.float32).train()
     model.adacos.scale.fill_(100.0)
-    # exp(95) overflows float32
-    model.adacos.observe(torch.full((3, 4), 0.95), torch.tensor([0, 1, 2]), torch.ones(3, dtype=torch.bool), None)
+    model.adacos.observe(torch.full((3, 4), 0.95), torch.tensor([0, 1, 2]), None)  # exp(95) overflows float32
     assert float(model.adacos.scale) == pytest.approx(100.0)
 
 
@@ -119,8 +118,8 @@ def test_scale_in_bfloat16_is_computed_in_single_precision():
     cosines, targets = torch.rand(9, 12, dtype=torch.float64) * 2 - 1, torch.arange(9)
     model = tiny_model(dtype=torch.bfloat16).train()
     before = float(model.adacos.scale)
-    model.adacos.observe(cosines.bfloat16(), targets, torch.arange(9) % 3 == 0, None)
-    expected = adacos_scale(before, cosines.bfloat16().double().tolist(), targets.tolist(), sequences=3)
+    model.adacos.observe(cosines.bfloat16(), targets, None)
+    expected = adacos_scale(before, cosines.bfloat16().double().tolist(), targets.tolist())
     assert float(model.adacos.scale) == pytest.approx(expected, rel=2**-8)
 
 
