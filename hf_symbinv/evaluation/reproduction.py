@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from hf_symbinv.evaluation.answers import Question
-from hf_symbinv.evaluation.checkpoints import Checkpoint, load_checkpoint
-from hf_symbinv.evaluation.heatmap import Box, Cell, Grid
+from hf_symbinv.evaluation.checkpoints import load_checkpoint
+from hf_symbinv.evaluation.heatmap import Grid
+from hf_symbinv.evaluation.measurements import MEASUREMENTS, Measurement
 from hf_symbinv.evaluation.tables import TABLES, Row, Table, Training
 from hf_symbinv.metrics.intervals import wilson_interval
-from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
+from hf_symbinv.tasks import load_task
 
 if TYPE_CHECKING:
     from hf_symbinv.training import Recipe
@@ -32,7 +32,7 @@ SCALES = ("smoke", "cpu", "paper")
 PICTURES = ("sit-heatmap", "ite-ablation")  # the papers show them
 # Our choice: the shortest time in which resuming a run and taking a useful number of steps is worth while.
 SHORTEST_PIECE = 30.0
-SECOND_SIDE = 1.959964  # of the 95 % interval of a mean, in standard errors
+SIDE = 1.959964  # of the 95 % interval of a mean, in standard errors
 
 
 class OutOfTimeError(Exception):
@@ -69,7 +69,7 @@ class Number:
         """A mean of values between 0 and 1."""
         middle = math.fsum(values) / len(values)
         spread = math.sqrt(math.fsum((value - middle) ** 2 for value in values) / max(len(values) - 1, 1))
-        side = SECOND_SIDE * spread / math.sqrt(len(values))
+        side = SIDE * spread / math.sqrt(len(values))
         return cls(100 * middle, 100 * max(middle - side, 0), 100 * min(middle + side, 1), len(values))
 
 
@@ -235,134 +235,14 @@ class Workspace:
         checkpoint = load_checkpoint(str(self.run(training, seed)))
         self.time_left()
         self.say(f"measure {path.stem}")
-        content = MEASUREMENTS[kind.partition("-")[0]](self, training, checkpoint, kind)
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(content) + "\n", encoding="utf-8")
-        partial.replace(path)
+        measurement = Measurement(self, training, checkpoint, kind, path.with_suffix(".pieces"))
+        content = MEASUREMENTS[kind.partition("-")[0]](measurement)
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(content) + "\n", encoding="utf-8")
+        unfinished.replace(path)
+        measurement.pieces.unlink(missing_ok=True)
         return content
-
-    def questions(self, task: SymbolTask, variant: str, split: str, rows: int | None) -> list[Question]:
-        """The first rows of a split of a data set."""
-        from hf_symbinv.evaluation.report import load_questions
-
-        return load_questions(task, str(self.data(task.name, variant)), split, rows)
-
-    def rows(self, task: str, name: str) -> Any:
-        """A number of rows of the scale."""
-        return self.scale.tasks[task]["rows"][name]
-
-
-# Beam search of SIT section 5.2; copying is greedy (ITE Appendix E).
-def _generation(training: Training, beams: int = 3, tokens: int = 100) -> dict[str, Any]:
-    if training.task == "copy":
-        return {"num_beams": 1, "max_new_tokens": tokens}
-    return {"num_beams": beams, "max_new_tokens": tokens, "length_penalty": 1.0}
-
-
-def _verdicts(place: Workspace, training: Training, checkpoint: Checkpoint, kind: str) -> dict[str, Any]:
-    """Counts of answers to `test-normal`, `validation-normal` or `validation-wide`."""
-    from hf_symbinv.evaluation.report import evaluate_checkpoint
-
-    split, _, variant = kind.rpartition("-")
-    split = split.partition("-")[2]
-    task = load_task(training.task)
-    questions = place.questions(task, variant, split, place.rows(task.name, split))
-    with task.checker() as checker:
-        evaluation = evaluate_checkpoint(
-            checkpoint, questions, checker, data=variant, split=split, **_generation(training)
-        )
-    summary = evaluation.groups[0].summary
-    count = summary["count"]
-    return {
-        "count": count,
-        "correct": round(summary["accuracy"] * count),
-        "exact": round(summary["exact"] * count),
-        "verdicts": {name: round(summary[name] * count) for name in ("incorrect", "invalid", "timeout", "error")},
-    }
-
-
-def _covariance(place: Workspace, training: Training, checkpoint: Checkpoint, kind: str) -> dict[str, Any]:
-    """Alpha-covariance of each example of `alpha-normal` or `alpha-wide`, by number of symbols."""
-    from hf_symbinv.evaluation.report import alpha_covariance, choose_session
-
-    task, variant = load_task(training.task), kind.rpartition("-")[2]
-    chosen: dict[int, list[Question]] = {}
-    limit = place.rows(task.name, "alpha")
-    for question in place.questions(task, variant, "test", None):
-        same = chosen.setdefault(question.symbols, [])
-        if question.symbols >= 2 and len(same) < limit:
-            same.append(question)
-    questions = [question for _, same in sorted(chosen.items()) for question in same]
-    session = choose_session(checkpoint, questions, None)
-    names = symbol_names(place.scale.tasks[task.name]["data"][variant]["num_symbols"])
-    measured = alpha_covariance(checkpoint, questions, alphabet=names, **_generation(training))
-    return {"session": session, "by_symbols": {str(part["symbols"]): part["values"] for part in measured["by_symbols"]}}
-
-
-def _grid(place: Workspace, training: Training, checkpoint: Checkpoint, kind: str) -> dict[str, Any]:
-    """The heat map, with the best of N candidates for `grid-N`."""
-    from hf_symbinv.evaluation.report import evaluate_grid
-
-    task, candidates = load_task(training.task), int(kind.partition("-")[2] or 1)
-    sizes = place.scale.tasks[task.name]["data"]
-    questions = place.questions(task, "grid", "test", None)
-    options = _generation(training, beams=max(3, candidates), tokens=place.rows(task.name, "grid_tokens"))
-    with task.checker() as checker:
-        cells = evaluate_grid(checkpoint, questions, checker, num_candidates=candidates, **options)
-    copying = training.task == "copy"
-    trained = sizes["wide" if training.data == "wide" else "normal"]
-    grid = Grid(
-        model=training.name,
-        data=f"{task.name}-grid",
-        metric="edit_distance" if copying else "accuracy",
-        questions="string" if copying else "formula",
-        training_box=Box(trained["num_symbols"], trained["max_size"]),
-        cells=tuple(
-            Cell(symbols, size, cell["count"], cell["count"] * cell["edit_distance"] if copying else _correct(cell))
-            for (symbols, size), cell in cells.items()
-        ),
-    )
-    return grid.to_dict()
-
-
-def _correct(cell: dict[str, Any]) -> int:
-    return round(cell["accuracy"] * cell["count"])
-
-
-def _cost(place: Workspace, training: Training, checkpoint: Checkpoint, kind: str) -> dict[str, Any]:
-    """Seconds and bytes by number of symbols, on the heat map's questions that are as long as the longest trained."""
-    from hf_symbinv.evaluation.cost import measure_cost
-
-    task = load_task(training.task)
-    longest = place.scale.tasks[task.name]["data"]["normal"]["max_size"]
-    questions = [
-        question
-        for question in place.questions(task, "grid", "test", None)
-        if longest - 5 < question.size <= longest
-    ]  # fmt: skip
-    costs = measure_cost(checkpoint, questions, **_generation(training))
-    return {
-        "device": str(checkpoint.model.device),
-        "costs": [
-            {"symbols": cost.symbols, "count": cost.count, "ms": 1000 * cost.seconds_per_sample,
-             "MB": cost.peak_bytes / 1e6}
-            for cost in costs
-        ],
-    }  # fmt: skip
-
-
-def _parameters(place: Workspace, training: Training, checkpoint: Checkpoint, kind: str) -> dict[str, Any]:
-    return {"parameters": checkpoint.model.num_parameters()}
-
-
-MEASUREMENTS: dict[str, Callable[[Workspace, Training, Checkpoint, str], dict[str, Any]]] = {
-    "verdicts": _verdicts,
-    "alpha": _covariance,
-    "grid": _grid,
-    "cost": _cost,
-    "parameters": _parameters,
-}
 
 
 def measure(place: Workspace, training: Training, seeds: Sequence[int], name: str) -> Number | None:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ import torch
 from hf_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli import main as symbinv
+from hf_symbinv.evaluation.checkpoints import Checkpoint
+from hf_symbinv.evaluation.measurements import MEASUREMENTS, Measurement
 from hf_symbinv.evaluation.reproduction import (
-    MEASUREMENTS,
     SCALES,
     Number,
     OutOfTimeError,
@@ -23,6 +25,7 @@ from hf_symbinv.evaluation.reproduction import (
 )
 from hf_symbinv.evaluation.tables import ABLATIONS, TABLES, Training, components_of
 from hf_symbinv.metrics.intervals import wilson_interval
+from hf_symbinv.tasks import load_task
 
 ALL = [(table.name, row) for table in TABLES.values() for row in table.rows]
 # SIT Table 6: the papers' parameter counts of some component sets.
@@ -105,6 +108,41 @@ class TestScales:
             Scale.load("huge")
         with pytest.raises(ScaleError, match="table='sit-5': unknown; use one of sit-1, "):
             reproduce(Workspace(tmp_path, Scale.load("smoke")), "sit-5")
+
+
+class TestPieces:
+    """Measurements keep what is finished, whatever stops them."""
+
+    @pytest.fixture
+    def measurement(self, tmp_path) -> Measurement:
+        place = Workspace(tmp_path, Scale.load("smoke"))
+        model = SymbolInvariantForConditionalGeneration(Scale.load("smoke").recipe(Training("prop"), 0).config())
+        checkpoint = Checkpoint("tiny", None, model.eval(), load_task("prop").tokenizer(), load_task("prop"))
+        return Measurement(place, Training("prop"), checkpoint, "grid", tmp_path / "grid.pieces")
+
+    def test_a_stopped_measurement_goes_on_after_the_last_whole_piece(self, measurement):
+        questions, asked = list(range(10)), []
+
+        def measure(piece):
+            if len(asked) == 2:
+                raise KeyboardInterrupt
+            asked.append(list(piece))
+            return [10 * question for question in piece]
+
+        with pytest.raises(KeyboardInterrupt):
+            measurement.piecewise(questions, measure, 4)
+        with measurement.pieces.open("a") as file:
+            file.write("[80, 9")  # killed in the middle of a line
+        asked.clear()
+        assert measurement.piecewise(questions, measure, 4) == [10 * question for question in questions]
+        assert asked == [[8, 9]]
+
+    def test_without_time_nothing_is_asked_and_nothing_is_lost(self, measurement):
+        measurement.piecewise([1, 2], lambda piece: list(piece), 2)
+        late = replace(measurement, place=Workspace(Path("unused"), Scale.load("smoke"), max_seconds=0.0))
+        assert late.piecewise([1, 2], lambda piece: pytest.fail("asked again"), 2) == [1, 2]
+        with pytest.raises(OutOfTimeError):
+            late.piecewise([1, 2, 3], lambda piece: pytest.fail("asked without time"), 2)
 
 
 class TestNumbers:
