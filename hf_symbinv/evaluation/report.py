@@ -20,7 +20,7 @@ from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, measure_alpha_covariance
 from hf_symbinv.metrics.verdicts import VERDICTS
-from hf_symbinv.tasks import SymbolTask, symbol_names
+from hf_symbinv.tasks import SymbolTask
 from hf_symbinv.training.scoring import score_answers
 
 # Our choice: seven bins for the paper's formulas of up to 35 nodes.
@@ -158,14 +158,8 @@ def _rows(data: str, split: str, rows: int | None) -> list[dict[str, Any]]:
         ) from error
 
 
-def alpha_class(task: SymbolTask, question: str) -> str:
-    """A text that questions share if and only if they are alpha-equivalent."""
-    symbols = task.symbols(question)
-    return task.rename(question, dict(zip(symbols, symbol_names(len(symbols)), strict=True)))
-
-
 def training_classes(task: SymbolTask, data: str) -> set[str]:
-    """The questions of split `train` up to a renaming of symbols, as `alpha_class` writes them.
+    """The questions of split `train` up to a renaming of symbols, as `task.alpha_class` writes them.
 
     Raises:
         DataError: If there is no such split or column.
@@ -174,7 +168,7 @@ def training_classes(task: SymbolTask, data: str) -> set[str]:
     content = _rows(data, "train", None)
     if content and column not in content[0]:
         raise DataError(f"{data}: has columns {', '.join(content[0])}; task {task.name} needs {column} too")
-    return {alpha_class(task, row[column]) for row in content}
+    return {task.alpha_class(row[column]) for row in content}
 
 
 def evaluate_checkpoint(
@@ -247,7 +241,7 @@ def groups(
         first = [(question, answer.candidates[0]) for question, answer in zip(questions, answers, strict=True)]
         found.append(Group("all, first candidate", _score(task, first)))
     if trained_on:
-        novel = [pair for pair in best if alpha_class(task, pair[0].text) not in trained_on]
+        novel = [pair for pair in best if task.alpha_class(pair[0].text) not in trained_on]
         if novel:
             found.append(Group("no renamed twin in train", _score(task, novel)))
     for key, pairs in _parted(best, lambda question: (question.size - 1) // BIN):

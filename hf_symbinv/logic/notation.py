@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from hf_symbinv.logic.formula import ARITY, SYMBOL, Formula, FormulaSyntaxError, check_name
@@ -52,18 +52,24 @@ def unquote(text: str, source: str, position: int) -> str:
         raise FormulaSyntaxError(str(error), source, position) from None
 
 
-def read_words(text: str) -> Iterator[Token]:
-    """The words of prefix `text` in either form, well-formed or not: names of symbols, and all else as operators."""
+def read_words(text: str, base_tokens: Collection[str] = ()) -> Iterator[Token]:
+    """The words of prefix `text` in either form, well-formed or not: names of symbols, and all else as operators.
+
+    Args:
+        text: In prefix notation.
+        base_tokens: Words that look like names of symbols and are none, unless they stand in quotes.
+    """
     if not is_spaced(text):
         for position, character in enumerate(text):
-            yield Token(position, SYMBOL, character) if "a" <= character <= "z" else Token(position, character, None)
+            is_name = "a" <= character <= "z" and character not in base_tokens
+            yield Token(position, SYMBOL, character) if is_name else Token(position, character, None)
         return
     for match in _SPACED_TOKEN.finditer(text):
         word, position, name = match.group(), match.start(), None
         if match["quoted"]:
             with contextlib.suppress(FormulaSyntaxError):
                 name = unquote(word, text, position)
-        elif IDENTIFIER.fullmatch(word):
+        elif IDENTIFIER.fullmatch(word) and word not in base_tokens:
             name = word
         yield Token(position, word if name is None else SYMBOL, name)
 

@@ -159,9 +159,7 @@ class SymbolTask(ABC):
 
     def words(self, text: str) -> Iterator[Token]:
         """The words of a text, well-formed or not; `name` is None for everything that is no symbol."""
-        for position, word, name in read_words(text):
-            fixed = name in self.base_tokens and text[position] != '"'  # a name in quotes is a symbol whatever it is
-            yield Token(position, str(name), None) if fixed else Token(position, word, name)
+        return read_words(text, self.base_tokens)
 
     def symbols(self, text: str) -> tuple[str, ...]:
         """The symbols of a text, in the order of their first appearance."""
@@ -184,8 +182,6 @@ class SymbolTask(ABC):
     def alpha_class(self, question: str) -> str:
         """A text that questions share if and only if they are alpha-equivalent."""
         symbols = self.symbols(question)
-        if not is_spaced(question):
-            return question.translate(str.maketrans("".join(symbols), LETTERS[: len(symbols)]))
         return self.rename(question, dict(zip(symbols, symbol_names(len(symbols)), strict=True)))
 
     def tokenizer(self) -> SymbolInvariantTokenizer:
@@ -222,10 +218,9 @@ class SymbolTask(ABC):
 
         return Checker(self.judge, normalized=self.normalized, initializer=self.prepare, **options)
 
-    def _known(self, notation: str) -> str:
+    def _known(self, notation: str) -> None:
         if notation not in self.notations:
             raise ValueError(f"notation={notation!r}: unknown; use one of {', '.join(self.notations)}")
-        return notation
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hf_symbinv.metrics.ltl_witness import VERDICTS, compute_ltl_witness
+from hf_symbinv.metrics.ltl_witness import compute_ltl_witness
+from hf_symbinv.metrics.verdicts import VERDICTS
 
 
 def test_every_pair_gets_spots_verdict():

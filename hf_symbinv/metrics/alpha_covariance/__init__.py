@@ -192,7 +192,7 @@ def undo(renaming: Mapping[str, str]) -> dict[str, str]:
 
 def symbols_of(text: str, base_tokens: Collection[str] = ()) -> tuple[str, ...]:
     """The names of the symbols in a prefix text, in the order of their first appearance."""
-    return tuple(dict.fromkeys(name for _, _, name in _words(text, base_tokens) if name is not None))
+    return tuple(dict.fromkeys(name for _, _, name in read_words(text, base_tokens) if name is not None))
 
 
 def rename_text(text: str, renaming: Mapping[str, str], base_tokens: Collection[str] = ()) -> str:
@@ -201,14 +201,5 @@ def rename_text(text: str, renaming: Mapping[str, str], base_tokens: Collection[
 
 
 def _renamed(text: str, renaming: Mapping[str, str], base_tokens: Collection[str]) -> Iterator[Token]:
-    for _, operator, name in _words(text, base_tokens):
+    for _, operator, name in read_words(text, base_tokens):
         yield Token(-1, operator, name if name is None else renaming.get(name, name))
-
-
-def _words(text: str, base_tokens: Collection[str]) -> Iterator[Token]:
-    for position, operator, name in read_words(text):
-        # A name in quotes is a symbol, whatever it is.
-        if name is not None and name in base_tokens and text[position] != '"':
-            yield Token(position, name, None)
-        else:
-            yield Token(position, operator, name)

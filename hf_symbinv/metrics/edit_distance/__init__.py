@@ -67,6 +67,3 @@ def edit_distance(prediction: str, reference: str) -> int:
 
 def _tokens(text: str) -> list[tuple[str, str | None]]:
     return [(word, name) for _, word, name in read_words(text)]
-
-
-__all__ = ["EditDistance", "compute_edit_distance", "edit_distance"]

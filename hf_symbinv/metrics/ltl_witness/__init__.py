@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hf_symbinv.metrics.verdicts import VERDICTS, check_all, summarize_verdicts
+from hf_symbinv.metrics.verdicts import check_all
 from hf_symbinv.solvers import Checker
 
 
@@ -34,7 +34,7 @@ def compute_ltl_witness(
         progress: Show a progress bar on stderr.
 
     Returns:
-        As `summarize_verdicts` does.
+        As `hf_symbinv.metrics.verdicts.summarize_verdicts` does.
 
     Raises:
         ValueError: If the numbers of predictions, formulas and references differ or are 0.
@@ -42,6 +42,3 @@ def compute_ltl_witness(
     """
     with Checker(workers=workers, timeout=timeout) as checker:
         return check_all(checker, predictions, formulas, references, progress)
-
-
-__all__ = ["VERDICTS", "compute_ltl_witness", "summarize_verdicts"]
