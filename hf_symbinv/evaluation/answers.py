@@ -69,7 +69,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The candidates for one question, the most likely first, and this question's share of the decoding time."""
+    """At least one candidate for a question, the most likely first, and the question's share of the decoding time."""
 
     candidates: tuple[Candidate, ...]
     decode_seconds: float
@@ -121,14 +121,15 @@ def answer_questions(
 ) -> list[Answer]:
     """Decode candidates for every question and check them all.
 
-    A model with a fixed vocabulary is not asked what has symbols that it does not know: the answer is empty and its
+    Where there are fewer answers than beams, `generate` fills up with repeats: a repeat is no new candidate and is left
+    out, an empty text is checked like any other. A model with a fixed vocabulary is not asked what has symbols that it does not know: the answer is empty and its
     verdict `invalid` (ITE, Appendix E.3).
 
     Args:
         checkpoint: Model and tokenizer.
         questions: Of any sizes; they are decoded in batches of about equal lengths.
         checker: As `task.checker()` makes it.
-        num_candidates: Candidates for each question; at most the number of beams.
+        num_candidates: Different candidates for each question, at most; no more than beams.
         batch_size: Questions decoded together, at most; fewer if they are large.
         progress: Show a progress bar on stderr.
         generation: Further arguments of `generate`, such as `num_beams` and `max_new_tokens`.
@@ -140,7 +141,7 @@ def answer_questions(
     for row, names in enumerate(unknown):
         if names:
             message = _no_row(names, checkpoint.model.config.num_symbols)
-            answers[row] = Answer((Candidate("", "invalid", message, 0.0),) * num_candidates, 0.0)
+            answers[row] = Answer((Candidate("", "invalid", message, 0.0),), 0.0)
     if answers:
         _logger.warning(
             "%d of %d questions have symbols that this checkpoint has no row for; their answers count as empty",
@@ -151,7 +152,7 @@ def answer_questions(
         for places in batches([questions[row] for row in known], batch_size):
             rows = [known[place] for place in places]
             start = time.perf_counter()
-            proposed = generate_answers(
+            decoded = generate_answers(
                 checkpoint.model,
                 checkpoint.tokenizer,
                 [questions[row].prompt for row in rows],
@@ -159,6 +160,7 @@ def answer_questions(
                 num_return_sequences=num_candidates,
                 **generation,
             )
+            proposed = [list(dict.fromkeys(texts)) for texts in decoded]
             seconds = (time.perf_counter() - start) / len(rows)
             proposals = [(questions[row], text) for row, texts in zip(rows, proposed, strict=True) for text in texts]
             results = checker.check(

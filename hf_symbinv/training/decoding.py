@@ -38,8 +38,9 @@ def generate_answers(
         generation: arguments of `generate`, such as `num_beams`, `max_new_tokens`, `num_return_sequences`.
 
     Returns:
-        For each question, in order, `num_return_sequences` answers, the best first. They are empty where a model with
-        a fixed vocabulary has no row for a symbol of the question (ITE, Appendix E.3).
+        For each question, in order, `num_return_sequences` answers, the best first, with repeats where there are fewer
+        answers than beams. They are empty where a model with a fixed vocabulary has no row for a symbol of the question
+        (ITE, Appendix E.3).
     """
     each = generation.get("num_return_sequences", 1)
     answers: list[list[str]] = [[""] * each for _ in questions]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv import COPY, LTL, FormulaSyntaxError
+from hf_symbinv import COPY, LTL, PROP, FormulaSyntaxError
 from hf_symbinv.evaluation import Answer, Candidate, Question, QuestionSizeError, load_checkpoint, read_question
 from hf_symbinv.evaluation.answers import MAX_STREAM_TOKENS, MAX_TOKENS, answer_questions, batches
 from hf_symbinv.logic import FormulaSizeError
@@ -83,6 +83,19 @@ def test_answers_come_in_the_order_of_the_questions_whatever_the_batches(whole):
         assert len(one.candidates) == 2
 
 
+def test_more_beams_than_answers_give_every_answer_once(make_checkpoint):
+    checkpoint = load_checkpoint(str(make_checkpoint(PROP)), "cpu")
+    questions = [read_question(PROP, text) for text in ("a", "1", "&ab")]
+    with PROP.checker(timeout=10.0, workers=1) as checker:
+        answers = answer_questions(checkpoint, questions, checker, num_candidates=25, num_beams=25, max_new_tokens=12)
+    one, none, two = ({candidate.text: candidate.verdict for candidate in answer.candidates} for answer in answers)
+    assert one == {"a1": "correct", "a0": "incorrect"} and none == {"": "invalid"}
+    both = {first + x + second + y for first, second in ("ab", "ba") for x in "01" for y in "01"}
+    assert set(two) == {"a0", "a1", "b0", "b1"} | both
+    assert {text for text, verdict in two.items() if verdict == "correct"} == {"a1b1", "b1a1"}
+    assert [len(answer.candidates) for answer in answers] == [2, 1, 12]
+
+
 def test_the_reference_itself_is_exact(whole):
     checkpoint = load_checkpoint(str(whole), "cpu")
     options = {"num_beams": 6, "max_new_tokens": 6, "num_candidates": 6}
@@ -105,7 +118,7 @@ def test_a_fixed_vocabulary_answers_what_it_has_rows_for_and_nothing_else(embedd
             load_checkpoint(str(folder), "cpu"), questions, checker, num_candidates=2, num_beams=2, max_new_tokens=6
         )
     unknown = [answers[0], answers[2]]
-    assert all([(c.text, c.verdict) for c in answer.candidates] == [("", "invalid")] * 2 for answer in unknown)
+    assert all([(c.text, c.verdict) for c in answer.candidates] == [("", "invalid")] for answer in unknown)
     assert answers[0].best.message == (
         "this checkpoint knows the symbols a, b, c only and has no row for d; use these names, or a checkpoint with "
         "streams"
