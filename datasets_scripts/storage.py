@@ -50,6 +50,8 @@ _OPENERS: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.ope
 def read_pairs(task: SymbolTask, path: str | os.PathLike[str]) -> Iterator[Pair]:
     """Read the text format of earlier releases: a line with a question, then a line with its answer.
 
+    Blank lines at the end are passed over.
+
     Args:
         task: What the pairs are of.
         path: A text file, plain or compressed (`.gz`, `.xz`). It is read as the pairs are consumed.
@@ -64,6 +66,10 @@ def read_pairs(task: SymbolTask, path: str | os.PathLike[str]) -> Iterator[Pair]
         try:
             for number, line in enumerate(file, start=1):
                 text = line.strip()
+                if number % 2 and not text:
+                    if any(rest.strip() for rest in file):
+                        raise ValueError("a blank line, and others follow; delete it")
+                    return
                 if number % 2:
                     question = task.read_question(text, "prefix")
                 else:

@@ -6,6 +6,7 @@ from hf_symbinv.logic.assignment import (
     assignment_to_prefix,
     parse_assignment,
     parse_assignment_infix,
+    read_assignment,
 )
 from hf_symbinv.logic.formula import Formula, FormulaSizeError, FormulaSyntaxError
 from hf_symbinv.logic.infix import parse_infix, to_infix
@@ -29,6 +30,7 @@ __all__ = [
     "parse_lbt",
     "parse_prefix",
     "parse_trace",
+    "read_assignment",
     "read_trace",
     "to_infix",
     "to_lbt",

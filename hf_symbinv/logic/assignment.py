@@ -111,6 +111,16 @@ def parse_assignment_infix(text: str) -> Assignment:
         position += 1
 
 
+def read_assignment(text: str) -> Assignment:
+    """Read an assignment in infix, `a=1, b=0`, or in prefix notation, `a1b0`; the `=` tells them apart.
+
+    Raises:
+        FormulaSyntaxError: If it is neither.
+    """
+    infix = "=" in re.sub(QUOTED, "", text, flags=re.DOTALL)
+    return (parse_assignment_infix if infix else parse_assignment)(text)
+
+
 def assignment_to_prefix(assignment: Assignment) -> str:
     """Write an assignment in prefix notation, COMPACT where that is possible; `parse_assignment` reads it back."""
     return write_prefix(_tokens(assignment))

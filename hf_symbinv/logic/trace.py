@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS, Formula, FormulaSyntaxError, check_renaming
 from hf_symbinv.logic.infix import parse_infix, to_infix
-from hf_symbinv.logic.notation import Token, build_prefix, prefix_words, scan_prefix, write_prefix
+from hf_symbinv.logic.notation import QUOTED, Token, build_prefix, prefix_words, scan_prefix, write_prefix
 
-_QUOTED_OR_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[;{}]', re.DOTALL)
+_QUOTED_OR_MARK = re.compile(rf"{QUOTED}|[;{{}}]", re.DOTALL)
 _CYCLE = re.compile(r"(?P<step>.*?)\bcycle\s*", re.DOTALL)
 
 

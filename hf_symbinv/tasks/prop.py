@@ -10,20 +10,21 @@ import re
 from collections.abc import Sequence
 
 from hf_symbinv.logic import (
+    Formula,
     FormulaSyntaxError,
     assignment_to_infix,
     assignment_to_prefix,
     parse_assignment,
-    parse_assignment_infix,
     parse_infix,
     parse_lbt,
     parse_prefix,
+    read_assignment,
     to_infix,
     to_lbt,
     to_prefix,
 )
 from hf_symbinv.logic.formula import SYMBOL
-from hf_symbinv.logic.notation import QUOTED, Token, write_prefix
+from hf_symbinv.logic.notation import Token, is_spaced, write_prefix
 from hf_symbinv.solvers.prop import (
     check_propositional,
     find_assignment,
@@ -40,10 +41,31 @@ PRIORITIES = "false=1,true=1,not=1,F=0,G=0,X=0,equiv=.5,implies=0,xor=.5,R=0,U=0
 # trees that of 37 nodes with 5 symbols 0.1 % keep 35; of trees of 35 to 70 nodes 2 % do.
 STRETCH = 2
 
-_PARSERS = {"infix": parse_infix, "lbt": parse_lbt, "prefix": parse_prefix}
 _WRITERS = {"infix": to_infix, "lbt": to_lbt, "prefix": to_prefix}
+_TOKEN_OF_RELEASES = re.compile(r"xor|<->|->|.", re.DOTALL)
 _IMPLICATION = re.compile(r"(?<!<)->")
 _OPERATOR_OF_LBT = {"t": "1", "f": "0", "e": "<->"}
+
+
+def parse_prefix_of_releases(text: str) -> Formula:
+    """Read a formula in prefix notation, or as earlier releases write it: xor and <-> between letters without blanks.
+
+    No text is a formula in both: where `xor` counts as three symbols, there is one operator less and three operands
+    more.
+
+    Raises:
+        FormulaSyntaxError: If the text is neither.
+    """
+    try:
+        return parse_prefix(text)
+    except FormulaSyntaxError:
+        words = [] if is_spaced(text) else _TOKEN_OF_RELEASES.findall(text)
+        if not {"xor", "<->", "->"} & set(words):
+            raise
+    return parse_prefix(" ".join("^" if word == "xor" else word for word in words))
+
+
+_PARSERS = {"infix": parse_infix, "lbt": parse_lbt, "prefix": parse_prefix_of_releases}
 
 
 class PropTask(SymbolTask):
@@ -60,7 +82,7 @@ class PropTask(SymbolTask):
         "A question is a propositional formula, drawn by the recipe of DeepLTL with `spot.randltl`. Its assignment "
         "gives values to some of its symbols, `a1b0`, and makes it true whatever the others are."
     )
-    notations = tuple(_PARSERS)
+    notations = tuple(_WRITERS)
     # As for LTL: lengths from 10 nodes up are equally frequent, the shorter ones share 11.2 % of the rows.
     uniform_from = 10
     short_share = 0.112
@@ -123,6 +145,8 @@ class PropTask(SymbolTask):
     def read_question(self, text: str, notation: str) -> str:
         """A propositional formula in prefix notation.
 
+        Prefix text of earlier releases, `<->xorab!c`, is read too.
+
         Raises:
             FormulaSyntaxError: If `text` is no formula in this notation.
             ValueError: If it has temporal operators, or `notation` is unknown.
@@ -140,8 +164,7 @@ class PropTask(SymbolTask):
         Raises:
             FormulaSyntaxError: If it is neither.
         """
-        infix = "=" in re.sub(QUOTED, "", text, flags=re.DOTALL)
-        return assignment_to_prefix((parse_assignment_infix if infix else parse_assignment)(text))
+        return assignment_to_prefix(read_assignment(text))
 
     def write_answer(self, answer: str, notation: str) -> str:
         """An assignment in prefix notation for `prefix` and `lbt`, which has none, else as `a=1, b=0`."""

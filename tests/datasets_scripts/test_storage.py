@@ -30,6 +30,12 @@ def test_text_is_read_plain_and_compressed(tmp_path, name, opener):
     assert list(read_pairs(LTL, tmp_path / name)) == PAIRS
 
 
+@pytest.mark.parametrize("end", ["\n", " \n\n\t\n"])
+def test_blank_lines_at_the_end_are_passed_over(tmp_path, end):
+    (tmp_path / "pairs.txt").write_text(TEXT + end)
+    assert list(read_pairs(LTL, tmp_path / "pairs.txt")) == PAIRS
+
+
 def test_text_is_read_as_the_pairs_are_consumed(tmp_path):
     path = tmp_path / "pairs.txt"
     path.write_text(TEXT + "&&&\n")
@@ -43,7 +49,11 @@ def test_text_is_read_as_the_pairs_are_consumed(tmp_path):
     [
         ("a\n{a}\n&a\n{a}\n", r"pairs.txt, line 3: no formula in prefix notation: position 2 of '&a'"),
         ("a\n{a}\na\na\n", r"pairs.txt, line 4: no witness in prefix notation: position 1 of 'a': expected a cycle"),
-        ("a\n{a}\n\n", r"pairs.txt, line 3: no formula in prefix notation: position 0 of '': expected a formula"),
+        (
+            "a\n{a}\n\na\n{a}\n",
+            "pairs.txt, line 3: no formula in .*: a blank line, and others follow; delete it",
+        ),
+        ("a\n\n", r"pairs.txt, line 2: no witness in prefix notation: position 0 of '': expected a cycle"),
         ("a\n{a}\nb\n", r"pairs.txt, line 3: the formula has no witness; lines with one and the other"),
         (b"a\n{a}\n\xff\xfe\n", r"pairs.txt, after line \d: not readable as text: .*utf-8"),
     ],
@@ -113,8 +123,9 @@ def test_large_splits_are_cut_into_files_and_empty_ones_have_one(tmp_path):
 
 def test_pairs_of_other_tasks_are_read_too(tmp_path):
     path = tmp_path / "pairs.txt"
-    path.write_text("&a!b\na1b0\n<-> a b\na 0 b 0\n")
-    assert list(read_pairs(PROP, path)) == [Pair("&a!b", "a1b0"), Pair("<-> a b", "a0b0")]
+    path.write_text("&a!b\na1b0\n<-> a b\na 0 b 0\n<->xorab!c\na1b0c1\n")
+    pairs = [Pair("&a!b", "a1b0"), Pair("<-> a b", "a0b0"), Pair("<-> ^ a b ! c", "a1b0c1")]
+    assert list(read_pairs(PROP, path)) == pairs
     path.write_text("&aXb\na1b1\n")
     with pytest.raises(PairsFormatError, match=r"pairs.txt, line 1: no formula in prefix notation: .*temporal"):
         list(read_pairs(PROP, path))

@@ -13,6 +13,7 @@ from hf_symbinv.logic import (
     assignment_to_prefix,
     parse_assignment,
     parse_assignment_infix,
+    read_assignment,
 )
 
 from .strategies import names
@@ -24,6 +25,8 @@ assignments = st.dictionaries(names, st.booleans(), min_size=1, max_size=5).map(
 def test_what_is_written_reads_back_as_the_same_assignment(assignment):
     assert parse_assignment(assignment_to_prefix(assignment)) == assignment
     assert parse_assignment_infix(assignment_to_infix(assignment)) == assignment
+    assert read_assignment(assignment_to_prefix(assignment)) == assignment
+    assert read_assignment(assignment_to_infix(assignment)) == assignment
     assert pickle.loads(pickle.dumps(assignment)) == assignment
     assert hash(parse_assignment(assignment_to_prefix(assignment))) == hash(assignment)
 

@@ -47,6 +47,22 @@ def test_every_notation_reads_what_it_writes(notation):
     assert PROP.read_question(PROP.write_question(question, notation), notation) == question
 
 
+def test_formulas_of_earlier_releases_are_read_without_blanks():
+    questions = PROP.draw("aorxy", 5, 20, 7, 300)
+    assert any("<->" in question and "^" in question for question in questions)
+    for question in questions:
+        released = question.replace(" ", "").replace("^", "xor")
+        assert PROP.read_question(released, "prefix") == question
+    assert PROP.read_question("&|xor", "prefix") == "&|xor"  # three symbols
+    assert PROP.read_question("->a<->bc", "prefix") == "-> a <-> b c"
+
+
+@pytest.mark.parametrize("text", ["xora", "<->abc", "xorAb", "xora b"])
+def test_what_is_no_formula_of_earlier_releases_either_is_refused(text):
+    with pytest.raises(FormulaSyntaxError):
+        PROP.read_question(text, "prefix")
+
+
 def test_prompts_have_no_implication_but_keep_xor_and_equivalence():
     assert PROP.prompt("-> a <-> b ^ c -> ! d e") == "| ! a <-> b ^ c | d e"
     assert PROP.prompt("<-> a ^ b c") == "<-> a ^ b c"
