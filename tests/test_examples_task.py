@@ -83,7 +83,7 @@ def test_data_training_evaluation_and_solving_take_the_file_as_a_task(tmp_path, 
     data, model = tmp_path / "data", tmp_path / "model"
     task = ["--task", "examples/graph_colouring.py"]
     sizes = ["model.d_model=16", "model.num_attention_heads=2", "model.d_ff=16"]
-    steps = ["trainer.max_steps=30", "trainer.eval_strategy='no'", "test_rows=20"]
+    steps = ["trainer.max_steps=30", "trainer.eval_strategy=no", "test_rows=20"]
 
     assert main(["data", *task, "--num-symbols", "4", "--max-size", "5", "--rows", "900", "--output", str(data)]) == 0
     recipe = ["examples/graph_colouring.yaml", *sizes, *steps]

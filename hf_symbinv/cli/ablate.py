@@ -14,8 +14,7 @@ from typing import Any
 
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli.arguments import at_least, command_parser, minutes
-from hf_symbinv.cli.failures import InputError
-from hf_symbinv.cli.train import overrides, train_recipe
+from hf_symbinv.cli.train import check_model, read_recipe, train_recipe
 from hf_symbinv.metrics.intervals import wilson_interval
 
 DESCRIPTION = """\
@@ -66,18 +65,13 @@ def main(arguments: Sequence[str]) -> int:
     command = parser()
     options = command.parse_intermixed_args(arguments)
 
-    from hf_symbinv.training import Recipe  # torch only where it is needed
-
     sets = [word.split("-") for word in options.words if "=" not in word]
     if not sets:
         command.error("no COMPONENTS: give some sets, such as EP-DP-EA-CP EP-DP-CP")
-    try:
-        recipe = Recipe.load(options.recipe, overrides([word for word in options.words if "=" in word]))
-        recipes = {"-".join(each): replace(recipe, model={**recipe.model, "components": each}) for each in sets}
-        for each in recipes.values():
-            each.config()  # a set that names no model is found before the first training
-    except Exception as error:
-        raise InputError(str(error.__cause__ or error)) from error
+    recipe = read_recipe(options.recipe, [word for word in options.words if "=" in word])
+    recipes = {"-".join(each): replace(recipe, model={**recipe.model, "components": each}) for each in sets}
+    for each in recipes.values():
+        check_model(each)
     deadline = None if options.max_minutes is None else time.monotonic() + options.max_minutes
     rows = []
     for name, each in recipes.items():
@@ -86,13 +80,15 @@ def main(arguments: Sequence[str]) -> int:
             one = replace(each, trainer={**each.trainer, "seed": seed})
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
-                record, _ = train_recipe(one, options.data, str(options.output / f"{name}-seed{seed}"), left)
+                record, is_main = train_recipe(one, options.data, str(options.output / f"{name}-seed{seed}"), left)
             if not record["finished"]:
-                print(f"symbinv ablate: time is up; repeat the command to go on with {name}", file=sys.stderr)
+                if is_main:
+                    print(f"symbinv ablate: time is up; repeat the command to go on with {name}", file=sys.stderr)
                 return UNFINISHED
             records.append(record)
         rows.append(_row(name, each, records))
-    print(json.dumps(rows) if options.json else _table(rows))
+    if is_main:
+        print(json.dumps(rows) if options.json else _table(rows))
     return DONE
 
 

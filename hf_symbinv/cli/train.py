@@ -70,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
     command = parser()
     options = command.parse_intermixed_args(arguments)
 
-    from hf_symbinv.training import Recipe, recipe_names  # torch only where it is needed
+    from hf_symbinv.training import recipe_names  # torch only where it is needed
 
     if options.list:
         print("\n".join(recipe_names()))
@@ -79,10 +79,7 @@ def main(arguments: Sequence[str]) -> int:
         command.error(f"no RECIPE: give a YAML file or one of {', '.join(recipe_names())}")
     if options.output is None:
         command.error("no --output: name a folder for the model")
-    try:
-        recipe = Recipe.load(options.recipe, overrides(options.overrides))
-    except (FileNotFoundError, ValueError, TypeError) as error:
-        raise InputError(str(error)) from error
+    recipe = read_recipe(options.recipe, options.overrides)
     with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
         record, is_main = train_recipe(recipe, options.data, options.output, options.max_minutes)
     if not record["finished"]:
@@ -94,6 +91,38 @@ def main(arguments: Sequence[str]) -> int:
     if is_main:
         print(json.dumps(record["results"], indent=2))
     return DONE
+
+
+def read_recipe(name: str, texts: Sequence[str]) -> Recipe:
+    """The recipe of this name or file with `SECTION.KEY=VALUE` in it.
+
+    Raises:
+        InputError: If there is none, or its model cannot be built.
+    """
+    from hf_symbinv.training import Recipe  # torch only where it is needed
+
+    try:
+        recipe = Recipe.load(name, overrides(texts))
+    except (FileNotFoundError, ValueError, TypeError) as error:
+        raise InputError(str(error)) from error
+    check_model(recipe)
+    return recipe
+
+
+def check_model(recipe: Recipe) -> None:
+    """Finds what is wrong with the model of a recipe before data are made for it.
+
+    Raises:
+        InputError: If it cannot be built.
+    """
+    from huggingface_hub.errors import StrictDataclassError
+
+    try:
+        recipe.config()
+    except StrictDataclassError as error:
+        raise InputError(f"model: {error.__cause__ or error}") from error
+    except (ValueError, TypeError) as error:
+        raise InputError(str(error)) from error
 
 
 def overrides(texts: Sequence[str]) -> dict[str, Any]:
@@ -125,7 +154,6 @@ def train_recipe(
         InputError: If the recipe, the data or the folder are not as they should be.
     """
     from accelerate import PartialState
-    from huggingface_hub.errors import StrictDataclassError
 
     from hf_symbinv.datasets_scripts.loading import load_data
     from hf_symbinv.training import train
@@ -133,8 +161,6 @@ def train_recipe(
     state = PartialState()
     try:
         record = train(recipe, load_data(recipe.task, recipe.data, data), output, max_seconds=max_seconds)
-    except StrictDataclassError as error:
-        raise InputError(f"model: {error.__cause__ or error}") from error
     except (ValueError, FileNotFoundError) as error:
         raise InputError(str(error)) from error
     return record, state.is_main_process

@@ -57,8 +57,8 @@ def train(
         and `max_steps`, and there is neither model nor `run.json`: the same call goes on.
 
     Raises:
-        ValueError: for a data set without these splits or columns, a text in it that is none of the task's, an unknown
-            trainer argument, a folder of another recipe, or a `start` that is not the recipe's model.
+        ValueError: for a data set without these splits or columns, a text in it that is none of the task's, trainer
+            arguments that transformers refuses, a folder of another recipe, or a `start` that is not the recipe's model.
         ImportError: if the task's solver is not installed.
     """
     started = time.monotonic()
@@ -67,11 +67,7 @@ def train(
         raise ValueError(f"data has splits {sorted(data)}; it needs train, validation and test")
     output, task = Path(output_dir), load_task(recipe.task)
     _refuse_other_recipe(output, recipe)
-    try:
-        options = {"dataloader_pin_memory": torch.cuda.is_available(), **recipe.trainer}
-        args = Seq2SeqTrainingArguments(output_dir=str(output), **options)
-    except TypeError as error:
-        raise ValueError(f"trainer: {error}; see transformers.Seq2SeqTrainingArguments for the arguments") from error
+    args = _arguments(recipe, output)
     if (output / RECORD).is_file():
         return dict(json.loads((output / RECORD).read_text()))
     set_seed(args.seed)
@@ -116,6 +112,17 @@ def train(
         (output / RECORD).write_text(json.dumps(record, indent=2) + "\n")
     trainer.end()
     return record
+
+
+def _arguments(recipe: Recipe, output: Path) -> Seq2SeqTrainingArguments:
+    options = {"dataloader_pin_memory": torch.cuda.is_available(), **recipe.trainer}
+    for name in ("eval_strategy", "save_strategy", "logging_strategy"):
+        if options.get(name) is False:  # what YAML makes of `no` without quotes
+            options[name] = "no"
+    try:
+        return Seq2SeqTrainingArguments(output_dir=str(output), **options)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"trainer: {error}; see transformers.Seq2SeqTrainingArguments for the arguments") from error
 
 
 def _new_model(recipe: Recipe) -> SymbolInvariantForConditionalGeneration:

@@ -7,7 +7,7 @@ import pytest
 from hf_symbinv.cli import BAD_INPUT, DONE, UNFINISHED
 from hf_symbinv.cli import main as symbinv
 
-SMALL = ["trainer.max_steps=4", "trainer.eval_strategy='no'", "data.rows=400", "test_rows=20"]
+SMALL = ["trainer.max_steps=4", "trainer.eval_strategy=no", "data.rows=400", "test_rows=20"]
 
 
 @pytest.mark.slow

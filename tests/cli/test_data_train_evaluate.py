@@ -91,7 +91,7 @@ class TestTrain:
     def test_a_recipe_becomes_a_model_that_solves(self, symbinv, data, tmp_path):
         steps = [
             "trainer.max_steps=2",
-            "trainer.eval_strategy='no'",
+            "trainer.eval_strategy=no",
             "test_rows=5",
             "trainer.per_device_train_batch_size=4",
         ]
@@ -114,7 +114,8 @@ class TestTrain:
                 ["ltl-smoke", "trainer.colour=1", "--data", "DATA", "--output", "run"],
                 "unexpected keyword argument 'colour'",
             ),
-            (["ltl-smoke", "model.d_model=7", "--data", "DATA", "--output", "run"], "d_model=7: must be a multiple of"),
+            (["ltl-smoke", "model.d_model=7", "--output", "run"], "model: d_model=7: must be a multiple of"),
+            (["ltl-smoke", "task=chess", "--output", "run"], "symbinv train: task='chess': unknown; use one of ltl"),
             (["ltl-smoke", "data.rows=5", "--output", "run"], "rows=5: ask for at least 10"),
             (["ltl-smoke", "--data", "/nowhere", "--output", "run"], "/nowhere"),
         ],

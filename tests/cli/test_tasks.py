@@ -219,7 +219,7 @@ class TestEvaluate:
 class TestTrain:
     @pytest.mark.slow
     def test_a_run_stops_in_time_and_goes_on(self, symbinv, tmp_path):
-        small = ["trainer.max_steps=2", "trainer.eval_strategy='no'", "test_rows=4", "data.rows=40"]
+        small = ["trainer.max_steps=2", "trainer.eval_strategy=no", "test_rows=4", "data.rows=40"]
         fast = ["trainer.per_device_train_batch_size=4", "trainer.use_cpu=true", "--output", tmp_path / "run"]
         stopped = symbinv("train", "copy-smoke", *small, *fast, "--max-minutes", "0.00001")
         assert (stopped.code, stopped.out) == (3, "")

@@ -162,6 +162,8 @@ def test_a_data_set_without_splits_and_an_unknown_argument_are_refused(tmp_path)
     every = DatasetDict(train=rows, validation=rows, test=rows)
     with pytest.raises(ValueError, match=r"trainer: .*max_stepz"):
         train(Recipe.load(path, {"trainer.max_stepz": 3}), every, tmp_path / "out")
+    with pytest.raises(ValueError, match=r"trainer: never is not a valid IntervalStrategy.*; see transformers\."):
+        train(Recipe.load(path, {"trainer.eval_strategy": "never"}), every, tmp_path / "out")
     assert not os.path.exists(tmp_path / "out")
 
 
