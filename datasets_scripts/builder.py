@@ -350,6 +350,7 @@ def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *,
 
     Raises:
         WorkFolderError: If the folder cannot take it.
+        ValueError: If nothing was found (DrawingError if the task cannot draw what is asked for).
         ImportError: If a solver is not installed.
     """
     task = load_task(config.task)
@@ -358,6 +359,11 @@ def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *,
         if work is None:
             return
         harvest = generate(config, work, workers, progress=progress)
+        if not harvest.pairs:
+            raise ValueError(
+                f"no question of {config.num_symbols} symbols and sizes {config.min_size} to {config.max_size} with an "
+                "answer turned up; ask for more symbols or larger sizes"
+            )
         uniform = (
             f" Sizes from {task.uniform_from} up are equally frequent." if task.uniform_from < config.max_size else ""
         )
@@ -371,14 +377,11 @@ def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *,
         publish(task, folder, origin, assign_splits(harvest.pairs, config.seed))
 
 
-def source_hash(task: SymbolTask) -> str:
+def source_hash(builder: type[RandomQuestions], task: SymbolTask) -> str:
     """A digest of the code that determines the data."""
+    modules = [__file__, drawing.__file__, storage.__file__, inspect.getfile(builder), inspect.getfile(type(task))]
     digest = hashlib.sha256()
-    rooms = [
-        Path(str(solvers.__file__)).parent.glob("*.py"),
-        [Path(str(module.__file__)) for module in (drawing, storage)],
-    ]
-    for path in (Path(__file__), Path(inspect.getfile(type(task))), *sorted(path for room in rooms for path in room)):
+    for path in (*map(Path, modules), *sorted(Path(str(solvers.__file__)).parent.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -392,7 +395,8 @@ class RandomQuestions(datasets.GeneratorBasedBuilder):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         task = load_task(kwargs.get("task", self.BUILDER_CONFIG_CLASS.task))
-        kwargs.setdefault("hash", source_hash(task))  # `datasets` does not look at the code to find its cache
+        # `datasets` does not look at the code to find its cache.
+        kwargs.setdefault("hash", source_hash(type(self), task))
         super().__init__(*args, **kwargs)
         self.config.validate()
 
@@ -410,7 +414,7 @@ class RandomQuestions(datasets.GeneratorBasedBuilder):
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         task = load_task(self.config.task)
-        recipe = f"{type(self).__name__} {self.config.recipe()} {task.solver_version()} {source_hash(task)}"
+        recipe = f"{type(self).__name__} {self.config.recipe()} {task.solver_version()} {source_hash(type(self), task)}"
         name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
         folder = Path(dl_manager.download_config.cache_dir) / f"{task.name}-{name}"
         self.prepare_folder(folder, dl_manager.download_config.num_proc or 1)

@@ -26,14 +26,12 @@ from hf_symbinv.datasets_scripts.storage import Origin, Pair, publish, read_pair
 from hf_symbinv.tasks import SymbolTask, load_task
 
 _SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout"}
+_LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
 # What each way to make a data set takes besides --output and --workers.
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell"},
-    "from": {
-        *("task", "from", "supplement", "min_symbols", "max_symbols", "min_size", "max_size"),
-        *("reduce", "seed", "renamed"),
-    },
+    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "seed", "renamed"},
     "from_text": {"task", "from_text", "seed"},
 }
 
@@ -114,6 +112,7 @@ def convert(task: SymbolTask, source: Path, folder: Path, seed: int) -> None:
 
     Raises:
         PairsFormatError: If the file does not hold pairs.
+        ValueError: If it holds fewer than 10.
         WorkFolderError: If the folder cannot take the data set.
     """
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
@@ -123,6 +122,11 @@ def convert(task: SymbolTask, source: Path, folder: Path, seed: int) -> None:
         pairs: dict[str, Pair] = {}
         for pair in tqdm(read_pairs(task, source), unit=" pairs", file=sys.stderr):
             pairs.setdefault(pair.question, pair)
+        if len(pairs) < 10:
+            raise ValueError(
+                f"{source}: holds {len(pairs)} different questions; give at least 10, so that every split of 80/10/10 "
+                "has one"
+            )
         origin = Origin(
             title=f"{task.name} pairs of {source.name}",
             story=f"Questions of the task {task.name} with answers, converted from the text file {source.name}.",

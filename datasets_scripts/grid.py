@@ -98,7 +98,7 @@ def prepare(config: QuestionGridConfig, folder: Path, workers: int | None, *, pr
 
     Raises:
         WorkFolderError: If the folder cannot take it.
-        DrawingError: If the task cannot draw with a number of symbols.
+        ValueError: If all cells are empty (DrawingError if the task cannot draw with a number of symbols).
         ImportError: If a solver is not installed.
     """
     task = load_task(config.task)
@@ -110,7 +110,8 @@ def prepare(config: QuestionGridConfig, folder: Path, workers: int | None, *, pr
         if not harvest.pairs:
             raise ValueError(
                 f"no question of {config.min_symbols} to {config.num_symbols} symbols and sizes {config.min_size} to "
-                f"{config.max_size} turned up: all cells are empty; ask for larger sizes or fewer symbols"
+                f"{config.max_size} with an answer turned up: all cells are empty; ask for larger sizes or fewer "
+                "symbols"
             )
         story = (
             f"At most {config.per_cell} random questions of the task {task.name} for each number of symbols from "

@@ -30,8 +30,12 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
         return datasets.load_dataset(source)
     from accelerate import PartialState
 
-    from hf_symbinv.datasets_scripts.builder import RandomQuestions
+    from hf_symbinv.datasets_scripts.builder import RandomQuestions, RandomQuestionsConfig
 
+    known = list(RandomQuestionsConfig(name="custom").recipe())
+    for name in options:
+        if name not in known:
+            raise ValueError(f"data option {name!r}: unknown; use some of {', '.join(known)}")
     builder = RandomQuestions(**{**options, "task": task})
     with PartialState().main_process_first():
         builder.download_and_prepare()

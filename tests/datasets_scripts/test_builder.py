@@ -212,7 +212,16 @@ def test_formulas_without_symbols_are_possible(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         prepare(config(num_symbols=0, max_size=5, rows=10), tmp_path / "none", 1, progress=False)
-    assert all(row["symbols"] == [] for row in all_rows(tmp_path / "none"))
+    rows = all_rows(tmp_path / "none")
+    assert rows and all(row["symbols"] == [] for row in rows)
+
+
+def test_a_data_set_without_rows_is_refused(tmp_path):
+    with (
+        pytest.warns(UserWarning, match="rows=10: only 0 different questions"),
+        pytest.raises(ValueError, match="no question of 0 symbols and sizes 1 to 3 with an answer turned up; ask for"),
+    ):
+        prepare(config(task="prop", num_symbols=0, max_size=3, rows=10), tmp_path / "none", 1, progress=False)
 
 
 def gate(symbols="ab", min_size=1, max_size=14, task=LTL):

@@ -96,7 +96,7 @@ def test_values_out_of_range_are_refused(changes, message):
 
 def test_a_grid_of_empty_cells_is_refused(tmp_path):
     with pytest.raises(
-        ValueError, match="no question of 3 to 3 symbols and sizes 1 to 2 turned up: all cells are empty"
+        ValueError, match="no question of 3 to 3 symbols and sizes 1 to 2 with an answer turned up: all"
     ):
         prepare(config(min_symbols=3, max_size=2), tmp_path / "empty", 1, progress=False)
 

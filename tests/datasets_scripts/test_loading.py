@@ -29,5 +29,5 @@ def test_without_a_folder_the_builder_makes_the_same_rows(built, tmp_path, monke
 
 
 def test_an_option_that_the_builder_does_not_know_is_refused():
-    with pytest.raises((ValueError, TypeError), match="num_aps"):
-        load_data("copy", {"num_aps": 3})
+    with pytest.raises(ValueError, match="data option 'num_letters': unknown; use some of task, num_symbols,"):
+        load_data("copy", {"num_letters": 3})

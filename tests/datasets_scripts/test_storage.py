@@ -108,6 +108,14 @@ def test_the_command_names_a_wrong_line_and_fails(tmp_path, capsys):
     assert f"error: {source}, line 2: no witness in prefix notation" in capsys.readouterr().err
 
 
+def test_text_of_too_few_pairs_for_three_splits_is_refused(tmp_path, capsys):
+    source = tmp_path / "old.txt"
+    source.write_text("a\n{a}\n" * 10)
+    assert main([f"--output={tmp_path / 'new'}", f"--from-text={source}"]) == 1
+    assert f"error: {source}: holds 1 different questions; give at least 10, so that every" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
 def test_large_splits_are_cut_into_files_and_empty_ones_have_one(tmp_path):
     pairs = [Pair("a", "{a}")] * (ROWS_PER_FILE + 1)
     write_split(LTL, tmp_path, "train", pairs, "spot")
