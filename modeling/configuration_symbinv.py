@@ -75,10 +75,10 @@ class SymbolInvariantConfig(PreTrainedConfig):
         random_dim: width of the random part.
         random_method: how it is drawn: `"normal"`, `"neighbors"` or `"hypercube"`; see `random_vectors`.
         normalize_parts: L2-normalise the learned and the random part on their own.
-        encoder_positions: `"tree"` (paths in the syntax tree of the prefix formula), `"rope"` or `"sinusoidal"`.
+        encoder_positions: `"tree"` (paths in the syntax tree of the prefix text), `"rope"` or `"sinusoidal"`.
         decoder_positions: `"rope"`, also on cross-attention's queries and keys, or `"sinusoidal"`.
         rope_theta: base of the rotary frequencies.
-        token_arity: base id → number of children (0, 1 or 2) of the tokens that make formulas, for tree positions.
+        token_arity: base id → number of children (0, 1 or 2) of the tokens that make syntax trees, for tree positions.
         normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
         normalize_features: L2-normalise the last hidden states before the projection.
         loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`.
@@ -189,26 +189,27 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     def validate_components(self) -> None:
         """Refuses component lists that name no model of the family."""
-        shown = "-".join(map(str, self.components))
-        for component in self.components:
+        components = self.components or []  # never None here: the defaults are filled in
+        shown = "-".join(map(str, components))
+        for component in components:
             _require(
                 component in COMPONENTS,
                 f'components="{shown}": unknown component {component!r}; use some of {" ".join(COMPONENTS)}',
             )
         _require(
-            len(set(self.components)) == len(self.components),
+            len(set(components)) == len(components),
             f'components="{shown}": a component is listed twice; list each at most once',
         )
         _require(
-            bool({"CP", "CA"} & set(self.components)),
+            bool({"CP", "CA"} & set(components)),
             f'components="{shown}": the decoder would not see the encoder; add CP, CA or both',
         )
         _require(
-            bool({"DP", "DA"} & set(self.components)),
+            bool({"DP", "DA"} & set(components)),
             f'components="{shown}": the decoder would not see the answer so far; add DP, DA or both',
         )
         _require(
-            self.symbol_embedding == "streams" or not {"EA", "DA", "CA"} & set(self.components),
+            self.symbol_embedding == "streams" or not {"EA", "DA", "CA"} & set(components),
             f'components="{shown}": symbol_embedding="{self.symbol_embedding}" has one stream, which leaves nothing to '
             "aggregate; use some of EP DP CP",
         )

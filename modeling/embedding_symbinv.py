@@ -44,7 +44,7 @@ class Slots:
 
     def of(self, referents: torch.Tensor) -> torch.Tensor:
         """The slot `(B, L)` of each of `referents (B, L)`; -1 for -1 (a base token) and for one without a slot."""
-        match = (referents.unsqueeze(2) == self.referents.unsqueeze(1)) & (referents >= 0).unsqueeze(2)  # (B, L, S)
+        match = (referents.unsqueeze(2) == self.referents.unsqueeze(1)) & (referents >= 0).unsqueeze(2)  # (B, L, K)
         return torch.where(match.any(2), match.int().argmax(2), -1)
 
     def repeat_interleave(self, repeats: int) -> "Slots":
@@ -63,7 +63,7 @@ def assign_slots(referents: torch.Tensor, canonical: bool = True) -> Slots:
         canonical: False shuffles the numbers, as a test of the theorem.
 
     Returns:
-        Slots with S = the most distinct referents of an example, at least 1.
+        Slots with K = the most distinct referents of an example, at least 1.
     """
     # A stable sort brings equal referents together, the earliest position first.
     ordered, order = referents.sort(dim=1, stable=True)  # (B, L)
@@ -287,7 +287,7 @@ class RandomEmbedding(OneStreamEmbedding):
         if self.config.normalize_parts:
             learned, vectors = (nn.functional.normalize(part, dim=1) for part in (learned, vectors))
         base = nn.functional.pad(learned[:-1], (0, self.config.random_dim))
-        rows = torch.cat((base, torch.cat((learned[-1:].expand(len(vectors), -1), vectors), dim=1)))
+        rows = torch.cat((base, torch.cat((learned[-1:].expand(slots.referents.shape[1], -1), vectors), dim=1)))
         return nn.functional.normalize(rows, dim=1) if self.config.normalize_embeddings else rows
 
 
@@ -403,9 +403,9 @@ def referents_of(input_ids: torch.Tensor, base_vocab_size: int, attention_mask: 
 
 
 def slots_to_ids(logits: torch.Tensor, slots: Slots, base_vocab_size: int, vocab_size: int) -> torch.Tensor:
-    """Logits `(B, L, V_n + S)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`."""
+    """Logits `(B, L, V_n + K)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`."""
     width = max(vocab_size, base_vocab_size + int(slots.referents.max()) + 1)
-    columns = torch.where(slots.referents >= 0, base_vocab_size + slots.referents, width)  # (B, S)
+    columns = torch.where(slots.referents >= 0, base_vocab_size + slots.referents, width)  # (B, K)
     out = logits.new_full((*logits.shape[:2], width + 1), -math.inf)
     out[..., :base_vocab_size] = logits[..., :base_vocab_size]
     out.scatter_(2, columns.unsqueeze(1).expand(-1, logits.shape[1], -1), logits[..., base_vocab_size:])

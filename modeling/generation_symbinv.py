@@ -4,7 +4,7 @@ Ids are renamed to slots before `generate` starts and back when it ends: alpha-e
 tensors all the way, ties included, and their outputs are renamings of each other bit for bit. A logits processor or
 stopping criterion that a user passes therefore sees slot ids, V_n + slot; `slot_referents` tells whose slot it is.
 
-Letters: B batch, N beams per input, S streams, L source length, T target length, V_n base tokens.
+Letters: B batch, N beams per input, K slots, L source length, T target length, V_n base tokens.
 """
 
 from typing import Any
@@ -219,7 +219,7 @@ class _IdStreamer(BaseStreamer):
 
 
 class SymbolInvariantGenerationMixin(GenerationMixin):
-    """`generate` for stream models: greedy, beam search, sampling and n-best, as in `transformers`."""
+    """`generate` for symbol-invariant models: greedy, beam search, sampling and n-best, as in `transformers`."""
 
     def generate(self, inputs: torch.Tensor | None = None, **kwargs: Any) -> Any:
         """Answers a batch, as `transformers.GenerationMixin.generate`, with these differences.
@@ -232,7 +232,7 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
 
         Returns:
             Ids `(B·num_return_sequences, T)`, start token first; or with `return_dict_in_generate` an output whose
-            `sequences` are ids, whose scores and logits are in slot space, and with `slot_referents (B, S)`.
+            `sequences` are ids, whose scores and logits are in slot space, and with `slot_referents (B, K)`.
 
         Raises:
             ValueError: if there is no input, or the cache implementation is not the default, dynamic one.
@@ -240,7 +240,7 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
             raise ValueError(
-                "generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(formula, …))"
+                "generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(question, …))"
             )
         attention_mask, prompt = kwargs.get("attention_mask"), kwargs.get("decoder_input_ids")
         slots = self._slots(input_ids, attention_mask, prompt)
@@ -272,7 +272,7 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         attention_mask: torch.Tensor | None = None,
         decoder_input_ids: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """The referent `(B, S)` of each slot in a call of `generate` with these arguments, -1 where there is none."""
+        """The referent `(B, K)` of each slot in a call of `generate` with these arguments, -1 where there is none."""
         return self._slots(input_ids, attention_mask, decoder_input_ids).referents
 
     def _slots(

@@ -219,7 +219,7 @@ class EncoderLayer(GradientCheckpointingLayer):
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
-        names = [name for name in ("EP", "EA") if name in config.components]
+        names = [name for name in ("EP", "EA") if name in (config.components or ())]
         self.self_attention = nn.ModuleDict({name: Attention(config, aggregated=name == "EA") for name in names})
         self.feed_forward = FeedForward(config)
 
@@ -243,8 +243,9 @@ class DecoderLayer(GradientCheckpointingLayer):
 
     def __init__(self, config: SymbolInvariantConfig, layer_index: int):
         super().__init__()
-        own = [name for name in ("DP", "DA") if name in config.components]
-        cross = [name for name in config.components if name in ("CP", "CA")]
+        components = config.components or ()
+        own = [name for name in ("DP", "DA") if name in components]
+        cross = [name for name in components if name in ("CP", "CA")]
         self.self_attention = nn.ModuleDict(
             {name: Attention(config, name == "DA", layer_index * len(own) + i) for i, name in enumerate(own)}
         )

@@ -465,7 +465,7 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
 
 
 class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, SymbolInvariantGenerationMixin):
-    """The encoder-decoder with tied projection, loss and `generate`: formula in, witness out."""
+    """The encoder-decoder with tied projection, loss and `generate`: question in, answer out."""
 
     # The loss divides by `num_items_in_batch`, so micro-batches of one optimizer step add up to its mean.
     accepts_loss_kwargs = True

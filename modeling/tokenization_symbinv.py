@@ -160,9 +160,9 @@ class SymbolInvariantTokenizer(PythonBackend):
     `symbol_table`, which is saved with it. A call, `decode` or `batch_decode` with `symbol_table=table` uses that table
     instead and leaves the tokenizer's own alone.
 
-    A formula must be one complete tree. Base tokens without an arity (`;`, `{`, `}` of traces) separate trees; a target
-    without any of them may be several trees in a row. Texts are never truncated, because what is left of a formula is
-    no formula: with `truncation`, a text longer than `max_length` is refused.
+    With arities, a text must be one complete tree. Base tokens without one (`;`, `{`, `}` of traces) separate trees; a
+    target without any of them may be several trees in a row. Texts are never truncated, because what is left of a
+    formula is no formula: with `truncation`, a text longer than `max_length` is refused.
 
     Args:
         base_tokens: Tokens of fixed identity in the order of their ids, the special tokens among them.
@@ -371,14 +371,14 @@ class SymbolInvariantTokenizer(PythonBackend):
         """Ids of one text without special tokens; names enter `table` only if nothing is wrong with the text."""
         tokens, positions = self._scan(text, is_split_into_words)
         if not tokens:
-            raise TokenizationError("the text is empty; a formula has at least one token, such as 1 (true)", text)
+            raise TokenizationError("the text is empty; write at least one token", text)
         if self.token_arity:
             self._check_trees(tokens, text, positions, is_target)
         length = len(tokens) + (self.num_special_tokens_to_add() if add_special_tokens else 0)
         if limit is not None and length > limit:
             raise TokenizationError(
-                f"{length} tokens are more than max_length={limit}, and a truncated formula is no formula; raise "
-                "max_length or leave this text out",
+                f"{length} tokens are more than max_length={limit}, and what is left of a cut text says something "
+                "else; raise max_length or leave this text out",
                 text,
             )
         return [token if isinstance(token, int) else self.vocab_size + table.referent(token) for token in tokens]

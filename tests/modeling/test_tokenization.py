@@ -264,7 +264,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("text", "position", "message"),
         [
-            ("", 0, "the text is empty; a formula has at least one token"),
+            ("", 0, "the text is empty; write at least one token"),
             ("  ", 0, "the text is empty"),
             ("&a", 2, "the formula ends too early; expected 1 more operand"),
             ("&", 1, "expected 2 more operands"),
