@@ -19,7 +19,7 @@ from hf_symbinv import __version__
 COMMANDS = {
     "solve": "answer questions, such as formulas, with a model, and verify the answers",
     "verify": "check answers that you have",
-    "data": "make a data set of random formulas with witnesses",
+    "data": "make a data set of questions with answers",
     "train": "train a model by a recipe",
     "evaluate": "measure a model on a data set",
     "plot": "draw heatmaps of what was measured, and print their tables",

@@ -28,7 +28,7 @@ exit codes: 0 the model is written, 2 bad usage or input
 
 EXAMPLE = """\
 $ symbinv convert runs/baseline --output runs/converted
-runs/converted: streams, EP DP CP, 2,520,000 parameters
+runs/converted: streams, EP DP CP, 5,810,048 parameters
 """
 
 

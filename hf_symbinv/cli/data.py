@@ -24,9 +24,8 @@ $ symbinv data --from data/tiny --output data/fewer --renamed --reduce 50
 data/fewer: 50 train
 data/fewer: 20 validation
 data/fewer: 20 test
-$ symbinv data --grid --task copy --min-symbols 3 --num-symbols 4 \\
-      --max-size 6 --per-cell 20 --output data/grid
-data/grid: 126 test
+$ symbinv data --grid --task copy --min-symbols 3 --max-size 6 --output data/grid
+data/grid: 766 test
 """
 
 

@@ -15,8 +15,22 @@ from pathlib import Path
 import pytest
 
 from hf_symbinv.cli import COMMANDS
+from hf_symbinv.cli.plot import GRID
 
 MODULES = ["hf_symbinv.cli", *(f"hf_symbinv.cli.{name}" for name in COMMANDS)]
+
+
+def make_baseline():
+    """A vanilla model of the paper's size, as `symbinv train` leaves one."""
+    from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
+
+    config = SymbolInvariantConfig.from_preset("ltl-baseline")
+    SymbolInvariantForConditionalGeneration(config).save_pretrained("runs/baseline")
+    LTL.tokenizer().save_pretrained("runs/baseline")
+
+
+# What an example takes from the reader's folder.
+GIVEN = {"hf_symbinv.cli.plot": lambda: Path("grid.json").write_text(GRID), "hf_symbinv.cli.convert": make_baseline}
 
 
 def replay(session, symbinv):
@@ -36,6 +50,7 @@ def replay(session, symbinv):
 @pytest.mark.parametrize("name", MODULES)
 def test_the_example_in_a_help_text_shows_what_the_command_prints(name, symbinv, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    GIVEN.get(name, lambda: None)()
     module = importlib.import_module(name)
     printed = replay(module.EXAMPLE, symbinv)
     if "REFRESH_EXAMPLES" in os.environ:

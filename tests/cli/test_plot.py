@@ -1,13 +1,10 @@
-"""`symbinv plot heatmap`: files in, pictures and tables out, as its help shows them."""
+"""`symbinv plot heatmap`: files in, pictures and tables out."""
 
 import json
 import subprocess
 import sys
 
 import pytest
-
-from hf_symbinv.cli.plot import EXAMPLE
-from hf_symbinv.cli.plot import GRID as SHOWN
 
 GRID = {
     "model": "tiny", "data": "ltl", "training_box": {"symbols": 2, "size": 4},
@@ -24,16 +21,6 @@ def grid(tmp_path):
     return path
 
 
-def test_the_help_shows_what_the_command_prints(symbinv, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    command, _, output = EXAMPLE.removeprefix("$ symbinv plot ").partition("\n")
-    (tmp_path / "grid.json").write_text(SHOWN)
-    result = symbinv("plot", *command.split())
-    assert (result.code, result.out, result.err) == (0, output, "")
-    assert (tmp_path / "grid.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "grid.csv").read_text().count("\n") == 4
-
-
 def test_every_output_is_written_and_json_has_the_means(symbinv, tmp_path, grid):
     outputs = [tmp_path / name for name in ("h.png", "h.svg", "h.pdf", "h.csv", "h.md")]
     result = symbinv("plot", "heatmap", grid, grid, "--json", *(f"--output={path}" for path in outputs))
@@ -41,6 +28,7 @@ def test_every_output_is_written_and_json_has_the_means(symbinv, tmp_path, grid)
     assert content["files"] == [str(path) for path in outputs] and all(path.stat().st_size for path in outputs)
     assert [one["all"]["count"] for one in content["heatmaps"]] == [60, 60]
     assert content["heatmaps"][0]["inside"]["value"] == 1.0
+    assert outputs[0].read_bytes().startswith(b"\x89PNG") and outputs[3].read_text().count("\n") == 1 + 2 * 2
     assert outputs[3].read_text().count("model,data") == 1 and outputs[4].read_text().count("| symbols |") == 2
 
 
