@@ -31,7 +31,7 @@ from hf_symbinv.datasets_scripts.builder import assign_splits, generate
 from hf_symbinv.datasets_scripts.ltl_random import LtlRandomConfig
 from hf_symbinv.datasets_scripts.storage import Origin, Pair, publish
 from hf_symbinv.logic import parse_prefix, parse_trace, to_lbt, trace_to_infix
-from hf_symbinv.solvers import Checker, solver_version
+from hf_symbinv.solvers import Checker
 
 LIMIT = 1.0
 TURN = 200
@@ -61,7 +61,7 @@ def build(config: LtlRandomConfig, folder: Path) -> tuple[list[str], list[Pair]]
     work = folder / "work"
     work.mkdir(parents=True)
     harvest = generate(config, work, 1, progress=False)
-    publish(LTL, folder, Origin("benchmark", "", "", solver_version()), assign_splits(harvest.pairs, config.seed))
+    publish(LTL, folder, Origin("benchmark", "", "", LTL.solver_version()), assign_splits(harvest.pairs, config.seed))
     entries = [entry for path in sorted(work.glob("*.json")) for entry in json.loads(path.read_text(encoding="utf-8"))]
     solved = [formula for formula, status, _ in entries if status not in ("timeout", "error")]
     return solved, harvest.pairs
@@ -148,7 +148,7 @@ def main() -> int:
     if options.json:
         print(json.dumps({"rows": options.rows, "max_size": options.max_size, "repetitions": found}))
         return 0
-    print(f"{options.repeats} data sets of {options.rows} pairs up to {options.max_size} nodes, {solver_version()}")
+    print(f"{options.repeats} data sets of {options.rows} pairs up to {options.max_size} nodes, {LTL.solver_version()}")
     print(f"{'':24}{'min':>10}{'median':>10}{'max':>10}")
     for name in found[0]:
         values = [repetition[name] for repetition in found]

@@ -75,10 +75,8 @@ def reduced(data: datasets.DatasetDict, rows: int, seed: int = 0) -> datasets.Da
     return datasets.DatasetDict({**data, "train": chosen.flatten_indices()})
 
 
-def supplemented(
-    data: datasets.DatasetDict, other: datasets.DatasetDict, task: SymbolTask, max_symbols: int = 1
-) -> datasets.DatasetDict:
-    """Training rows and, of those of `other`, the ones with few symbols, which are rare where there are many symbols.
+def supplemented(data: datasets.DatasetDict, other: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
+    """Training rows and, of those of `other`, the ones with 0 or 1 symbols, which are rare where there are many.
 
     Rows are added whose question is in no split of `data`. Names that do not occur there are renamed to names that do.
 
@@ -86,7 +84,9 @@ def supplemented(
         data: What is to be supplemented.
         other: A data set of the same task, drawn apart, with more symbols for instance.
         task: The task of both.
-        max_symbols: Symbols of an added question, at most.
+
+    Raises:
+        TransformError: If `other` has no such row that `data` lacks.
 
     Source: SIT, Appendix F (0-AP and 1-AP formulas of the training set with 10 APs).
     """
@@ -95,7 +95,7 @@ def supplemented(
     seen = {text for split in data.values() for text in split[question]}
     known = sorted({name for names in train["symbols"] for name in names})
     added: list[dict[str, Any]] = []
-    for row in _train(other).filter(lambda row: len(row["symbols"]) <= max_symbols):
+    for row in _train(other).filter(lambda row: len(row["symbols"]) <= 1):
         foreign = not set(row["symbols"]) <= set(known)
         for shift in range(len(known)) if foreign else (0,):
             names = (*known[shift:], *known[:shift]) if foreign else row["symbols"]
@@ -107,7 +107,9 @@ def supplemented(
                 added.append({**row, question: text, answer: reply, "symbols": symbols})
                 break
     if not added:
-        raise TransformError(f"supplement: no row with at most {max_symbols} symbols that is not in the data set yet")
+        raise TransformError(
+            "supplement: it has no row with 0 or 1 symbols that is not in the data set yet; take a larger one"
+        )
     more = datasets.Dataset.from_list(added, features=train.features)
     return datasets.DatasetDict({**data, "train": datasets.concatenate_datasets([train, more])})
 
@@ -186,7 +188,7 @@ def read_folder(folder: Path) -> datasets.DatasetDict:
     return datasets.DatasetDict({split: datasets.Dataset(InMemoryTable(table)) for split, table in tables.items()})
 
 
-def task_of(data: datasets.DatasetDict) -> SymbolTask:
+def task_by_columns(data: datasets.DatasetDict) -> SymbolTask:
     """The task of the package with these columns.
 
     Raises:
@@ -214,7 +216,7 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
         WorkFolderError: If `folder` cannot take it.
     """
     data = read_folder(source)
-    task = task or task_of(data)
+    task = task or task_by_columns(data)
     question, answer = _columns(data, task)
     limits = {name: options[name] for name in ("min_symbols", "max_symbols", "min_size", "max_size") if name in options}
     description = {"builder": "transform 1.0.0", "source": digest(source), **options}

@@ -1,10 +1,12 @@
 """Solvers behind a pool of processes: answers to questions and verdicts on answers, with hard time limits."""
 
 from hf_symbinv.solvers.checker import Checker, CheckResult, Verdict
-from hf_symbinv.solvers.ltl import SpotMissingError, find_witness, solver_version
+from hf_symbinv.solvers.ltl import SpotMissingError, find_witness
 from hf_symbinv.solvers.pool import Outcome, PoolError, ProcessPool
+from hf_symbinv.solvers.prop import AigerMissingError
 
 __all__ = [
+    "AigerMissingError",
     "CheckResult",
     "Checker",
     "Outcome",
@@ -13,5 +15,4 @@ __all__ = [
     "SpotMissingError",
     "Verdict",
     "find_witness",
-    "solver_version",
 ]

@@ -34,7 +34,7 @@ from hf_symbinv.datasets_scripts.drawing import SHORT, DrawingError, Gate, Order
 from hf_symbinv.datasets_scripts.ltl_random import LtlRandom
 from hf_symbinv.datasets_scripts.prop_random import PropRandom
 from hf_symbinv.logic import parse_prefix
-from hf_symbinv.solvers import Checker, solver_version
+from hf_symbinv.solvers import Checker
 from hf_symbinv.solvers.ltl import load_spot
 from hf_symbinv.tasks import COPY, LTL, TASKS, load_task
 
@@ -89,7 +89,7 @@ def test_columns_describe_the_formula(folder):
         assert row["symbols"] == list(formula.symbols())
         assert set(row["symbols"]) <= set("abc")
         assert row["length"] == formula.size <= 14
-        assert row["solver_version"] == solver_version()
+        assert row["solver_version"] == LTL.solver_version()
 
 
 def test_no_formula_occurs_twice(folder):
@@ -180,7 +180,7 @@ def test_the_card_names_command_solver_counts_lengths_and_licence(folder):
         "- 1K<n<10K",
         "| train | 1,600 |",
         "| 14 | 355 |",
-        f"Solver: {solver_version()}. Made with",
+        f"Solver: {LTL.solver_version()}. Made with",
         "symbinv data --output FOLDER --task ltl --num-symbols 3 --min-size 1 --max-size 14 --seed 5 --timeout 60.0 "
         "--rows 2000",
     ):

@@ -15,7 +15,7 @@ from hf_symbinv.datasets_scripts.transforms import (
     reduced,
     renamed,
     supplemented,
-    task_of,
+    task_by_columns,
     transform,
 )
 from hf_symbinv.tasks import COPY, LTL, PROP
@@ -114,7 +114,7 @@ class TestSupplemented:
 
     def test_nothing_to_add_is_an_error(self, data):
         with pytest.raises(
-            TransformError, match="supplement: no row with at most 1 symbols that is not in the data set"
+            TransformError, match="supplement: it has no row with 0 or 1 symbols that is not in the data"
         ):
             supplemented(data, data, LTL)
 
@@ -172,5 +172,5 @@ def test_a_folder_without_data_or_of_another_task_is_refused(folder, data, tmp_p
     with pytest.raises(TransformError, match=r"data has splits \['test'\]; this changes split train"):
         transform(tmp_path, tmp_path / "made", LTL, {"reduce": 1})
     with pytest.raises(TransformError, match="no task has columns x; name it with --task"):
-        task_of(datasets.DatasetDict({"train": datasets.Dataset.from_dict({"x": [1]})}))
-    assert task_of(data) is LTL
+        task_by_columns(datasets.DatasetDict({"train": datasets.Dataset.from_dict({"x": [1]})}))
+    assert task_by_columns(data) is LTL

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_symbinv.logic import Formula, FormulaSyntaxError, parse_assignment, to_prefix
-from hf_symbinv.solvers import Checker
+from hf_symbinv.solvers import AigerMissingError, Checker
 from hf_symbinv.solvers.prop import (
-    AigerMissingError,
     find_assignment,
     judge,
     load_aiger,

@@ -8,24 +8,20 @@ from hf_symbinv import LTL, SymbolInvariantConfig
 from hf_symbinv.logic import parse_prefix, to_prefix
 from hf_symbinv.solvers.ltl import nested_to_the_right
 from hf_symbinv.tasks import symbol_names
-from hf_symbinv.tasks.ltl import nest_to_the_right
+from hf_symbinv.tasks.ltl import compact_nested_to_the_right
 
 
-def test_tokens_and_arities_are_those_of_the_models_preset():
-    config = SymbolInvariantConfig.from_preset("ltl")
-    tokenizer = LTL.tokenizer()
-    assert config.base_vocab_size == len(LTL.base_tokens) == tokenizer.vocab_size == 13
-    assert config.token_arity == LTL.token_arity_by_id()
-    assert [config.bos_token_id, config.pad_token_id, config.eos_token_id] == [
-        tokenizer.bos_token_id,
-        tokenizer.pad_token_id,
-        tokenizer.eos_token_id,
-    ]
+def test_its_model_is_the_preset_and_agrees_with_its_tokenizer():
+    config, tokenizer = LTL.config(), LTL.tokenizer()
+    assert config.to_dict() == SymbolInvariantConfig.from_preset("ltl").to_dict()
+    assert config.base_vocab_size == tokenizer.vocab_size == 13
+    for name in ("bos_token_id", "pad_token_id", "eos_token_id"):
+        assert getattr(config, name) == getattr(tokenizer, name)
     assert {LTL.base_tokens[index]: n for index, n in config.token_arity.items()} == tokenizer.token_arity
 
 
 def test_the_grammar_of_answers_names_the_tokens_of_traces():
-    grammar = SymbolInvariantConfig.from_preset("ltl").grammar
+    grammar = LTL.grammar
     named = {name: LTL.base_tokens[grammar[name]] for name in ("separator", "cycle_start", "cycle_end")}
     assert named == {"separator": ";", "cycle_start": "{", "cycle_end": "}"}
     assert {LTL.base_tokens[index] for index in grammar["operand"]} == {"0", "1"}
@@ -68,10 +64,6 @@ def test_an_unknown_notation_is_refused():
             call()
 
 
-def test_its_grammar_is_that_of_the_models_preset():
-    assert LTL.config().to_dict() == SymbolInvariantConfig.from_preset("ltl").to_dict()
-
-
 def test_long_names_may_be_drawn_and_solved():
     symbols = symbol_names(28)[24:]
     formulas = LTL.draw(symbols, 6, 14, 3, 200)
@@ -88,10 +80,10 @@ def test_what_is_drawn_has_the_size_that_is_asked_for():
 
 
 def test_conjunctions_nest_to_the_right():
-    assert nest_to_the_right("&&&abcd") == "&a&b&cd"
-    assert nest_to_the_right("&&abU&&cdeX&&fgh") == "&a&bU&c&deX&f&gh"
+    assert compact_nested_to_the_right("&&&abcd") == "&a&b&cd"
+    assert compact_nested_to_the_right("&&abU&&cdeX&&fgh") == "&a&bU&c&deX&f&gh"
     for formula in ("a", "&ab", "&a&bc", "!&&ab!&&cde", "U&&abc&&def"):
-        parsed = parse_prefix(nest_to_the_right(formula))
+        parsed = parse_prefix(compact_nested_to_the_right(formula))
         assert parsed == nested_to_the_right(parse_prefix(formula))
 
 

@@ -41,6 +41,6 @@ def compute_prop_assignment(
         ValueError: If the numbers of predictions, formulas and references differ or are 0.
         AigerMissingError: If py-aiger-sat is not installed.
     """
-    options: dict[str, Any] = {"normalized": normalized_assignment, "initializer": load_aiger}
-    with Checker(judge, **options, workers=workers, timeout=timeout) as checker:
+    checker = Checker(judge, normalized=normalized_assignment, initializer=load_aiger, workers=workers, timeout=timeout)
+    with checker:
         return check_all(checker, predictions, formulas, references, progress)
