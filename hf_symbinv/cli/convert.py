@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     except ConversionError as error:
         raise InputError(f"{options.source}: {error}") from error
     save_converted(model, tokenizer, options.output, source=options.source, how=how)
-    config, parameters = model.config, sum(parameter.numel() for parameter in model.parameters())
+    config, parameters = model.config, model.num_parameters()
     if options.json:
         content = {
             "source": options.source, "output": str(options.output), "symbol_embedding": config.symbol_embedding,

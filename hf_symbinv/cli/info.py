@@ -96,7 +96,7 @@ def _checkpoint(name: str, task: str | None) -> dict[str, Any]:
     content: dict[str, Any] = {
         "model": name,
         "task": checkpoint.task.name,
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "parameters": model.num_parameters(),
         "dtype": str(model.dtype).removeprefix("torch."),
         **{field: getattr(model.config, field) for field in FIELDS},
     }

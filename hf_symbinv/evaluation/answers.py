@@ -122,8 +122,8 @@ def answer_questions(
     """Decode candidates for every question and check them all.
 
     Where there are fewer answers than beams, `generate` fills up with repeats: a repeat is no new candidate and is left
-    out, an empty text is checked like any other. A model with a fixed vocabulary is not asked what has symbols that it does not know: the answer is empty and its
-    verdict `invalid` (ITE, Appendix E.3).
+    out, an empty text is checked like any other. A model with a fixed vocabulary is not asked what has symbols that it
+    does not know: the answer is empty and its verdict `invalid` (ITE, Appendix E.3).
 
     Args:
         checkpoint: Model and tokenizer.

@@ -166,7 +166,9 @@ def _unreadable(name: str, part: str, error: Exception) -> Exception:
 
 
 def _first_line(error: BaseException) -> str:
-    if type(error).__name__ == "StrictDataclassClassValidationError" and error.__cause__ is not None:
+    from huggingface_hub.errors import StrictDataclassError
+
+    if isinstance(error, StrictDataclassError) and error.__cause__ is not None:
         error = error.__cause__  # a wrapper whose first line says nothing
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__).rstrip(".:")

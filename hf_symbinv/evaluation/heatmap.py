@@ -148,7 +148,7 @@ class Grid:
         Raises:
             GridError: If it is something else, or contradicts itself.
         """
-        _require(isinstance(content, dict), f"a {type(content).__name__} is no grid; expected a JSON object")
+        _require(isinstance(content, dict), f"{type(content).__name__}: no grid; give a JSON object")
         known = {"model", "data", "training_box", "metric", "questions", "cells"}
         for name in ("model", "data", "cells"):
             _require(name in content, f"{name!r} is missing; a grid has {', '.join(sorted(known))}")

@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from hf_symbinv.evaluation.checkpoints import load_checkpoint
 from hf_symbinv.evaluation.heatmap import Grid
 from hf_symbinv.evaluation.measurements import MEASUREMENTS, Measurement
 from hf_symbinv.evaluation.tables import TABLES, Row, Table, Training
-from hf_symbinv.metrics.intervals import wilson_interval
+from hf_symbinv.metrics.intervals import NORMAL_QUANTILE, wilson_interval
 from hf_symbinv.tasks import load_task
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ SCALES = ("smoke", "cpu", "paper")
 PICTURES = ("sit-heatmap", "ite-ablation")  # the papers show them
 # Our choice: the shortest time in which resuming a run and taking a useful number of steps is worth while.
 SHORTEST_PIECE = 30.0
-SIDE = 1.959964  # of the 95 % interval of a mean, in standard errors
 
 
 class OutOfTimeError(Exception):
@@ -69,7 +68,7 @@ class Number:
         """A mean of values between 0 and 1."""
         middle = math.fsum(values) / len(values)
         spread = math.sqrt(math.fsum((value - middle) ** 2 for value in values) / max(len(values) - 1, 1))
-        side = SIDE * spread / math.sqrt(len(values))
+        side = NORMAL_QUANTILE * spread / math.sqrt(len(values))
         return cls(100 * middle, 100 * max(middle - side, 0), 100 * min(middle + side, 1), len(values))
 
 
@@ -123,7 +122,6 @@ class Scale:
         if training.epochs is not None:
             trainer["max_steps"] = math.ceil(training.epochs * train_rows / batch)
         trainer["warmup_steps"] = min(trainer["warmup_steps"], trainer["max_steps"] // 10)
-        # `renamed-wide` is the model `renamed` with more rows.
         kind = training.model.removesuffix("-wide")
         fields = {key: list(value) if isinstance(value, tuple) else value for key, value in training.fields}
         symbols = sizes["data"]["wide" if training.model.endswith("-wide") else "normal"]["num_symbols"]
@@ -246,7 +244,12 @@ class Workspace:
 
 
 def measure(place: Workspace, training: Training, seeds: Sequence[int], name: str) -> Number | None:
-    """A number of a table, over all seeds together; None where the test data have nothing to measure it on."""
+    """A number of a table, over all seeds together; None where the test data have nothing to measure it on.
+
+    Raises:
+        OutOfTimeError: If there was no time to finish; the next call goes on.
+        ScaleError: If no table has such a measure.
+    """
     shares = {
         "correct": ("verdicts-test-normal", "correct"),
         "exact": ("verdicts-test-normal", "exact"),
@@ -272,7 +275,7 @@ def measure(place: Workspace, training: Training, seeds: Sequence[int], name: st
         total = sum(cell.total for grid in grids for cell in grid.cells)
         count = sum(cell.count for grid in grids for cell in grid.cells)
         return Number(total / count, count=count) if name == "edit distance" else Number.share(total, count)
-    raise ScaleError(f"measure {name!r}: unknown")
+    raise ScaleError(f"measure={name!r}: unknown; use one that a table of TABLES has")
 
 
 @dataclass(frozen=True)
@@ -291,7 +294,7 @@ class Reproduction:
             {
                 "labels": list(row.labels),
                 "training": row.training.name,
-                "numbers": {name: number and number.__dict__ for name, number in numbers.items()},
+                "numbers": {name: number and asdict(number) for name, number in numbers.items()},
                 "paper": row.paper,
             }
             for row, numbers in self.rows
@@ -397,10 +400,9 @@ def _measured(place: Workspace, table: Table, row: Row, seeds: Sequence[int]) ->
         for unit in ("ms", "MB"):
             yield {f"{unit}, {cost['symbols']} symbols": Number(cost[unit], count=cost["count"]) for cost in costs}
         return
-    measures = table.measures
     # A vocabulary that ends with the symbols of training has no answers beyond: SIT Table 4.
     closed = row.training.model in ("learned", "renamed")
-    for name in measures:
+    for name in table.measures:
         if closed and table.name == "sit-4" and name != "validation":
             continue
         yield {name: measure(place, row.training, seeds, name)}

@@ -20,8 +20,8 @@ class Training:
         task: `ltl`, `prop` or `copy`.
         data: Training data: `normal`; `renamed` and `reduced` (SIT section 5.3); `wide`, with as many symbols as the
             widest test set.
-        model: `streams`, `learned`, `renamed` or `random`; `renamed-wide` is `renamed` with a row for every symbol of
-            the widest test set.
+        model: `streams`, `learned`, `renamed` or `random`; `learned-wide` and `renamed-wide` have a row for every
+            symbol of the widest test set.
         fields: Configuration fields that differ from the scale's, as pairs.
         start: A model that is converted to streams and trained further.
         epochs: Passes over the data; None for the scale's number of steps.

@@ -148,7 +148,7 @@ tags: [symbol-invariance]
 |---|---|
 | symbol_embedding | {embedding} |
 | components | {" ".join(model.config.components)} |
-| parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
+| parameters | {model.num_parameters():,} |
 """
     if embedding == "streams":
         card += """

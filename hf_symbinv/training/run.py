@@ -57,8 +57,8 @@ def train(
         and `max_steps`, and there is neither model nor `run.json`: the same call goes on.
 
     Raises:
-        ValueError: for a data set without these splits or columns, a text in it that is none of the task's, trainer
-            arguments that transformers refuses, a folder of another recipe, or a `start` that is not the recipe's model.
+        ValueError: for a data set without these splits or columns, a text in it that is none of the task's, a trainer
+            argument that transformers refuses, a folder of another recipe, or a `start` that is not the recipe's model.
         ImportError: if the task's solver is not installed.
     """
     started = time.monotonic()

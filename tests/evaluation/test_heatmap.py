@@ -113,7 +113,7 @@ class TestWhatIsRefused:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            ([], "a list is no grid; expected a JSON object"),
+            ([], "list: no grid; give a JSON object"),
             ({"model": "m", "data": "d"}, "'cells' is missing; a grid has"),
             ({"model": "m", "data": "d", "cells": 3}, "cells: must be a list"),
             ({"model": "m", "data": "d", "cells": [], "colour": 1}, "'colour': unknown"),
