@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.logic.notation import Token, is_spaced, read_words, write_prefix
+from hf_symbinv.solvers import Checker
 
 if TYPE_CHECKING:
     from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
     from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
-    from hf_symbinv.solvers import Checker
 
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -214,8 +214,6 @@ class SymbolTask(ABC):
 
     def checker(self, **options: Any) -> Checker:
         """A checker of (question, answer) pairs in processes of its own; `options` are those of `Checker`."""
-        from hf_symbinv.solvers import Checker
-
         return Checker(self.judge, normalized=self.normalized, initializer=self.prepare, **options)
 
     def _known(self, notation: str) -> None:

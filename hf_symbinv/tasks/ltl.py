@@ -22,6 +22,14 @@ from hf_symbinv.logic import (
     trace_to_infix,
     trace_to_prefix,
 )
+from hf_symbinv.solvers.ltl import (
+    find_witness,
+    judge,
+    load_spot,
+    nested_to_the_right,
+    normalized_trace,
+    solver_version,
+)
 from hf_symbinv.tasks.base import SymbolTask
 
 # DeepLTL's LTLRandom35: relative frequency of the operators.
@@ -75,8 +83,6 @@ class LTLTask(SymbolTask):
         Spot orders the operands of a conjunction by when it first saw them, among all formulas that are alive. Only in
         a process without other formulas is the result a function of the arguments.
         """
-        from hf_symbinv.solvers.ltl import load_spot
-
         formulas = load_spot().randltl(
             list(symbols),
             n=count,
@@ -95,28 +101,18 @@ class LTLTask(SymbolTask):
         ]
 
     def solve(self, question: str) -> str | None:
-        from hf_symbinv.solvers.ltl import find_witness
-
         return find_witness(question)
 
     def judge(self, question: str, answer: str) -> tuple[str, str]:
-        from hf_symbinv.solvers.ltl import judge
-
         return judge(question, answer)
 
     def prepare(self) -> None:
-        from hf_symbinv.solvers.ltl import load_spot
-
         load_spot()
 
     def solver_version(self) -> str:
-        from hf_symbinv.solvers.ltl import solver_version
-
         return solver_version()
 
     def normalized(self, answer: str) -> str:
-        from hf_symbinv.solvers.ltl import normalized_trace
-
         return normalized_trace(answer)
 
     def prompt(self, question: str) -> str:
@@ -188,8 +184,6 @@ def _prefix(lbt: str, spelling: dict[str, str] | None) -> str:
     """
     if spelling is not None:
         return compact_nested_to_the_right("".join([spelling.get(token, token) for token in lbt.split()]))
-    from hf_symbinv.solvers.ltl import nested_to_the_right
-
     return to_prefix(nested_to_the_right(parse_lbt(lbt)))
 
 
