@@ -212,10 +212,12 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
             `min_size`, `max_size`, then `reduce` (rows) by `seed`, then `renamed`.
 
     Raises:
-        TransformError: If a folder holds no data set of the task, or nothing is left of it.
+        TransformError: If a folder holds no data set of the task, nothing is to be changed, or nothing is left of it.
         WorkFolderError: If `folder` cannot take it.
     """
     data = read_folder(source)
+    if not set(options) - {"seed"}:
+        raise TransformError("nothing to change; choose rows, or --supplement, --reduce or --renamed")
     task = task or task_by_columns(data)
     question, answer = _columns(data, task)
     limits = {name: options[name] for name in ("min_symbols", "max_symbols", "min_size", "max_size") if name in options}
