@@ -22,8 +22,8 @@ Answer the questions of a data set with a model, have the task's solver check
 the answers, and print the share that is verified, with its 95 % interval
 (Wilson), and how many answers got which verdict: exact is the data set's own
 answer, correct another one. With --n-best N a question counts by its first
-verified candidate. --json gives all shares with intervals, the settings and the
-times, as one object.
+verified candidate. --json gives all shares with intervals, the settings, the
+times, and what `symbinv plot heatmap` draws, as one object.
 
 What has a symbol that a model with a fixed vocabulary does not know counts as
 invalid. A model with random embeddings draws them ten times, and the draw with

@@ -26,8 +26,8 @@ DESCRIPTION = f"""\
 Show how well models answer by number of symbols (up) and length of the question
 (right): one heatmap for each FILE, side by side. Light is good, also in black
 and white; small squares have few samples; the dashed box is what the model was
-trained on. The tables go to stdout. A FILE holds one JSON object like this, or a
-list of them:
+trained on. The tables go to stdout. A FILE is what `symbinv evaluate --output`
+wrote, or it holds one JSON object like this, or a list of them:
 
 {GRID}
 With "metric": "edit_distance" cells have "total_distance" instead of "correct".
@@ -100,7 +100,9 @@ def read_grids(path: Path) -> list[Grid]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error}); give a file that an evaluation on a grid wrote") from error
+        raise InputError(f"{path}: not JSON ({error}); give a file that `symbinv evaluate --output` wrote") from error
+    if isinstance(content, dict) and "grid" in content:
+        content = content["grid"]  # of an evaluation
     try:
         return [Grid.from_dict(grid) for grid in (content if isinstance(content, list) else [content])]
     except GridError as error:

@@ -21,7 +21,6 @@ from hf_symbinv.evaluation.report import (
     Group,
     alpha_covariance,
     evaluate_checkpoint,
-    evaluate_grid,
     load_questions,
     training_classes,
 )
@@ -42,7 +41,6 @@ __all__ = [
     "bundled_checkpoints",
     "default_checkpoint",
     "evaluate_checkpoint",
-    "evaluate_grid",
     "load_checkpoint",
     "load_questions",
     "median_session",

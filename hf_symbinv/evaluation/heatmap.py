@@ -1,6 +1,6 @@
 """Accuracy or edit distance over (number of symbols) × (size of the question): as tables, and as a picture.
 
-`Grid` holds the counts of one model on one data set; an evaluation writes it as JSON, `symbinv plot heatmap` reads it.
+`Grid` holds the counts of one model on one data set; an evaluation's JSON has it, and `symbinv plot heatmap` reads it.
 The picture is ITE Figures 2, 3 and 8 and SIT Figure 2, made to be read without colour too: the lightness of a square
 grows with the quality of the answers, and its area with the number of samples, full at 100 (at the largest number, if
 all cells have fewer). The papers show that number as brightness; in grey it could not be told from the quality.
@@ -12,7 +12,7 @@ import csv
 import io
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -86,7 +86,7 @@ class Grid:
         cells: At least one sample in all; no two cells with the same symbols and size.
         metric: `accuracy`, or `edit_distance` between answer and reference.
         questions: `formula`, whose operators have at most two operands, so that k symbols take 2k - 1 tokens at least;
-            or `string`, where k symbols take k tokens. Smaller ones are impossible.
+            or `string`, where k symbols take k tokens at least. Smaller ones are impossible.
         training_box: What the model was trained on; None if it is not known.
 
     Raises:
@@ -139,7 +139,20 @@ class Grid:
 
     def is_possible(self, symbols: int, size: int) -> bool:
         """Whether a question of this size can have so many distinct symbols."""
-        return 1 <= symbols <= size if self.questions == "string" else max(2 * symbols - 1, 1) <= size
+        return symbols <= size if self.questions == "string" else max(2 * symbols - 1, 1) <= size
+
+    @classmethod
+    def count(cls, samples: Iterable[tuple[int, int, float]], **fields: Any) -> Grid:
+        """The grid of single answers.
+
+        Args:
+            samples: Symbols and size of each question, and 1 for a correct answer, 0 for another, or the edit distance.
+            fields: The fields of the grid but for `cells`.
+        """
+        values: dict[tuple[int, int], list[float]] = {}
+        for symbols, size, value in samples:
+            values.setdefault((symbols, size), []).append(value)
+        return cls(cells=tuple(Cell(*key, len(found), sum(found)) for key, found in sorted(values.items())), **fields)
 
     @classmethod
     def from_dict(cls, content: Any) -> Grid:

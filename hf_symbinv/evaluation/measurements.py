@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.evaluation.answers import Question, answer_questions
 from hf_symbinv.evaluation.checkpoints import Checkpoint
-from hf_symbinv.evaluation.heatmap import Box, Cell, Grid
+from hf_symbinv.evaluation.heatmap import Box, Grid
 from hf_symbinv.evaluation.sessions import start_session
 from hf_symbinv.evaluation.tables import Training
 from hf_symbinv.metrics.verdicts import VERDICTS
@@ -167,17 +167,14 @@ def _grid(measurement: Measurement) -> dict[str, Any]:
             return [float(answer.best.verified) for answer in answers]
 
         values = measurement.piecewise(questions, measure, PIECE)
-    cells: dict[tuple[int, int], list[float]] = {}
-    for question, value in zip(questions, values, strict=True):
-        cells.setdefault((question.symbols, question.size), []).append(value)
     trained = sizes["data"]["wide" if measurement.training.data == "wide" else "normal"]
-    grid = Grid(
+    grid = Grid.count(
+        [(question.symbols, question.size, value) for question, value in zip(questions, values, strict=True)],
         model=measurement.training.name,
         data=f"{measurement.task.name}-grid",
         metric="edit_distance" if copying else "accuracy",
         questions="string" if copying else "formula",
         training_box=Box(trained["num_symbols"], trained["max_size"]),
-        cells=tuple(Cell(*key, len(found), sum(found)) for key, found in sorted(cells.items())),
     )
     return grid.to_dict()
 

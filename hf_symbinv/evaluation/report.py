@@ -17,8 +17,10 @@ from hf_symbinv.evaluation.answers import (
     read_question,
 )
 from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
+from hf_symbinv.evaluation.heatmap import Grid
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, measure_alpha_covariance
+from hf_symbinv.metrics.edit_distance import edit_distance
 from hf_symbinv.metrics.verdicts import VERDICTS
 from hf_symbinv.tasks import SymbolTask
 from hf_symbinv.training.scoring import score_answers
@@ -55,6 +57,7 @@ class Evaluation:
         groups: All questions; with several candidates also what the first of them would give; if training data are
             known, the questions that are in it under no names; bins of length; numbers of symbols.
         decode_seconds, check_seconds: Summed over the questions.
+        grid: All questions by number of symbols and size.
         alpha_covariance: As `alpha_covariance` gives it; None if not measured.
     """
 
@@ -66,11 +69,12 @@ class Evaluation:
     groups: tuple[Group, ...]
     decode_seconds: float
     check_seconds: float
+    grid: Grid
     alpha_covariance: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that JSON can hold."""
-        return asdict(self)
+        return {**asdict(self), "grid": self.grid.to_dict()}
 
     def table(self) -> str:
         """As lines of text, at most 100 columns wide."""
@@ -223,6 +227,7 @@ def evaluate_checkpoint(
         groups=tuple(groups(checkpoint.task, questions, answers, num_candidates, trained_on)),
         decode_seconds=sum(answer.decode_seconds for answer in answers),
         check_seconds=sum(answer.check_seconds for answer in answers),
+        grid=grid_of(checkpoint, data, [(q, answer.best) for q, answer in zip(questions, answers, strict=True)]),
         alpha_covariance=measured,
     )
 
@@ -251,33 +256,24 @@ def groups(
     return found
 
 
-def evaluate_grid(
-    checkpoint: Checkpoint,
-    questions: Sequence[Question],
-    checker: Any,
-    *,
-    embedding_seed: int | None = None,
-    num_candidates: int = 1,
-    batch_size: int = 100,
-    progress: bool = False,
-    **generation: Any,
-) -> dict[tuple[int, int], dict[str, Any]]:
-    """Scores by number of symbols and size, as `score_answers` gives them; a cell without questions is not there.
+def grid_of(checkpoint: Checkpoint, data: str, pairs: Sequence[tuple[Question, Candidate]]) -> Grid:
+    """Answers by number of symbols and size, as `symbinv plot heatmap` shows them.
 
-    Args:
-        As `evaluate_checkpoint`.
-
-    Returns:
-        (symbols, size) → summary, in ascending order.
+    Where the task's metric is the edit distance and every reference is known, cells hold edit distances.
     """
-    choose_session(checkpoint, questions, embedding_seed)
-    answers = answer_questions(
-        checkpoint, questions, checker,
-        num_candidates=num_candidates, batch_size=batch_size, progress=progress, **generation,
-    )  # fmt: skip
-    best = [(question, answer.best) for question, answer in zip(questions, answers, strict=True)]
-    cells = _parted(best, lambda question: (question.symbols, question.size))
-    return {key: _score(checkpoint.task, pairs) for key, pairs in cells}
+    task = checkpoint.task
+    distances = task.metric == "edit_distance" and all(question.reference is not None for question, _ in pairs)
+
+    def value(question: Question, candidate: Candidate) -> float:
+        return edit_distance(candidate.text, str(question.reference)) if distances else int(candidate.verified)
+
+    return Grid.count(
+        [(question.symbols, question.size, value(question, candidate)) for question, candidate in pairs],
+        model=checkpoint.name,
+        data=data,
+        metric="edit_distance" if distances else "accuracy",
+        questions="formula" if max(task.token_arity.values(), default=0) == 2 else "string",
+    )
 
 
 def choose_session(checkpoint: Checkpoint, questions: Sequence[Question], embedding_seed: int | None) -> dict[str, int]:

@@ -193,6 +193,15 @@ class TestEvaluate:
         assert result.code == 0 and ", split test, task copy; " in head and columns.endswith("edit distance")
         assert total.split()[0:2] == ["all", "4"]
 
+    def test_what_it_writes_can_be_drawn(self, symbinv, copier, strings, tmp_path):
+        report = tmp_path / "report.json"
+        assert symbinv("evaluate", copier, "--data", strings, *SHORT, "--output", report).code == 0
+        result = symbinv("plot", "heatmap", report)
+        head, means, columns, *rows = result.out.splitlines()
+        assert head == f"{copier} on {strings}: mean edit distance by number of symbols and string length"
+        assert means.endswith(" of 4") and columns.split() == ["symbols", "2", "3", "all"]
+        assert [row.split()[0] for row in rows] == ["1", "2", "3"]
+
     def test_renamings_are_into_the_names_that_are_asked_for(self, symbinv, copier, strings):
         renamings = ["--alpha-covariance", "4", "--renamings", "5", "--json"]
         arguments = ["evaluate", copier, "--data", strings, *SHORT, *renamings]

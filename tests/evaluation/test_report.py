@@ -15,12 +15,12 @@ from hf_symbinv.evaluation import (
     alpha_covariance,
     answer_questions,
     evaluate_checkpoint,
-    evaluate_grid,
     load_checkpoint,
     load_questions,
     read_question,
     training_classes,
 )
+from hf_symbinv.evaluation.heatmap import Grid
 from hf_symbinv.evaluation.report import groups
 from hf_symbinv.metrics.edit_distance import edit_distance
 
@@ -150,18 +150,25 @@ def test_without_two_names_there_is_no_alpha_covariance(whole):
     assert evaluation.table().endswith("\nalpha-covariance: none of 1 questions has two renamings")
 
 
-def test_a_grid_has_a_cell_for_each_number_of_symbols_and_size_with_what_the_metric_adds(make_checkpoint):
+def test_a_grid_has_a_cell_for_each_number_of_symbols_and_size(make_checkpoint):
     checkpoint = load_checkpoint(str(make_checkpoint(COPY)), "cpu")
     texts = ["ab", "ba", "aa", "abc", "abb"]
-    questions = [read_question(COPY, text, reference=text) for text in texts]
+    options = {"data": "five", "split": "test", "num_beams": 1, "max_new_tokens": 5}
     with COPY.checker(timeout=10.0, workers=1) as checker:
-        cells = evaluate_grid(checkpoint, questions, checker, num_beams=1, max_new_tokens=5)
+        questions = [read_question(COPY, text, reference=text) for text in texts]
+        known = evaluate_checkpoint(checkpoint, questions, checker, **options)
         answers = answer_questions(checkpoint, questions, checker, num_beams=1, max_new_tokens=5)
-    assert list(cells) == [(1, 2), (2, 2), (2, 3), (3, 3)]
-    assert [cell["count"] for cell in cells.values()] == [1, 2, 1, 1]
+        unknown = evaluate_checkpoint(checkpoint, [read_question(COPY, text) for text in texts], checker, **options)
+    places = [(1, 2), (2, 2), (2, 3), (3, 3)]
+    assert [(cell.symbols, cell.size, cell.count) for cell in known.grid.cells] == [
+        (*place, count) for place, count in zip(places, [1, 2, 1, 1], strict=True)
+    ]
     distances = [edit_distance(answer.best.text, text) for answer, text in zip(answers, texts, strict=True)]
-    assert cells[2, 2]["edit_distance"] == (distances[0] + distances[1]) / 2
-    assert cells[3, 3]["edit_distance"] == distances[3]
+    assert [cell.total for cell in known.grid.cells] == [
+        distances[2], distances[0] + distances[1], distances[4], distances[3]
+    ]  # fmt: skip
+    assert (known.grid.metric, unknown.grid.metric, unknown.grid.questions) == ("edit_distance", "accuracy", "string")
+    assert Grid.from_dict(known.to_dict()["grid"]) == known.grid
 
 
 def test_the_table_shows_what_the_metric_adds(make_checkpoint):
