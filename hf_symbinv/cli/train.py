@@ -37,6 +37,7 @@ the command to go on
 EXAMPLE = """\
 $ symbinv train --list
 copy-paper
+copy-small
 copy-smoke
 ltl-paper
 ltl-small
