@@ -12,6 +12,7 @@ _EXTRAS = {
     "evaluate": "data",
     "matplotlib": "plot",
     "pyarrow": "data",
+    "rapidfuzz": "data",
     "tensorboard": "train",
     "yaml": "train",
 }

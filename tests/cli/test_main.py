@@ -88,7 +88,7 @@ class TestUsage:
         """It is all that `make demo` installs."""
         program = """if True:
             import sys
-            for package in ("accelerate", "datasets", "evaluate", "pyarrow", "tensorboard"):
+            for package in ("accelerate", "datasets", "evaluate", "matplotlib", "pyarrow", "rapidfuzz", "tensorboard"):
                 sys.modules[package] = None
             from hf_symbinv.cli import main
             sys.exit(main(["solve", "F a", "--model", sys.argv[1]]))"""
