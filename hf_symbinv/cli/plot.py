@@ -31,7 +31,8 @@ wrote, or it holds one JSON object like this, or a list of them:
 
 {GRID}
 With "metric": "edit_distance" cells have "total_distance" instead of "correct".
-With "questions": "string" k symbols take k tokens; in a formula they take 2k-1.
+With "questions": "string" k symbols take k tokens; in a formula they take 2k-1;
+with "question" any cell is possible.
 
 exit codes: 0 all is written, 2 bad usage or input
 """

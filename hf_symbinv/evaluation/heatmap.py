@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # Samples that fill a cell: ITE Figure 3.
 FULL = 100
+QUESTIONS = ("formula", "string", "question")
 # Our choice: as many columns as a page of text holds.
 COLUMNS = 10
 TOTALS = {"accuracy": "correct", "edit_distance": "total_distance"}
@@ -86,7 +87,8 @@ class Grid:
         cells: At least one sample in all; no two cells with the same symbols and size.
         metric: `accuracy`, or `edit_distance` between answer and reference.
         questions: `formula`, whose operators have at most two operands, so that k symbols take 2k - 1 tokens at least;
-            or `string`, where k symbols take k tokens at least. Smaller ones are impossible.
+            `string`, where k symbols take k tokens at least; or `question`, whose size is not its number of tokens.
+            Smaller formulas and strings are impossible.
         training_box: What the model was trained on; None if it is not known.
 
     Raises:
@@ -97,13 +99,13 @@ class Grid:
     data: str
     cells: tuple[Cell, ...]
     metric: Literal["accuracy", "edit_distance"] = "accuracy"
-    questions: Literal["formula", "string"] = "formula"
+    questions: Literal["formula", "string", "question"] = "formula"
     training_box: Box | None = None
 
     def __post_init__(self) -> None:
         _require(self.metric in tuple(TOTALS), f"metric={self.metric!r}: unknown; use one of {', '.join(TOTALS)}")
         _require(
-            self.questions in ("formula", "string"), f"questions={self.questions!r}: unknown; use formula or string"
+            self.questions in QUESTIONS, f"questions={self.questions!r}: unknown; use one of {', '.join(QUESTIONS)}"
         )
         _require(bool(self.cells), f"{self.model}: no cells; evaluate the model on at least one question")
         seen = set()
@@ -139,7 +141,8 @@ class Grid:
 
     def is_possible(self, symbols: int, size: int) -> bool:
         """Whether a question of this size can have so many distinct symbols."""
-        return symbols <= size if self.questions == "string" else max(2 * symbols - 1, 1) <= size
+        smallest = {"formula": max(2 * symbols - 1, 1), "string": symbols, "question": 0}
+        return smallest[self.questions] <= size
 
     @classmethod
     def count(cls, samples: Iterable[tuple[int, int, float]], **fields: Any) -> Grid:

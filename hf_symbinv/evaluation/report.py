@@ -262,6 +262,7 @@ def grid_of(checkpoint: Checkpoint, data: str, pairs: Sequence[tuple[Question, C
     Where the task's metric is the edit distance and every reference is known, cells hold edit distances.
     """
     task = checkpoint.task
+    in_tokens = "formula" if max(task.token_arity.values(), default=0) == 2 else "string"
     distances = task.metric == "edit_distance" and all(question.reference is not None for question, _ in pairs)
 
     def value(question: Question, candidate: Candidate) -> float:
@@ -272,7 +273,7 @@ def grid_of(checkpoint: Checkpoint, data: str, pairs: Sequence[tuple[Question, C
         model=checkpoint.name,
         data=data,
         metric="edit_distance" if distances else "accuracy",
-        questions="formula" if max(task.token_arity.values(), default=0) == 2 else "string",
+        questions=in_tokens if type(task).size is SymbolTask.size else "question",
     )
 
 

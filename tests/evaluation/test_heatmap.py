@@ -79,6 +79,7 @@ class TestNumbers:
     @given(st.integers(0, 8), st.integers(1, 15))
     def test_strings_of_k_symbols_have_k_tokens_and_formulas_the_operators_too(self, symbols, size):
         assert grid(questions="string").is_possible(symbols, size) == (size in range(symbols, 99))
+        assert grid(questions="question").is_possible(symbols, size)
         smallest = symbols + max(symbols - 1, 0) if symbols else 1
         assert grid().is_possible(symbols, size) == (size >= smallest)
 
@@ -100,7 +101,7 @@ class TestWhatIsRefused:
             ((Cell(1, 3, 4, 2), Cell(1, 3, 1, 1)), {}, "cell symbols=1, size=3: listed twice"),
             (CELLS, {"training_box": Box(-1, 3)}, "needs symbols of at least 0"),
             (CELLS, {"metric": "loss"}, "metric='loss': unknown; use one of accuracy, edit_distance"),
-            (CELLS, {"questions": "graph"}, "questions='graph': unknown; use formula or string"),
+            (CELLS, {"questions": "graph"}, "questions='graph': unknown; use one of formula, string, question"),
         ],
     )  # fmt: skip
     def test_counts_that_contradict_each_other(self, cells, fields, message):
