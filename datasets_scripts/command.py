@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
-from tqdm.auto import tqdm
 
-from hf_symbinv.datasets_scripts import grid, transforms
-from hf_symbinv.datasets_scripts.builder import (
-    RandomQuestionsConfig,
-    WorkFolderError,
-    assign_splits,
-    claimed,
-    prepare,
-)
+from hf_symbinv.datasets_scripts import grid, texts, transforms
+from hf_symbinv.datasets_scripts.builder import RandomQuestionsConfig, WorkFolderError, prepare
 from hf_symbinv.datasets_scripts.grid import QuestionGridConfig
-from hf_symbinv.datasets_scripts.storage import Origin, Pair, publish, read_pairs, split_files, splits_of
-from hf_symbinv.tasks import SymbolTask, load_task
+from hf_symbinv.datasets_scripts.storage import split_files, splits_of
+from hf_symbinv.tasks import load_task
 
 _SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout"}
 _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
@@ -63,8 +54,12 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     drawn.add_argument("--timeout", type=float, help=f"seconds to solve a question {either('timeout')}")
     drawn.add_argument("--grid", action="store_true", help="for each number of symbols and size, in one split, test")
     drawn.add_argument("--per-cell", type=int, help=f"with --grid: pairs, at most (default: {cell.per_cell})")
-    drawn.add_argument("--from-text", type=Path, metavar="FILE", help="none: read this file of two-line pairs instead "
-                       "(plain, .gz, .xz)")  # fmt: skip
+    drawn.add_argument(
+        "--from-text",
+        metavar="TEXT",
+        help="none: read two-line pairs from a file (.txt, .gz, .xz), a folder with train.txt, val.txt, test.txt, or "
+        "such a folder on the Hub, OWNER/NAME/FOLDER",
+    )
     made = command.add_argument_group("from another data set, in this order")
     made.add_argument("--from", type=Path, metavar="FOLDER", help="the data set, which stays as it is")
     made.add_argument(
@@ -99,42 +94,12 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
         transforms.transform(options.pop("from"), folder, task, options)
     elif way == "from_text":
         task = load_task(options.get("task", defaults.task))
-        convert(task, options["from_text"], folder, options.get("seed", defaults.seed))
+        texts.convert(task, options["from_text"], folder, options.get("seed", defaults.seed))
     elif way == "grid":
         del options["grid"]
         grid.prepare(QuestionGridConfig(name="grid", **{"task": defaults.task, **options}), folder, workers)
     else:
         prepare(type(defaults)(name="custom", **options), folder, workers)
-
-
-def convert(task: SymbolTask, source: Path, folder: Path, seed: int) -> None:
-    """Convert the two-line text format; of pairs with the same question the first stays.
-
-    Raises:
-        PairsFormatError: If the file does not hold pairs.
-        ValueError: If it holds fewer than 10.
-        WorkFolderError: If the folder cannot take the data set.
-    """
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()
-    with claimed(folder, {"builder": "text", "task": task.name, "sha256": digest, "seed": seed}) as work:
-        if work is None:
-            return
-        pairs: dict[str, Pair] = {}
-        for pair in tqdm(read_pairs(task, source), unit=" pairs", file=sys.stderr):
-            pairs.setdefault(pair.question, pair)
-        if len(pairs) < 10:
-            raise ValueError(
-                f"{source}: holds {len(pairs)} different questions; give at least 10, so that every split of 80/10/10 "
-                "has one"
-            )
-        origin = Origin(
-            title=f"{task.name} pairs of {source.name}",
-            story=f"Questions of the task {task.name} with answers, converted from the text file {source.name}.",
-            command=f"symbinv data --output FOLDER --task {task.name} --from-text {shlex.quote(source.name)} "
-            f"--seed {seed}",
-            solver_version="unknown",
-        )
-        publish(task, folder, origin, assign_splits(list(pairs.values()), seed))
 
 
 def main(arguments: Sequence[str] | None = None, *, defaults: RandomQuestionsConfig | None = None) -> int:

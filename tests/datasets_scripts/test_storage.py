@@ -6,7 +6,6 @@ import lzma
 import datasets
 import pytest
 
-from hf_symbinv.datasets_scripts.command import main
 from hf_symbinv.datasets_scripts.storage import (
     ROWS_PER_FILE,
     Pair,
@@ -83,37 +82,6 @@ def test_a_truncated_file_is_refused_after_the_pairs_that_are_whole(tmp_path):
 def test_a_missing_file_is_an_error_of_its_own(tmp_path):
     with pytest.raises(FileNotFoundError):
         list(read_pairs(LTL, tmp_path / "nothing.txt"))
-
-
-def test_the_command_converts_text(tmp_path, capsys):
-    source = tmp_path / "old.txt"
-    formulas = [f"{'X' * n}{symbol}" for n in range(10) for symbol in "ab"]
-    source.write_text(
-        "".join(f"{formula}\n{'1;' * (len(formula) - 1)}{formula[-1]};{{1}}\n" for formula in formulas * 2)
-    )
-    folder = tmp_path / "new"
-    assert main([f"--output={folder}", f"--from-text={source}"]) == 0
-    assert capsys.readouterr().out == f"{folder}: 16 train\n{folder}: 2 validation\n{folder}: 2 test\n"
-    loaded = datasets.load_dataset("parquet", data_dir=str(folder), cache_dir=str(tmp_path / "cache"))
-    rows = [row for split in loaded.values() for row in split]
-    assert sorted(row["formula"] for row in rows) == sorted(formulas)
-    assert all(row["length"] == len(row["formula"]) and row["symbols"] == [row["formula"][-1]] for row in rows)
-    assert str(tmp_path) not in (folder / "README.md").read_text()
-
-
-def test_the_command_names_a_wrong_line_and_fails(tmp_path, capsys):
-    source = tmp_path / "old.txt"
-    source.write_text("a\n{a\n")
-    assert main([f"--output={tmp_path / 'new'}", f"--from-text={source}"]) == 1
-    assert f"error: {source}, line 2: no witness in prefix notation" in capsys.readouterr().err
-
-
-def test_text_of_too_few_pairs_for_three_splits_is_refused(tmp_path, capsys):
-    source = tmp_path / "old.txt"
-    source.write_text("a\n{a}\n" * 10)
-    assert main([f"--output={tmp_path / 'new'}", f"--from-text={source}"]) == 1
-    assert f"error: {source}: holds 1 different questions; give at least 10, so that every" in capsys.readouterr().err
-    assert not (tmp_path / "new").exists()
 
 
 def test_large_splits_are_cut_into_files_and_empty_ones_have_one(tmp_path):
