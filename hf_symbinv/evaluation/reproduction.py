@@ -169,17 +169,19 @@ class Workspace:
         return left
 
     def data(self, task: str, variant: str) -> Path:
-        """The folder of a data set: `normal`, `wide`, `renamed`, `reduced` or `grid`."""
+        """The folder of a data set: `grid`, or a name of training data; see `Training`."""
         from hf_symbinv.datasets_scripts import builder, grid, transforms
 
         sizes, folder = self.scale.tasks[task], self.folder / "data" / f"{task}-{variant}"
         if (folder / "README.md").exists():  # the card, which is written last
             return folder
-        if variant in ("renamed", "reduced"):
+        changes: dict[str, dict[str, Any]] = {"renamed": {"renamed": True}, "reduced": {"reduce": sizes["reduced"]}}
+        if variant == "supplemented":
+            changes[variant] = {"supplement": str(self.data(task, "wide"))}
+        if variant in changes:
             source = self.data(task, "normal")
             self.say(f"data {folder.name}: from {source.name}")
-            change = {"renamed": True} if variant == "renamed" else {"reduce": sizes["reduced"]}
-            transforms.transform(source, folder, load_task(task), change)
+            transforms.transform(source, folder, load_task(task), changes[variant])
             return folder
         self.time_left()
         self.say(f"data {folder.name}: {sizes['data'][variant]}")

@@ -19,7 +19,7 @@ class Training:
     Attributes:
         task: `ltl`, `prop` or `copy`.
         data: Training data: `normal`; `renamed` and `reduced` (SIT section 5.3); `wide`, with as many symbols as the
-            widest test set.
+            widest test set; `supplemented`, with the rows of `wide` that have 0 or 1 symbols (SIT Appendix F).
         model: `streams`, `learned`, `renamed` or `random`; `learned-wide` and `renamed-wide` have a row for every
             symbol of the widest test set.
         fields: Configuration fields that differ from the scale's, as pairs.
@@ -243,13 +243,13 @@ _COVARIANCE = {
 }
 
 
-def open_vocabulary(task: str) -> dict[str, Training]:
+def open_vocabulary(task: str, data: str = "normal") -> dict[str, Training]:
     """The models that are tested with more symbols than in training, and one trained with as many (SIT Figure 2)."""
     return {
         "full vocabulary": Training(task, data="wide", model="learned-wide"),
-        "alpha-renaming": Training(task, model="renamed-wide"),
-        "random embedding": Training(task, model="random"),
-        "streams": Training(task),
+        "alpha-renaming": Training(task, data, model="renamed-wide"),
+        "random embedding": Training(task, data, model="random"),
+        "streams": Training(task, data),
     }
 
 
@@ -326,8 +326,8 @@ TABLES = {
                     (NAMES[task], label), training,
                     {"heat map": _HEAT_MAPS[task, label]} if (task, label) in _HEAT_MAPS else {},
                 )
-                for task in ("prop", "ltl")
-                for label, training in open_vocabulary(task).items()
+                for task, data in (("prop", "normal"), ("ltl", "supplemented"))
+                for label, training in open_vocabulary(task, data).items()
             ),
         ),
         Table(

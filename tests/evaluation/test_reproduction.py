@@ -12,6 +12,7 @@ import torch
 from hf_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli import main as symbinv
+from hf_symbinv.datasets_scripts.transforms import read_folder
 from hf_symbinv.evaluation.checkpoints import Checkpoint
 from hf_symbinv.evaluation.measurements import MEASUREMENTS, Measurement
 from hf_symbinv.evaluation.reproduction import (
@@ -63,6 +64,10 @@ class TestTables:
         assert cells["f_bn", "neighbors", "8"] == 0.6
         assert cells["none", "normal", "2"] == 16.5
         assert len(cells) == 90
+
+    def test_heat_maps_of_ltl_are_those_of_models_that_saw_formulas_with_few_symbols(self):
+        data = {row.training.data for row in TABLES["sit-heatmap"].rows if row.training.task == "ltl"}
+        assert data == {"supplemented", "wide"}
 
     def test_table_6_has_19_component_sets_for_each_task(self):
         assert {task: len(sets) for task, sets in ABLATIONS.items()} == {"prop": 19, "ltl": 19}
@@ -202,6 +207,13 @@ class TestSmoke:
         kinds = {"verdicts-test-normal", "alpha-normal", "grid", "grid-3", "cost", "parameters"}
         assert {kind.partition("-")[0] for kind in kinds} == set(MEASUREMENTS)
         assert all(place.numbers(training, 0, kind) for kind in kinds)
+
+    def test_the_supplement_adds_training_rows_with_few_symbols_only(self, folder):
+        place = Workspace(folder, Scale.load("smoke"))
+        plain, more = (read_folder(place.data("ltl", name)) for name in ("normal", "supplemented"))
+        added = more["train"]["symbols"][len(plain["train"]) :]
+        assert added and all(len(symbols) <= 1 for symbols in added)
+        assert list(more["test"]["formula"]) == list(plain["test"]["formula"])
 
     def test_more_candidates_of_the_same_beams_solve_no_less(self, folder):
         place, training = Workspace(folder, Scale.load("smoke")), components_of("ltl", "EP DP CP")
