@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from hf_symbinv.evaluation.answers import (
     read_question,
 )
 from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
-from hf_symbinv.evaluation.heatmap import Grid
+from hf_symbinv.evaluation.heatmap import Box, Grid
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, measure_alpha_covariance
 from hf_symbinv.metrics.edit_distance import edit_distance
@@ -274,7 +276,18 @@ def grid_of(checkpoint: Checkpoint, data: str, pairs: Sequence[tuple[Question, C
         data=data,
         metric="edit_distance" if distances else "accuracy",
         questions=in_tokens if type(task).size is SymbolTask.size else "question",
+        training_box=training_box(checkpoint),
     )
+
+
+def training_box(checkpoint: Checkpoint) -> Box | None:
+    """The largest number of symbols and the largest size in training; None if the checkpoint's run does not say."""
+    if checkpoint.folder is None:
+        return None
+    with suppress(OSError, ValueError, KeyError, TypeError):  # there may be no run.json, or another program's
+        record = json.loads((checkpoint.folder / "run.json").read_text(encoding="utf-8"))
+        return Box(checkpoint.model.config.num_symbols, int(record["recipe"]["data"]["max_size"]))
+    return None
 
 
 def choose_session(checkpoint: Checkpoint, questions: Sequence[Question], embedding_seed: int | None) -> dict[str, int]:

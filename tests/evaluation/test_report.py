@@ -21,7 +21,7 @@ from hf_symbinv.evaluation import (
     training_classes,
 )
 from hf_symbinv.evaluation.heatmap import Grid
-from hf_symbinv.evaluation.report import groups
+from hf_symbinv.evaluation.report import groups, training_box
 from hf_symbinv.metrics.edit_distance import edit_distance
 
 
@@ -169,6 +169,15 @@ def test_a_grid_has_a_cell_for_each_number_of_symbols_and_size(make_checkpoint):
     ]  # fmt: skip
     assert (known.grid.metric, unknown.grid.metric, unknown.grid.questions) == ("edit_distance", "accuracy", "string")
     assert Grid.from_dict(known.to_dict()["grid"]) == known.grid
+
+
+def test_the_training_box_of_a_grid_is_what_the_checkpoints_run_says(make_checkpoint):
+    folder = make_checkpoint(COPY, num_symbols=4)
+    assert training_box(load_checkpoint(str(folder), "cpu")) is None
+    for content, box in (("[]", None), ('{"recipe": {"data": {"max_size": 9}}}', (4, 9))):
+        (folder / "run.json").write_text(content)
+        assert training_box(load_checkpoint(str(folder), "cpu")) == box
+    assert training_box(load_checkpoint("ltl-small", "cpu")) == (5, 25)
 
 
 def test_the_table_shows_what_the_metric_adds(make_checkpoint):
