@@ -12,6 +12,7 @@ Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence
 
 import math
 import random
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -149,7 +150,7 @@ class StreamsEmbedding(nn.Module):
         )
 
 
-class OneStreamEmbedding(nn.Module):
+class OneStreamEmbedding(nn.Module, ABC):
     """What `VocabularyEmbedding` and `RandomEmbedding` share: one stream, and a row for every base token and slot.
 
     The table is also the projection (three-way tying).
@@ -168,13 +169,13 @@ class OneStreamEmbedding(nn.Module):
         """Whether two calls of `assign` with the same referents may give other slots."""
         return False
 
+    @abstractmethod
     def assign(self, referents: torch.Tensor) -> Slots:
         """Slots for the symbols of `referents (B, L)`, -1 at base tokens."""
-        raise NotImplementedError
 
+    @abstractmethod
     def table(self, slots: Slots) -> torch.Tensor:
         """The `(V_n + K, D)` rows as they are looked up and projected on."""
-        raise NotImplementedError
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds every token, `(B, 1, L, D)`, scaled by sqrt(D), without positions; as `StreamsEmbedding`."""
@@ -253,7 +254,7 @@ class RandomEmbedding(OneStreamEmbedding):
         self.start_session(0)
 
     def start_session(self, seed: int) -> None:
-        """Draws the random part of every symbol for the evaluation to come; a new model has the session of seed 0."""
+        """Draws the random part of every symbol for the evaluation to come; a new model starts with seed 0."""
         self.session_vectors = self._draw(self._limit, torch.Generator("cpu").manual_seed(seed))
 
     def _draw(self, count: int, generator: torch.Generator | None = None) -> torch.Tensor:

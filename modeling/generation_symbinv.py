@@ -7,6 +7,7 @@ stopping criterion that a user passes therefore sees slot ids, V_n + slot; `slot
 Letters: B batch, N beams per input, K slots, L source length, T target length, V_n base tokens.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -33,7 +34,7 @@ class SymbolInvariantCache(EncoderDecoderCache):
         self.self_attention_cache.reorder_cache(beam_idx)
 
 
-class GrammarLogitsProcessor(LogitsProcessor):
+class GrammarLogitsProcessor(LogitsProcessor, ABC):
     """Lets only answers of a grammar be written, and closes them before the length limit.
 
     Args:
@@ -78,6 +79,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         columns = torch.arange(scores.shape[1], device=scores.device)
         return scores.masked_fill(stuck & allowed & (columns < self.base_vocab_size), 0.0)
 
+    @abstractmethod
     def allowed(self, answer: torch.Tensor, left: int, exists: torch.Tensor) -> torch.Tensor:
         """Which token may come next `(B·N, columns)`: one base token at least, if only EOS.
 
@@ -86,7 +88,6 @@ class GrammarLogitsProcessor(LogitsProcessor):
             left: tokens at most that may follow the next one.
             exists: `(B·N, columns)`, false for symbols that cannot be written whatever the grammar says.
         """
-        raise NotImplementedError
 
     def _check_prompt(self, answer: torch.Tensor, columns: int) -> None:
         """Refuses the beginning of an answer `(B, T)` that no answer of the grammar begins with."""

@@ -202,7 +202,7 @@ def evaluate_checkpoint(
         checker: As `task.checker()` makes it.
         data, split: Names for the report.
         trained_on: As `training_classes` gives them; if any, the questions outside get a group of their own.
-        embedding_seed: Of the session of a model with random embeddings; None for the median one of ten.
+        embedding_seed: Of a model's random embeddings; None for the median of ten sessions.
         alpha_covariance_rows: Measure alpha-covariance on the first so many questions.
         renamings, alphabet: As `alpha_covariance` takes them.
         num_candidates: Candidates for each question; one is enough that holds.

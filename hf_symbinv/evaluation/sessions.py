@@ -28,7 +28,7 @@ def median_session(
     seeds: Iterable[int] = range(SESSIONS),
     batch_size: int = 100,
 ) -> int:
-    """Start the session whose cross-entropy on the references is the median, and return its seed.
+    """Of ten sessions, start that whose cross-entropy on the references is the median, and return its seed.
 
     Of an even number of sessions, the worse one of the two in the middle.
 
