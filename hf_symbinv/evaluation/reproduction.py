@@ -117,8 +117,8 @@ class Scale:
         batch = trainer["per_device_train_batch_size"] * trainer.get("gradient_accumulation_steps", 1)
         data = "wide" if training.data == "wide" else "normal"
         train_rows = 0.8 * sizes["data"][data]["rows"]
-        if training.data == "reduced":  # as many passes over fewer rows: ITE Appendix F
-            trainer["max_steps"] = math.ceil(trainer["max_steps"] * sizes["reduced"] / train_rows)
+        if training.data == "reduced":
+            trainer["max_steps"] = sizes["reduced"]["max_steps"]
         if training.epochs is not None:
             trainer["max_steps"] = math.ceil(training.epochs * train_rows / batch)
         trainer["warmup_steps"] = min(trainer["warmup_steps"], trainer["max_steps"] // 10)
@@ -175,13 +175,15 @@ class Workspace:
         sizes, folder = self.scale.tasks[task], self.folder / "data" / f"{task}-{variant}"
         if (folder / "README.md").exists():  # the card, which is written last
             return folder
-        changes: dict[str, dict[str, Any]] = {"renamed": {"renamed": True}, "reduced": {"reduce": sizes["reduced"]}}
-        if variant == "supplemented":
-            changes[variant] = {"supplement": str(self.data(task, "wide"))}
-        if variant in changes:
+        if variant in ("renamed", "reduced", "supplemented"):
+            changes = {
+                "renamed": lambda: {"renamed": True},
+                "reduced": lambda: {"reduce": sizes["reduced"]["rows"]},
+                "supplemented": lambda: {"supplement": str(self.data(task, "wide"))},
+            }
             source = self.data(task, "normal")
             self.say(f"data {folder.name}: from {source.name}")
-            transforms.transform(source, folder, load_task(task), changes[variant])
+            transforms.transform(source, folder, load_task(task), changes[variant]())
             return folder
         self.time_left()
         self.say(f"data {folder.name}: {sizes['data'][variant]}")

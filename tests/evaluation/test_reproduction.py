@@ -92,7 +92,7 @@ class TestScales:
                 assert recipe.config().symbol_embedding in ("streams", "learned", "renamed", "random")
                 assert recipe.trainer["seed"] == 3 and recipe.trainer["max_steps"] >= 1
 
-    def test_the_reduced_data_are_passed_over_as_often(self):
+    def test_the_reduced_data_are_passed_over_as_often_as_in_the_papers(self):
         scale = Scale.load("paper")
         full, reduced = (scale.recipe(Training("ltl", data=data), 0) for data in ("normal", "reduced"))
         assert full.trainer["max_steps"] / 800_000 == pytest.approx(reduced.trainer["max_steps"] / 80_000, rel=1e-3)
