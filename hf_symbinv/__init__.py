@@ -1,7 +1,8 @@
 """Models whose answers do not depend on the names of the symbols in the question.
 
-Importing this package makes its classes known to transformers' Auto classes, and its metrics to `evaluate.load`. That
-costs next to nothing: every public name below is imported when it is first used, so logic and solvers never load torch.
+Importing this package makes its classes known to transformers' Auto classes, its pipelines to `transformers.pipeline`
+and its metrics to `evaluate.load`. That costs next to nothing: every public name below is imported when it is first
+used, so logic and solvers never load torch.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from .auto_classes import register_auto_classes
+from .auto_classes import register_auto_classes, register_pipelines
 from .metrics.registration import register_metrics
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from .modeling.configuration_symbinv import SymbolInvariantConfig
     from .modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration, SymbolInvariantModel
     from .modeling.tokenization_symbinv import SymbolInvariantTokenizer, SymbolTable, TokenizationError
+    from .pipelines import LtlWitnessPipeline, PropAssignmentPipeline, SymbolPipeline
     from .solvers import Checker, CheckResult, find_witness
     from .tasks import COPY, LTL, PROP, SymbolTask, load_task
     from .training import Recipe, generate_answers, train
@@ -63,6 +65,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "trace_to_infix",
         "trace_to_prefix",
     ),
+    "pipelines": ("LtlWitnessPipeline", "PropAssignmentPipeline", "SymbolPipeline"),
     "solvers": ("Checker", "CheckResult", "find_witness"),
     "tasks": ("COPY", "LTL", "PROP", "SymbolTask", "load_task"),
     "datasets_scripts.loading": ("load_data",),
@@ -84,7 +87,9 @@ __all__ = [
     "FormulaSyntaxError",
     "LTL",
     "LtlRandom",
+    "LtlWitnessPipeline",
     "PROP",
+    "PropAssignmentPipeline",
     "PropRandom",
     "QuestionGrid",
     "RandomQuestions",
@@ -93,6 +98,7 @@ __all__ = [
     "SymbolInvariantForConditionalGeneration",
     "SymbolInvariantModel",
     "SymbolInvariantTokenizer",
+    "SymbolPipeline",
     "SymbolTable",
     "SymbolTask",
     "TokenizationError",
@@ -128,4 +134,5 @@ def __dir__() -> list[str]:
 
 
 register_auto_classes(sys.modules[__name__])
+register_pipelines()
 register_metrics()

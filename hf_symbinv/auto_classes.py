@@ -1,9 +1,9 @@
-"""Makes transformers' Auto classes know this package's classes, without importing transformers or torch.
+"""Makes transformers' Auto classes and `pipeline` know this package's classes, without importing transformers or torch.
 
 `AutoModel.register` needs the classes themselves, and importing those takes seconds that a solver process or
 `symbinv --help` should not pay. transformers finds its own models in another way: tables of names, whose entries are
 imported from ``transformers.models.<model type>`` when they are first asked for. This module adds its names to those
-tables, at once where transformers has loaded them, otherwise right after it does.
+tables, at once where transformers has loaded them, otherwise right after it does. Pipelines are in such a table too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 
 MODEL_TYPE = "symbol_invariant"
@@ -28,6 +29,15 @@ NAMES: dict[str, dict[str, str]] = {
 }
 
 
+PIPELINES = "transformers.pipelines"
+# task of `transformers.pipeline` -> class, and the bundled checkpoint that it takes if no model is named
+PIPELINE_CLASSES: dict[str, tuple[str, str | None]] = {
+    "ltl-witness": ("LtlWitnessPipeline", "ltl-small"),
+    "prop-assignment": ("PropAssignmentPipeline", None),
+    "symbol-task": ("SymbolPipeline", None),
+}
+
+
 def register_auto_classes(package: ModuleType) -> None:
     """Lets AutoConfig, AutoTokenizer, AutoModel and AutoModelForSeq2SeqLM find the classes of `package`.
 
@@ -35,11 +45,20 @@ def register_auto_classes(package: ModuleType) -> None:
         package: Module whose attributes are the classes named in `NAMES`; its attributes are read on first use.
     """
     sys.modules[f"transformers.models.{MODEL_TYPE}"] = package
-    for name in NAMES:
+    _now_or_after_loading(tuple(NAMES), _add_names)
+
+
+def register_pipelines() -> None:
+    """Lets `transformers.pipeline` find the pipelines of this package; they are imported when they are asked for."""
+    _now_or_after_loading((PIPELINES,), _add_pipelines)
+
+
+def _now_or_after_loading(names: tuple[str, ...], action: Callable[[ModuleType], None]) -> None:
+    for name in names:
         if name in sys.modules:
-            _add_names(sys.modules[name])
-    if not all(name in sys.modules for name in NAMES):
-        sys.meta_path.insert(0, _AfterLoading(tuple(NAMES), _add_names))
+            action(sys.modules[name])
+    if not all(name in sys.modules for name in names):
+        sys.meta_path.insert(0, _AfterLoading(names, action))
 
 
 def _add_names(module: ModuleType) -> None:
@@ -48,6 +67,19 @@ def _add_names(module: ModuleType) -> None:
         mapping = getattr(module, table)
         if table != "CONFIG_MAPPING":  # a mapping built before the configuration had a name cannot look it up
             mapping._reverse_config_mapping[CONFIG] = MODEL_TYPE
+
+
+def _add_pipelines(module: ModuleType) -> None:
+    checkpoints = Path(__file__).parent / "checkpoints"
+    for task, (class_name, bundled) in PIPELINE_CLASSES.items():
+        known: dict[str, object] = {
+            "impl": f"hf_symbinv.pipelines.{class_name}",
+            "pt": (module.AutoModelForSeq2SeqLM,),
+            "type": "text",
+        }
+        if bundled is not None:
+            known["default"] = {"model": (str(checkpoints / bundled), None)}
+        module.PIPELINE_REGISTRY.supported_tasks[task] = known
 
 
 class _AfterLoading(MetaPathFinder):

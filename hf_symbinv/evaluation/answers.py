@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 VERIFIED = frozenset({"exact", "correct"})
+UNCHECKED = "unchecked"
 # Our choice. A stream model holds streams x tokens hidden states: with the paper's LTL model the second limit takes
 # about 2 GB, and 5,000 tokens with few symbols take seconds to a minute on one core.
 MAX_TOKENS = 5_000
@@ -55,12 +56,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An answer that the model proposed, in prefix notation, with the checker's verdict, its reason and its seconds."""
+    """An answer that the model proposed, in prefix notation, with the checker's verdict, its reason and its seconds.
+
+    `score` is the model's own opinion, as `ScoredAnswer` of `training.decoding` has it. Without a checker the verdict
+    is `UNCHECKED`.
+    """
 
     text: str
     verdict: str
     message: str
     check_seconds: float
+    score: float | None = None
 
     @property
     def verified(self) -> bool:
@@ -128,13 +134,13 @@ def answer_questions(
     Args:
         checkpoint: Model and tokenizer.
         questions: Of any sizes; they are decoded in batches of about equal lengths.
-        checker: As `task.checker()` makes it.
+        checker: As `task.checker()` makes it; None to check nothing.
         num_candidates: Different candidates for each question, at most; no more than beams.
         batch_size: Questions decoded together, at most; fewer if they are large.
         progress: Show a progress bar on stderr.
         generation: Further arguments of `generate`, such as `num_beams` and `max_new_tokens`.
     """
-    from hf_symbinv.training.decoding import generate_answers, unknown_symbols  # torch only where it is needed
+    from hf_symbinv.training.decoding import generate_scored_answers, unknown_symbols  # torch only where it is needed
 
     unknown = unknown_symbols(checkpoint.model, checkpoint.tokenizer, [question.prompt for question in questions])
     answers: dict[int, Answer] = {}
@@ -152,7 +158,7 @@ def answer_questions(
         for places in batches([questions[row] for row in known], batch_size):
             rows = [known[place] for place in places]
             start = time.perf_counter()
-            decoded = generate_answers(
+            decoded = generate_scored_answers(
                 checkpoint.model,
                 checkpoint.tokenizer,
                 [questions[row].prompt for row in rows],
@@ -160,21 +166,32 @@ def answer_questions(
                 num_return_sequences=num_candidates,
                 **generation,
             )
-            proposed = [list(dict.fromkeys(texts)) for texts in decoded]
+            proposed = [_different(scored) for scored in decoded]
             seconds = (time.perf_counter() - start) / len(rows)
             proposals = [(questions[row], text) for row, texts in zip(rows, proposed, strict=True) for text in texts]
-            results = checker.check(
-                [(question.text, text) for question, text in proposals],
-                [question.reference for question, _ in proposals],
-            )
-            candidates = (
-                Candidate(text, result.verdict, result.message, result.seconds)
-                for (_, text), result in zip(proposals, results, strict=True)
-            )
+            results = iter(_checked(checker, proposals))
             for row, texts in zip(rows, proposed, strict=True):
-                answers[row] = Answer(tuple(next(candidates) for _ in texts), seconds)
+                candidates = [Candidate(text, *next(results), score) for text, score in texts.items()]
+                answers[row] = Answer(tuple(candidates), seconds)
             bar.update(len(rows))
     return [answers[row] for row in range(len(questions))]
+
+
+def _different(scored: Sequence[tuple[str, float | None]]) -> dict[str, float | None]:
+    """Each text once, with the score of the first."""
+    found: dict[str, float | None] = {}
+    for text, score in scored:
+        found.setdefault(text, score)
+    return found
+
+
+def _checked(checker: Any | None, proposals: Sequence[tuple[Question, str]]) -> list[tuple[str, str, float]]:
+    """Verdict, message and seconds for each proposal."""
+    if checker is None:
+        return [(UNCHECKED, "", 0.0)] * len(proposals)
+    pairs = [(question.text, text) for question, text in proposals]
+    results = checker.check(pairs, [question.reference for question, _ in proposals])
+    return [(result.verdict, result.message, result.seconds) for result in results]
 
 
 def _no_row(names: Sequence[str], count: int) -> str:

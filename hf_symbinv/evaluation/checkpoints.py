@@ -102,11 +102,21 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     except Exception as error:
         raise _unreadable(name, "tokenizer", error) from error
-    task = _task(name, tokenizer, model, task)
+    task = checked_task(name, tokenizer, model, task)
     return Checkpoint(name, folder, model.to(target).eval(), tokenizer, task)
 
 
-def _task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None) -> SymbolTask:
+def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None) -> SymbolTask:
+    """The task of a model and its tokenizer.
+
+    Args:
+        name: Of the checkpoint, for messages.
+        tokenizer, model: Its two parts.
+        task: What it must be for; None for the task that has its base tokens.
+
+    Raises:
+        CheckpointError: If there is no such task, or the parts are another task's.
+    """
     base_tokens = tuple(getattr(tokenizer, "base_tokens", ()))
     if task is None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from tqdm.auto import tqdm
@@ -18,7 +18,19 @@ if TYPE_CHECKING:
 FIXED_VOCABULARIES = frozenset({"learned", "renamed"})
 
 
-@torch.no_grad()
+class ScoredAnswer(NamedTuple):
+    """An answer in prefix notation, and how likely the model finds it.
+
+    Attributes:
+        text: the answer.
+        score: its log-probability / number of tokens ** `length_penalty` where beams were searched; its mean
+            log-probability per token where they were not; None for a question that was not asked.
+    """
+
+    text: str
+    score: float | None
+
+
 def generate_answers(
     model: SymbolInvariantForConditionalGeneration,
     tokenizer: SymbolInvariantTokenizer,
@@ -42,10 +54,25 @@ def generate_answers(
         answers than beams. They are empty where a model with a fixed vocabulary has no row for a symbol of the question
         (ITE, Appendix E.3).
     """
-    each = generation.get("num_return_sequences", 1)
-    answers: list[list[str]] = [[""] * each for _ in questions]
+    scored = generate_scored_answers(model, tokenizer, questions, batch_size, progress, **generation)
+    return [[answer.text for answer in answers] for answers in scored]
+
+
+@torch.no_grad()
+def generate_scored_answers(
+    model: SymbolInvariantForConditionalGeneration,
+    tokenizer: SymbolInvariantTokenizer,
+    questions: Sequence[str],
+    batch_size: int = 100,
+    progress: bool = False,
+    **generation: Any,
+) -> list[list[ScoredAnswer]]:
+    """`generate_answers`, with the score of each answer."""
+    each = generation.get("num_return_sequences") or 1
+    answers = [[ScoredAnswer("", None)] * each for _ in questions]
     unknown = unknown_symbols(model, tokenizer, questions)
     order = sorted((i for i, names in enumerate(unknown) if not names), key=lambda i: len(questions[i]))
+    told = {**generation, "return_dict_in_generate": True, "output_scores": True, "output_logits": True}
     was_training = model.training
     model.eval()
     try:
@@ -53,13 +80,31 @@ def generate_answers(
             rows = order[start : start + batch_size]
             table = SymbolTable()
             batch = tokenizer([questions[i] for i in rows], symbol_table=table, padding=True, return_tensors="pt")
-            ids = model.generate(**batch.to(model.device), **generation)
-            texts = tokenizer.batch_decode(ids, symbol_table=table, skip_special_tokens=True)
+            output = model.generate(**batch.to(model.device), **told)
+            texts = tokenizer.batch_decode(output.sequences, symbol_table=table, skip_special_tokens=True)
+            found = list(map(ScoredAnswer, texts, _scores(output, model.config).tolist()))
             for k, i in enumerate(rows):
-                answers[i] = texts[k * each : (k + 1) * each]
+                answers[i] = found[k * each : (k + 1) * each]
     finally:
         model.train(was_training)
     return answers
+
+
+def _scores(output: Any, config: Any) -> torch.Tensor:
+    """The score `(B·num_return_sequences,)` of each sequence in what `generate` returned."""
+    beams = getattr(output, "sequences_scores", None)
+    if beams is not None:
+        return beams
+    ids, base = output.sequences[:, 1:], config.base_vocab_size  # (B', T), without the start token
+    referents = output.slot_referents.to(ids.device)
+    referents = referents.repeat_interleave(len(ids) // len(referents), 0)  # (B', K)
+    slots = (referents.unsqueeze(1) == (ids - base).unsqueeze(2)).long().argmax(2)  # (B', T)
+    columns = torch.where(ids >= base, base + slots, ids)
+    logits = torch.stack(output.logits, dim=1).float()  # (B', T, V_n + K)
+    chosen = logits.log_softmax(2).gather(2, columns.unsqueeze(2)).squeeze(2)
+    ended = (ids == config.eos_token_id).cumsum(1)
+    written = (ended == 0) | ((ended == 1) & (ids == config.eos_token_id))
+    return chosen.masked_fill(~written, 0.0).sum(1) / written.sum(1)
 
 
 def unknown_symbols(

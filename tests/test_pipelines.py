@@ -1,0 +1,186 @@
+"""`pipeline("ltl-witness", model=...)` and its kin: questions as users write them in, verified answers out."""
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import pipeline
+
+import hf_symbinv
+from hf_symbinv import COPY, LTL, PROP, SymbolInvariantForConditionalGeneration
+
+ROOT = Path(__file__).parents[1]
+BUNDLED = str(ROOT / "hf_symbinv" / "checkpoints" / "ltl-small")
+KEYS = ["answer", "score", "verdict", "message", "checker", "seconds"]
+SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 24}
+
+
+def saved(task, folder, **fields):
+    """A folder with an untrained model for a task."""
+    torch.manual_seed(0)
+    SymbolInvariantForConditionalGeneration(task.config(**SIZES, **fields)).save_pretrained(folder)
+    task.tokenizer().save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def solve():
+    return pipeline("ltl-witness", model=BUNDLED)
+
+
+class TestAnswers:
+    def test_one_question_gets_one_dictionary_in_its_own_notation_and_names(self, solve):
+        result = solve("G(request -> F grant)", verify=True)
+        assert list(result) == KEYS
+        assert result["answer"] == "cycle{grant}" and result["verdict"] == "correct" and result["message"] == ""
+        assert result["checker"].startswith("spot ") and result["seconds"] > 0 and -1 < result["score"] < 0
+        assert solve("&aXb", notation="prefix")["answer"] == "a;b;{1}"
+
+    def test_without_verify_nothing_is_checked(self, solve):
+        result = solve("a & X b & !a")
+        assert result["verdict"] == "unchecked" and result["checker"] is None
+        assert solve("a & X b & !a", verify=True)["verdict"] == "incorrect"
+
+    def test_lists_keep_their_order_whatever_the_batch_size(self, solve):
+        questions = ["a U (b & X !a)", "X q", "1", "G F p"]
+        alone = [solve(question)["answer"] for question in questions]
+        for size in (1, 3, None):
+            assert [result["answer"] for result in solve(questions, batch_size=size)] == alone
+        assert [result["answer"] for result in solve(tuple(questions))] == alone
+        assert solve([]) == []
+
+    def test_generators_are_read_batch_by_batch(self, solve):
+        read = []
+
+        def questions():
+            for name in "abc":
+                read.append(name)
+                yield f"X {name}"
+
+        results = solve(questions(), batch_size=2)
+        assert not read and next(results)["answer"] == "1; a; cycle{1}" and read == ["a", "b"]
+        assert [result["answer"] for result in results] == ["1; b; cycle{1}", "1; c; cycle{1}"]
+
+    def test_several_answers_come_best_first_and_without_repeats(self, solve):
+        first, others = solve(["a U b", "X q"], num_return_sequences=4, verify=True)
+        assert 1 < len(first) <= 4 and len({result["answer"] for result in first}) == len(first)
+        scores = [result["score"] for result in others]
+        assert scores == sorted(scores, reverse=True)
+        assert {result["verdict"] for result in others} > {"correct"}
+
+    def test_a_score_is_the_mean_log_probability_of_the_tokens_by_beams_and_greedily(self, solve):
+        question = "a & X b"
+        batch = solve.tokenizer(LTL.read_question(question, "infix"), text_target="a;b;{1}", return_tensors="pt")
+        with torch.no_grad():
+            expected = -float(solve.model(**batch).loss)
+        for beams in (1, 3):
+            result = solve(question, num_beams=beams)
+            assert result["answer"] == "a; b; cycle{1}"
+            assert math.isclose(result["score"], expected, rel_tol=1e-3, abs_tol=1e-6)
+
+    def test_renaming_the_question_renames_the_answer_and_keeps_the_score(self, solve):
+        one, other = solve("(a U b) & X(b U (c & X !a))"), solve("(z U y) & X(y U (grant_1 & X !z))")
+        assert other["score"] == one["score"]
+        assert other["answer"] == "y; grant_1; !z; cycle{1}" and one["answer"] == "b; c; !a; cycle{1}"
+
+    def test_sampled_answers_have_scores_too(self, solve):
+        torch.manual_seed(0)
+        assert solve("a U b", num_beams=1, do_sample=True)["score"] < 0
+
+    def test_defaults_may_be_given_once(self):
+        solve = pipeline("ltl-witness", model=BUNDLED, num_return_sequences=2, verify=True, notation="prefix")
+        assert solve("Xa")[0]["answer"] == "1;a;{1}"
+        assert solve("X a", num_return_sequences=1, notation="infix")["verdict"] == "correct"
+
+    def test_a_check_is_cut_at_its_limit(self, solve):
+        hard = " U ".join(f"(a{i} | G b{i})" for i in range(10))
+        result = solve(hard, verify=True, timeout=0.2, num_beams=1)
+        assert result["verdict"] == "timeout" and "0.2" in result["message"]
+
+
+class TestTasks:
+    def test_assignments_are_written_as_users_write_them(self, tmp_path):
+        result = pipeline("prop-assignment", model=saved(PROP, tmp_path))("request & !grant", verify=True)
+        assert "=" in result["answer"] and result["checker"].startswith("py-aiger-sat ")
+
+    def test_the_task_is_found_by_the_models_base_tokens_or_named(self, tmp_path):
+        folder = saved(COPY, tmp_path / "copy")
+        assert pipeline("symbol-task", model=folder).symbol_task == COPY
+        assert pipeline("symbol-task", model=folder, symbol_task="copy")("a b a", verify=True)["verdict"]
+
+    def test_a_users_own_task_is_named_by_its_file(self, tmp_path):
+        from hf_symbinv import load_task
+
+        file = str(ROOT / "examples" / "graph_colouring.py")
+        folder = saved(load_task(file), tmp_path)
+        result = pipeline("symbol-task", model=folder, symbol_task=file)("ab;bc", verify=True, timeout=5)
+        assert result["verdict"] in ("correct", "incorrect", "invalid")
+
+    def test_a_symbol_without_a_row_makes_an_answer_invalid(self, tmp_path):
+        folder = saved(LTL, tmp_path, symbol_embedding="learned", num_symbols=2)
+        known, unknown = pipeline("ltl-witness", model=folder)(["X a", "X c"])
+        assert known["verdict"] == "unchecked"
+        assert unknown["verdict"] == "invalid" and unknown["score"] is None and "no row for c" in unknown["message"]
+
+    def test_random_embeddings_are_drawn_by_their_seed(self, tmp_path):
+        folder = saved(LTL, tmp_path, symbol_embedding="random")
+        scores = [
+            pipeline("ltl-witness", model=folder, embedding_seed=seed)("a U b", num_beams=1)["score"]
+            for seed in (0, 0, 1)
+        ]
+        assert scores[0] == scores[1] != scores[2]
+
+
+class TestBadInput:
+    def test_a_question_that_cannot_be_read(self, solve):
+        with pytest.raises(hf_symbinv.FormulaSyntaxError, match="position 3 of 'a &': expected a formula"):
+            solve(["a", "a &"])
+        with pytest.raises(TypeError, match="5: a question is a text; give a string"):
+            solve(5)
+        with pytest.raises(TypeError, match="None: a question is a text"):
+            solve(["a", None])
+        with pytest.raises(ValueError, match="notation='polish': unknown; use one of infix, lbt, prefix"):
+            solve("a", notation="polish")
+
+    def test_an_argument_that_nobody_takes(self, solve):
+        with pytest.raises(ValueError, match="num_beam"):
+            solve("a", num_beam=3)
+        with pytest.raises(ValueError, match="timeout=0"):
+            solve("a", verify=True, timeout=0)
+
+    def test_a_model_of_another_task_or_type(self, tmp_path):
+        with pytest.raises(ValueError, match="ltl-small: its base tokens are not those of task prop"):
+            pipeline("prop-assignment", model=BUNDLED)
+        with pytest.raises(ValueError, match="task='maze': unknown; use one of ltl, prop, copy, or a file"):
+            pipeline("symbol-task", model=BUNDLED, symbol_task="maze")
+        from transformers import T5Config, T5ForConditionalGeneration
+
+        small = T5Config(vocab_size=8, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2, decoder_start_token_id=0)
+        with pytest.raises(ValueError, match="model: its model type is 't5', not 'symbol_invariant'; use one"):
+            pipeline("ltl-witness", model=T5ForConditionalGeneration(small), tokenizer=LTL.tokenizer())
+
+
+USE = """
+known = ("ltl-witness", "prop-assignment", "symbol-task")
+assert set(known) <= set(PIPELINE_REGISTRY.get_supported_tasks())
+assert "hf_symbinv.pipelines" not in sys.modules
+print(pipeline("ltl-witness")("X a")["answer"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import hf_symbinv; from transformers.pipelines import PIPELINE_REGISTRY, pipeline",
+        "from transformers.pipelines import PIPELINE_REGISTRY, pipeline; import hf_symbinv",
+    ],
+)
+def test_pipelines_are_known_whichever_is_imported_first_and_ltl_has_a_default_model(imports):
+    program = f"import sys\n{imports}\n{USE}"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "1; a; cycle{1}\n"
