@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hf_symbinv.hub.failures import PushError, hub_failure
 from hf_symbinv.solvers import PoolError
 from hf_symbinv.tasks import TaskError
 
@@ -27,7 +28,7 @@ def explain(error: Exception) -> str | None:
     from hf_symbinv.evaluation import CheckpointError, DataError
     from hf_symbinv.evaluation.cost import CostError
 
-    if isinstance(error, (InputError, CheckpointError, CostError, DataError, PoolError, TaskError)):
+    if isinstance(error, (InputError, CheckpointError, CostError, DataError, PoolError, PushError, TaskError)):
         return str(error)
     if isinstance(error, ImportError) and error.name is None:  # a task misses its solver, and says so
         return str(error)
@@ -40,4 +41,4 @@ def explain(error: Exception) -> str | None:
         if error.filename is None:
             return f"reading or writing failed: {error.strerror}"
         return f"{error.filename}: {error.strerror}; check the path and its permissions"
-    return None
+    return hub_failure(error)

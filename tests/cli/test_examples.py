@@ -17,6 +17,8 @@ import pytest
 from hf_symbinv.cli import COMMANDS
 from hf_symbinv.cli.plot import GRID
 
+from ..hub.fixtures import hub, server  # noqa: F401, fixtures
+
 MODULES = ["hf_symbinv.cli", *(f"hf_symbinv.cli.{name}" for name in COMMANDS)]
 
 
@@ -29,8 +31,21 @@ def make_baseline():
     LTL.tokenizer().save_pretrained("runs/baseline")
 
 
+def make_tiny():
+    """A small model, as save_pretrained leaves one."""
+    from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
+
+    config = SymbolInvariantConfig.from_preset("ltl", d_model=16, encoder_layers=1, decoder_layers=1, d_ff=24)
+    SymbolInvariantForConditionalGeneration(config).save_pretrained("runs/tiny")
+    LTL.tokenizer().save_pretrained("runs/tiny")
+
+
 # What an example takes from the reader's folder.
-GIVEN = {"hf_symbinv.cli.plot": lambda: Path("grid.json").write_text(GRID), "hf_symbinv.cli.convert": make_baseline}
+GIVEN = {
+    "hf_symbinv.cli.plot": lambda: Path("grid.json").write_text(GRID),
+    "hf_symbinv.cli.convert": make_baseline,
+    "hf_symbinv.cli.push": make_tiny,
+}
 
 
 def replay(session, symbinv):
@@ -48,8 +63,10 @@ def replay(session, symbinv):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
-def test_the_example_in_a_help_text_shows_what_the_command_prints(name, symbinv, tmp_path, monkeypatch):
+def test_the_example_in_a_help_text_shows_what_the_command_prints(name, symbinv, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
+    if name == "hf_symbinv.cli.push":
+        request.getfixturevalue("hub")
     GIVEN.get(name, lambda: None)()
     module = importlib.import_module(name)
     printed = replay(module.EXAMPLE, symbinv)

@@ -1,0 +1,70 @@
+"""`symbinv push`: a model, a data set or a metric goes to the Hub."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hf_symbinv.cli import DONE
+from hf_symbinv.cli.arguments import command_parser
+
+DESCRIPTION = """\
+Push a folder to the Hub, in one commit. FOLDER holds
+
+  a model     what `symbinv train`, `symbinv convert` or save_pretrained wrote;
+              checkpoints to resume from and pickles stay here
+  a data set  what `symbinv data` wrote: Parquet files and a card
+  a metric    a script of the folder's name and a card, as those of this package;
+              it becomes a Space, and evaluate.load("OWNER/NAME") loads it
+
+The repository is made if there is none. Repeat a push that broke off: until it
+is done the repository stays as it was. The token is that of HF_TOKEN or of
+`hf auth login`; HF_ENDPOINT names another Hub.
+
+exit codes: 0 everything is on the Hub, 2 bad usage or input, or nothing changed
+because the Hub did not take it
+"""
+
+EXAMPLE = """\
+$ symbinv push runs/tiny alice/tiny --private
+alice/tiny: model, 10 files
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `symbinv push`."""
+    command = command_parser("push", DESCRIPTION, EXAMPLE)
+    command.add_argument("folder", type=Path, metavar="FOLDER", help="what is pushed")
+    command.add_argument("name", metavar="OWNER/NAME", help="the repository")
+    command.add_argument("--private", action="store_true", help="make a new repository private")
+    command.add_argument("--revision", default="main", metavar="BRANCH", help="branch (default: %(default)s)")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+    return command
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; its exit code."""
+    options = parser().parse_args(arguments)
+
+    from huggingface_hub.utils import disable_progress_bars
+
+    from hf_symbinv.hub import push_folder
+
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    pushed = push_folder(options.folder, options.name, private=options.private, revision=options.revision)
+    for warning in pushed.warnings:
+        print(f"symbinv push: {warning}", file=sys.stderr)
+    if pushed.left_out:
+        print(f"symbinv push: left here: {', '.join(pushed.left_out)}", file=sys.stderr)
+    if options.json:
+        content = {"name": options.name, **pushed._asdict()}
+        print(json.dumps(content))
+    else:
+        print(f"symbinv push: {pushed.url}", file=sys.stderr)
+        branch = "" if pushed.revision == "main" else f", branch {pushed.revision}"
+        print(f"{options.name}: {pushed.type}, {pushed.files} files{branch}")
+    return DONE

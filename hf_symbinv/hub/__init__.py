@@ -1,0 +1,10 @@
+"""Repositories on the Hub: what a folder is pushed as, the push itself, and what goes wrong on the way, in a sentence.
+
+What is pulled comes through transformers', datasets' and evaluate's own loaders.
+"""
+
+from hf_symbinv.hub.failures import PushError, hub_failure
+from hf_symbinv.hub.folders import Content, read_folder
+from hf_symbinv.hub.push import Pushed, push_folder
+
+__all__ = ["Content", "PushError", "Pushed", "hub_failure", "push_folder", "read_folder"]

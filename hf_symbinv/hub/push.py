@@ -1,0 +1,111 @@
+"""Pushing a folder in one commit: the repository has all of it or is as it was."""
+
+from __future__ import annotations
+
+import fnmatch
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from hf_symbinv.hub.failures import PushError, hub_failure
+from hf_symbinv.hub.folders import Content, read_folder
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+
+class Pushed(NamedTuple):
+    """What a push left on the Hub.
+
+    Attributes:
+        url: Of the repository.
+        type: `model`, `dataset` or `space`.
+        revision: The branch.
+        commit: Its last commit now.
+        files: Number of files that were pushed, changed or not.
+        left_out: Names in the folder that were not.
+        warnings: What the Hub finds wanting in the card.
+    """
+
+    url: str
+    type: str
+    revision: str
+    commit: str
+    files: int
+    left_out: list[str]
+    warnings: list[str]
+
+
+def push_folder(folder: str | Path, name: str, *, private: bool = False, revision: str = "main") -> Pushed:
+    """Pushes a model, a data set or a metric to the Hub, into a repository that is made if there is none.
+
+    Everything goes in one commit, so a push that breaks off leaves the repository as it was, and another one takes up
+    the large files that arrived.
+
+    Args:
+        folder: What `save_pretrained`, `symbinv train` or `symbinv data` wrote, or a metric's folder.
+        name: OWNER/NAME.
+        private: Make it private.
+        revision: The branch, made from `main` if there is none.
+
+    Raises:
+        PushError: If the folder cannot be pushed, or the Hub does not take it.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HFValidationError
+
+    content = read_folder(Path(folder))
+    owner, slash, short = name.partition("/")
+    if not (owner and slash and short) or "/" in short:
+        raise PushError(f"{name!r}: no name of a repository; write OWNER/NAME")
+    if content.name not in (None, short):
+        raise PushError(f"{name}: evaluate.load looks for {short}.py in it; call it {owner}/{content.name}")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            return _push(HfApi(), content, name, private, revision, caught)
+    except HFValidationError as error:
+        raise PushError(
+            f"{name!r}: no name of a repository ({str(error).partition(':')[0]}); write OWNER/NAME"
+        ) from error
+    except ValueError as error:
+        if isinstance(error, PushError) or not str(error).startswith("Invalid metadata in README.md"):
+            raise
+        raise PushError(
+            f"{Path(folder) / 'README.md'}: {' '.join(str(error).split())}; correct its first lines"
+        ) from error
+    except Exception as error:
+        sentence = hub_failure(error, name)
+        if sentence is None:
+            raise
+        raise PushError(sentence) from error
+
+
+def _push(
+    api: HfApi, content: Content, name: str, private: bool, revision: str, caught: list[warnings.WarningMessage]
+) -> Pushed:
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+    sdk = "gradio" if content.type == "space" else None
+    url = api.create_repo(name, repo_type=content.type, private=private or None, exist_ok=True, space_sdk=sdk)
+    if private and not api.repo_info(name, repo_type=content.type).private:
+        raise PushError(
+            f"{name}: exists and is public; make it private in its settings on the Hub, or leave out --private"
+        )
+    if revision != "main":
+        api.create_branch(name, repo_type=content.type, branch=revision, exist_ok=True)
+    there = api.list_repo_files(name, repo_type=content.type, revision=revision)
+    stale = [
+        path
+        for path in there
+        if path not in content.files and any(fnmatch.fnmatch(path, pattern) for pattern in content.replaces)
+    ]
+    operations = [
+        *(CommitOperationDelete(path) for path in stale),
+        *(CommitOperationAdd(path, file) for path, file in sorted(content.files.items())),
+    ]
+    commit = api.create_commit(
+        name, operations, repo_type=content.type, revision=revision, commit_message=f"Push {content.type}"
+    )
+    messages = sorted({" ".join(str(warning.message).split()) for warning in caught})
+    return Pushed(str(url), content.type, revision, commit.oid, len(content.files), content.left_out, messages)

@@ -1,0 +1,312 @@
+"""`symbinv push` brings a folder to the Hub in one commit, or says in one sentence why not and changes nothing."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from huggingface_hub import RepoCard
+
+import hf_symbinv
+
+from ..hub.fixtures import OTHER, STRANGER, TOKEN, hub, server  # noqa: F401, fixtures
+
+METRIC = Path(hf_symbinv.__file__).parent / "metrics" / "edit_distance"
+
+
+@pytest.fixture
+def model(checkpoint, tmp_path):
+    """A folder as a training run leaves it."""
+    folder = tmp_path / "run"
+    shutil.copytree(checkpoint, folder)
+    (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# Tiny\n")
+    (folder / "run.json").write_text("{}\n")
+    (folder / "checkpoint-10").mkdir()
+    (folder / "checkpoint-10" / "optimizer.pt").write_bytes(b"pickle")
+    (folder / "training_args.bin").write_bytes(b"pickle")
+    (folder / ".hidden").write_text("")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    from hf_symbinv.datasets_scripts.command import main
+
+    folder = tmp_path_factory.mktemp("data") / "copy"
+    sizes = ["--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--rows", "40"]
+    assert main(["--task", "copy", "--output", str(folder), "--workers", "1", *sizes]) == 0
+    return folder
+
+
+@pytest.fixture
+def data(built, tmp_path):
+    return Path(shutil.copytree(built, tmp_path / "copy"))
+
+
+class TestWhatIsPushed:
+    def test_a_model_goes_with_its_code_and_its_record_and_without_pickles(self, hub, symbinv, model):  # noqa: F811
+        result = symbinv("push", model, "alice/tiny")
+        assert (result.code, result.out) == (0, "alice/tiny: model, 12 files\n")
+        files = hub["model", "alice/tiny"].files()
+        pushed = {path.name for path in model.iterdir()} - {"checkpoint-10", "training_args.bin", ".hidden"}
+        assert set(files) == pushed | {".gitattributes"}
+        assert all(files[name] == (model / name).read_bytes() for name in pushed)
+        assert "left here: checkpoint-10/, training_args.bin\n" in result.err
+        assert f"{hub.endpoint}/alice/tiny\n" in result.err
+        assert not hub["model", "alice/tiny"].private
+
+    def test_a_data_set_goes_with_its_card_and_its_tables(self, hub, symbinv, data):  # noqa: F811
+        result = symbinv("push", data, "alice/copy", "--private", "--json")
+        pushed = json.loads(result.out)
+        assert result.code == 0 and pushed["type"] == "dataset" and hub["dataset", "alice/copy"].private
+        files = hub["dataset", "alice/copy"].files()
+        assert files["README.md"] == (data / "README.md").read_bytes()
+        assert {path for path in files if path.startswith("data/")} == {
+            f"data/{split}-00000-of-00001.parquet" for split in ("train", "validation", "test")
+        }
+        assert pushed["commit"] == hub["dataset", "alice/copy"].resolve("main")
+
+    def test_a_metric_becomes_a_space_with_an_app(self, hub, symbinv):  # noqa: F811
+        result = symbinv("push", METRIC, "alice/edit_distance")
+        assert (result.code, result.out) == (0, "alice/edit_distance: space, 4 files\n")
+        space = hub["space", "alice/edit_distance"]
+        assert space.sdk == "gradio"
+        assert set(space.files()) == {".gitattributes", "README.md", "app.py", "edit_distance.py", "requirements.txt"}
+        card = RepoCard((METRIC / "README.md").read_text())
+        assert card.data.sdk == "gradio" and card.data.app_file == "app.py" and "metric" in card.data.tags
+        compile(space.files()["app.py"], "app.py", "exec")
+
+    def test_a_branch_is_made_and_leaves_main_alone(self, hub, symbinv, model):  # noqa: F811
+        assert symbinv("push", model, "alice/tiny").code == 0
+        before = hub["model", "alice/tiny"].resolve("main")
+        (model / "run.json").write_text('{"seed": 2}\n')
+        result = symbinv("push", model, "alice/tiny", "--revision", "seed-2")
+        assert (result.code, result.out) == (0, "alice/tiny: model, 12 files, branch seed-2\n")
+        repository = hub["model", "alice/tiny"]
+        assert repository.resolve("main") == before
+        assert repository.files("seed-2")["run.json"] == b'{"seed": 2}\n'
+
+    def test_pushing_the_same_again_makes_no_commit_and_sends_no_weights(self, hub, symbinv, model):  # noqa: F811
+        assert symbinv("push", model, "alice/tiny").code == 0
+        repository, commits = hub["model", "alice/tiny"], len(hub["model", "alice/tiny"].commits)
+        hub.requests.clear()
+        assert symbinv("push", model, "alice/tiny").code == 0
+        assert len(repository.commits) == commits
+        assert not [request for request in hub.requests if request.startswith("PUT") or "/commit/" in request]
+
+    def test_tables_and_weights_of_an_earlier_push_do_not_stay(self, hub, symbinv, data, model):  # noqa: F811
+        old = {"data/train-00000-of-00002.parquet": b"old", "notes.txt": b"mine"}
+        hub.put("dataset", "alice/copy", old)
+        hub.put("model", "alice/tiny", {"model-00001-of-00002.safetensors": b"", "model.safetensors.index.json": b"{}"})
+        assert symbinv("push", data, "alice/copy").code == symbinv("push", model, "alice/tiny").code == 0
+        files = hub["dataset", "alice/copy"].files()
+        assert "data/train-00000-of-00002.parquet" not in files and files["notes.txt"] == b"mine"
+        assert [name for name in hub["model", "alice/tiny"].files() if "safetensors" in name] == ["model.safetensors"]
+
+
+class TestFoldersThatAreRefused:
+    """Before anything is asked of the Hub."""
+
+    @pytest.fixture
+    def refusal(self, hub, symbinv):  # noqa: F811
+        def refuse(folder, name="alice/tiny"):
+            result = symbinv("push", folder, name)
+            assert result.code == 2 and result.out == "" and result.err.count("\n") == 1
+            assert not hub.requests and not hub.repositories
+            return result.err.removeprefix("symbinv push: ").rstrip("\n")
+
+        return refuse
+
+    def test_a_folder_that_is_not_there(self, refusal, tmp_path):
+        folder = tmp_path / "nothing"
+        assert refusal(folder) == f"{folder}: no such folder; pass one that holds a model, a data set or a metric"
+
+    def test_a_folder_of_something_else(self, refusal, tmp_path):
+        assert refusal(tmp_path) == (
+            f"{tmp_path}: holds neither a model (config.json), nor a data set (data/*.parquet), nor a metric "
+            f"({tmp_path.name}.py and README.md); pass the folder that one was saved in"
+        )
+
+    def test_weights_cut_in_half(self, refusal, model):
+        weights = model / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
+        message = refusal(model)
+        assert message.startswith(f"{weights}: damaged (") and message.endswith(
+            "save the model again or copy the file anew"
+        )
+
+    def test_missing_weights(self, refusal, model):
+        (model / "model.safetensors").unlink()
+        assert refusal(model) == f"{model}: has no model.safetensors; save the model again with save_pretrained"
+
+    def test_a_missing_part_of_the_weights(self, refusal, model):
+        (model / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model-1.safetensors"}}')
+        assert refusal(model) == f"{model}: has no model-1.safetensors; save the model again with save_pretrained"
+
+    def test_missing_code(self, refusal, model):
+        (model / "modeling_symbinv.py").unlink()
+        assert (
+            refusal(model)
+            == f"{model}: config.json names modeling_symbinv.py, which is not there; save the model again"
+        )
+
+    @pytest.mark.parametrize("text", ["{", "[]"])
+    def test_a_damaged_configuration(self, refusal, model, text):
+        (model / "config.json").write_text(text)
+        assert refusal(model).startswith(f"{model / 'config.json'}: damaged (")
+
+    def test_a_model_of_another_type(self, refusal, model):
+        (model / "config.json").write_text('{"model_type": "t5"}')
+        assert refusal(model) == (
+            f"{model}: its model type is 't5', which is none of this package's; push it with `hf upload`"
+        )
+
+    def test_a_table_cut_in_half(self, refusal, data):
+        table = data / "data" / "train-00000-of-00001.parquet"
+        table.write_bytes(table.read_bytes()[: table.stat().st_size // 2])
+        message = refusal(data)
+        assert message.startswith(f"{table}: damaged (") and message.endswith("make the data set again")
+
+    def test_a_data_set_that_is_not_complete(self, refusal, data):
+        (data / "README.md").unlink()
+        assert refusal(data) == (
+            f"{data}: has no README.md, so it is not complete; repeat the `symbinv data` that makes it"
+        )
+
+    @pytest.mark.parametrize("secret", [TOKEN, "hf_" + "b" * 34])
+    def test_a_file_with_a_token(self, refusal, model, secret):
+        (model / "run.json").write_text(json.dumps({"command": f"train hub_token={secret}"}))
+        message = refusal(model)
+        assert message.startswith(f"{model / 'run.json'}: holds an access token; remove it") and secret not in message
+
+    @pytest.mark.parametrize("name", ["tiny", "alice/", "/tiny", "a/b/c", "alice/-x", "alice/t..y"])
+    def test_a_name_that_no_repository_can_have(self, refusal, model, name):
+        message = refusal(model, name)
+        assert message.startswith(f"{name!r}: no name of a repository") and message.endswith("write OWNER/NAME")
+
+    def test_another_name_than_the_metric_s(self, refusal):
+        assert refusal(METRIC, "alice/distance") == (
+            "alice/distance: evaluate.load looks for distance.py in it; call it alice/edit_distance"
+        )
+
+
+# What goes wrong -> what is said about it.
+ANSWERS = {
+    403: "the token does not allow this (No); use one that may write to alice/tiny",
+    409: "the Hub is busy with it (No); repeat the command",
+    412: "it has changed meanwhile (No); repeat the command",
+    418: "the Hub refuses with status 418 (No)",
+    429: "the Hub takes no more requests for now; wait some minutes and repeat the command",
+    500: "the Hub fails with status 500 (No); repeat the command later",
+    503: "the Hub fails with status 503 (No); repeat the command later",
+}
+STEPS = [
+    ("POST", "/preupload/", 1_000), ("POST", "/lfs/objects/batch", 10), ("PUT", "/lfs/", 1_000),
+    ("POST", "/lfs/.*/verify", 10), ("POST", "/commit/", 1_000),
+]  # fmt: skip
+
+
+class TestPushesThatFail:
+    @pytest.fixture
+    def before(self, hub, symbinv, model):  # noqa: F811
+        """An earlier push of the model; what is pushed next has other weights and another record."""
+        import torch
+        from safetensors.torch import load_file, save_file
+
+        assert symbinv("push", model, "alice/tiny").code == 0
+        files = hub["model", "alice/tiny"].files()
+        weights = load_file(model / "model.safetensors")
+        save_file({name: torch.zeros_like(tensor) for name, tensor in weights.items()}, model / "model.safetensors")
+        (model / "run.json").write_text('{"seed": 2}\n')
+        return files
+
+    @pytest.mark.parametrize(("method", "path", "size"), STEPS)
+    @pytest.mark.parametrize("how", ["cut", "status"])
+    def test_the_repository_stays_as_it_was_and_a_retry_finishes(
+        self, hub, symbinv, model, before, method, path, size, how  # noqa: F811
+    ):  # fmt: skip
+        hub.fail(method, path, status=500, times=99, cut=size if how == "cut" else None)
+        result = symbinv("push", model, "alice/tiny")
+        assert result.code == 2 and result.out == "" and result.err.count("\n") == 1
+        assert ("cannot be reached" if how == "cut" else "fails with status 500") in result.err
+        assert hub["model", "alice/tiny"].files() == before
+        hub.failures.clear()
+        assert symbinv("push", model, "alice/tiny").code == 0
+        files = hub["model", "alice/tiny"].files()
+        assert files["model.safetensors"] == (model / "model.safetensors").read_bytes() != before["model.safetensors"]
+        assert files["run.json"] == b'{"seed": 2}\n'
+
+    def test_one_lost_connection_is_not_even_noticed(self, hub, symbinv, model, before):  # noqa: F811
+        hub.fail("PUT", "/lfs/", cut=1_000)
+        result = symbinv("push", model, "alice/tiny")
+        assert result.code == 0
+        assert hub["model", "alice/tiny"].files()["model.safetensors"] != before["model.safetensors"]
+
+    @pytest.mark.parametrize("status", ANSWERS)
+    def test_every_refusal_is_one_sentence(self, hub, symbinv, model, before, status):  # noqa: F811
+        hub.fail("POST", "/preupload/", status, message="No", times=99)
+        result = symbinv("push", model, "alice/tiny")
+        assert (result.code, result.out) == (2, "")
+        assert result.err == f"symbinv push: alice/tiny: {ANSWERS[status]}\n"
+        assert hub["model", "alice/tiny"].files() == before
+
+    def test_a_wrong_token(self, hub, symbinv, model, monkeypatch):  # noqa: F811
+        monkeypatch.setenv("HF_TOKEN", STRANGER)
+        result = symbinv("push", model, "alice/tiny")
+        assert result.code == 2 and STRANGER not in result.err and not hub.repositories
+        assert result.err == (
+            "symbinv push: alice/tiny: the Hub does not accept the token; set HF_TOKEN or run `hf auth login`\n"
+        )
+
+    def test_no_token(self, hub, symbinv, model, monkeypatch):  # noqa: F811
+        monkeypatch.delenv("HF_TOKEN")
+        monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(model / "no-such-file"))
+        result = symbinv("push", model, "alice/tiny")
+        assert result.code == 2 and not hub.repositories
+        assert result.err == (
+            "symbinv push: alice/tiny: the Hub does not accept the token; set HF_TOKEN or run `hf auth login`\n"
+        )
+
+    def test_somebody_else_s_repository(self, hub, symbinv, model, before, monkeypatch):  # noqa: F811
+        monkeypatch.setenv("HF_TOKEN", OTHER)
+        result = symbinv("push", model, "alice/tiny")
+        assert result.code == 2 and result.err.startswith("symbinv push: alice/tiny: the token does not allow this (")
+        assert hub["model", "alice/tiny"].files() == before
+
+    def test_no_network(self, hub, symbinv, model, monkeypatch):  # noqa: F811
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
+        result = symbinv("push", model, "alice/tiny")
+        assert result.code == 2 and result.err.count("\n") == 1
+        assert result.err.startswith("symbinv push: the Hub at http://127.0.0.1:1 cannot be reached (")
+        assert result.err.endswith("check the network, and repeat the command\n")
+
+    def test_offline_mode(self, hub, symbinv, model, monkeypatch):  # noqa: F811
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        result = symbinv("push", model, "alice/tiny")
+        assert (result.code, result.err) == (
+            2, "symbinv push: alice/tiny: offline mode is on; unset HF_HUB_OFFLINE, or use a folder\n",
+        )  # fmt: skip
+
+    def test_a_public_repository_does_not_become_private(self, hub, symbinv, model, before):  # noqa: F811
+        result = symbinv("push", model, "alice/tiny", "--private")
+        assert (result.code, result.err) == (
+            2,
+            "symbinv push: alice/tiny: exists and is public; make it private in its settings on the Hub, or leave out "
+            "--private\n",
+        )
+        assert hub["model", "alice/tiny"].files() == before
+
+    def test_a_card_whose_first_lines_are_damaged(self, hub, symbinv, model):  # noqa: F811
+        (model / "README.md").write_text("---\nlicense: [\n---\n")
+        result = symbinv("push", model, "alice/tiny")
+        assert result.code == 2 and result.err.count("\n") == 1
+        assert result.err.startswith(
+            f"symbinv push: {model / 'README.md'}: Invalid metadata in README.md. - YAML parse"
+        )
+        assert result.err.endswith("; correct its first lines\n")
+        assert set(hub["model", "alice/tiny"].files()) == {".gitattributes"}
+
+    def test_a_card_without_metadata_is_pushed_and_the_hub_s_warning_passed_on(self, hub, symbinv, model):  # noqa: F811
+        (model / "README.md").write_text("# Tiny\n")
+        result = symbinv("push", model, "alice/tiny")
+        assert result.code == 0 and "empty or missing yaml metadata in repo card" in result.err
