@@ -36,7 +36,9 @@ if TYPE_CHECKING:
         trace_to_infix,
         trace_to_prefix,
     )
+    from .modeling.configuration_identity_gpt2 import IdentityGPT2Config
     from .modeling.configuration_symbinv import SymbolInvariantConfig
+    from .modeling.modeling_identity_gpt2 import IdentityGPT2LMHeadModel, IdentityGPT2Model
     from .modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration, SymbolInvariantModel
     from .modeling.tokenization_symbinv import SymbolInvariantTokenizer, SymbolTable, TokenizationError
     from .pipelines import LtlWitnessPipeline, PropAssignmentPipeline, SymbolPipeline
@@ -47,7 +49,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
+    "modeling.configuration_identity_gpt2": ("IdentityGPT2Config",),
     "modeling.configuration_symbinv": ("SymbolInvariantConfig",),
+    "modeling.modeling_identity_gpt2": ("IdentityGPT2LMHeadModel", "IdentityGPT2Model"),
     "modeling.modeling_symbinv": ("SymbolInvariantModel", "SymbolInvariantForConditionalGeneration"),
     "modeling.tokenization_symbinv": ("SymbolInvariantTokenizer", "SymbolTable", "TokenizationError"),
     "logic": (
@@ -85,6 +89,9 @@ __all__ = [
     "Copying",
     "Formula",
     "FormulaSyntaxError",
+    "IdentityGPT2Config",
+    "IdentityGPT2LMHeadModel",
+    "IdentityGPT2Model",
     "LTL",
     "LtlRandom",
     "LtlWitnessPipeline",

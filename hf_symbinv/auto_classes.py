@@ -15,19 +15,20 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-MODEL_TYPE = "symbol_invariant"
-CONFIG = "SymbolInvariantConfig"
-
-# module of transformers -> table of names -> class; the names are those of the Auto class's own table
-NAMES: dict[str, dict[str, str]] = {
-    "transformers.models.auto.configuration_auto": {"CONFIG_MAPPING": CONFIG},
-    "transformers.models.auto.tokenization_auto": {"TOKENIZER_MAPPING": "SymbolInvariantTokenizer"},
+# model type -> its configuration
+CONFIGS = {"symbol_invariant": "SymbolInvariantConfig", "identity_gpt2": "IdentityGPT2Config"}
+# module of transformers -> table of names -> model type -> class; the names are those of the Auto class's own table
+NAMES: dict[str, dict[str, dict[str, str]]] = {
+    "transformers.models.auto.configuration_auto": {"CONFIG_MAPPING": CONFIGS},
+    "transformers.models.auto.tokenization_auto": {
+        "TOKENIZER_MAPPING": {"symbol_invariant": "SymbolInvariantTokenizer"},
+    },
     "transformers.models.auto.modeling_auto": {
-        "MODEL_MAPPING": "SymbolInvariantModel",
-        "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING": "SymbolInvariantForConditionalGeneration",
+        "MODEL_MAPPING": {"symbol_invariant": "SymbolInvariantModel", "identity_gpt2": "IdentityGPT2Model"},
+        "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING": {"symbol_invariant": "SymbolInvariantForConditionalGeneration"},
+        "MODEL_FOR_CAUSAL_LM_MAPPING": {"identity_gpt2": "IdentityGPT2LMHeadModel"},
     },
 }
-
 
 PIPELINES = "transformers.pipelines"
 # task of `transformers.pipeline` -> class, and the bundled checkpoint that it takes if no model is named
@@ -39,12 +40,13 @@ PIPELINE_CLASSES: dict[str, tuple[str, str | None]] = {
 
 
 def register_auto_classes(package: ModuleType) -> None:
-    """Lets AutoConfig, AutoTokenizer, AutoModel and AutoModelForSeq2SeqLM find the classes of `package`.
+    """Lets AutoConfig, AutoTokenizer and the AutoModel classes find the classes of `package`.
 
     Args:
         package: Module whose attributes are the classes named in `NAMES`; its attributes are read on first use.
     """
-    sys.modules[f"transformers.models.{MODEL_TYPE}"] = package
+    for model_type in CONFIGS:
+        sys.modules[f"transformers.models.{model_type}"] = package
     _now_or_after_loading(tuple(NAMES), _add_names)
 
 
@@ -62,11 +64,11 @@ def _now_or_after_loading(names: tuple[str, ...], action: Callable[[ModuleType],
 
 
 def _add_names(module: ModuleType) -> None:
-    for table, class_name in NAMES[module.__name__].items():
-        getattr(module, f"{table}_NAMES")[MODEL_TYPE] = class_name
+    for table, classes in NAMES[module.__name__].items():
+        getattr(module, f"{table}_NAMES").update(classes)
         mapping = getattr(module, table)
-        if table != "CONFIG_MAPPING":  # a mapping built before the configuration had a name cannot look it up
-            mapping._reverse_config_mapping[CONFIG] = MODEL_TYPE
+        if table != "CONFIG_MAPPING":  # a mapping built before the configurations had names cannot look them up
+            mapping._reverse_config_mapping.update({CONFIGS[model_type]: model_type for model_type in classes})
 
 
 def _add_pipelines(module: ModuleType) -> None:

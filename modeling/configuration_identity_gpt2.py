@@ -1,0 +1,43 @@
+"""Configuration of GPT-2 with identity-reparametrised attention."""
+
+from transformers import GPT2Config
+from transformers.configuration_utils import strict
+
+
+@strict
+class IdentityGPT2Config(GPT2Config):
+    """GPT-2's configuration, and what is added to the attention of every block.
+
+    With x the normalised input of a block, head h has the scores `(x W_Q (x W_K)ᵀ) / sqrt(D / H) + a_h x xᵀ`, and its
+    output gets `b_h A_h x` besides what W_V and W_O make of it: `W_K W_Qᵀ + a I` and `W_V W_O + b I`.
+
+    Args:
+        identity_qk: add the scores; a trainable scalar a per head.
+        identity_vo: add the outputs; a trainable scalar b per head.
+        identity_initial: a and b of a new model, or of a GPT-2 checkpoint that has none. 0 leaves GPT-2 as it was.
+        identity_multiplier: the stored scalars are a and b divided by this, so that an optimiser of Adam's kind moves a
+            and b as if their learning rate was so many times larger.
+
+    Raises:
+        ValueError: for a multiplier that is not positive, or with cross-attention, which has no input of its own.
+        huggingface_hub.errors.StrictDataclassError: for a field of a wrong type, or around the ValueError.
+
+    Source: Boix-Adsera et al. 2024, sections 1 and 5.
+    """
+
+    model_type = "identity_gpt2"
+
+    identity_qk: bool = True
+    identity_vo: bool = True
+    identity_initial: float | int = 0.0
+    identity_multiplier: float | int = 1.0
+
+    def validate_identity(self) -> None:
+        """Refuses what cannot be added to an attention."""
+        if self.identity_multiplier <= 0:
+            raise ValueError(f"identity_multiplier={self.identity_multiplier}: must be positive; 1 changes nothing")
+        if self.add_cross_attention:
+            raise ValueError(
+                "add_cross_attention=True: the identity terms are those of self-attention; use a model without "
+                "cross-attention"
+            )

@@ -1,0 +1,115 @@
+"""GPT-2 whose attention is reparametrised with identities, for reasoning over symbols that were never seen.
+
+Two scalars per head are all that is added. With both 0 the model is GPT-2, so every checkpoint of GPT-2 loads:
+
+    model = IdentityGPT2LMHeadModel.from_pretrained("openai-community/gpt2")
+
+Letters: B batch, T queries, K keys, H heads, D model width.
+"""
+
+import torch
+from torch import nn
+from transformers.cache_utils import Cache
+from transformers.models.gpt2.modeling_gpt2 import GPT2Attention, GPT2LMHeadModel, GPT2Model
+
+from .configuration_identity_gpt2 import IdentityGPT2Config
+
+
+class IdentityGPT2Attention(GPT2Attention):
+    """Self-attention with scores `+ a_h x xᵀ` and outputs `+ Σ_h b_h A_h x`.
+
+    One Gram matrix serves all heads, and the heads' weights are summed up before they meet x: no D × D product is made.
+    x lies beside the keys in the cache, so any cache works and takes half as much memory again.
+
+    Source: Boix-Adsera et al. 2024, sections 1 and 5; x xᵀ is not divided by sqrt(D / H), as in the authors' release.
+    """
+
+    def __init__(self, config: IdentityGPT2Config, layer_idx: int):
+        super().__init__(config, layer_idx=layer_idx)
+        heads = config.num_attention_heads
+        self.identity_qk = nn.Parameter(torch.empty(heads)) if config.identity_qk else None
+        self.identity_vo = nn.Parameter(torch.empty(heads)) if config.identity_vo else None
+
+    def forward(
+        self,
+        hidden_states: torch.Tensor,
+        past_key_values: Cache | None = None,
+        attention_mask: torch.Tensor | None = None,
+        **kwargs: object,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Attends from and to `hidden_states (B, T, D)` and those of the past.
+
+        Args:
+            hidden_states: normalised, x.
+            past_key_values: keys with x beside them, and values.
+            attention_mask: `(B, 1, T, K)`, added to the scores.
+
+        Returns:
+            `(B, T, D)`, and the weights `(B, H, T, K)`.
+        """
+        batch, length, width = hidden_states.shape
+        split = (batch, length, self.num_heads, self.head_dim)
+        queries, keys, values, inputs = (
+            part.view(split).transpose(1, 2)
+            for part in (*self.c_attn(hidden_states).split(width, dim=2), hidden_states)
+        )
+        if past_key_values is not None:
+            keys, values = past_key_values.update(torch.cat((keys, inputs), dim=-1), values, self.layer_idx)
+            keys, inputs = keys.split(self.head_dim, dim=-1)
+        inputs = inputs.transpose(1, 2).reshape(batch, -1, width)  # (B, K, D)
+
+        scores = queries @ keys.transpose(-1, -2) * self.scaling
+        multiplier = self.config.identity_multiplier
+        if self.identity_qk is not None:
+            gram = hidden_states @ inputs.transpose(1, 2)  # (B, T, K)
+            scores = scores + (multiplier * self.identity_qk).view(-1, 1, 1) * gram.unsqueeze(1)
+        if attention_mask is not None:
+            scores = scores + attention_mask
+        weights = self.attn_dropout(scores.softmax(-1).to(values.dtype))
+        attended = self.c_proj((weights @ values).transpose(1, 2).reshape(batch, length, width))
+        if self.identity_vo is not None:
+            attended = attended + torch.einsum("bhtk,h->btk", weights, multiplier * self.identity_vo) @ inputs
+        return self.resid_dropout(attended), weights
+
+
+class IdentityGPT2Model(GPT2Model):
+    """GPT-2's blocks, with identity-reparametrised attention."""
+
+    config_class = IdentityGPT2Config
+    # The weights of attention are needed themselves, so no fused kernel will do.
+    _supports_sdpa = False
+    _supports_flash_attn = False
+    _supports_attention_backend = False
+    _keys_to_ignore_on_load_missing = [r"attn\.identity_"]  # a checkpoint of GPT-2 has none
+
+    def __init__(self, config: IdentityGPT2Config):
+        super().__init__(config)
+        for index, block in enumerate(self.h):
+            block.attn = IdentityGPT2Attention(config, index)
+        self.post_init()
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if isinstance(module, IdentityGPT2Attention):
+            for scalars in (module.identity_qk, module.identity_vo):
+                if scalars is not None:
+                    nn.init.constant_(scalars, self.config.identity_initial / self.config.identity_multiplier)
+
+
+class IdentityGPT2LMHeadModel(GPT2LMHeadModel):
+    """GPT-2 as a language model, with identity-reparametrised attention in every block.
+
+    Source: Boix-Adsera et al. 2024, section 5.
+    """
+
+    config_class = IdentityGPT2Config
+    _supports_sdpa = False
+    _supports_flash_attn = False
+    _supports_attention_backend = False
+    _keys_to_ignore_on_load_missing = [r"attn\.identity_"]  # a checkpoint of GPT-2 has none
+
+    def __init__(self, config: IdentityGPT2Config):
+        super().__init__(config)
+        self.transformer = IdentityGPT2Model(config)
+        self.post_init()

@@ -1,0 +1,155 @@
+"""GPT-2 with identity-reparametrised attention: what it adds, and that it adds nothing while its scalars are 0."""
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
+
+from hf_symbinv import IdentityGPT2Config, IdentityGPT2LMHeadModel, IdentityGPT2Model
+
+SIZES = {
+    "vocab_size": 50,
+    "n_positions": 32,
+    "n_embd": 24,
+    "n_layer": 2,
+    "n_head": 3,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory):
+    """A GPT-2 checkpoint: the model, and the folder it was saved in."""
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(GPT2Config(**SIZES)).eval()
+    model.set_attn_implementation("eager")
+    folder = tmp_path_factory.mktemp("gpt2")
+    model.save_pretrained(folder)
+    return model, folder
+
+
+@pytest.fixture
+def ids():
+    return torch.randint(2, 50, (3, 9), generator=torch.Generator().manual_seed(1))
+
+
+def with_scalars(**changes) -> IdentityGPT2LMHeadModel:
+    torch.manual_seed(0)
+    model = IdentityGPT2LMHeadModel(IdentityGPT2Config(**SIZES, **changes)).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "identity" in name:
+                parameter.uniform_(-0.3, 0.3)
+    return model
+
+
+def test_a_gpt2_checkpoint_gives_the_same_logits_bit_for_bit(gpt2, ids):
+    model, folder = gpt2
+    loaded = IdentityGPT2LMHeadModel.from_pretrained(folder)
+    assert torch.equal(loaded(ids).logits, model(ids).logits)
+
+
+def test_new_scalars_of_a_loaded_checkpoint_have_the_initial_value(gpt2):
+    _, folder = gpt2
+    loaded = IdentityGPT2LMHeadModel.from_pretrained(folder, identity_initial=0.5, identity_multiplier=10.0)
+    assert all((block.attn.identity_qk == 0.05).all() for block in loaded.transformer.h)
+    assert all((block.attn.identity_vo == 0.05).all() for block in loaded.transformer.h)
+
+
+def test_gpt2_small_gets_288_scalars():
+    with torch.device("meta"):
+        model = IdentityGPT2LMHeadModel(IdentityGPT2Config())
+    assert sum(parameter.numel() for name, parameter in model.named_parameters() if "identity" in name) == 288
+
+
+@pytest.mark.parametrize("options", [{}, {"identity_vo": False}, {"identity_qk": False}])
+def test_a_block_is_the_papers_formula(options):
+    """Written out head by head, with the products W_K W_Qᵀ + a I and W_V W_O + b I made."""
+    model = with_scalars(**options)
+    attention = model.transformer.h[0].attn
+    width, heads = model.config.n_embd, model.config.n_head
+    head_dim = width // heads
+    x = torch.randn(2, 7, width, generator=torch.Generator().manual_seed(2))
+    weight, bias = attention.c_attn.weight, attention.c_attn.bias
+    causal = torch.full((7, 7), float("-inf")).triu(1)
+    expected = attention.c_proj.bias.expand(2, 7, width)
+    for head in range(heads):
+        part = slice(head * head_dim, (head + 1) * head_dim)
+        query, key, value = (
+            x @ weight[:, start : start + width][:, part] + bias[start : start + width][part]
+            for start in (0, width, 2 * width)
+        )
+        scores = query @ key.transpose(1, 2) / head_dim**0.5
+        if attention.identity_qk is not None:
+            scores = scores + x @ (attention.identity_qk[head] * torch.eye(width)) @ x.transpose(1, 2)
+        weights = (scores + causal).softmax(-1)
+        expected = expected + weights @ (value @ attention.c_proj.weight[part])
+        if attention.identity_vo is not None:
+            expected = expected + weights @ x @ (attention.identity_vo[head] * torch.eye(width))
+    result, _ = attention(x, attention_mask=causal.expand(2, 1, 7, 7))
+    assert torch.allclose(result, expected, atol=1e-5)
+
+
+def test_decoding_with_a_cache_agrees_with_decoding_without(ids):
+    model = with_scalars()
+    whole = model(ids).logits
+    first = model(ids[:, :4], use_cache=True)
+    second = model(ids[:, 4:], past_key_values=first.past_key_values)
+    assert torch.allclose(torch.cat((first.logits, second.logits), dim=1), whole, atol=1e-5)
+    settings = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 6, "num_beams": 3, "pad_token_id": 1}
+    assert torch.equal(model.generate(ids, **settings), model.generate(ids, **settings, use_cache=False))
+
+
+def test_padding_on_the_left_changes_no_logit(ids):
+    model = with_scalars()
+    padded = torch.nn.functional.pad(ids, (2, 0), value=1)
+    mask = (torch.arange(11) >= 2).long().expand(3, -1)
+    positions = (mask.cumsum(1) - 1).clamp(min=0)
+    logits = model(padded, attention_mask=mask, position_ids=positions).logits[:, 2:]
+    assert torch.allclose(logits, model(ids).logits, atol=1e-5)
+
+
+def test_the_multiplier_changes_the_gradient_and_not_the_model(ids):
+    plain, scaled = with_scalars(), with_scalars(identity_multiplier=10.0)
+    with torch.no_grad():
+        for block, other in zip(scaled.transformer.h, plain.transformer.h, strict=True):
+            block.attn.identity_qk.copy_(other.attn.identity_qk / 10)
+            block.attn.identity_vo.copy_(other.attn.identity_vo / 10)
+    losses = [model(ids, labels=ids).loss for model in (plain, scaled)]
+    assert torch.allclose(*losses)
+    for loss in losses:
+        loss.backward()
+    for block, other in zip(scaled.transformer.h, plain.transformer.h, strict=True):
+        assert torch.allclose(block.attn.identity_qk.grad, 10 * other.attn.identity_qk.grad, rtol=1e-3)
+        assert torch.allclose(block.attn.identity_vo.grad, 10 * other.attn.identity_vo.grad, rtol=1e-3)
+
+
+def test_the_auto_classes_know_it_and_a_saved_model_comes_back(tmp_path, ids):
+    model = with_scalars()
+    model.save_pretrained(tmp_path)
+    assert type(AutoConfig.from_pretrained(tmp_path)) is IdentityGPT2Config
+    assert type(AutoModel.from_pretrained(tmp_path)) is IdentityGPT2Model
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
+    assert type(loaded) is IdentityGPT2LMHeadModel
+    assert torch.equal(loaded(ids).logits, model(ids).logits)
+    output = loaded(ids, output_attentions=True, output_hidden_states=True)
+    assert [tuple(weights.shape) for weights in output.attentions] == [(3, 3, 9, 9)] * 2
+    assert len(output.hidden_states) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"identity_multiplier": 0.0}, "identity_multiplier=0.0: must be positive"),
+        ({"add_cross_attention": True}, "add_cross_attention=True: the identity terms are those of self-attention"),
+    ],
+)
+def test_a_configuration_that_makes_no_sense_is_refused(changes, message):
+    with pytest.raises(Exception, match=message):
+        IdentityGPT2Config(**changes)
+
+
+def test_a_checkpoint_of_another_shape_is_refused(gpt2):
+    _, folder = gpt2
+    with pytest.raises(RuntimeError, match="mismatch"):
+        IdentityGPT2LMHeadModel.from_pretrained(folder, n_embd=48)
