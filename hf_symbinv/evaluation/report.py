@@ -61,6 +61,8 @@ class Evaluation:
         decode_seconds, check_seconds: Summed over the questions.
         grid: All questions by number of symbols and size.
         alpha_covariance: As `alpha_covariance` gives it; None if not measured.
+        verified_by: What checked the answers, with its version.
+        hub: Whether `data` is a name on the Hub, and no folder.
     """
 
     model: str
@@ -73,6 +75,8 @@ class Evaluation:
     check_seconds: float
     grid: Grid
     alpha_covariance: dict[str, Any] | None = None
+    verified_by: str = ""
+    hub: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that JSON can hold."""
@@ -231,6 +235,8 @@ def evaluate_checkpoint(
         check_seconds=sum(answer.check_seconds for answer in answers),
         grid=grid_of(checkpoint, data, [(q, answer.best) for q, answer in zip(questions, answers, strict=True)]),
         alpha_covariance=measured,
+        verified_by=checkpoint.task.solver_version(),
+        hub=bool(HUB_NAME.fullmatch(data)) and not Path(data).is_dir(),
     )
 
 

@@ -79,7 +79,8 @@ class Scale:
     Attributes:
         name: `smoke`, `cpu` or `paper`.
         about: What it is, in a sentence.
-        tasks: For each task its data, models, trainer arguments and numbers of rows.
+        tasks: For each task its data, models (with the trainer arguments that are theirs), trainer arguments and
+            numbers of rows.
         tables: For some tables the rows that are made, each by the end of its labels; all rows of the others.
     """
 
@@ -128,6 +129,7 @@ class Scale:
         if training.start is not None:  # the shape is the converted model's
             kind, fields = training.start.model, {**fields, "symbol_embedding": "streams"}
         model = {**sizes["models"][kind], "num_symbols": symbols, **fields}
+        trainer |= model.pop("trainer", {})
         return Recipe(
             task=training.task, data=sizes["data"][data], model=model, trainer=trainer,
             evaluation_rows=sizes["rows"]["validation"], test_rows=1,
