@@ -39,12 +39,12 @@ import datasets
 from tqdm.auto import tqdm
 
 from hf_symbinv import solvers
+from hf_symbinv.cards.dataset import Origin
 from hf_symbinv.datasets_scripts import drawing, storage
 from hf_symbinv.datasets_scripts.drawing import SHORT, Gate
 from hf_symbinv.datasets_scripts.storage import (
     CARD,
     SPLITS,
-    Origin,
     Pair,
     publish,
     read_rows,

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from hf_symbinv.cards.dataset import Origin
 from hf_symbinv.datasets_scripts.builder import (
     Harvest,
     QuestionsConfig,
@@ -36,7 +37,7 @@ from hf_symbinv.datasets_scripts.builder import (
     solving_pool,
 )
 from hf_symbinv.datasets_scripts.drawing import GRID_DROUGHT, GridGate
-from hf_symbinv.datasets_scripts.storage import Origin, Pair, publish
+from hf_symbinv.datasets_scripts.storage import Pair, publish
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
 
 

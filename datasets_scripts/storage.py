@@ -13,6 +13,7 @@ from typing import IO, Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
+from hf_symbinv.cards.dataset import DataFile, Origin, dataset_card
 from hf_symbinv.tasks import SymbolTask
 
 ROWS_PER_FILE = 100_000
@@ -134,83 +135,63 @@ def write_atomically(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-class Origin(NamedTuple):
-    """Where a data set comes from, for its card: a heading, some paragraphs, a command and the solver's version."""
-
-    title: str
-    story: str
-    command: str
-    solver_version: str
-
-
 def publish(task: SymbolTask, folder: Path, origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> None:
     """Write the splits and, last, the card: a folder with a card is complete."""
     for split, pairs in splits.items():
         write_split(task, folder, split, pairs, origin.solver_version)
-    write_atomically(folder / CARD, card(task, origin, splits))
+    write_atomically(folder / CARD, card(task, folder, origin, splits))
 
 
-def card(task: SymbolTask, origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> str:
-    """A data set card that `datasets.load_dataset` reads the splits from."""
-    rows = sum(map(len, splits.values()))
-    data_files = "\n".join(f"  - split: {split}\n    path: data/{split}-*.parquet" for split in splits)
-    counts = "\n".join(f"| {split} | {len(pairs):,} |" for split, pairs in splits.items())
-    lengths = Counter(task.size(pair.question) for pairs in splits.values() for pair in pairs)
-    histogram = "\n".join(f"| {length} | {lengths[length]:,} |" for length in sorted(lengths))
-    question, answer = task.columns
-    return f"""---
-license: apache-2.0
-pretty_name: {origin.title}
-task_categories:
-- text-generation
-tags:
-- {task.name}
-- symbol-invariance
-size_categories:
-- {size_category(rows)}
-configs:
-- config_name: default
-  data_files:
-{data_files}
----
-
-# {origin.title}
-
-{origin.story}
-
-Questions and answers are in prefix notation: every character is a token, or, where there are blanks, every word.
-{task.description}
-
-| column | |
-|---|---|
-| {question} | the question |
-| {answer} | a correct answer to it |
-| symbols | the symbols of the question, in the order of their first appearance |
-| length | the size of the question |
-| solver_version | what found the answer |
-
-| split | rows |
-|---|---|
-{counts}
-
-Solver: {origin.solver_version}. Made with
-
-```
-{origin.command}
-```
-
-{overlap(task, splits)}
-
-| length | rows |
-|---|---|
-{histogram}
-"""
+def card(task: SymbolTask, folder: Path, origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> str:
+    """The card of a data set whose files are written."""
+    paths = {split: split_files(folder, split) for split in splits}
+    columns = schema(task)
+    types = [str(field.type).replace("item: ", "") for field in columns]
+    meanings = (
+        "the question",
+        "a correct answer to it",
+        "the symbols of the question, in the order of their first appearance",
+        "the size of the question",
+        "what found the answer",
+    )
+    return dataset_card(
+        task,
+        origin,
+        columns=list(zip(columns.names, types, meanings, strict=True)),
+        counts={split: len(pairs) for split, pairs in splits.items()},
+        lengths=Counter(task.size(pair.question) for pairs in splits.values() for pair in pairs),
+        overlap=overlap(task, splits),
+        files=[DataFile.of(folder, path) for found in paths.values() for path in found],
+        info=dataset_info(columns, paths),
+    )
 
 
-def size_category(rows: int) -> str:
-    """The Hub's name for a data set of this size."""
-    limits = [(1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M")]
-    return next((name for limit, name in limits if rows < limit), "1M<n<10M" if rows < 10_000_000 else "10M<n<100M")
+def dataset_info(columns: pyarrow.Schema, paths: Mapping[str, Sequence[Path]]) -> dict[str, Any]:
+    """Features, rows and sizes, as `datasets` writes them into cards.
+
+    Args:
+        columns: Of the files.
+        paths: Split -> its files.
+    """
+    import datasets
+    from huggingface_hub import DatasetCardData
+
+    splits = datasets.SplitDict()
+    for split, files in paths.items():
+        tables = [pyarrow.parquet.ParquetFile(path).metadata for path in files]
+        sizes = [table.row_group(group).total_byte_size for table in tables for group in range(table.num_row_groups)]
+        splits.add(
+            datasets.SplitInfo(split, num_bytes=sum(sizes), num_examples=sum(table.num_rows for table in tables))
+        )
+    info = datasets.DatasetInfo(
+        features=datasets.Features.from_arrow_schema(columns),
+        splits=splits,
+        download_size=sum(path.stat().st_size for files in paths.values() for path in files),
+        dataset_size=sum(split.num_bytes for split in splits.values()),
+    )
+    content = DatasetCardData()
+    datasets.info.DatasetInfosDict(default=info).to_dataset_card_data(content)
+    return dict(content["dataset_info"])
 
 
 def overlap(task: SymbolTask, splits: Mapping[str, Sequence[Pair]]) -> str:

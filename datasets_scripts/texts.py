@@ -11,8 +11,9 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from hf_symbinv.cards.dataset import UNKNOWN, Origin
 from hf_symbinv.datasets_scripts.builder import assign_splits, claimed
-from hf_symbinv.datasets_scripts.storage import Origin, Pair, publish, read_pairs
+from hf_symbinv.datasets_scripts.storage import Pair, publish, read_pairs
 from hf_symbinv.tasks import SymbolTask
 
 # How the releases call the files of a data set.
@@ -61,6 +62,7 @@ def convert(task: SymbolTask, source: str, folder: Path, seed: int) -> None:
             command=f"symbinv data --output FOLDER --task {task.name} --from-text {shlex.quote(path.name)} "
             f"--seed {seed}",
             solver_version="unknown",
+            license=UNKNOWN,
         )
         publish(task, folder, origin, assign_splits(splits[""], seed) if "" in splits else splits)
 

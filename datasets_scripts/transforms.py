@@ -21,8 +21,9 @@ import pyarrow
 import pyarrow.parquet
 from datasets.table import InMemoryTable
 
+from hf_symbinv.cards.dataset import LICENSE, UNKNOWN, Origin
 from hf_symbinv.datasets_scripts.builder import claimed
-from hf_symbinv.datasets_scripts.storage import Origin, Pair, publish, schema, split_files, splits_of
+from hf_symbinv.datasets_scripts.storage import Pair, publish, schema, split_files, splits_of
 from hf_symbinv.tasks import TASKS, SymbolTask, symbol_names
 
 
@@ -245,6 +246,7 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
             story=f"The data set {source.name}, changed as the command says.",
             command=command_of(source, options),
             solver_version=", ".join(versions),
+            license=UNKNOWN if UNKNOWN in versions else LICENSE,  # texts from elsewhere have no known solver either
         )
         publish(task, folder, origin, splits)
 

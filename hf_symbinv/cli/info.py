@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _installation() -> dict[str, Any]:
     from hf_symbinv.training import recipe_names
-    from hf_symbinv.training.run import environment
+    from hf_symbinv.training.cards import environment
 
     found = environment()
     packages = {name: version for name, version in found.pop("packages").items() if name != "hf_symbinv"}

@@ -8,12 +8,15 @@ symbol-invariant at once, and answers well after a little more training: name it
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
 
+from hf_symbinv.cards.facts import CONVERSION, hub_id, read_facts
+from hf_symbinv.cards.model import public, write_model_card
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 
@@ -122,7 +125,7 @@ def save_converted(
     source: str,
     how: str,
 ) -> None:
-    """Writes a model with its tokenizer and a card that says what it was made of.
+    """Writes a model with its tokenizer, and what it was made of into `conversion.json` and a card.
 
     Args:
         model, tokenizer: what to save.
@@ -130,32 +133,13 @@ def save_converted(
         source: name of the checkpoint it was made of.
         how: a sentence on what was done.
     """
+    folder = Path(folder)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    embedding = model.config.symbol_embedding
-    card = f"""---
-library_name: transformers
-pipeline_tag: text-generation
-base_model: {source!r}
-tags: [symbol-invariance]
----
-
-# Converted from {source}
-
-{how}
-
-| | |
-|---|---|
-| symbol_embedding | {embedding} |
-| components | {" ".join(model.config.components)} |
-| parameters | {model.num_parameters():,} |
-"""
-    if embedding == "streams":
-        card += """
-Its answers do not depend on the names of the symbols, and there is no largest number of symbols. It was not trained
-since the conversion: fine-tune it before you use it, `symbinv train RECIPE start=FOLDER`.
-"""
-    (Path(folder) / "README.md").write_text(card, encoding="utf-8")
+    made = {"source": public(source), "how": how, "base_model": hub_id(source)}
+    text = json.dumps(made, indent=2, ensure_ascii=False)
+    (folder / CONVERSION).write_text(text + "\n", encoding="utf-8")
+    write_model_card(folder, read_facts(folder))
 
 
 def _require(condition: bool, message: str) -> None:

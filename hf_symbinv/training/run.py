@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
-import shlex
-import sys
 import time
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +13,14 @@ import torch
 from accelerate.utils import broadcast_object_list
 from transformers import Seq2SeqTrainingArguments, TrainerCallback, TrainerState, set_seed
 
+from hf_symbinv.cards.facts import read_facts
+from hf_symbinv.hub import push_folder
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.tasks import load_task
+from hf_symbinv.training.cards import ModelCardCallback, command, environment, hyperparameters, write_card
 from hf_symbinv.training.conversion import load_start
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
-
-PACKAGES = (
-    "hf_symbinv", "torch", "transformers", "datasets", "accelerate", "tokenizers", "safetensors", "spottl",
-    "py-aiger-sat",
-)  # fmt: skip
 
 # SIT section 5.2: three beams. Scores are log-probability / length; the search ends when no open beam can win.
 GENERATION = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": "never", "max_new_tokens": 100}
@@ -42,8 +35,8 @@ def train(
 ) -> dict[str, Any]:
     """Trains the recipe's model on `data`, or goes on from the last checkpoint in `output_dir`.
 
-    Leaves in `output_dir` the model with its tokenizer, `checkpoint-*` folders to resume from, and `run.json` with the
-    command, recipe, versions, machine, wall-clock time and results.
+    Leaves in `output_dir` the model with its tokenizer and its card, `checkpoint-*` folders to resume from, and
+    `run.json` with the command, recipe, versions, machine, wall-clock time and results.
 
     Args:
         recipe: what to do.
@@ -58,7 +51,8 @@ def train(
 
     Raises:
         ValueError: for a data set without these splits or columns, a text in it that is none of the task's, a trainer
-            argument that transformers refuses, a folder of another recipe, or a `start` that is not the recipe's model.
+            argument that transformers refuses, a folder of another recipe, or a `start` that is not the recipe's model;
+            and, as hf_symbinv.hub.PushError, if the model is trained, but cannot be pushed: the same call pushes it.
         ImportError: if the task's solver is not installed.
     """
     started = time.monotonic()
@@ -69,6 +63,8 @@ def train(
     _refuse_other_recipe(output, recipe)
     args = _arguments(recipe, output)
     if (output / RECORD).is_file():
+        if args.push_to_hub and args.should_save:
+            _push(args)  # which may be what failed when the run ended
         return dict(json.loads((output / RECORD).read_text()))
     set_seed(args.seed)
     last = last_checkpoint(output)
@@ -83,11 +79,11 @@ def train(
         train_dataset=data["train"],
         eval_dataset=_first(data["validation"], recipe.evaluation_rows),
         processing_class=task.tokenizer(),
-        callbacks=[clock],
+        callbacks=[clock, ModelCardCallback(task, recipe=_public(recipe))],
     )
     if trainer.is_world_process_zero():
         output.mkdir(parents=True, exist_ok=True)
-        (output / "recipe.json").write_text(json.dumps(asdict(recipe), indent=2) + "\n")
+        (output / "recipe.json").write_text(json.dumps(_public(recipe), indent=2) + "\n")
     metrics: dict[str, float] = {}
     if trained:  # only the test is missing; `Trainer.train` would take one more step
         trainer.state = state
@@ -97,12 +93,15 @@ def train(
         trainer.end()
         return {"finished": False, "step": trainer.state.global_step, "max_steps": trainer.state.max_steps}
     test = trainer.check_answers(_first(data["test"], recipe.test_rows), "test")
-    trainer.save_model()
+    trainer.save_model(_internal_call=True)  # pushed below, with the record and the card
     record = {
         "finished": True,
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "recipe": asdict(recipe),
+        "command": command(),
+        "recipe": _public(recipe),
+        "hyperparameters": hyperparameters(args),
+        "rows": {split: len(rows) for split, rows in data.items()},
         "results": {**metrics, **test},
+        "verified_by": task.solver_version(),
         "log": trainer.state.log_history,
         "seconds": round(clock.seconds(), 1),
         "processes": args.world_size,
@@ -110,12 +109,21 @@ def train(
     }
     if trainer.is_world_process_zero():
         (output / RECORD).write_text(json.dumps(record, indent=2) + "\n")
+        write_card(output, read_facts(output, name=args.hub_model_id, task=task))
     trainer.end()
+    if args.push_to_hub and args.should_save:
+        _push(args)
     return record
 
 
 def _arguments(recipe: Recipe, output: Path) -> Seq2SeqTrainingArguments:
-    options = {"dataloader_pin_memory": torch.cuda.is_available(), **recipe.trainer}
+    options = {"dataloader_pin_memory": torch.cuda.is_available(), "hub_strategy": "end", **recipe.trainer}
+    if options["hub_strategy"] != "end":
+        raise ValueError(
+            f"trainer.hub_strategy={options['hub_strategy']}: would push pickles along with checkpoints; use end"
+        )
+    if options.get("push_to_hub") and "/" not in str(options.get("hub_model_id")):
+        raise ValueError("trainer.push_to_hub: needs to know where to; set trainer.hub_model_id=OWNER/NAME too")
     for name in ("eval_strategy", "save_strategy", "logging_strategy"):
         if options.get(name) is False:  # what YAML makes of `no` without quotes
             options[name] = "no"
@@ -123,6 +131,16 @@ def _arguments(recipe: Recipe, output: Path) -> Seq2SeqTrainingArguments:
         return Seq2SeqTrainingArguments(output_dir=str(output), **options)
     except (TypeError, ValueError) as error:
         raise ValueError(f"trainer: {error}; see transformers.Seq2SeqTrainingArguments for the arguments") from error
+
+
+def _push(args: Seq2SeqTrainingArguments) -> None:
+    push_folder(
+        args.output_dir,
+        str(args.hub_model_id),
+        private=bool(args.hub_private_repo),
+        revision=args.hub_revision or "main",
+        token=args.hub_token,
+    )
 
 
 def _new_model(recipe: Recipe) -> SymbolInvariantForConditionalGeneration:
@@ -178,22 +196,11 @@ def _seconds_of(checkpoint: Path | None) -> float:
     return float(json.loads((checkpoint / SECONDS).read_text()))
 
 
-def environment() -> dict[str, Any]:
-    """Versions and machine, as far as they bear on results."""
-    versions: dict[str, str | None] = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = None
-    return {
-        "python": platform.python_version(),
-        "platform": f"{platform.system()} {platform.machine()}",
-        "cpu_count": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "packages": versions,
-    }
+def _public(recipe: Recipe) -> dict[str, Any]:
+    """The recipe without access tokens, as JSON has it."""
+    content: dict[str, Any] = json.loads(json.dumps(asdict(recipe)))
+    content["trainer"] = {name: value for name, value in content["trainer"].items() if not name.endswith("token")}
+    return content
 
 
 def _first(rows: datasets.Dataset, count: int) -> datasets.Dataset:
@@ -202,7 +209,7 @@ def _first(rows: datasets.Dataset, count: int) -> datasets.Dataset:
 
 def _refuse_other_recipe(output: Path, recipe: Recipe) -> None:
     path = output / "recipe.json"
-    if path.is_file() and json.loads(path.read_text()) != json.loads(json.dumps(asdict(recipe))):
+    if path.is_file() and json.loads(path.read_text()) != _public(recipe):
         raise ValueError(
             f"{output} holds a run of another recipe (see {path.name}); choose another folder or remove it"
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import datasets
 import torch
 from accelerate.utils import broadcast_object_list, gather_object
 from transformers import Seq2SeqTrainer
+from transformers.trainer import TRAINING_ARGS_NAME
 
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.batching import Collator, GroupedSampler, group_keys, tokenize
@@ -17,7 +19,8 @@ from hf_symbinv.training.scoring import score_answers
 
 class SymbolInvariantTrainer(Seq2SeqTrainer):
     """Identical to Seq2SeqTrainer except: data sets have the task's two columns (prefix notation) and are tokenized
-    here; batches group examples of equal work; `evaluate` adds the share of each verdict.
+    here; batches group examples of equal work; `evaluate` adds the share of each verdict; no folder gets a pickle of
+    the arguments.
 
     Args:
         task: what is asked.
@@ -81,3 +84,13 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             summary = [score_answers(self.task, verdicts, predictions, references)]
         broadcast_object_list(summary)
         return {f"{metric_key_prefix}_{name}": value for name, value in summary[0].items()}
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        super()._save(output_dir, state_dict)
+        if self.args.should_save:
+            (Path(output_dir or self.args.output_dir) / TRAINING_ARGS_NAME).unlink(missing_ok=True)
+
+    def create_model_card(self, *args: Any, **kwargs: Any) -> None:
+        """A push takes the card that `ModelCardCallback` wrote; transformers' own only where there is none."""
+        if not (Path(self.args.output_dir) / "README.md").is_file():
+            super().create_model_card(*args, **kwargs)

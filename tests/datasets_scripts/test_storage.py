@@ -11,7 +11,6 @@ from hf_symbinv.datasets_scripts.storage import (
     Pair,
     PairsFormatError,
     read_pairs,
-    size_category,
     split_files,
     splits_of,
     write_split,
@@ -112,10 +111,3 @@ def test_splits_come_in_their_usual_order(tmp_path):
         write_split(LTL, tmp_path, split, PAIRS, "spot")
     assert splits_of(tmp_path) == ["train", "validation", "test", "other"]
     assert splits_of(tmp_path / "nowhere") == []
-
-
-@pytest.mark.parametrize(
-    ("rows", "name"), [(10, "n<1K"), (1000, "1K<n<10K"), (999_999, "100K<n<1M"), (10**6, "1M<n<10M")]
-)
-def test_size_categories_are_the_hubs(rows, name):
-    assert size_category(rows) == name

@@ -118,11 +118,13 @@ def test_grammar_generation_and_card_are_saved_with_the_model(tmp_path):
     loaded = SymbolInvariantForConditionalGeneration.from_pretrained(tmp_path)
     assert loaded.generation_config.num_beams == 3 and loaded.generation_config.grammar == LTL.grammar
     assert torch.equal(loaded.adacos.scale, model.adacos.scale)
-    import yaml
+    from huggingface_hub import ModelCard
 
-    front, body = (tmp_path / "README.md").read_text().split("---\n")[1:3]
-    assert yaml.safe_load(front)["base_model"] == "runs/o'hara: x"
-    assert "It was converted." in body and "| components | EP DP CP |" in body and "fine-tune it" in body
+    card = ModelCard.load(tmp_path / "README.md")
+    assert card.data.base_model is None and "made of runs/o'hara: x" in card.text
+    assert "It was converted." in card.text and "| components | EP DP CP |" in card.text and "fine-tune it" in card.text
+    save_converted(to_streams(model), LTL.tokenizer(), tmp_path, source="o-hara/vanilla", how="It was converted.")
+    assert ModelCard.load(tmp_path / "README.md").data.base_model == "o-hara/vanilla"
 
 
 @pytest.mark.parametrize(

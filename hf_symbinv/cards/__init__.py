@@ -1,0 +1,1 @@
+"""Cards of models, data sets and metrics, written from what was recorded and checked as the Hub checks them."""

@@ -1,0 +1,104 @@
+"""`symbinv card`: the card of a model, written from what lies beside it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from hf_symbinv.cards.facts import RESULTS, CardError, ModelFacts, add_results, read_facts, read_results
+from hf_symbinv.cards.family import write_family_cards
+from hf_symbinv.cards.model import model_card, write_model_card
+from hf_symbinv.cli import DONE
+from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.cli.failures import InputError
+from hf_symbinv.tasks import load_task
+
+DESCRIPTION = """\
+Write the card of the model in FOLDER, README.md, from what lies beside it:
+config.json, run.json (which training leaves), conversion.json (`symbinv
+convert`) and results.json. --results adds what `symbinv evaluate --output`
+wrote to results.json; an evaluation of the same data, decoded in the same way,
+is replaced.
+
+What you write between the marks <!-- notes --> and <!-- end of notes --> of a
+card is kept. A card that this command did not write is not touched.
+
+With --families the cards of whole families, an embedding and a task each, are
+written into FOLDER instead.
+
+exit codes: 0 the card is written, 2 bad usage or input
+"""
+
+EXAMPLE = """\
+$ symbinv evaluate runs/ltl-small --data data/ltl --output results.json
+$ symbinv card runs/ltl-small --results results.json --name me/ltl-small
+runs/ltl-small/README.md: me/ltl-small, 534,976 parameters, 1 evaluation
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `symbinv card`."""
+    command = command_parser("card", DESCRIPTION, EXAMPLE)
+    command.add_argument("folder", type=Path, metavar="FOLDER", help="of the model")
+    command.add_argument(
+        "--results", type=Path, nargs="+", action="extend", default=[], metavar="FILE", help="evaluations to add"
+    )
+    command.add_argument(
+        "--name", help="OWNER/NAME that it will have on the Hub, or a path to load it from (default: the folder's name)"
+    )
+    command.add_argument(
+        "--dataset", action="append", default=[], metavar="OWNER/NAME", help="training data on the Hub; may be repeated"
+    )
+    command.add_argument("--license", default="apache-2.0", help="the Hub's name for it (default: %(default)s)")
+    command.add_argument("--task", metavar="NAME", help="name, or file that defines it (default: found by its tokens)")
+    command.add_argument("--output", type=Path, metavar="FILE", help="write the card here, and nothing into FOLDER")
+    command.add_argument("--families", action="store_true", help="write the cards of families into FOLDER")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+    return command
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; its exit code."""
+    command = parser()
+    options = command.parse_args(arguments)
+    if options.families:
+        paths = write_family_cards(options.folder)
+        print(json.dumps({"cards": list(map(str, paths))}) if options.json else "\n".join(map(str, paths)))
+        return DONE
+    task = None if options.task is None else load_task(options.task)
+    try:
+        path, facts = _write(options, read_facts(options.folder, name=options.name, task=task))
+    except CardError as error:
+        raise InputError(str(error)) from error
+    if options.json:
+        content = {"card": str(path), "parameters": facts.parameters, "evaluations": len(facts.results)}
+        print(json.dumps({**content, "name": facts.name, "task": facts.task and facts.task.name}))
+    else:
+        number = len(facts.results)
+        print(f"{path}: {facts.name}, {facts.parameters:,} parameters, {number} evaluation{'s' * (number != 1)}")
+    return DONE
+
+
+def _write(options: argparse.Namespace, facts: ModelFacts) -> tuple[Path, ModelFacts]:
+    """Write the card, then the results that it has; the facts with these results."""
+    new = read_results(options.results)
+    for path, evaluation in zip(options.results, new, strict=False):
+        known = facts.task.name if facts.task else None
+        if known and evaluation.get("task", known) != known:
+            raise InputError(
+                f"{path}: of task {evaluation['task']}, and the model is for {known}; give its own results"
+            )
+    facts = ModelFacts(**{**vars(facts), "results": add_results(facts.results, new)})
+    told = {"datasets": options.dataset, "license": options.license}
+    if options.output is not None:
+        options.output.write_text(model_card(facts, **told), encoding="utf-8")
+        return options.output, facts
+    path = write_model_card(options.folder, facts, **told)
+    if new:
+        partial = options.folder / f".{RESULTS}.{os.getpid()}"
+        partial.write_text(json.dumps(facts.results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        partial.replace(options.folder / RESULTS)
+    return path, facts

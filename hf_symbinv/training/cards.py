@@ -1,0 +1,132 @@
+"""What a card says about training: the command, the arguments, the machine; and a callback that writes the card.
+
+trainer = Seq2SeqTrainer(model=model, args=args, callbacks=[ModelCardCallback(LTL)], ...)
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import re
+import shlex
+import sys
+import time
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import TrainerCallback, TrainingArguments
+
+from hf_symbinv.cards.facts import CardError, ModelFacts
+from hf_symbinv.cards.model import write_model_card
+from hf_symbinv.tasks.base import SymbolTask
+
+_logger = logging.getLogger(__name__)
+
+PACKAGES = (
+    "hf_symbinv", "torch", "transformers", "datasets", "accelerate", "tokenizers", "safetensors", "spottl",
+    "py-aiger-sat",
+)  # fmt: skip
+# Arguments that say where a run was and how it was watched, and nothing about what came out.
+_NO_HYPERPARAMETERS = re.compile(
+    r"output_dir|logging_.*|run_name|report_to|project|trackio_.*|disable_tqdm|log_.*|push_to_hub.*|hub_.*|.*_token|"
+    r"save_.*|do_.*|dataloader_.*|skip_memory_metrics|ddp_.*|use_cpu|restore_callback_.*|ignore_data_skip"
+)
+_TOKEN = re.compile(r"(?<=token=)\S+|(?<=token )\S+|\bhf_[A-Za-z0-9]{20,}")
+
+
+class ModelCardCallback(TrainerCallback):
+    """Writes `README.md`, the model's card, into the output folder when training ends.
+
+    Args:
+        task: what the model is trained to answer.
+        recipe: what else a card says of how it was trained, as `run.json` has it under this name.
+    """
+
+    def __init__(self, task: SymbolTask, recipe: Mapping[str, Any] | None = None):
+        self.task, self.recipe = task, dict(recipe or {})
+        self._started = time.monotonic()
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._started = time.monotonic()
+
+    def on_train_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        """Only the main process writes; a card of other origin stays."""
+        if not state.is_world_process_zero:
+            return
+        record = {
+            "command": command(),
+            "recipe": self.recipe,
+            "hyperparameters": hyperparameters(args),
+            "log": state.log_history,
+            "step": state.global_step,
+            "max_steps": state.max_steps,
+            "seconds": round(time.monotonic() - self._started, 1),
+            "processes": args.world_size,
+            "environment": environment(),
+        }
+        folder = Path(args.output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        facts = ModelFacts(
+            name=args.hub_model_id or folder.resolve().name,
+            config=model.config.to_dict(),
+            task=self.task,
+            parameters=model.num_parameters(),
+            record=record,
+        )
+        write_card(folder, facts)
+
+
+def write_card(folder: Path, facts: ModelFacts) -> None:
+    """`write_model_card`, which at the end of a run only warns if there can be no card."""
+    try:
+        write_model_card(folder, facts)
+    except CardError as error:
+        _logger.warning("no card was written: %s", error)
+
+
+def command() -> str:
+    """The command line of this process, without the folder of the program and without access tokens."""
+    return _TOKEN.sub("<token>", shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))
+
+
+def hyperparameters(args: TrainingArguments) -> dict[str, Any]:
+    """The arguments of a trainer that differ from the defaults, and bear on what is learned."""
+    default = type(args)(output_dir=args.output_dir, use_cpu=args.use_cpu).to_dict()
+    return {
+        name: value
+        for name, value in args.to_dict().items()
+        if value != default[name] and not _NO_HYPERPARAMETERS.fullmatch(name)
+    }
+
+
+def environment() -> dict[str, Any]:
+    """Versions and machine, as far as they bear on results."""
+    versions: dict[str, str | None] = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = None
+    return {
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpu": cpu_model(),
+        "cpu_count": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "packages": versions,
+    }
+
+
+def cpu_model() -> str | None:
+    """The CPU's name, such as `AMD EPYC 9554 64-Core Processor`; None where it cannot be told."""
+    path = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*:\s*(.+)$", path.read_text(), re.MULTILINE) if path.is_file() else None
+    return found[1].strip() if found else platform.processor() or None
+
+
+__all__ = ["ModelCardCallback", "command", "cpu_model", "environment", "hyperparameters", "write_card"]
