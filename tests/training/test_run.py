@@ -192,3 +192,31 @@ def test_a_run_in_pieces_ends_with_the_weights_of_a_run_in_one(data, tmp_path):
     some, other = weights(tmp_path / "one"), weights(tmp_path / "many")
     assert all(torch.equal(some[name], other[name]) for name in some)
     assert train(recipe, rows, tmp_path / "many") == whole
+
+
+@pytest.mark.slow
+def test_training_on_renamed_data_gives_streams_the_same_weights(data, tmp_path):
+    from hf_symbinv import LTL
+    from hf_symbinv.datasets_scripts.transforms import transform
+
+    transform(data, tmp_path / "renamed", LTL, {"renamed": True})
+    for name, folder in {"plain": data, "other": tmp_path / "renamed"}.items():
+        run(folder, tmp_path / name)
+    plain, other = weights(tmp_path / "plain"), weights(tmp_path / "other")
+    assert plain.keys() == other.keys() and all(torch.equal(plain[key], other[key]) for key in plain)
+
+
+@pytest.mark.slow
+def test_a_run_leaves_a_card_with_its_test_and_its_losses(finished):
+    from huggingface_hub import ModelCard
+
+    card = ModelCard.load(finished / "README.md")
+    (result,) = card.data.eval_results
+    assert result.metric_name.startswith("answers verified by spot ") and "10 questions" in result.metric_name
+    record = json.loads((finished / "run.json").read_text())
+    assert result.metric_value == record["results"]["test_accuracy"]
+    assert record["hyperparameters"]["learning_rate"] == 1e-2 and "output_dir" not in record["hyperparameters"]
+    assert record["rows"] == {"train": 320, "validation": 40, "test": 40}
+    for text in ("| steps | 6 |", "| learning_rate | 0.01 |", f"torch {record['environment']['packages']['torch']}"):
+        assert text in card.text
+    assert card.text.count("\n| 3 | ") == 1 and str(finished.parent) not in card.text

@@ -1,0 +1,67 @@
+"""A callback writes the card of any trainer's model, and what a record says is about the run and nobody's machine."""
+
+import sys
+
+import pytest
+from huggingface_hub import ModelCard
+from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments
+
+from hf_symbinv import LTL, SymbolInvariantForConditionalGeneration
+from hf_symbinv.training.batching import Collator, tokenize
+from hf_symbinv.training.cards import ModelCardCallback, command, environment, hyperparameters
+
+SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 24}
+
+
+def arguments(folder, **options):
+    return Seq2SeqTrainingArguments(output_dir=str(folder), use_cpu=True, report_to="none", **options)
+
+
+@pytest.fixture
+def trainer(tmp_path):
+    from datasets import Dataset
+
+    tokenizer = LTL.tokenizer()
+    rows = Dataset.from_dict({"formula": ["&ab", "Xa"] * 4, "witness": ["&ab;{1}", "1;a;{1}"] * 4})
+    return Seq2SeqTrainer(
+        model=SymbolInvariantForConditionalGeneration(LTL.config(**SIZES, num_symbols=2)),
+        args=arguments(tmp_path / "run", max_steps=2, logging_steps=1, learning_rate=0.01, disable_tqdm=True),
+        train_dataset=tokenize(rows, LTL, tokenizer, "rows"),
+        data_collator=Collator(tokenizer.pad_token_id),
+        callbacks=[ModelCardCallback(LTL)],
+    )
+
+
+def test_a_plain_trainer_leaves_a_card(trainer, tmp_path):
+    trainer.train()
+    card = ModelCard.load(tmp_path / "run" / "README.md")
+    assert "# run\n" in card.text and "| learning_rate | 0.01 |" in card.text and "| steps | 2 |" in card.text
+    assert card.data.library_name == "transformers" and card.data.eval_results is None
+    assert f"{trainer.model.num_parameters():,} parameters" in card.text
+
+
+def test_a_card_of_other_origin_stays(trainer, tmp_path, caplog):
+    (tmp_path / "run").mkdir(exist_ok=True)
+    (tmp_path / "run" / "README.md").write_text("# Mine\n")
+    trainer.train()
+    assert (tmp_path / "run" / "README.md").read_text() == "# Mine\n"
+    assert "no card was written" in caplog.text and "README.md: was not written by this command" in caplog.text
+
+
+def test_hyperparameters_are_what_was_changed_and_bears_on_learning(tmp_path):
+    args = arguments(tmp_path, learning_rate=0.01, lr_scheduler_type="cosine", logging_steps=7, hub_token="hf_secret")
+    assert hyperparameters(args) == {"learning_rate": 0.01, "lr_scheduler_type": "cosine"}
+
+
+def test_the_command_has_neither_the_programs_folder_nor_tokens(monkeypatch):
+    token = "hf_" + "Ab1" * 11
+    monkeypatch.setattr(
+        sys, "argv", ["/x/bin/symbinv", "train", "a b", "trainer.hub_token=secret", f"run_name={token}"]
+    )
+    assert command() == "symbinv train 'a b' trainer.hub_token=<token> run_name=<token>"
+
+
+def test_the_machine_is_its_processors_only():
+    found = environment()
+    assert set(found) == {"python", "platform", "cpu", "cpu_count", "threads", "accelerator", "packages"}
+    assert found["cpu_count"] >= 1 and (found["cpu"] is None or found["cpu"].strip())
