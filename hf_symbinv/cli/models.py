@@ -47,14 +47,21 @@ def load_quietly(name: str, device: str | None, task: SymbolTask | None = None) 
     Raises:
         CheckpointError: As `load_checkpoint` does.
     """
+    from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    verbosity, bars, hub_verbosity = (
+        logging.get_verbosity(),
+        logging.is_progress_bar_enabled(),
+        hub_logging.get_verbosity(),
+    )
     logging.set_verbosity(logging.CRITICAL)
+    hub_logging.set_verbosity(logging.CRITICAL)  # it tells of each attempt
     logging.disable_progress_bar()
     try:
         return load_checkpoint(name, device, task)
     finally:
         logging.set_verbosity(verbosity)
+        hub_logging.set_verbosity(hub_verbosity)
         if bars:
             logging.enable_progress_bar()

@@ -49,10 +49,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     options = parser().parse_args(arguments)
 
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils import disable_progress_bars, logging
 
     from hf_symbinv.hub import push_folder
 
+    logging.set_verbosity_error()  # it tells of each attempt
     if not sys.stderr.isatty():
         disable_progress_bars()
     pushed = push_folder(options.folder, options.name, private=options.private, revision=options.revision)

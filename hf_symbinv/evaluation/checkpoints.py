@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hf_symbinv.hub import hub_failure
 from hf_symbinv.tasks import SymbolTask, TaskError, task_of
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
         CheckpointError: If there is no such checkpoint, it is another family's or task's, a file is missing or
             damaged, or the device is not there.
     """
-    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedConfig
+    from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedConfig
 
     target = _device(device)
     folder = _folder(name)
@@ -84,9 +85,15 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
     except Exception as error:
         raise _unreadable(name, "configuration", error) from error
     if content.get("model_type") != MODEL_TYPE:
-        raise CheckpointError(
-            f"{name}: its model type is {content.get('model_type')!r}, not {MODEL_TYPE!r}; use one of that type"
+        remedy = "use one of that type" + ", or `symbinv convert` one of an earlier release" * (
+            "model_type" not in content
         )
+        found = content.get("model_type")
+        raise CheckpointError(f"{name}: its model type is {found!r}, not {MODEL_TYPE!r}; {remedy}")
+    try:
+        AutoConfig.for_model(**content)
+    except Exception as error:
+        raise _unreadable(name, "configuration", error) from error
     try:
         model, info = AutoModelForSeq2SeqLM.from_pretrained(source, trust_remote_code=False, output_loading_info=True)
     except Exception as error:
@@ -169,10 +176,14 @@ def _device(name: str | None) -> Any:
 def _unreadable(name: str, part: str, error: Exception) -> Exception:
     if isinstance(error, ImportError):  # this installation is damaged, not the checkpoint
         return error
+    failure = hub_failure(error, name)
+    if failure is not None:
+        return CheckpointError(f"{name}: no such folder, and {failure.removeprefix(f'{name}: ')}")
     where = "" if Path(name).is_dir() or name in bundled_checkpoints() else "no such folder, and from the Hub "
-    return CheckpointError(
-        f"{name}: {where}its {part} cannot be read ({_first_line(error)}); save or download it again"
-    )
+    reason, remedy = _first_line(error), "save or download it again"
+    if ": unknown field" in reason:
+        remedy = "correct it, or update hf_symbinv if a newer version wrote it"
+    return CheckpointError(f"{name}: {where}its {part} cannot be read ({reason}); {remedy}")
 
 
 def _first_line(error: BaseException) -> str:

@@ -39,15 +39,21 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
 
 
+def _is_transport_error(error: BaseException) -> bool:
+    """Whether a request got no answer; huggingface_hub 1 asks through httpx, 2 through httpx2."""
+    bases = [f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(error).__mro__]
+    return "httpx.TransportError" in bases or "httpx2.TransportError" in bases
+
+
 def _sentence(error: BaseException, name: str | None) -> str | None:
-    import httpx2
     from huggingface_hub import constants, errors
 
-    if isinstance(error, errors.OfflineModeIsEnabled):
+    is_absent = isinstance(error, errors.LocalEntryNotFoundError)  # from the cache, the one place that was looked at
+    if isinstance(error, errors.OfflineModeIsEnabled) or (is_absent and constants.HF_HUB_OFFLINE):
         return f"{name or 'the Hub'}: offline mode is on; unset HF_HUB_OFFLINE, or use a folder"
     if isinstance(error, errors.LocalTokenNotFoundError):
         return f"{name or 'the Hub'}: no token; {LOGIN}"
-    if isinstance(error, httpx2.TransportError):
+    if _is_transport_error(error):
         reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
         return (
             f"the Hub at {constants.ENDPOINT} cannot be reached ({reason}); check the network, and repeat the command"

@@ -36,7 +36,9 @@ class Pushed(NamedTuple):
     warnings: list[str]
 
 
-def push_folder(folder: str | Path, name: str, *, private: bool = False, revision: str = "main") -> Pushed:
+def push_folder(
+    folder: str | Path, name: str, *, private: bool = False, revision: str = "main", token: str | None = None
+) -> Pushed:
     """Pushes a model, a data set or a metric to the Hub, into a repository that is made if there is none.
 
     Everything goes in one commit, so a push that breaks off leaves the repository as it was, and another one takes up
@@ -47,6 +49,7 @@ def push_folder(folder: str | Path, name: str, *, private: bool = False, revisio
         name: OWNER/NAME.
         private: Make it private.
         revision: The branch, made from `main` if there is none.
+        token: With the right to write there; None for that of HF_TOKEN or of `hf auth login`.
 
     Raises:
         PushError: If the folder cannot be pushed, or the Hub does not take it.
@@ -63,7 +66,7 @@ def push_folder(folder: str | Path, name: str, *, private: bool = False, revisio
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            return _push(HfApi(), content, name, private, revision, caught)
+            return _push(HfApi(token=token), content, name, private, revision, caught)
     except HFValidationError as error:
         raise PushError(
             f"{name!r}: no name of a repository ({str(error).partition(':')[0]}); write OWNER/NAME"
@@ -84,7 +87,7 @@ def push_folder(folder: str | Path, name: str, *, private: bool = False, revisio
 def _push(
     api: HfApi, content: Content, name: str, private: bool, revision: str, caught: list[warnings.WarningMessage]
 ) -> Pushed:
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+    from huggingface_hub import CommitOperationAdd, CommitOperationCopy, CommitOperationDelete
 
     sdk = "gradio" if content.type == "space" else None
     url = api.create_repo(name, repo_type=content.type, private=private or None, exist_ok=True, space_sdk=sdk)
@@ -100,7 +103,7 @@ def _push(
         for path in there
         if path not in content.files and any(fnmatch.fnmatch(path, pattern) for pattern in content.replaces)
     ]
-    operations = [
+    operations: list[CommitOperationAdd | CommitOperationCopy | CommitOperationDelete] = [
         *(CommitOperationDelete(path) for path in stale),
         *(CommitOperationAdd(path, file) for path, file in sorted(content.files.items())),
     ]

@@ -187,7 +187,8 @@ class HubServer:
 
         Args:
             status: Of the answer.
-            cut: Read so many bytes of the request instead, half of it at most, and close the connection unanswered.
+            cut: Read so many bytes of the request instead, half of it at most, and close the connection unanswered; of
+                a GET, send so many bytes of the answer's content, half of it at most.
         """
         self.failures.append(Failure(method, re.compile(path), status, message, headers or {}, cut, times))
 
@@ -270,14 +271,14 @@ class Handler(BaseHTTPRequestHandler):
         with self.hub.lock:
             self.hub.requests.append(f"{self.command} {path}")
         failure = self.hub.next_failure(self.command, path)
-        if failure is not None and failure.cut is not None:
+        self.limit = None if failure is None or self.command != "GET" else failure.cut
+        if failure is not None and failure.cut is not None and self.limit is None:
             self.rfile.read(min(failure.cut, int(self.headers.get("Content-Length") or 0) // 2))
-            self.close_connection = True
-            self.connection.shutdown(socket.SHUT_RDWR)
+            self._hang_up()
             return
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0)) if not self._chunked() else b""
         try:
-            if failure is not None:
+            if failure is not None and failure.cut is None:
                 raise HubError(failure.status, failure.message, headers=failure.headers)
             method = "GET" if self.command == "HEAD" else self.command
             for verb, pattern, name in ROUTES:
@@ -297,6 +298,11 @@ class Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_POST = do_PUT = do_DELETE = do_GET
 
+    def _hang_up(self) -> None:
+        self.wfile.flush()
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
+
     def _chunked(self) -> bool:
         """Reads a body without a length."""
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
@@ -310,7 +316,9 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content)
+            self.wfile.write(content if self.limit is None else content[: min(self.limit, len(content) // 2)])
+        if self.limit is not None:
+            self._hang_up()
 
     def send_json(self, content: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
         self.send(json.dumps(content).encode(), status, {"Content-Type": "application/json", **(headers or {})})

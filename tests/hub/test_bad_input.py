@@ -1,0 +1,125 @@
+"""Whatever is wrong with a repository, the network or the token is said in one sentence, and leaves nothing behind."""
+
+import json
+import shutil
+
+import pytest
+
+from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
+
+from .fixtures import OTHER, STRANGER, run, tokens_in
+
+pytestmark = pytest.mark.slow
+
+# Runs the commands one after the other; for each: exit code, stdout, stderr.
+COMMANDS = """
+import contextlib, io
+from hf_symbinv.cli import main
+
+result = []
+for command in given:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(command)
+    result.append([code, out.getvalue(), err.getvalue()])
+"""
+
+
+def solve(name):
+    return ["solve", "a", "--model", name]
+
+
+def refusals(server, commands, home, **options):
+    """What is said on each command, after it was made sure that it is one sentence and that nothing else was done."""
+    found = run(server, COMMANDS, commands, home, **options)
+    messages = []
+    for command, (code, out, err) in zip(commands, found, strict=True):
+        start = f"symbinv {command[0]}: "
+        assert (code, out) == (2, "") and err.startswith(start) and err.count("\n") == 1, (command, code, out, err)
+        messages.append(err.removeprefix(start).rstrip("\n"))
+    assert {path.name for path in home.iterdir()} <= {"cache", "output.txt", "result.json"}
+    assert not [path for path in home.rglob("*") if path.name.endswith((".incomplete", ".lock.tmp"))]
+    assert tokens_in(home) == []
+    return messages
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A model as save_pretrained writes it: name → content."""
+    folder = tmp_path_factory.mktemp("model")
+    config = SymbolInvariantConfig.from_preset("ltl", d_model=16, encoder_layers=1, decoder_layers=1, d_ff=24)
+    SymbolInvariantForConditionalGeneration(config).save_pretrained(folder)
+    LTL.tokenizer().save_pretrained(folder)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_repositories_that_cannot_be_used(server, files, tmp_path):
+    half = files["model.safetensors"][: len(files["model.safetensors"]) // 2]
+    newer = {**json.loads(files["config.json"]), "hyperbolic": True}
+    server.put("model", "alice/private", files).private = True
+    server.put("model", "alice/t5", {"config.json": b'{"model_type": "t5"}'})
+    server.put("model", "alice/half", {**files, "model.safetensors": half})
+    server.put("model", "alice/newer", {**files, "config.json": json.dumps(newer).encode()})
+    server.put("model", "alice/release", {"config.json": b'{"d_embed": 8}', "pytorch_model.bin": b"pickle"})
+    server.put("model", "alice/words", {"README.md": b"# Words"})
+    names = ["alice/gone", "alice/private", "alice/t5", "alice/half", "alice/newer", "alice/release", "alice/words"]
+    data = ["evaluate", "ltl-small", "--data", "alice/gone"]
+    gone, private, t5, cut, new, release, words, no_data = refusals(
+        server, [*map(solve, names), data], tmp_path, token=OTHER
+    )
+    absent = "no such folder, and the Hub has no such repository, or it is private; check the name, or set HF_TOKEN or "
+    assert gone == f"alice/gone: {absent}run `hf auth login`"
+    assert private == f"alice/private: {absent}run `hf auth login`"
+    assert t5 == "alice/t5: its model type is 't5', not 'symbol_invariant'; use one of that type"
+    assert cut.startswith("alice/half: no such folder, and from the Hub its weights cannot be read (")
+    assert cut.endswith("); save or download it again")
+    assert new == (
+        "alice/newer: no such folder, and from the Hub its configuration cannot be read (hyperbolic=True: unknown "
+        "field; SymbolInvariantConfig's docstring lists the fields); correct it, or update hf_symbinv if a newer "
+        "version wrote it"
+    )
+    assert release == (
+        "alice/release: its model type is None, not 'symbol_invariant'; use one of that type, or `symbinv convert` one "
+        "of an earlier release"
+    )
+    assert words.startswith("alice/words: no such folder, and from the Hub its configuration cannot be read (")
+    assert no_data == f"alice/gone: {absent.removeprefix('no such folder, and ')}run `hf auth login`"
+
+
+def test_a_wrong_token(server, files, tmp_path):
+    server.put("model", "alice/whole", files)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    commands = [solve("alice/whole"), ["push", str(folder), "alice/new"]]
+    pull, push = refusals(server, commands, tmp_path / "home", token=STRANGER)
+    wrong = "the Hub does not accept the token; set HF_TOKEN or run `hf auth login`"
+    assert (pull, push) == (f"alice/whole: no such folder, and {wrong}", f"alice/new: {wrong}")
+    assert ("model", "alice/new") not in server.repositories
+
+
+def test_no_network(files, server, tmp_path, monkeypatch):
+    monkeypatch.setattr(server, "endpoint", "http://127.0.0.1:1")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    commands = [solve("alice/whole"), ["push", str(folder), "alice/new"], ["info", "alice/whole"]]
+    pull, push, info = refusals(server, commands, tmp_path / "home")
+    start = "the Hub at http://127.0.0.1:1 cannot be reached ("
+    assert pull == info and pull.startswith(f"alice/whole: no such folder, and {start}") and push.startswith(start)
+    assert all(message.endswith("); check the network, and repeat the command") for message in (pull, push))
+
+
+def test_a_download_that_breaks_off_is_taken_up_or_done_again(server, files, tmp_path):
+    server.put("model", "alice/whole", files)
+    server.fail("GET", "/cdn/", cut=10_000)
+    first = run(server, COMMANDS, [["info", "alice/whole", "--json"]], tmp_path)
+    assert first[0][0] == 0 and json.loads(first[0][1])["d_model"] == 16
+    shutil.rmtree(tmp_path / "cache")
+    server.fail("GET", "/config.json", 503, message="No", times=99)
+    (message,) = refusals(server, [["info", "alice/whole"]], tmp_path)
+    assert message == "alice/whole: no such folder, and the Hub fails with status 503 (No); repeat the command later"
+    server.failures.clear()
+    assert run(server, COMMANDS, [["info", "alice/whole", "--json"]], tmp_path)[0][:2] == first[0][:2]
