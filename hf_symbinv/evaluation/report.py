@@ -21,7 +21,7 @@ from hf_symbinv.evaluation.answers import (
 from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
 from hf_symbinv.evaluation.heatmap import Box, Grid
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
-from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, measure_alpha_covariance
+from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, measure_alpha_covariance, once_for_all_renamings
 from hf_symbinv.metrics.edit_distance import edit_distance
 from hf_symbinv.metrics.verdicts import VERDICTS
 from hf_symbinv.tasks import SymbolTask
@@ -338,12 +338,15 @@ def alpha_covariance(
     alphabet: Sequence[str],
     renamings: int | None = DEFAULT_LIMIT,
     seed: int = 0,
+    every_renaming: bool = False,
     **generation: Any,
 ) -> dict[str, Any]:
     """Alpha-covariance of a checkpoint's answers, over all questions and for each number of symbols.
 
-    All renamings of a question are decoded in one batch where memory allows, so that they have the same shape. A model
-    with random embeddings keeps those of its session.
+    All renamings of a question are decoded in one batch where memory allows, so that they have the same shape. To a
+    model with streams they are the same tensors, so it answers each question once, and its answer is renamed: the value
+    is that of the theorem, which `every_renaming` puts to the test. A model with random embeddings keeps those of its
+    session.
 
     Args:
         checkpoint: Model and tokenizer.
@@ -351,6 +354,7 @@ def alpha_covariance(
         alphabet: Names that symbols may get, at least as many as a question has symbols.
         renamings: All renamings of a question if there are at most so many, else so many drawn; None for all.
         seed: Decides which are drawn.
+        every_renaming: Decode all renamings, also where the model cannot tell them apart.
         generation: Arguments of `generate`.
 
     Returns:
@@ -366,14 +370,17 @@ def alpha_covariance(
 
     batch_size = max(MAX_STREAM_TOKENS // max(question.size * max(question.symbols, 1) for question in questions), 1)
 
-    def predict(inputs: list[str]) -> list[str]:
+    def decode(inputs: list[str]) -> list[str]:
         answers = generate_answers(checkpoint.model, checkpoint.tokenizer, inputs, batch_size=batch_size, **generation)
         return [answer[0] for answer in answers]
 
+    config, base_tokens = checkpoint.model.config, checkpoint.task.base_tokens
+    prompts = [question.prompt for question in questions]
+    same = config.symbol_embedding == "streams" and config.canonical_slots and not every_renaming
     measured = measure_alpha_covariance(
-        predict,
-        [question.prompt for question in questions],
-        alphabet=alphabet, limit=renamings, seed=seed, base_tokens=checkpoint.task.base_tokens,
+        once_for_all_renamings(decode, prompts, base_tokens) if same else decode,
+        prompts,
+        alphabet=alphabet, limit=renamings, seed=seed, base_tokens=base_tokens,
     )  # fmt: skip
     values: dict[int, list[float]] = {}
     for question, value in zip(questions, measured["per_example"], strict=True):

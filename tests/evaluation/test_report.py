@@ -201,3 +201,25 @@ def test_renamings_can_be_limited_and_names_given(whole):
     )
     assert (measured["alpha_covariance"], measured["predictions"]) == (1.0, 21)
     assert [(part["symbols"], part["examples"]) for part in measured["by_symbols"]] == [(1, 1), (2, 2)]
+
+
+def test_answering_each_question_once_gives_what_answering_all_its_renamings_gives(whole):
+    checkpoint = load_checkpoint(str(whole), "cpu")
+    questions = [read_question(LTL, text) for text in ("&ab", "UcXa", "|&abUac", "X1")]
+    once, every = (
+        alpha_covariance(checkpoint, questions, alphabet="abcd", every_renaming=every, num_beams=2, max_new_tokens=10)
+        for every in (False, True)
+    )
+    assert once == every
+    assert once["predictions"] == 12 + 12 + 24
+
+
+def test_a_model_that_may_answer_otherwise_under_other_names_is_always_asked_under_all_names(make_checkpoint):
+    checkpoint = load_checkpoint(str(make_checkpoint(LTL, symbol_embedding="learned", components=None)), "cpu")
+    questions = [read_question(LTL, text) for text in ("&ab", "UcXa", "|&abUac")]
+    once, every = (
+        alpha_covariance(checkpoint, questions, alphabet="abcd", every_renaming=every, num_beams=2, max_new_tokens=10)
+        for every in (False, True)
+    )
+    assert once == every
+    assert once["alpha_covariance"] < 1

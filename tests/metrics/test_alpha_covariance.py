@@ -12,6 +12,7 @@ from hf_symbinv.logic import parse_trace, trace_to_prefix
 from hf_symbinv.metrics.alpha_covariance import (
     compute_alpha_covariance,
     measure_alpha_covariance,
+    once_for_all_renamings,
     rename_text,
     renamings_of,
     symbols_of,
@@ -48,6 +49,21 @@ def test_a_model_that_follows_renamings_has_one_and_a_model_that_does_not_has_ze
     assert measure_alpha_covariance(follow, ["&aXb", "Uba"], alphabet="abcde")["alpha_covariance"] == 1
     deaf = measure_alpha_covariance(lambda texts: ["{a}"] * len(texts), ["Xa"], alphabet="abcde")
     assert deaf["alpha_covariance"] == 0
+
+
+def test_a_model_that_follows_renamings_is_asked_once_for_all_of_them():
+    inputs, asked = ["&aXb", "Uba", "&cXd", "X & x1 y"], []
+
+    def echo(texts):
+        asked.extend(texts)
+        return texts
+
+    once = once_for_all_renamings(echo, inputs)
+    renamed = [
+        rename_text(text, renaming) for text in inputs for renaming in renamings_of(symbols_of(text), ["b", "q_7", "d"])
+    ]
+    assert once(renamed) == renamed
+    assert asked == ["&aXb", "Uba", "X & x1 y"]
 
 
 def test_the_mean_is_over_examples_and_the_number_of_predictions_is_counted():

@@ -136,6 +136,43 @@ def measure_alpha_covariance(
     return compute_alpha_covariance(predictions, renamings, base_tokens=base_tokens)
 
 
+def once_for_all_renamings(
+    predict: Callable[[list[str]], list[str]], inputs: Sequence[str], base_tokens: Collection[str] = ()
+) -> Callable[[list[str]], list[str]]:
+    """`predict` for a model whose answer to a renamed input is known to be the renamed answer.
+
+    Args:
+        predict: Answers a list of inputs, in order, with symbols of the input only. Called once, with one of `inputs`
+            for all that are renamings of each other.
+        inputs: Texts in prefix notation.
+        base_tokens: Words that look like symbols and are none.
+
+    Returns:
+        Answers renamings of `inputs` by renaming their answers; symbols are matched in the order of first appearance.
+    """
+
+    def shape_and_symbols(text: str) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+        names = symbols_of(text, base_tokens)
+        places = {name: place for place, name in enumerate(names)}
+        words = read_words(text, base_tokens)
+        return tuple((operator, -1 if name is None else places[name]) for _, operator, name in words), names
+
+    asked: dict[tuple[tuple[str, int], ...], tuple[str, tuple[str, ...]]] = {}
+    for text in inputs:
+        shape, names = shape_and_symbols(text)
+        asked.setdefault(shape, (text, names))
+    answers = dict(zip(asked, predict([text for text, _ in asked.values()]), strict=True))
+
+    def renamed_answers(texts: list[str]) -> list[str]:
+        found = []
+        for text in texts:
+            shape, names = shape_and_symbols(text)
+            found.append(rename_text(answers[shape], dict(zip(asked[shape][1], names, strict=True)), base_tokens))
+        return found
+
+    return renamed_answers
+
+
 def renamings_of(
     symbols: Sequence[str], alphabet: Sequence[str], *, limit: int | None = DEFAULT_LIMIT, seed: int = 0
 ) -> list[dict[str, str]]:
