@@ -4,16 +4,20 @@ BIN := .venv/bin
 # Python compiles modules when they are first imported; compiling all of torch now would take half a minute.
 PIP := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
 RUN_STAMP := .venv/.installed-run
+SPACE_STAMP := .venv/.installed-space
 DEV_STAMP := .venv/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check format bench dist clean
+.PHONY: help demo space test test-fast check format bench dist clean
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(RUN_STAMP) ## solve a handful of formulas with the bundled checkpoint and verify the answers
 	@$(BIN)/python examples/demo.py
+
+space: $(SPACE_STAMP) ## serve the page on which formulas are typed, solved and renamed
+	@$(BIN)/python examples/space/app.py
 
 test: $(DEV_STAMP) ## run all tests, slow ones too, in two processes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
@@ -51,7 +55,12 @@ $(RUN_STAMP): pyproject.toml constraints.txt | .venv/bin/python
 	@$(PIP) -e ".[logic]"
 	@touch $@
 
+$(SPACE_STAMP): pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing hf_symbinv with Gradio into .venv"
+	@$(PIP) -e ".[demo,logic]"
+	@touch $@ $(RUN_STAMP)
+
 $(DEV_STAMP): pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing hf_symbinv with the development tools into .venv"
 	@$(PIP) -e ".[dev]"
-	@touch $@ $(RUN_STAMP)
+	@touch $@ $(RUN_STAMP) $(SPACE_STAMP)
