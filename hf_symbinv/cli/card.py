@@ -33,9 +33,8 @@ exit codes: 0 the card is written, 2 bad usage or input
 """
 
 EXAMPLE = """\
-$ symbinv evaluate runs/ltl-small --data data/ltl --output results.json
-$ symbinv card runs/ltl-small --results results.json --name me/ltl-small
-runs/ltl-small/README.md: me/ltl-small, 534,976 parameters, 1 evaluation
+$ symbinv card runs/tiny --name me/tiny
+runs/tiny/README.md: me/tiny, 6,400 parameters, 0 evaluations
 """
 
 

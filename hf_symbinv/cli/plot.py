@@ -1,17 +1,32 @@
-"""`symbinv plot`: what evaluations wrote, as pictures and tables."""
+"""`symbinv plot`: what was measured, trained and answered, as pictures and tables."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from hf_symbinv.cards.facts import CardError, read_results
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.cli.failures import InputError
-from hf_symbinv.evaluation.heatmap import PICTURES, Grid, GridError, save_heatmaps
+from hf_symbinv.evaluation.heatmap import Grid, draw_heatmaps
+from hf_symbinv.evaluation.pictures import (
+    PICTURES,
+    PictureError,
+    alpha_covariance_series,
+    alpha_covariance_table,
+    curves_table,
+    draw_alpha_covariance,
+    draw_curves,
+    read_curves,
+    save_picture,
+)
+from hf_symbinv.evaluation.timeline import Timeline, draw_timeline
+from hf_symbinv.logic import FormulaSyntaxError, read_trace
 
 TABLES = (".csv", ".md")
 
@@ -23,11 +38,23 @@ GRID = """\
 """
 
 DESCRIPTION = f"""\
-Show how well models answer by number of symbols (up) and length of the question
-(right): one heatmap for each FILE, side by side. Light is good, also in black
-and white; small squares have few samples; the dashed box is what the model was
-trained on. The tables go to stdout. A FILE is what `symbinv evaluate --output`
-wrote, or it holds one JSON object like this, or a list of them:
+Draw a picture, legible in black and white too, and print its table.
+
+  heatmap FILE...           how well models answer by number of symbols (up) and
+                            length of the question (right), side by side. Light
+                            is good; small squares have few samples; the dashed
+                            box is what the model was trained on
+  alpha-covariance FILE...  alpha-covariance by number of symbols, a line for
+                            each FILE that `symbinv evaluate --alpha-covariance`
+                            wrote, with 95 % intervals of the means
+  curves RUN...             training and validation loss, and the share of
+                            verified answers: of run folders, or of the
+                            trainer_state.json of any Trainer
+  trace WITNESS             a witness as a timeline: which propositions hold in
+                            which steps, and which steps repeat
+
+A FILE of heatmap is what `symbinv evaluate --output` wrote, or it holds one
+JSON object like this, or a list of them:
 
 {GRID}
 With "metric": "edit_distance" cells have "total_distance" instead of "correct".
@@ -44,30 +71,46 @@ all 86.0 % (77.9 - 91.5) of 100; in training box 96.2 % (89.5 - 98.7) of 80; out
 symbols    3  4   5  all
       1  100  -   -  100
       2   92  -  45   77
+$ symbinv plot trace "request; !grant; cycle{grant; request | !grant}" --output trace.png
+step     0  1  |  2  3
+request  1  .  |  .  ?
+grant    .  0  |  1  ?
+1 true, 0 false, . either
+steps 2 to 3 repeat for ever
+? in step 3: request | !grant
 """
+
+
+class Plot(NamedTuple):
+    """What a kind of plot gives: its table, an object for JSON, and how its pictures and files of tables are made."""
+
+    table: str
+    content: dict[str, Any]
+    draw: Callable[[], Any]
+    files: dict[str, Callable[[], str]]
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv plot`."""
     command = command_parser("plot", DESCRIPTION, EXAMPLE)
-    command.add_argument("kind", choices=["heatmap"], help="what to draw")
-    command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="grids, as described above")
+    command.add_argument("kind", choices=KINDS, help="what to draw")
+    command.add_argument("inputs", nargs="+", metavar="INPUT", help="files, runs or a witness, as described above")
     command.add_argument(
         "--output",
         action="append",
         type=Path,
         default=[],
         metavar="FILE",
-        help=f"write this file, a picture ({', '.join(PICTURES)}) or the table ({', '.join(TABLES)}); may be repeated",
+        help=f"write this picture ({', '.join(PICTURES)}) or, of heatmaps, this table ({', '.join(TABLES)}); may be "
+        "repeated",
     )
     command.add_argument(
         "--lowest",
         type=float,
-        default=0.0,
         metavar="SHARE",
-        help="accuracy at the dark end of the colours (default: %(default)g)",
+        help="heatmap: accuracy at the dark end of the colours (default: 0)",
     )
-    command.add_argument("--json", action="store_true", help="print one JSON object with the means instead")
+    command.add_argument("--json", action="store_true", help="print one JSON object with the numbers instead")
     return command
 
 
@@ -75,20 +118,71 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
+    if options.lowest is not None and options.kind != "heatmap":
+        command.error(f"--lowest {options.lowest:g}: only with heatmap")
+    kinds = PICTURES + (TABLES if options.kind == "heatmap" else ())
     for path in options.output:
-        if path.suffix not in PICTURES + TABLES:
-            command.error(f"--output {path}: unknown kind of file; end it in {', '.join(PICTURES + TABLES)}")
-    grids = [grid for path in options.files for grid in read_grids(path)]
+        if path.suffix not in kinds:
+            command.error(f"--output {path}: unknown kind of file; end it in {', '.join(kinds)}")
     try:
+        plot = KINDS[options.kind](options)
         for path in options.output:
-            write(grids, path, options.lowest)
-    except GridError as error:
+            if path.suffix in plot.files:
+                path.write_text(plot.files[path.suffix](), encoding="utf-8")
+            else:
+                save_picture(plot.draw(), path)
+    except (PictureError, CardError) as error:
         raise InputError(str(error)) from error
-    if options.json:
-        print(json.dumps({"heatmaps": [summary(grid) for grid in grids], "files": list(map(str, options.output))}))
-    else:
-        print("\n\n".join(grid.table() for grid in grids))
+    content = {**plot.content, "files": list(map(str, options.output))}
+    print(json.dumps(content) if options.json else plot.table)
     return DONE
+
+
+def heatmap(options: argparse.Namespace) -> Plot:
+    """Grids of evaluations."""
+    grids = [grid for path in options.inputs for grid in read_grids(Path(path))]
+    lowest = options.lowest or 0.0
+    return Plot(
+        "\n\n".join(grid.table() for grid in grids),
+        {"heatmaps": [summary(grid) for grid in grids]},
+        lambda: draw_heatmaps(grids, lowest=lowest),
+        {
+            ".md": lambda: "\n\n".join(grid.table(markdown=True) for grid in grids) + "\n",
+            ".csv": lambda: "".join(_csv(grids)),
+        },
+    )
+
+
+def alpha_covariance(options: argparse.Namespace) -> Plot:
+    """Alpha-covariance of evaluations."""
+    series = alpha_covariance_series(read_results(map(Path, options.inputs)))
+    table = alpha_covariance_table(series)
+    return Plot(table, {"series": [asdict(line) for line in series]}, lambda: draw_alpha_covariance(series), {})
+
+
+def curves(options: argparse.Namespace) -> Plot:
+    """Training of runs."""
+    runs = [read_curves(Path(path)) for path in options.inputs]
+    return Plot(curves_table(runs), {"runs": [asdict(run) for run in runs]}, lambda: draw_curves(runs), {})
+
+
+def trace(options: argparse.Namespace) -> Plot:
+    """A witness."""
+    if len(options.inputs) > 1:
+        raise InputError(f"{len(options.inputs)} witnesses: give one, in quotes")
+    try:
+        timeline = Timeline.of(read_trace(options.inputs[0]))
+    except FormulaSyntaxError as error:
+        raise InputError(f"witness: {error}") from error
+    return Plot(timeline.text(), {"timeline": asdict(timeline)}, lambda: draw_timeline(timeline), {})
+
+
+KINDS: dict[str, Callable[[argparse.Namespace], Plot]] = {
+    "heatmap": heatmap,
+    "alpha-covariance": alpha_covariance,
+    "curves": curves,
+    "trace": trace,
+}
 
 
 def read_grids(path: Path) -> list[Grid]:
@@ -106,20 +200,13 @@ def read_grids(path: Path) -> list[Grid]:
         content = content["grid"]  # of an evaluation
     try:
         return [Grid.from_dict(grid) for grid in (content if isinstance(content, list) else [content])]
-    except GridError as error:
+    except PictureError as error:
         raise InputError(f"{path}: {error}") from error
 
 
-def write(grids: Sequence[Grid], path: Path, lowest: float) -> None:
-    """Write the picture or the table that the suffix of `path` stands for."""
-    if path.suffix in PICTURES:
-        save_heatmaps(grids, path, lowest=lowest)
-    elif path.suffix == ".md":
-        path.write_text("\n\n".join(grid.table(markdown=True) for grid in grids) + "\n", encoding="utf-8")
-    else:
-        head, *_ = grids[0].csv().splitlines(keepends=True)
-        rows = [line for grid in grids for line in grid.csv().splitlines(keepends=True)[1:]]
-        path.write_text(head + "".join(rows), encoding="utf-8")
+def _csv(grids: Sequence[Grid]) -> list[str]:
+    head, *_ = grids[0].csv().splitlines(keepends=True)
+    return [head, *(line for grid in grids for line in grid.csv().splitlines(keepends=True)[1:])]
 
 
 def summary(grid: Grid) -> dict[str, object]:

@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from hf_symbinv.evaluation.pictures import PictureError, save_picture
 from hf_symbinv.metrics.intervals import wilson_interval
 
 if TYPE_CHECKING:
@@ -31,10 +32,9 @@ QUESTIONS = ("formula", "string", "question")
 COLUMNS = 10
 TOTALS = {"accuracy": "correct", "edit_distance": "total_distance"}
 DASHES = (0, (4, 2.5))
-PICTURES = (".png", ".svg", ".pdf")
 
 
-class GridError(ValueError):
+class GridError(PictureError):
     """Counts that contradict each other, or that no heatmap can show."""
 
 
@@ -288,17 +288,10 @@ def save_heatmaps(grids: Sequence[Grid], path: str | Path, *, lowest: float = 0.
         lowest: Accuracy at the dark end of the colours; what is below is shown like it.
 
     Raises:
-        GridError: For no grids, different metrics or questions, a `lowest` outside [0, 1), or another suffix.
+        PictureError: For no grids, different metrics or questions, a `lowest` outside [0, 1), or another suffix.
         ImportError: If matplotlib is not installed.
     """
-    path = Path(path)
-    _require(path.suffix in PICTURES, f"{path}: unknown kind of picture; end it in {', '.join(PICTURES)}")
-    figure = draw_heatmaps(grids, lowest=lowest)
-    import matplotlib
-
-    dated = {} if path.suffix == ".png" else {"CreationDate" if path.suffix == ".pdf" else "Date": None}
-    with matplotlib.rc_context({"svg.hashsalt": "hf_symbinv", "hatch.linewidth": 0.4}):  # the same bytes every time
-        figure.savefig(path, dpi=200, metadata=dated)
+    save_picture(draw_heatmaps(grids, lowest=lowest), Path(path))
 
 
 def draw_heatmaps(grids: Sequence[Grid], *, lowest: float = 0.0) -> Figure:

@@ -45,6 +45,7 @@ GIVEN = {
     "hf_symbinv.cli.plot": lambda: Path("grid.json").write_text(GRID),
     "hf_symbinv.cli.convert": make_baseline,
     "hf_symbinv.cli.push": make_tiny,
+    "hf_symbinv.cli.card": make_tiny,
 }
 
 

@@ -1,8 +1,9 @@
-"""`symbinv plot heatmap`: files in, pictures and tables out."""
+"""`symbinv plot`: files in, pictures and tables out."""
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -72,3 +73,48 @@ def test_without_matplotlib_the_extra_is_named_and_tables_still_work(tmp_path, g
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert result.returncode == 2 and result.stdout.endswith("0\n")
     assert "needs matplotlib, which is not installed; run pip install 'hf_symbinv[plot]'" in result.stderr
+
+
+def test_a_trace_is_drawn_and_printed(symbinv, tmp_path):
+    result = symbinv("plot", "trace", "a; cycle{!a}", "--output", tmp_path / "t.png", "--output", tmp_path / "t.svg")
+    assert result.code == 0 and result.out.startswith("step  0  |  1\na     1  |  0\n")
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG") and (tmp_path / "t.svg").stat().st_size
+    content = json.loads(symbinv("plot", "trace", "a;{b}", "--json").out)
+    assert content["timeline"]["values"] == [["1", "any"], ["any", "1"]] and content["timeline"]["loop"] == 1
+
+
+def test_curves_of_the_bundled_checkpoint_are_drawn_and_printed(symbinv, tmp_path):
+    folder = Path(__file__).parents[2] / "hf_symbinv" / "checkpoints" / "ltl-small"
+    result = symbinv("plot", "curves", folder, "--output", tmp_path / "c.pdf")
+    assert result.code == 0 and "ltl-small  11,000" in result.out and (tmp_path / "c.pdf").stat().st_size
+    assert json.loads(symbinv("plot", "curves", folder, "--json").out)["runs"][0]["verified"][-1][0] == 11000
+
+
+def test_alpha_covariance_is_drawn_and_printed(symbinv, tmp_path):
+    part = {"symbols": 2, "alpha_covariance": 0.5, "examples": 2, "values": [0.25, 0.75]}
+    evaluation = {
+        "model": "tiny", "data": "ltl", "split": "test", "generation": {}, "groups": [{}],
+        "alpha_covariance": {"alpha_covariance": 0.5, "by_symbols": [part]},
+    }  # fmt: skip
+    path = tmp_path / "e.json"
+    path.write_text(json.dumps(evaluation))
+    result = symbinv("plot", "alpha-covariance", path, "--output", tmp_path / "a.png")
+    assert result.out == "symbols      2\ntiny     0.500\n" and (tmp_path / "a.png").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("trace", "a;b"), "witness: position 3 of 'a;b': expected a cycle"),
+        (("trace", "{a}", "{b}"), "2 witnesses: give one, in quotes"),
+        (("trace", "{a}", "--output", "t.csv"), "--output t.csv: unknown kind of file; end it in .png, .svg, .pdf"),
+        (("trace", "{a}", "--lowest", "0.5"), "--lowest 0.5: only with heatmap"),
+        (("curves", "nowhere"), "nowhere: No such file or directory; check the path and its permissions"),
+        (("alpha-covariance", "nowhere.json"), "nowhere.json: No such file or directory"),
+    ],
+)
+def test_what_no_kind_can_draw(symbinv, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    result = symbinv("plot", *arguments)
+    assert result.code == 2 and result.out == "" and message in result.err
+    assert not list(tmp_path.iterdir())

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_symbinv.evaluation.heatmap import Box, Cell, Grid, GridError, draw_heatmaps, save_heatmaps
+from hf_symbinv.evaluation.pictures import PictureError
 from hf_symbinv.metrics.intervals import wilson_interval
 
 CELLS = (Cell(1, 3, 40, 40), Cell(2, 3, 40, 37), Cell(2, 5, 20, 9), Cell(2, 6, 0, 0))
@@ -145,7 +146,7 @@ class TestWhatIsRefused:
         assert message in str(caught.value)
 
     def test_an_unknown_kind_of_picture(self, tmp_path):
-        with pytest.raises(GridError, match=r"heat\.bmp: unknown kind of picture; end it in \.png, \.svg, \.pdf"):
+        with pytest.raises(PictureError, match=r"heat\.bmp: unknown kind of picture; end it in \.png, \.svg, \.pdf"):
             save_heatmaps([grid()], tmp_path / "heat.bmp")
 
 
