@@ -25,6 +25,13 @@ test: $(DEV_STAMP) ## run all tests, slow ones too, in two processes
 test-fast: $(DEV_STAMP) ## run the tests that take at most a few seconds each
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
 
+test-min: ## run what touches each dependency with the lowest versions that are allowed, in .venv-min
+	@$(PYTHON) -m venv .venv-min
+	@.venv-min/bin/python -m pip install --quiet --no-compile -c constraints-min.txt -e ".[plot,train]" hypothesis pytest
+	OMP_NUM_THREADS=1 .venv-min/bin/python -m pytest tests/hub tests/modeling/test_remote_code.py \
+		tests/modeling/test_generation.py tests/metrics tests/datasets_scripts tests/solvers/test_prop.py tests/logic \
+		tests/cli/test_push.py tests/cli/test_plot.py tests/cli/test_data_train_evaluate.py
+
 check: $(DEV_STAMP) ## check style, layout and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -42,7 +49,7 @@ dist: $(DEV_STAMP) ## build the source distribution and the wheel into dist/
 	$(BIN)/python -c "import setuptools.build_meta as b; b.build_sdist('dist')"
 
 clean: ## remove .venv, builds and caches
-	rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf .venv .venv-min build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:

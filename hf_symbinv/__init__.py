@@ -131,7 +131,15 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'hf_symbinv' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
+    try:
+        value = getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
+    except ModuleNotFoundError as error:
+        from .extras import missing_extra
+
+        message = missing_extra(error, f"hf_symbinv.{name}")
+        if message is None:
+            raise
+        raise ImportError(message) from error
     globals()[name] = value
     return value
 

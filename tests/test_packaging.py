@@ -5,14 +5,19 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tarfile
+import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 import hf_symbinv
+from hf_symbinv.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = {
@@ -130,6 +135,23 @@ def distributions(tmp_path_factory):
     return names, wheel, zipfile.ZipFile(wheel).namelist()
 
 
+@pytest.fixture(scope="module")
+def base_install(distributions, tmp_path_factory):
+    """An interpreter with the wheel, what it requires without extras, what that requires, and nothing else."""
+    _, wheel, _ = distributions
+    venv = tmp_path_factory.mktemp("base") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    interpreter = venv / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(interpreter), "install"]
+    subprocess.run([*pip, "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
+    (site,) = (venv / "lib").glob("python*/site-packages")
+    (info,) = site.glob("hf_symbinv-*.dist-info")
+    for distribution in closure(metadata.Distribution.at(info).requires):
+        for top in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
+            (site / top).symlink_to(distribution.locate_file(top))
+    return interpreter, site
+
+
 @pytest.mark.slow
 class TestDistributions:
     def test_the_wheel_made_from_the_sdist_holds_every_file_once(self, distributions):
@@ -151,40 +173,97 @@ class TestDistributions:
         assert metadata["License-Expression"] == "Apache-2.0" and metadata["Version"] == hf_symbinv.__version__
         assert "symbinv = hf_symbinv.cli:main" in commands
 
-    def test_an_empty_environment_runs_the_wheel(self, distributions, tmp_path):
-        _, wheel, _ = distributions
-        venv = tmp_path / "venv"
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
-        interpreter = str(venv / "bin" / "python")
-        install = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            interpreter,
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--no-index",
-        ]
-        subprocess.run([*install, "--disable-pip-version-check", str(wheel)], check=True)
-        (site,) = python(
-            "import sysconfig; print(sysconfig.get_path('purelib'))", interpreter=interpreter, cwd=tmp_path
-        )
-        # The dependencies of the running environment, but not its own hf_symbinv: only sys.path lines, no import hooks.
-        (Path(site) / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    def test_a_base_install_loads_and_runs_a_checkpoint(self, base_install, tmp_path):
+        interpreter, site = base_install
         program = """if True:
-            import hf_symbinv, hf_symbinv.cli, hf_symbinv.datasets_scripts
+            import hf_symbinv, hf_symbinv.cli
             from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
             from pathlib import Path
             home = Path(hf_symbinv.__file__).parent
             folder = home / "checkpoints" / "ltl-small"
             model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-            print(home, type(model).__module__, tokenizer.decode(tokenizer("&ab")["input_ids"]))"""
-        assert python(program, interpreter=interpreter, cwd=tmp_path) == [
-            f"{site}/hf_symbinv",
-            "hf_symbinv.modeling.modeling_symbinv",
-            "&ab</s>",
-        ]
-        result = subprocess.run([str(venv / "bin" / "symbinv"), "--help"], capture_output=True, text=True, check=False)
-        assert result.returncode == 0 and "solve" in result.stdout
+            ids = model.generate(**tokenizer(["&aXb"], return_tensors="pt"), max_new_tokens=20)
+            print(home, type(model).__module__, tokenizer.decode(ids[0], skip_special_tokens=True))"""
+        answer = "a;b;{1}"  # what README.md shows
+        assert python(program, interpreter=str(interpreter), cwd=tmp_path) == [
+            f"{site}/hf_symbinv", "hf_symbinv.modeling.modeling_symbinv", answer,
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("arguments", "extra"),
+        [
+            (["solve", "a"], "logic"),
+            (["data", "--output", "new"], "data"),
+            (["evaluate", "ltl-small", "--data", "."], "logic"),
+            (["train", "ltl-smoke", "--output", "new"], "train"),
+        ],
+    )
+    def test_what_needs_an_extra_says_which(self, base_install, tmp_path, arguments, extra):
+        interpreter, _ = base_install
+        command = [str(interpreter.with_name("symbinv")), *arguments]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (result.returncode, result.stdout) == (2, ""), result.stderr
+        assert result.stderr.count("\n") == 1 and f"pip install 'hf_symbinv[{extra}]'" in result.stderr
+
+
+def closure(requirements):
+    """The installed distributions that these requirements and theirs ask for here, without extras."""
+    found, names = {}, list(requirements)
+    while names:
+        requirement = Requirement(names.pop())
+        name = canonicalize_name(requirement.name)
+        if name not in found and (requirement.marker is None or requirement.marker.evaluate({"extra": ""})):
+            found[name] = metadata.distribution(requirement.name)
+            names += found[name].requires or []
+    return found.values()
+
+
+class TestVersions:
+    PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    LISTED = [
+        *PROJECT["dependencies"],
+        *(line for extra in PROJECT["optional-dependencies"].values() for line in extra),
+    ]
+    # What checks and builds the package; the demo, which is tested with the newest version alone; and torch, of which
+    # there is one build here that is small enough, while its bound is transformers' own.
+    NEWEST_ALONE = {"mypy", "ruff", "setuptools", "gradio", "playwright", "torch"}
+
+    @staticmethod
+    def pinned(file):
+        lines = [line.partition("#")[0].strip() for line in (ROOT / file).read_text().splitlines()]
+        pins = [Requirement(line) for line in lines if line]
+        return {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in pins}
+
+    def requirements(self):
+        found = [Requirement(line) for line in self.LISTED]
+        return {canonicalize_name(one.name): one for one in found if one.name != "hf_symbinv"}
+
+    def test_the_lowest_versions_that_are_allowed_are_those_that_are_tested(self):
+        lowest = self.pinned("constraints-min.txt")
+        for name, requirement in self.requirements().items():
+            bounds = [Version(one.version) for one in requirement.specifier if one.operator == ">="]
+            if name not in self.NEWEST_ALONE:
+                assert bounds == [Version(lowest[name])], f"{requirement}: constraints-min.txt has {lowest[name]}"
+
+    def test_the_versions_that_are_developed_with_are_allowed(self):
+        newest = self.pinned("constraints.txt")
+        for name, requirement in self.requirements().items():
+            assert newest[name] in requirement.specifier, f"{requirement}: constraints.txt has {newest[name]}"
+
+    def test_extras_name_what_installs_them(self):
+        names = {"yaml": "pyyaml"}
+        for package, extra in EXTRAS.items():
+            listed = self.PROJECT["optional-dependencies"][extra]
+            assert names.get(package, package) in {Requirement(line).name for line in listed}, package
+
+    def test_a_public_name_whose_extra_is_missing_says_so(self):
+        program = """if True:
+            import sys
+            sys.modules["datasets"] = None
+            import hf_symbinv
+            try:
+                hf_symbinv.load_data
+            except ImportError as error:
+                print(error)"""
+        said = "hf_symbinv.load_data needs datasets, which is not installed; run pip install 'hf_symbinv[data]'"
+        assert " ".join(python(program)) == said

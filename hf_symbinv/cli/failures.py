@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
+from hf_symbinv.extras import missing_extra
 from hf_symbinv.hub.failures import PushError, hub_failure
 from hf_symbinv.solvers import PoolError
 from hf_symbinv.tasks import TaskError
-
-# Package → the extra of hf_symbinv that installs it.
-_EXTRAS = {
-    "accelerate": "train",
-    "datasets": "data",
-    "evaluate": "data",
-    "matplotlib": "plot",
-    "pyarrow": "data",
-    "rapidfuzz": "data",
-    "tensorboard": "train",
-    "yaml": "train",
-}
 
 
 class InputError(ValueError):
@@ -32,11 +21,8 @@ def explain(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, ImportError) and error.name is None:  # a task misses its solver, and says so
         return str(error)
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        package = error.name.split(".")[0]
-        if package in _EXTRAS:
-            extra = f"hf_symbinv[{_EXTRAS[package]}]"
-            return f"this command needs {package}, which is not installed; run pip install '{extra}'"
+    if isinstance(error, ImportError) and (message := missing_extra(error, "this command")):
+        return message
     if isinstance(error, OSError) and error.strerror:
         if error.filename is None:
             return f"reading or writing failed: {error.strerror}"

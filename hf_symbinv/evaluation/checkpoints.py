@@ -84,6 +84,8 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
         content, _ = PreTrainedConfig.get_config_dict(source)
     except Exception as error:
         raise _unreadable(name, "configuration", error) from error
+    if not content:
+        raise CheckpointError(f"{name}: has no config.json; name a repository that holds a model")
     if content.get("model_type") != MODEL_TYPE:
         remedy = "use one of that type" + ", or `symbinv convert` one of an earlier release" * (
             "model_type" not in content

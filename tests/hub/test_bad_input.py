@@ -82,7 +82,7 @@ def test_repositories_that_cannot_be_used(server, files, tmp_path):
         "alice/release: its model type is None, not 'symbol_invariant'; use one of that type, or `symbinv convert` one "
         "of an earlier release"
     )
-    assert words.startswith("alice/words: no such folder, and from the Hub its configuration cannot be read (")
+    assert words == "alice/words: has no config.json; name a repository that holds a model"
     assert no_data == f"alice/gone: {absent.removeprefix('no such folder, and ')}run `hf auth login`"
 
 
