@@ -176,6 +176,7 @@ class HubServer:
             "HF_ENDPOINT": self.endpoint, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1",
             "HF_HUB_OFFLINE": "0", "HF_DATASETS_OFFLINE": "0", "HF_EVALUATE_OFFLINE": "0",
             "HF_HUB_DISABLE_TELEMETRY": "1", "HF_UPDATE_DOWNLOAD_COUNTS": "0",
+            "GRADIO_ANALYTICS_ENABLED": "0",
         }  # fmt: skip
         return variables if token is None else {**variables, "HF_TOKEN": token}
 
