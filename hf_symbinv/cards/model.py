@@ -21,6 +21,8 @@ MARK = "<!-- Written by `symbinv card` from the files in this folder. What stand
 NOTES_BEGIN, NOTES_END = "<!-- notes -->", "<!-- end of notes -->"
 # Our choice: rows of the table of losses, at most.
 LOG_ROWS = 12
+# What an evaluation calls the questions that training has under no names.
+NOVEL = "no renamed twin in train"
 # Fields of the configuration that say what model it is.
 FIELDS = (
     "symbol_embedding", "components", "num_symbols", "d_model", "encoder_layers", "decoder_layers",
@@ -125,6 +127,7 @@ def _eval_results(facts: ModelFacts, evaluation: Mapping[str, Any]) -> list[Any]
         "task_name": TASKS[task].title if task in TASKS else task,
         "dataset_type": hub or task,
         "dataset_name": name,
+        "dataset_config": None if hub or evaluation.get("by_training") else name,  # or the Hub takes all for one
         "dataset_split": evaluation["split"],
     }
     by = evaluation.get("verified_by")
@@ -166,8 +169,7 @@ def _result(name: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
     data, split = public(str(evaluation["data"])), evaluation["split"]
     heading = f"On {data}, split {split}:"
     decoding = ", ".join(f"{key} {value}" for key, value in evaluation["generation"].items())
-    asked = ["symbinv", "evaluate", name, "--data", data, "--split", split, "--rows", str(summary["count"])]
-    command = shlex.join(asked)
+    command = shlex.join(_command(name, data, evaluation))
     if evaluation.get("by_training"):
         heading, command = "On split test of the training data, at the end of training:", ""
     rows = [
@@ -187,6 +189,21 @@ def _result(name: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
             f"{measured['predictions']:,} answers to renamed ones."
         )
     return {"heading": heading, "command": command, "rows": rows, "more": (" ".join(more) + by).strip()}
+
+
+def _command(name: str, data: str, evaluation: Mapping[str, Any]) -> list[str]:
+    """The command that measured this, as far as the evaluation tells."""
+    generation, measured = evaluation["generation"], evaluation.get("alpha_covariance") or {}
+    count = evaluation["groups"][0]["summary"]["count"]
+    parts = ["symbinv", "evaluate", name, "--data", data, "--split", evaluation["split"], "--rows", str(count)]
+    for option, key, default in (("--beams", "num_beams", 3), ("--n-best", "num_candidates", 1)):
+        if generation.get(key, default) != default:
+            parts += [option, str(generation[key])]
+    if any(group["label"] == NOVEL for group in evaluation["groups"]):
+        parts.append("--novel")
+    if "examples" in measured:
+        parts += ["--alpha-covariance", str(measured["examples"] + measured.get("excluded", 0))]
+    return parts
 
 
 def _interval(summary: Mapping[str, Any]) -> str:

@@ -45,7 +45,7 @@ def test_the_metadata_are_what_the_hub_reads(tiny):
     assert first.metric_value == 0.9 and first.metric_type == "accuracy"
     assert first.metric_name == "answers verified by spot 2.13, 59.6 – 98.2 % (95 %), 10 questions"
     assert (second.metric_type, second.metric_value) == ("alpha_covariance", 1.0)
-    assert (third.dataset_type, third.dataset_name) == ("ltl", "other")
+    assert (third.dataset_type, third.dataset_name, third.dataset_config) == ("ltl", "other", "other")
     assert first.verified is None, "this is for the Hub's own evaluations"
 
 
@@ -74,6 +74,29 @@ def test_a_later_evaluation_on_the_test_split_takes_the_place_of_the_runs_own(ti
     results = sections(model_card(facts))["Results"]
     assert "symbinv evaluate tiny --data data/ltl --split test --rows 10" in results and "67.0" not in results
     assert "| symbols 3 | 4 |" in results and "Decoded with num_beams 3" in results
+
+
+def test_evaluations_on_several_data_sets_stay_apart_in_the_model_index(tiny):
+    facts = replace(read_facts(tiny), results=[evaluation(f"data/{name}", correct=n) for n, name in enumerate("abc")])
+    index = ModelCard(model_card(facts)).data.to_dict()["model-index"]
+    assert [result["dataset"]["name"] for result in index[0]["results"]] == ["a", "b", "c"]
+
+
+def test_the_card_of_the_bundled_checkpoint_is_the_commands_own():
+    folder = ROOT / "hf_symbinv" / "checkpoints" / "ltl-small"
+    card = (folder / "README.md").read_text()
+    facts = read_facts(folder, name="hf_symbinv/checkpoints/ltl-small")
+    assert card == model_card(facts, notes=notes_in(card)), "run `symbinv card` with this --name"
+    assert len(facts.results) == 3
+
+
+def test_the_command_of_an_evaluation_has_its_options(tiny):
+    measured = {"alpha_covariance": 1.0, "examples": 9, "excluded": 1, "predictions": 50}
+    odd = evaluation(alpha_covariance=measured, generation={"num_beams": 5, "num_candidates": 5})
+    odd["groups"][1]["label"] = "no renamed twin in train"
+    text = model_card(replace(read_facts(tiny), results=[odd]))
+    asked = "symbinv evaluate tiny --data data/ltl --split test --rows 10"
+    assert f"`{asked} --beams 5 --n-best 5 --novel --alpha-covariance 10` measured" in text
 
 
 def test_a_folder_without_records_gets_a_card_that_says_so(weights):
