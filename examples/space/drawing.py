@@ -109,7 +109,8 @@ def witness(solved: Solved) -> str:
     drawn = timeline(best.text, solved.formula.symbols())
     note = '<p class="legend"><b class="yes">1</b> holds <b class="no">0</b> does not <b class="any">·</b> free</p>'
     verdict = f'<p class="verdict">{badge(best.verdict)} <code>{infix(best.text)}</code></p>'
-    return f'<section class="witness">{_busy(solved)}{verdict}{_why(best)}{drawn}{note}</section>'
+    label = escape(f"Witness of {to_infix(solved.formula)}", quote=True)
+    return f'<section class="witness" aria-label="{label}">{_busy(solved)}{verdict}{_why(best)}{drawn}{note}</section>'
 
 
 def _busy(solved: Solved) -> str:

@@ -1,0 +1,149 @@
+"""The demo's answers: verified by Spot within its limit, renamed bit for bit, and honest about what cannot be asked."""
+
+import itertools
+import time
+from dataclasses import replace
+
+import pytest
+from answering import READING, WRITING, QuestionError, renamings
+
+from hf_symbinv import Checker, FormulaSyntaxError, parse, parse_trace, to_prefix
+
+QUESTION = "(request U grant) & X(grant U (done & X !request))"
+
+
+@pytest.fixture(scope="module")
+def solved(answering):
+    return answering.solve(QUESTION, beams=4, limit=5.0)
+
+
+class TestRenamings:
+    @pytest.mark.parametrize("names", [("x",), ("b", "x"), ("p", "q", "r"), tuple("abcd"), tuple("abcdefg")])
+    def test_each_is_a_permutation_that_renames_the_formula(self, names):
+        found = renamings(names)
+        assert found and len({tuple(one.items()) for one in found}) == len(found)
+        for one in found:
+            assert set(one) == set(one.values()) >= set(names)
+            assert any(one[name] != name for name in names)
+
+    def test_of_three_names_there_are_all_and_the_first_moves_every_name(self):
+        names = ("p", "q", "r")
+        every = {row for row in itertools.permutations(names) if row != names}
+        assert {tuple(one.values()) for one in renamings(names)} == every
+        assert all(old != new for old, new in renamings(names)[0].items())
+
+    def test_of_no_names_there_are_none(self):
+        assert renamings(()) == []
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("text", ["", " \n"])
+    def test_nothing_is_no_formula(self, answering, text):
+        with pytest.raises(QuestionError, match=r"The box is empty: write a formula, such as G\(request -> F grant\)"):
+            answering.solve(text)
+
+    def test_the_parser_says_what_is_wrong(self, answering):
+        with pytest.raises(FormulaSyntaxError, match="position 4 of 'a U '"):
+            answering.solve("a U ")
+
+    def test_what_would_take_minutes_is_refused(self, answering):
+        with pytest.raises(QuestionError, match=r"159 tokens and 80 names: this demo takes at most .* = 4,000"):
+            answering.solve(" & ".join(f"x{i}" for i in range(80)))
+
+    def test_without_names_there_is_nothing_to_rename(self, answering, solved):
+        with pytest.raises(QuestionError, match="no names: there is nothing to rename"):
+            answering.rename(replace(solved, formula=parse("X 1")), 0)
+
+
+class TestSolving:
+    def test_answers_are_verified_traces_in_the_users_names(self, solved):
+        assert len(solved.candidates) == 4 and solved.best.verdict == "correct"
+        assert set(parse_trace(solved.best.text).symbols()) <= {"request", "grant", "done"}
+        pairs = [(to_prefix(parse(QUESTION)), one.text) for one in solved.candidates]
+        with Checker(workers=1) as checker:
+            assert [one.verdict for one in checker.check(pairs)] == [one.verdict for one in solved.candidates]
+        scores = [one.score for one in solved.candidates]
+        assert scores == sorted(scores, reverse=True)
+
+    def test_spots_own_witness_holds_and_its_time_is_taken(self, solved):
+        with Checker(workers=1) as checker:
+            (result,) = checker.check([(to_prefix(parse(QUESTION)), solved.search.witness)])
+        assert result.verdict == "correct" and 0 < solved.search.seconds < 5 and solved.model_seconds > 0
+
+    def test_where_no_witness_exists_nothing_is_verified(self, answering):
+        one = answering.solve("a & X b & !a", beams=3)
+        assert one.search.status == "done" and one.search.witness is None
+        assert {candidate.verdict for candidate in one.candidates} == {"incorrect"}
+        assert one.best == one.candidates[0]
+
+    @pytest.mark.slow
+    def test_a_busy_spot_is_stopped_once_and_ready_for_the_next_formula(self, answering, busy_formula):
+        start = time.perf_counter()
+        one = answering.solve(busy_formula, beams=3, limit=0.5)
+        spent = time.perf_counter() - start - one.model_seconds
+        assert [candidate.verdict for candidate in one.candidates] == ["timeout", "unchecked", "unchecked"]
+        assert "stopped at the limit of 0.5 s" in one.candidates[0].message
+        assert one.search.status == "timeout" and one.search.witness is None
+        assert spent < 10  # the two limits, and the start of new processes on a busy machine
+        own, baseline = answering.rename(one, 0)
+        assert own.follows and own.after[0].verdict == "unchecked" and baseline.refusal
+        assert answering.solve("a & X b", beams=1, limit=0.5).best.verdict == "correct"
+
+
+class TestRenaming:
+    @pytest.mark.slow
+    def test_the_model_follows_every_renaming_bit_for_bit_and_the_baseline_does_not(self, answering, solved):
+        pairs = [answering.rename(solved, turn) for turn in range(5)]
+        assert all(own.follows and own.after[0].verdict == own.before[0].verdict for own, _ in pairs)
+        assert len({str(own.renamed) for own, _ in pairs}) == 5
+        assert not any(baseline.follows for _, baseline in pairs)
+        assert any(baseline.expected[0] != baseline.after[0].text for _, baseline in pairs)
+        for _, baseline in pairs:
+            assert baseline.before[0].verdict == "correct"
+            for one in (*baseline.before, *baseline.after):
+                assert set(parse_trace(one.text).symbols()) <= {"request", "grant", "done"}
+
+    def test_the_baseline_is_not_asked_about_more_names_than_it_has_rows(self, answering):
+        own, baseline = answering.rename(answering.solve("p & X q & X X(r & s)", beams=2), 1)
+        assert own.follows and len(own.after) == 2
+        assert baseline.refusal == "It has learned a row for each of 3 names and cannot be asked about 4."
+
+
+class TestAttention:
+    @pytest.mark.parametrize("view", [READING, WRITING])
+    def test_each_row_is_a_distribution_over_the_formula(self, answering, solved, view):
+        one = answering.attention(solved, view, "grant", 1, 2)
+        assert one.stream == "grant"
+        assert one.columns[:3] == ("&", "U", "request") and one.columns[-1] == "(end)"
+        assert one.rows == one.columns if view == READING else one.rows[-2:] == ("}", "(end)")
+        assert len(one.weights) == len(one.rows)
+        for row in one.weights:
+            assert len(row) == len(one.columns) and sum(row) == pytest.approx(1)
+
+    @pytest.mark.parametrize("view", [READING, WRITING])
+    def test_streams_layers_and_heads_look_elsewhere(self, answering, solved, view):
+        maps = {
+            answering.attention(solved, view, stream, layer, head).weights
+            for stream, layer, head in itertools.product(("request", "grant", "done"), (0, 3), (0, 3))
+        }
+        assert len(maps) == 12
+
+    @pytest.mark.parametrize("view", [READING, WRITING])
+    def test_a_renamed_stream_looks_at_the_same_places(self, answering, solved, view):
+        own, _ = answering.rename(solved, 0)
+        renamed = replace(solved, formula=own.renamed, candidates=own.after)
+        for name, other in own.renaming.items():
+            before = answering.attention(solved, view, name, 0, 0)
+            after = answering.attention(renamed, view, other, 0, 0)
+            assert after.weights == before.weights and after.stream == other
+
+    def test_a_formula_without_names_has_one_stream(self, answering, solved):
+        answers = (replace(solved.best, text="1;{1}"),)
+        one = answering.attention(replace(solved, formula=parse("X 1"), candidates=answers), WRITING, "", 0, 0)
+        assert (one.stream, one.columns) == ("", ("X", "1", "(end)"))
+
+    def test_an_answer_that_was_cut_off_cannot_be_looked_at_while_it_is_written(self, answering, solved):
+        cut = tuple(replace(one, text="a;&a", verdict="invalid") for one in solved.candidates)
+        with pytest.raises(QuestionError, match="The answer is not complete"):
+            answering.attention(replace(solved, candidates=cut), WRITING, "grant", 0, 0)
+        assert answering.attention(replace(solved, candidates=cut), READING, "grant", 0, 0).rows

@@ -1,0 +1,202 @@
+"""The pictures say what the values say, and never let a name become HTML."""
+
+from html.parser import HTMLParser
+from itertools import product
+
+import drawing
+import pytest
+from answering import Attention, Candidate, Comparison, Search, Solved
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_symbinv import Formula, parse, parse_trace, trace_to_prefix
+from hf_symbinv.logic import read_trace
+
+NASTY = "<script>alert('&')</script>"
+
+
+class Reader(HTMLParser):
+    """Rows of tables as lists of (tag, class, colspan, text), and every tag that was opened."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.rows, self.tags, self.text = [], [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append([tag, found.get("class") or "", int(found.get("colspan", 1)), ""])
+
+    def handle_data(self, data):
+        self.text.append(data)
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1][3] += data
+
+
+def drawn(infix, names=()):
+    return Reader(drawing.timeline(trace_to_prefix(read_trace(infix)), names))
+
+
+def rows_of(table):
+    """First cell → the texts of the others."""
+    return {row[0][3]: [cell[3] for cell in row[1:]] for row in table.rows}
+
+
+def holds(formula, valuation):
+    """Whether a propositional formula holds, by the truth tables."""
+    values = [holds(operand, valuation) for operand in formula.operands]
+    if formula.name is not None:
+        return valuation[formula.name]
+    table = {"0": lambda: False, "1": lambda: True, "!": lambda a: not a, "&": lambda a, b: a and b,
+             "|": lambda a, b: a or b}  # fmt: skip
+    return table[formula.operator](*values)
+
+
+NAMES = ("a", "b", "grant")
+STEPS = st.recursive(
+    st.sampled_from([*map(Formula.ap, NAMES), Formula.true(), Formula.false()]),
+    lambda inner: st.one_of(
+        inner.map(lambda one: ~one),
+        st.tuples(inner, inner).map(lambda two: two[0] & two[1]),
+        st.tuples(inner, inner).map(lambda two: two[0] | two[1]),
+    ),
+    max_leaves=8,
+)
+
+
+class TestTimeline:
+    def test_a_row_says_of_every_step_whether_its_proposition_holds(self):
+        table = drawn("a & !grant; 1; cycle{grant; b & a}", names=("grant", "other"))
+        assert rows_of(table) | {
+            "grant": ["0", "·", "1", "·"],
+            "other": ["·", "·", "·", "·"],
+            "a": ["1", "·", "·", "1"],
+            "b": ["·", "·", "·", "1"],
+        } == rows_of(table)
+
+    def test_prefix_and_loop_are_marked_with_their_lengths(self):
+        head, numbers, *_ = drawn("a; b; 1; cycle{a; b}").rows
+        assert [(cell[3], cell[2]) for cell in head[1:]] == [("prefix", 3), ("loop", 2)]
+        assert [cell[3] for cell in numbers[1:]] == ["0", "1", "2", "3", "4"]
+        assert ["loop" in cell[1] for cell in numbers[1:]] == [False, False, False, True, True]
+
+    def test_a_trace_without_prefix_has_a_loop_only(self):
+        head = drawn("cycle{1}").rows[0]
+        assert [(cell[3], cell[2]) for cell in head[1:]] == [("loop", 1)]
+
+    def test_what_is_no_list_of_literals_is_written_out(self):
+        rows = rows_of(drawn("a & (b | !a); cycle{1}"))
+        assert rows["a"] == ["1", "·"] and rows["also"] == ["b | !a", ""]
+
+    @given(STEPS)
+    def test_literals_and_the_rest_are_together_the_step(self, step):
+        values, rest = drawing.literals(step)
+        for row in product((False, True), repeat=len(NAMES)):
+            valuation = dict(zip(NAMES, row, strict=True))
+            said = all(valuation[name] == value for name, value in values.items())
+            assert (said and all(holds(one, valuation) for one in rest)) == holds(step, valuation)
+
+    def test_what_is_no_trace_is_shown_with_its_fault(self):
+        assert "a;b: position 3 of 'a;b': expected a cycle" in "".join(Reader(drawing.timeline("a;b")).text)
+        assert "an empty answer: position 0" in drawing.timeline("")
+
+
+def solved(*verdicts, search=None, formula="F a", answer="a;{1}"):
+    candidates = tuple(Candidate(answer, -0.5, verdict, "", 0.25) for verdict in verdicts)
+    return Solved(parse(formula), candidates, search or Search("done", "a;{1}", "", 0.001), 1.5, 5, 2.0)
+
+
+class TestResults:
+    @pytest.mark.parametrize(
+        ("seconds", "text"), [(0.0004, "0.4 ms"), (0.012, "12 ms"), (0.9994, "999 ms"), (1.3, "1.30 s")]
+    )
+    def test_durations_have_a_unit_that_suits_them(self, seconds, text):
+        assert drawing.duration(seconds) == text
+
+    def test_the_first_verified_answer_is_the_witness(self):
+        assert ">verified<" in drawing.witness(solved("incorrect", "correct"))
+        assert ">wrong<" in drawing.witness(solved("incorrect", "invalid"))
+
+    @pytest.mark.parametrize("verdict", ["correct", "incorrect", "invalid", "timeout", "error", "unchecked"])
+    def test_every_verdict_has_words(self, verdict):
+        assert drawing.badge(verdict).startswith('<span class="badge ')
+
+    def test_a_busy_solver_is_said_to_have_been_stopped_at_its_limit(self):
+        late = solved("timeout", "unchecked", "unchecked", search=Search("timeout", None, "stopped", 2.0))
+        text = "".join(Reader(drawing.witness(late)).text)
+        assert "stopped at its limit; 2 answers were not checked. Give it more time under Settings." in text
+        assert "busy for 2 s" in text
+        assert "".join(Reader(drawing.times(late)).text).count("stopped at its limit of 2 s") == 2
+        assert "stopped" not in drawing.witness(solved("correct"))
+
+    def test_it_says_when_no_witness_exists(self):
+        assert "no witness exists" in drawing.times(solved("incorrect", search=Search("done", None, "", 0.1)))
+
+    def test_the_list_has_every_answer_with_its_score(self):
+        page = Reader(drawing.candidates(solved("correct", "incorrect")))
+        assert page.tags.count("li") == 2
+        assert "".join(page.text).count("score -0.500000 · Spot 250 ms") == 2
+
+
+class TestComparisons:
+    RENAMING = {"a": "b", "b": "a", "c": "c"}
+
+    def side(self, before, after, scores=(-0.5, -0.5)):
+        first = tuple(Candidate(one, scores[0]) for one in before)
+        second = tuple(Candidate(one, scores[1]) for one in after)
+        one = Comparison(parse("a U b"), self.RENAMING, first, second)
+        return one, "".join(Reader(drawing.comparisons(one, one)).text)
+
+    def test_a_model_follows_only_with_all_answers_and_scores(self):
+        one, text = self.side(["b;{1}", "&ab;{1}"], ["a;{1}", "&ba;{1}"])
+        assert one.follows and "follows all 2 answers and scores, bit for bit" in text
+        assert "a → b, b → a" in text and "The formula is now b U a." in text
+
+    def test_another_score_is_another_answer(self):
+        one, text = self.side(["b;{1}"], ["a;{1}"], scores=(-0.5, -0.5000001))
+        assert one.same_texts and not one.follows
+        assert "does not follow the answers are renamed, their scores are others" in text
+
+    def test_other_answers_are_counted_beside_the_expected_one(self):
+        one, text = self.side(["b;{1}", "&ab;{1}"], ["&ab;{1}", "&ba;{1}"])
+        assert not one.same_texts
+        assert "1 of 2 answers are others" in text and "Renamed it would be a; cycle{1}" in text
+
+    def test_another_order_is_no_renaming(self):
+        assert "its answers come in another order" in self.side(["b;{1}", "{1}"], ["{1}", "a;{1}"])[1]
+
+    def test_what_cannot_be_asked_says_why_and_counts_for_nothing(self):
+        one = Comparison(parse("a"), self.RENAMING, (), (), "It knows three names only.")
+        assert not one.follows and "It knows three names only." in drawing.comparisons(one, one)
+        assert "the symbol-invariant model 2 of 2, the baseline could not be asked" in drawing.tally([(True, None)] * 2)
+        assert "model 2 of 2, the baseline 1 of 2" in drawing.tally([(True, True), (True, False)])
+
+
+class TestHeatmap:
+    def test_there_is_a_cell_for_every_pair_and_the_strongest_is_named(self):
+        map_ = drawing.heatmap(Attention(("a", "(end)"), ("&", "a", "b"), ((0.5, 0.25, 0.25), (0, 0.2, 0.8)), "a"))
+        assert map_.count("<rect") == 6 and "the strongest cell is 80%" in map_
+        assert "a looks at &amp;: 50%" in map_ and map_.count('class="own"') == 2
+
+    def test_a_map_that_cannot_be_read_is_not_drawn(self):
+        words = ("a",) * 61
+        assert "61 by 61 tokens is too large" in drawing.heatmap(Attention(words, words, ((1.0,) * 61,) * 61, "a"))
+
+
+def test_names_never_become_html():
+    trace = trace_to_prefix(parse_trace("a;{b}").rename({"a": NASTY, "b": '"><img>'}))
+    formula = parse("a U b").rename({"a": NASTY, "b": '"><img>'})
+    own = Candidate(trace, -0.5, "incorrect", f"because of {NASTY}", 0.1)
+    one = Solved(formula, (own,), Search("error", None, NASTY, 0.1), 1.0, 5, 2.0)
+    two = Comparison(formula, {NASTY: '"><img>', '"><img>': NASTY}, (own,), (own,))
+    map_ = Attention((NASTY,), ('"><img>',), ((1.0,),), NASTY)
+    for html in (
+        drawing.witness(one), drawing.times(one), drawing.candidates(one), drawing.comparisons(two, two),
+        drawing.heatmap(map_), drawing.problem(NASTY), drawing.timeline(NASTY), drawing.infix(NASTY),
+    ):  # fmt: skip
+        tags = Reader(html).tags
+        assert "script" not in tags and "img" not in tags
