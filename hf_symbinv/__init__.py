@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .solvers import Checker, CheckResult, find_witness
     from .tasks import COPY, LTL, PROP, SymbolTask, load_task
     from .training import Recipe, generate_answers, train
+    from .training.cards import ModelCardCallback
 
 __version__ = "0.1.0"
 
@@ -79,6 +80,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "datasets_scripts.ltl_random": ("LtlRandom",),
     "datasets_scripts.prop_random": ("PropRandom",),
     "training": ("Recipe", "generate_answers", "train"),
+    "training.cards": ("ModelCardCallback",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -95,6 +97,7 @@ __all__ = [
     "LTL",
     "LtlRandom",
     "LtlWitnessPipeline",
+    "ModelCardCallback",
     "PROP",
     "PropAssignmentPipeline",
     "PropRandom",

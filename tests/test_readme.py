@@ -31,7 +31,7 @@ def test_the_demo_prints_what_the_readme_shows():
 @pytest.mark.slow
 def test_python_blocks_run_and_print_the_block_that_follows_if_any():
     programs = [index for index, (language, _) in enumerate(BLOCKS) if language == "python"]
-    assert len(programs) == 2
+    assert len(programs) == 3
     for index in programs:
         output = printed([sys.executable, "-W", "ignore", "-c", BLOCKS[index][1]])
         if output:
