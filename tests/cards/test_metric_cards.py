@@ -6,8 +6,13 @@ import pytest
 
 import hf_symbinv.metrics
 from hf_symbinv.cards.facts import CardError
+from hf_symbinv.cards.papers import DEEP_LTL, ITE, SIT
 from hf_symbinv.cards.rendering import check_card
 
+PAPERS = {
+    "alpha_covariance": (SIT, ITE), "edit_distance": (ITE,), "ltl_witness": (DEEP_LTL, SIT),
+    "prop_assignment": (DEEP_LTL, ITE),
+}  # fmt: skip
 CARDS = sorted(Path(hf_symbinv.metrics.__file__).parent.glob("*/README.md"))
 
 
@@ -20,6 +25,7 @@ def test_a_metric_card_is_whole(path):
     assert data.title and data.sdk and {"evaluate", "metric"} <= set(data.tags) and data.to_dict()["description"]
     for heading in ("Description", "How to use", "Inputs", "Output values", "Limitations", "Citation"):
         assert f"# {heading}\n" in text
+    assert all(paper.link in text and paper.bibtex in text for paper in PAPERS[path.parent.name])
 
 
 @pytest.mark.parametrize(
