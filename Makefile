@@ -41,8 +41,8 @@ format: $(DEV_STAMP) ## correct what can be corrected of style and layout
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(DEV_STAMP) ## measure data generation and verification beside Spot alone
-	$(BIN)/python benchmarks/spot_ratio.py
+bench: $(DEV_STAMP) ## measure speed and memory beside named peers, all benchmarks or those in NAMES="..."
+	$(BIN)/python benchmarks/run.py $(or $(NAMES),all)
 
 dist: $(DEV_STAMP) ## build the source distribution and the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

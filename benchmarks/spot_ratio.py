@@ -1,30 +1,25 @@
 """Data generation and verification beside Spot alone: what do pool, bookkeeping and files cost?
 
-    python benchmarks/spot_ratio.py
-
 In each repetition the builder makes a new data set (drawing, solving, Parquet, card), then a plain loop in another
 process solves with Spot the very formulas that the builder solved. Then, in turns of 200 pairs, `Checker` verifies the
 pairs and a plain loop puts the same questions to Spot. The loops get their texts in Spot's own syntax and keep nothing.
 Rates are per core: everything is bound to one, and generation is measured in processor time of all processes together.
-What takes over a second is left out on both sides. The goal is a ratio of 90 % or more.
+What takes over a second is left out on both sides. Every repetition has data of its own, so none is a warm-up.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import spot
+from harness import Row, Setting, in_own_process, in_turn
 
 from hf_symbinv import LTL
 from hf_symbinv.datasets_scripts.builder import assign_splits, generate
@@ -35,6 +30,7 @@ from hf_symbinv.solvers import Checker
 
 LIMIT = 1.0
 TURN = 200
+ROWS, SIZE = 8000, 25
 
 
 def processor_seconds(action: Callable[[], Any]) -> float:
@@ -84,15 +80,13 @@ def verify(questions: list[tuple[str, str]]) -> None:
         violations.intersects(spot.parse_word(trace, violations.get_dict()).as_automaton())
 
 
-def measure_generation(config: LtlRandomConfig, folder: Path) -> tuple[int, list[Pair], float, float]:
+def measure_generation(setting: Setting, config: LtlRandomConfig, folder: Path) -> tuple[int, list[Pair], float, float]:
     """Number of solved formulas, the pairs, and processor time of the builder and of Spot alone."""
     made: list[tuple[list[str], list[Pair]]] = []
     ours = processor_seconds(lambda: made.append(build(config, folder)))
     ((solved, pairs),) = made
-    formulas = json.dumps([to_lbt(parse_prefix(formula)) for formula in solved])
-    loop = [sys.executable, __file__, "--solve"]
-    process = subprocess.run(loop, input=formulas, stdout=subprocess.PIPE, text=True, check=True)
-    return len(solved), pairs, ours, float(process.stdout)
+    formulas = [to_lbt(parse_prefix(formula)) for formula in solved]
+    return len(solved), pairs, ours, in_own_process("spot_ratio", "loop_over_formulas", setting, formulas=formulas)
 
 
 def measure_verification(pairs: list[Pair]) -> tuple[int, float, float]:
@@ -109,53 +103,62 @@ def measure_verification(pairs: list[Pair]) -> tuple[int, float, float]:
     return len(pairs), ours, alone
 
 
-def measure(config: LtlRandomConfig, folder: Path) -> dict[str, float]:
+def measure(setting: Setting, config: LtlRandomConfig, folder: Path) -> dict[str, float]:
     """Items per second and core, ours and Spot's, for one data set."""
-    solved, pairs, build_seconds, solve_seconds = measure_generation(config, folder)
+    solved, pairs, build_seconds, solve_seconds = measure_generation(setting, config, folder)
     count, check_seconds, verify_seconds = measure_verification(pairs)
     return {
         "builder": solved / build_seconds,
         "Spot solves": solved / solve_seconds,
-        "generation ratio": solve_seconds / build_seconds,
         "checker": count / check_seconds,
         "Spot verifies": count / verify_seconds,
-        "verification ratio": verify_seconds / check_seconds,
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=8000, help="pairs per repetition (default: %(default)s)")
-    parser.add_argument("--max-size", type=int, default=25, help="longest formula in nodes (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=5, help="(default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print one object with all measurements")
-    parser.add_argument("--solve", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.solve:
-        formulas = json.load(sys.stdin)
-        print(processor_seconds(lambda: solve(formulas)))
-        return 0
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+def loop_over_formulas(setting: Setting, formulas: list[str]) -> float:
+    """Processor time of `solve`, for a process of its own."""
+    return processor_seconds(lambda: solve(formulas))
+
+
+def spot_alone(setting: Setting) -> list[Row]:
+    """Items per second and core of the builder and of the checker, beside Spot's."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    rows, size = (30, 10) if setting.tiny else (ROWS, SIZE)
     found: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as folder:
-        for repeat in range(options.repeats):
-            config = LtlRandomConfig(
-                name="benchmark", max_size=options.max_size, rows=options.rows, seed=repeat, timeout=LIMIT
-            )
-            found.append(measure(config, Path(folder) / str(repeat)))
-            print(f"repetition {repeat + 1} of {options.repeats} done", file=sys.stderr)
-    if options.json:
-        print(json.dumps({"rows": options.rows, "max_size": options.max_size, "repetitions": found}))
-        return 0
-    print(f"{options.repeats} data sets of {options.rows} pairs up to {options.max_size} nodes, {LTL.solver_version()}")
-    print(f"{'':24}{'min':>10}{'median':>10}{'max':>10}")
-    for name in found[0]:
-        values = [repetition[name] for repetition in found]
-        unit = "{:>10.1%}" if "ratio" in name else "{:>8.0f}/s"
-        print(f"{name:24}" + "".join(unit.format(value) for value in (min(values), median(values), max(values))))
-    return 0
+        if allowed:
+            os.sched_setaffinity(0, {max(allowed)})
+        try:
+            for repeat in range(setting.repeats):
+                config = LtlRandomConfig(name="benchmark", max_size=size, rows=rows, seed=repeat, timeout=LIMIT)
+                found.append(measure(setting, config, Path(folder) / str(repeat)))
+        finally:
+            if allowed:
+                os.sched_setaffinity(0, allowed)
+    note, spot_version = f"{rows} pairs up to {size} nodes, per core", LTL.solver_version()
+    return [
+        Row(f"spot-{job}", what, f"{spot_version} alone in one process", "/s", "at least", 0.9,
+            [values[ours] for values in found], [values[theirs] for values in found], note)
+        for job, what, ours, theirs in (
+            ("generation", "data generation", "builder", "Spot solves"),
+            ("verification", "verification", "checker", "Spot verifies"),
+        )
+    ]  # fmt: skip
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def all_cores(setting: Setting) -> list[Row]:
+    """Pairs per second of the builder with a process on every core, beside one process, in wall-clock time."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    rows, size = (30, 10) if setting.tiny else (ROWS, SIZE)
+
+    def rate(processes: int) -> float:
+        config = LtlRandomConfig(name="benchmark", max_size=size, rows=rows, timeout=LIMIT)
+        with tempfile.TemporaryDirectory() as folder:
+            return rows / seconds(lambda: generate(config, Path(folder), processes, progress=False))
+
+    many, one = in_turn(setting, lambda: rate(cores), lambda: rate(1), warm_up=False)
+    what, note = f"data generation in {cores} processes", f"{rows} pairs up to {size} nodes, wall-clock time"
+    return [Row("spot-all-cores", what, "one process", "/s", "at least", 0.9 * cores, many, one, note)]
+
+
+BENCHMARKS = {"spot": spot_alone, "spot-all-cores": all_cores}

@@ -93,6 +93,21 @@ def tree_positions(arity: torch.Tensor, width: int) -> torch.Tensor:
     return nn.functional.pad(paths[:, :length, :width], (0, max(0, width - paths.shape[-1])))
 
 
+class Dropout(nn.Dropout):
+    """nn.Dropout whose masks on a CPU come from 16 random bits per element, seven times as fast as Bernoulli draws.
+
+    The probability is rounded to a multiple of 2^-16 and what is kept is scaled by the rounded one, so means are exact.
+    """
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        if not self.training or self.p == 0 or states.device.type != "cpu" or torch.compiler.is_compiling():
+            return super().forward(states)
+        kept = round((1 - self.p) * 2**16)
+        bits = torch.empty(-(-states.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+        mask = (bits[: states.numel()] < kept - 2**15).view_as(states)
+        return states * (mask.to(states.dtype) * (2**16 / kept))
+
+
 @dataclass(frozen=True)
 class Sequence:
     """What attention needs to know of a sequence besides its hidden states.
@@ -129,7 +144,7 @@ class Attention(nn.Module):
         self.v_proj = nn.Linear(config.d_model, config.d_model)
         self.out_proj = nn.Linear(config.d_model, config.d_model)
         self.norm = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(
         self,
@@ -182,6 +197,11 @@ class Attention(nn.Module):
         return keys.transpose(2, 3).reshape(shape), values.transpose(2, 3).reshape(shape)
 
 
+# Keys up to which attention on a CPU is written out in training, our choice: the weights of more would take more memory
+# than a feed-forward block's middle.
+_SHORT = 128
+
+
 def _attend(
     queries: torch.Tensor,
     keys: torch.Tensor,
@@ -190,13 +210,51 @@ def _attend(
     config: SymbolInvariantConfig,
     output_attentions: bool,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    if config._attn_implementation != "eager" and not output_attentions:
+    fused = config._attn_implementation != "eager" and not output_attentions
+    # Written out, the backward pass over short sequences takes a CPU a third to two thirds of the fused one's time.
+    if fused and not (queries.requires_grad and queries.device.type == "cpu" and keys.shape[-2] <= _SHORT):
         return nn.functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask), None
-    scores = queries @ keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])
+    scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-1, -2)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
+        scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
     weights = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(scores.dtype)
     return weights @ values, weights if output_attentions else None
+
+
+# Rows of the feed-forward block that a CPU computes together, our choice: 256 x 1024 floats are 1 MB and stay in the
+# cache. On one core the first product ran at 91 GFLOP/s, and at 36 with 8,192 rows at once.
+_ROWS = 256
+
+
+class _ReluFeedForward(torch.autograd.Function):
+    """W_2 relu(W_1 x + b_1) + b_2 of `x (rows, D)`, whose wide middle goes through the cache and never through memory.
+
+    The middle is computed again in the backward pass. Equal to the plain products to rounding, and deterministic.
+    """
+
+    @staticmethod
+    def forward(ctx, x, weight1, bias1, weight2, bias2):  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(x, weight1, bias1, weight2)
+        out = torch.empty(len(x), len(weight2), dtype=x.dtype)
+        for rows, result in zip(x.split(_ROWS), out.split(_ROWS), strict=True):
+            torch.addmm(bias2, torch.addmm(bias1, rows, weight1.T).relu_(), weight2.T, out=result)
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+        x, weight1, bias1, weight2 = ctx.saved_tensors
+        gradient = gradient.contiguous()
+        gradient_x, gradient2 = torch.empty_like(x), torch.zeros_like(weight2)
+        gradient1, gradient_bias1 = torch.zeros_like(weight1.T, memory_format=torch.contiguous_format), bias1 * 0
+        for rows, result, into in zip(x.split(_ROWS), gradient.split(_ROWS), gradient_x.split(_ROWS), strict=True):
+            middle = torch.addmm(bias1, rows, weight1.T).relu_()
+            gradient2.addmm_(result.T, middle)
+            back = torch.ops.aten.threshold_backward(result @ weight2, middle, 0)  # where the ReLU let through
+            gradient1.addmm_(rows.T, back)
+            gradient_bias1 += back.sum(0)
+            torch.mm(back, weight1, out=into)
+        return gradient_x, gradient1.T, gradient_bias1, gradient2, gradient.sum(0)
 
 
 class FeedForward(nn.Module):
@@ -208,10 +266,28 @@ class FeedForward(nn.Module):
         self.fc2 = nn.Linear(config.d_ff, config.d_model)
         self.activation = ACT2FN[config.activation_function]
         self.norm = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
-        return self.norm(hidden_states + self.dropout(self.fc2(self.activation(self.fc1(hidden_states)))))
+        return self.norm(hidden_states + self.dropout(self._transformed(hidden_states)))
+
+    def _transformed(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        if self._in_cache(hidden_states):
+            rows = hidden_states.reshape(-1, hidden_states.shape[-1])
+            weights = (self.fc1.weight, self.fc1.bias, self.fc2.weight, self.fc2.bias)
+            return _ReluFeedForward.apply(rows, *weights).view_as(hidden_states)
+        return self.fc2(self.activation(self.fc1(hidden_states)))
+
+    def _in_cache(self, hidden_states: torch.Tensor) -> bool:
+        """Whether there are rows enough on a CPU, in a precision in which gradients can be summed up piece by piece."""
+        return (
+            hidden_states.device.type == "cpu"
+            and hidden_states.dtype in (torch.float32, torch.float64)
+            and isinstance(self.activation, nn.ReLU)
+            and hidden_states[..., 0].numel() > _ROWS
+            and not torch.is_autocast_enabled("cpu")
+            and not torch.compiler.is_compiling()
+        )
 
 
 class EncoderLayer(GradientCheckpointingLayer):

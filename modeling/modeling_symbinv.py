@@ -28,6 +28,7 @@ from .embedding_symbinv import (
 from .generation_symbinv import SymbolInvariantGenerationMixin
 from .layers_symbinv import (
     DecoderLayer,
+    Dropout,
     EncoderLayer,
     Sequence,
     position_ids,
@@ -307,7 +308,7 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
         self.embedding = make_embedder(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
         self.post_init()

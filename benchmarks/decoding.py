@@ -1,0 +1,154 @@
+"""Beam search beside itself without what makes it fast, and beside Hugging Face's BART."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from harness import Row, Setting, in_turn
+from inputs import encoded, ltl_questions, model_config, paper_model, trained_model
+from transformers import BartConfig, BartForConditionalGeneration
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+
+from hf_symbinv import SymbolInvariantForConditionalGeneration
+
+BEAMS = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": "never"}
+TOKENS = 100
+
+
+class RepeatedEncoder(SymbolInvariantForConditionalGeneration):
+    """Identical except: the encoder's states, keys and values exist once per beam, as elsewhere in `transformers`."""
+
+    def _expand_inputs_for_generation(
+        self, expand_size: int = 1, is_encoder_decoder: bool = False, input_ids: Any = None, **model_kwargs: Any
+    ) -> tuple[torch.Tensor, dict[str, Any]]:
+        outputs = model_kwargs["encoder_outputs"]
+        for name in ("last_hidden_state", "slot_referents", "symbol_slots"):
+            outputs[name] = outputs[name].repeat_interleave(expand_size, 0)
+        model_kwargs["attention_mask"] = model_kwargs["attention_mask"].repeat_interleave(expand_size, 0)
+        return input_ids.repeat_interleave(expand_size, 0), model_kwargs
+
+    def _prepare_cache_for_generation(self, generation_config: Any, model_kwargs: dict[str, Any], *_: Any) -> None:
+        model_kwargs["past_key_values"] = EncoderDecoderCache(DynamicCache(), DynamicCache())
+
+
+def decoder(model: Any, batch: dict[str, torch.Tensor], **options: Any) -> Callable[[], None]:
+    """Decodes a batch: at most `TOKENS` tokens with the paper's three beams unless `options` say else."""
+
+    def decode() -> None:
+        with torch.no_grad():
+            model.generate(**batch, **{**BEAMS, "max_new_tokens": TOKENS, **options})
+
+    return decode
+
+
+def fixed(tokens: int) -> dict[str, Any]:
+    """Options of `generate` with which every answer takes exactly so many tokens."""
+    return {"min_new_tokens": tokens, "max_new_tokens": tokens, "grammar": None}
+
+
+def sizes(setting: Setting) -> tuple[int, int, int]:
+    """Questions, their size, and tokens of an answer."""
+    return (4, 12, 6) if setting.tiny else (32, 30, TOKENS)
+
+
+def cached(setting: Setting) -> list[Row]:
+    """Real answers of the bundled checkpoint: with a cache and without."""
+    count, size, tokens = sizes(setting)
+    model = trained_model(setting)
+    batch = encoded(setting, ltl_questions(count // 2, 3, size))
+    ours = decoder(model, batch, max_new_tokens=tokens)
+    mine, theirs = in_turn(setting, ours, decoder(model, batch, max_new_tokens=tokens, use_cache=False))
+    what = "beam-3 decoding, at most 100 tokens, bundled checkpoint"
+    return [
+        Row(
+            "decoding-no-cache",
+            what,
+            "the same without a cache",
+            "s",
+            "at least",
+            8,
+            mine,
+            theirs,
+            f"batch {count // 2}",
+        )
+    ]
+
+
+def repeated(setting: Setting) -> list[Row]:
+    """The encoder's states once per question and once per beam."""
+    count, size, tokens = sizes(setting)
+    model = trained_model(setting)
+    peer = RepeatedEncoder(model.config).to(setting.device).eval()
+    peer.load_state_dict(model.state_dict())
+    peer.generation_config = model.generation_config
+    batch = encoded(setting, ltl_questions(count, 3, size))
+    mine, theirs = in_turn(
+        setting, decoder(model, batch, max_new_tokens=tokens), decoder(peer, batch, max_new_tokens=tokens)
+    )
+    what = "beam-3 decoding, at most 100 tokens, bundled checkpoint"
+    against = "the same with encoder states repeated per beam"
+    return [Row("decoding-repeated-encoder", what, against, "s", "at least", 1.5, mine, theirs, f"batch {count}")]
+
+
+def bart_model(setting: Setting) -> BartForConditionalGeneration:
+    """BART with the widths and depths of the paper's LTL model, one stream, and a row for each of five symbols."""
+    config = model_config(setting)
+    torch.manual_seed(0)
+    bart = BartConfig(
+        vocab_size=config.vocab_size, d_model=config.d_model, activation_function="relu",
+        encoder_layers=config.encoder_layers, decoder_layers=config.decoder_layers,
+        encoder_attention_heads=config.num_attention_heads, decoder_attention_heads=config.num_attention_heads,
+        encoder_ffn_dim=config.d_ff, decoder_ffn_dim=config.d_ff, max_position_embeddings=512,
+        pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=0, forced_eos_token_id=None,
+    )  # fmt: skip
+    return BartForConditionalGeneration(bart).to(setting.device).eval()
+
+
+def bart(setting: Setting) -> list[Row]:
+    """One symbol, so one stream on both sides; answers of exactly 100 tokens, as neither model has learned to end."""
+    count, size, tokens = sizes(setting)
+    model, peer = paper_model(setting), bart_model(setting)
+    batch = encoded(setting, ltl_questions(count, 1, size // 2))
+    bart_options = {**fixed(tokens), "do_sample": False}
+    bart_options.pop("grammar")
+    mine, theirs = in_turn(setting, decoder(model, batch, **fixed(tokens)), decoder(peer, batch, **bart_options))
+    what, against = "beam-3 decoding of 100 tokens, 1 symbol", "Hugging Face BART of the same width and depth"
+    return [Row("decoding-bart", what, against, "s", "at most", 1.3, mine, theirs, f"batch {count}")]
+
+
+def ten_symbols(setting: Setting) -> list[Row]:
+    """Questions of the same length with ten symbols and with one."""
+    count, size, tokens = sizes(setting)
+    model = paper_model(setting)
+    many, one = (encoded(setting, ltl_questions(count, symbols, size)) for symbols in ((3 if setting.tiny else 10), 1))
+    mine, theirs = in_turn(setting, decoder(model, many, **fixed(tokens)), decoder(model, one, **fixed(tokens)))
+    goal = 1.3 if setting.device == "cuda" else 6
+    what, against = "beam-3 decoding of 100 tokens, 10 symbols", "itself with 1 symbol"
+    return [Row("decoding-10-symbols", what, against, "s", "at most", goal, mine, theirs, f"batch {count}")]
+
+
+def top_25(setting: Setting) -> list[Row]:
+    """25 beams and candidates beside 3, for many questions and for one."""
+    count, size, tokens = sizes(setting)
+    model, rows = trained_model(setting), []
+    for number in (count // 2, 1):
+        batch = encoded(setting, ltl_questions(number, 3, size))
+        wide, narrow = (
+            decoder(model, batch, num_beams=beams, num_return_sequences=beams, max_new_tokens=tokens)
+            for beams in ((5 if setting.tiny else 25), 3)
+        )
+        mine, theirs = in_turn(setting, wide, narrow)
+        what, name = "top-25 decoding, bundled checkpoint", f"decoding-top-25-batch-{number}"
+        rows.append(Row(name, what, "itself with top-3", "s", "at most", 3, mine, theirs, f"batch {number}"))
+    return rows
+
+
+BENCHMARKS = {
+    "decoding-no-cache": cached,
+    "decoding-repeated-encoder": repeated,
+    "decoding-bart": bart,
+    "decoding-10-symbols": ten_symbols,
+    "decoding-top-25": top_25,
+}

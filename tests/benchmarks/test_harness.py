@@ -1,0 +1,111 @@
+"""Benchmarks take turns, say what they measured, and keep it; how fast anything is, is no matter of tests."""
+
+import json
+import re
+
+import pytest
+
+
+@pytest.fixture
+def harness():
+    import harness
+
+    return harness
+
+
+@pytest.fixture
+def run(capsys):
+    """`run(*arguments)`: exit code, output and errors of the command."""
+
+    def call(*arguments):
+        from run import main
+
+        try:
+            code = main(list(arguments))
+        except SystemExit as exit:
+            code = exit.code
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def row(harness, sense="at least", goal=2.0, ours=(1.0, 2.0, 4.0), theirs=(4.0, 4.0, 4.0), unit="s"):
+    return harness.Row("name", "what", "peer", unit, sense, goal, ours, theirs)
+
+
+def test_ours_and_peer_take_turns_after_one_that_does_not_count(harness):
+    calls = []
+    values = harness.in_turn(harness.Setting(repeats=2), lambda: calls.append("A"), lambda: calls.append("B") or 7.0)
+    assert calls == ["A", "B"] * 3
+    assert len(values[0]) == 2 and all(value > 0 for value in values[0])
+    assert values[1] == [7.0, 7.0]
+
+
+def test_the_ratio_is_how_many_times_better_or_how_many_times_as_much(harness):
+    assert row(harness).ratios == [4.0, 2.0, 1.0]
+    assert row(harness, "at most").ratios == [0.25, 0.5, 1.0]
+    assert row(harness, unit="/s").ratios == [0.25, 0.5, 1.0]
+    assert row(harness, "at most", theirs=()).ratios == [1.0, 2.0, 4.0]
+
+
+def test_a_goal_is_met_by_the_median(harness):
+    assert row(harness, goal=2.0).met and not row(harness, goal=2.1).met
+    assert row(harness, "at most", 0.5).met and not row(harness, "at most", 0.4).met
+
+
+def test_a_table_has_a_row_for_each_claim_and_says_where_it_was_measured(harness):
+    report = {"environment": harness.environment(harness.Setting()), "rows": [row(harness).to_dict()]}
+    head, _, *lines = harness.table(json.loads(json.dumps(report))).splitlines()
+    assert "torch" in head and "commit" in head
+    assert lines[-1] == "| what | peer | 2 (1-4) | ≥ 2 | met | 2 s | 4 s |"
+
+
+def test_a_function_runs_in_a_process_of_its_own_and_its_failure_is_shown(harness):
+    setting = harness.Setting(tiny=True)
+    found = harness.in_own_process("memory", "train", setting, symbols=5, transcribed=False)
+    assert found["peak"] >= found["above"] > 0
+    with pytest.raises(RuntimeError, match=r"(?s)memory.train\{'symbols': 0, .*ZeroDivisionError"):
+        harness.in_own_process("memory", "train", setting, symbols=0, transcribed=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "no NAME: use `all` or some of starting"),
+        (("nothing",), "nothing: use `all` or some of starting"),
+        (("starting", "--repeats", "4"), "--repeats 4: a median needs at least 5"),
+        (("starting", "--threads", "0"), "--threads 0: torch needs at least 1"),
+    ],
+)
+def test_bad_arguments_are_refused_with_a_reason(run, arguments, message):
+    code, _, errors = run(*arguments)
+    assert code == 2 and message in errors
+
+
+def test_every_benchmark_of_the_page_exists_and_the_other_way_round(run, scripts):
+    _, listed, _ = run("--list")
+    page = (scripts / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([a-z0-9-]+)` \|", page, flags=re.MULTILINE)) == set(listed.split())
+
+
+NAMES = [
+    "training-step", "decoding-no-cache", "decoding-repeated-encoder", "decoding-bart", "decoding-10-symbols",
+    "decoding-top-25", "forward-linear", "alpha-covariance", "memory", "forward-many-symbols",
+    "spot", "spot-all-cores", "starting",
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_every_benchmark_runs_at_toy_size_and_leaves_a_report(run, tmp_path, name):
+    out = tmp_path / "results" / "report.json"
+    code, printed, _ = run(name, "--tiny", "--repeats", "1", "--threads", "1", "--device", "cpu", "--out", str(out))
+    report = json.loads(out.read_text(encoding="utf-8"))
+    assert code == 0 and report["rows"] and report["tiny"] is True
+    names = [row["name"] for row in report["rows"]]
+    assert len(set(names)) == len(names)
+    assert {"cpu", "cores", "memory_GB", "threads", "packages", "commit"} <= set(report["environment"])
+    for measured in report["rows"]:
+        assert re.search(rf"^{measured['name']} +[0-9.]", printed, flags=re.MULTILINE)
+        assert len(measured["ours"]) == 1 and measured["ratio"]["min"] > 0
+    assert out.with_suffix(".md").read_text(encoding="utf-8").count("\n| ") == len(names) + 1
