@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hf_symbinv.hub.failures import PushError, hub_failure
-from hf_symbinv.hub.folders import Content, read_folder
+from hf_symbinv.hub.folders import CARD, Content, read_folder
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -55,7 +55,6 @@ def push_folder(
         PushError: If the folder cannot be pushed, or the Hub does not take it.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HFValidationError
 
     content = read_folder(Path(folder))
     owner, slash, short = name.partition("/")
@@ -67,21 +66,23 @@ def push_folder(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             return _push(HfApi(token=token), content, name, private, revision, caught)
-    except HFValidationError as error:
-        raise PushError(
-            f"{name!r}: no name of a repository ({str(error).partition(':')[0]}); write OWNER/NAME"
-        ) from error
-    except ValueError as error:
-        if isinstance(error, PushError) or not str(error).startswith("Invalid metadata in README.md"):
-            raise
-        raise PushError(
-            f"{Path(folder) / 'README.md'}: {' '.join(str(error).split())}; correct its first lines"
-        ) from error
+    except PushError:
+        raise
     except Exception as error:
-        sentence = hub_failure(error, name)
+        sentence = _explain(error, Path(folder), name)
         if sentence is None:
             raise
         raise PushError(sentence) from error
+
+
+def _explain(error: Exception, folder: Path, name: str) -> str | None:
+    from huggingface_hub.errors import HFValidationError
+
+    if isinstance(error, HFValidationError):
+        return f"{name!r}: no name of a repository ({str(error).partition(':')[0]}); write OWNER/NAME"
+    if str(error).startswith("Invalid metadata in README.md"):
+        return f"{folder / CARD}: {' '.join(str(error).split())}; correct its first lines"
+    return hub_failure(error, name)
 
 
 def _push(
@@ -110,5 +111,6 @@ def _push(
     commit = api.create_commit(
         name, operations, repo_type=content.type, revision=revision, commit_message=f"Push {content.type}"
     )
-    messages = sorted({" ".join(str(warning.message).split()) for warning in caught})
+    said = [warning.message for warning in caught if issubclass(warning.category, UserWarning)]
+    messages = sorted({" ".join(str(message).split()) for message in said})
     return Pushed(str(url), content.type, revision, commit.oid, len(content.files), content.left_out, messages)
