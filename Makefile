@@ -27,7 +27,7 @@ test-fast: $(DEV_STAMP) ## run the tests that take at most a few seconds each
 
 test-min: ## run what touches each dependency with the lowest versions that are allowed, in .venv-min
 	@$(PYTHON) -m venv .venv-min
-	@.venv-min/bin/python -m pip install --quiet --no-compile -c constraints-min.txt -e ".[plot,train]" hypothesis pytest
+	@.venv-min/bin/python -m pip install --quiet --no-compile -c constraints-min.txt -e ".[demo,plot,train]" hypothesis pytest
 	OMP_NUM_THREADS=1 .venv-min/bin/python -m pytest tests/hub tests/modeling/test_remote_code.py \
 		tests/modeling/test_generation.py tests/metrics tests/datasets_scripts tests/solvers/test_prop.py tests/logic \
 		tests/cli/test_push.py tests/cli/test_plot.py tests/cli/test_data_train_evaluate.py

@@ -83,7 +83,10 @@ def test_repositories_that_cannot_be_used(server, files, tmp_path):
         "of an earlier release"
     )
     assert words == "alice/words: has no config.json; name a repository that holds a model"
-    assert no_data == f"alice/gone: {absent.removeprefix('no such folder, and ')}run `hf auth login`"
+    assert no_data == (
+        "alice/gone, split test: cannot be loaded (Dataset 'alice/gone' doesn't exist on the Hub or cannot be accessed); "
+        "make a data set with `symbinv data`"
+    )
 
 
 def test_a_wrong_token(server, files, tmp_path):
