@@ -84,8 +84,8 @@ def test_repositories_that_cannot_be_used(server, files, tmp_path):
     )
     assert words == "alice/words: has no config.json; name a repository that holds a model"
     assert no_data == (
-        "alice/gone, split test: cannot be loaded (Dataset 'alice/gone' doesn't exist on the Hub or cannot be accessed); "
-        "make a data set with `symbinv data`"
+        "alice/gone, split test: cannot be loaded (Dataset 'alice/gone' doesn't exist on the Hub or cannot be "
+        "accessed); make a data set with `symbinv data`"
     )
 
 
