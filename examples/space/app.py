@@ -144,9 +144,9 @@ class Page:
                 gr.Markdown("## Attention\nEvery symbol has a stream of its own. Where does one head of it look?")
                 view = gr.Radio([WRITING, READING], value=WRITING, show_label=False, elem_id="view")
                 with gr.Row():
-                    stream = gr.Dropdown(names, value=names[0], label="Stream of", min_width=200, elem_id="stream")
-                    layer = gr.Dropdown(list(range(1, self.layers + 1)), value=1, label="Layer", min_width=80)
-                    head = gr.Dropdown(list(range(1, self.heads + 1)), value=1, label="Head", min_width=80)
+                    stream = gr.Dropdown(names, value=names[0], label="Stream of", min_width=280, elem_id="stream")
+                    layer = gr.Dropdown(list(range(1, self.layers + 1)), value=1, label="Layer", min_width=100)
+                    head = gr.Dropdown(list(range(1, self.heads + 1)), value=1, label="Head", min_width=100)
                 heatmap = html(self.look(first, WRITING, names[0], 1, 1), elem_id="heatmap")
             # One at a time: the models and Spot's processes are shared.
             alone: dict[str, Any] = {"concurrency_id": "models", "concurrency_limit": 1, "api_visibility": "private"}
