@@ -8,11 +8,11 @@ tables, at once where transformers has loaded them, otherwise right after it doe
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 from types import ModuleType
 
 # model type -> its configuration
@@ -72,7 +72,7 @@ def _add_names(module: ModuleType) -> None:
 
 
 def _add_pipelines(module: ModuleType) -> None:
-    checkpoints = Path(__file__).parent / "checkpoints"
+    checkpoints = os.path.join(os.path.dirname(os.path.abspath(__file__)), "checkpoints")
     for task, (class_name, bundled) in PIPELINE_CLASSES.items():
         known: dict[str, object] = {
             "impl": f"hf_symbinv.pipelines.{class_name}",
@@ -80,7 +80,7 @@ def _add_pipelines(module: ModuleType) -> None:
             "type": "text",
         }
         if bundled is not None:
-            known["default"] = {"model": (str(checkpoints / bundled), None)}
+            known["default"] = {"model": (os.path.join(checkpoints, bundled), None)}
         module.PIPELINE_REGISTRY.supported_tasks[task] = known
 
 

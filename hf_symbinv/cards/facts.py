@@ -22,6 +22,7 @@ from hf_symbinv.tasks import SymbolTask, TaskError, load_task, task_of
 
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer_config.json", "*.safetensors"
 RECORD, STATE, CONVERSION, RESULTS = "run.json", "trainer_state.json", "conversion.json", "results.json"
+MODEL_TYPE = "symbol_invariant"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 # What `symbinv evaluate` always writes, of all that a card uses.
 _EVALUATION = {"model", "data", "split", "generation", "groups"}
@@ -77,12 +78,18 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
         raise CardError(
             f"{folder}: has no {CONFIG}; name the folder of a model (`symbinv data` writes the cards of data sets)"
         )
+    config = read_object(folder / CONFIG)
+    if config.get("model_type") != MODEL_TYPE:
+        raise CardError(
+            f"{folder}: its model type is {config.get('model_type')!r}; this command knows what to say of models of "
+            f"type {MODEL_TYPE!r} only"
+        )
     record = read_object(folder / RECORD)
     if not record and (state := read_object(folder / STATE)):
         record = {"log": state.get("log_history", []), "step": state.get("global_step")}
     return ModelFacts(
         name=name or folder.resolve().name,
-        config=read_object(folder / CONFIG),
+        config=config,
         task=task or _find_task(read_object(folder / TOKENIZER), record),
         parameters=_count_parameters(folder),
         record=record,

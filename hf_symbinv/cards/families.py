@@ -113,4 +113,9 @@ TASKS = {
 }
 
 
-__all__ = ["EMBEDDINGS", "TASKS", "Embedding", "Kind"]
+def embedding_of(name: str) -> Embedding:
+    """What is known of an embedding; of one that has no family, its name."""
+    return EMBEDDINGS.get(name) or Embedding(f"Transformer with {name} embeddings of symbols", "", "")
+
+
+__all__ = ["EMBEDDINGS", "TASKS", "Embedding", "Kind", "embedding_of"]

@@ -11,16 +11,17 @@ from typing import Any
 
 from hf_symbinv.cards.energy import estimate_energy
 from hf_symbinv.cards.facts import CardError, ModelFacts, hub_id
-from hf_symbinv.cards.families import EMBEDDINGS, TASKS
+from hf_symbinv.cards.families import TASKS, embedding_of
 from hf_symbinv.cards.papers import papers_of
 from hf_symbinv.cards.rendering import check_card, render
-from hf_symbinv.tasks import SymbolTask, symbol_names
+from hf_symbinv.tasks import symbol_names
 
 CARD = "README.md"
 MARK = "<!-- Written by `symbinv card` from the files in this folder. What stands between the notes' marks is kept. -->"
 NOTES_BEGIN, NOTES_END = "<!-- notes -->", "<!-- end of notes -->"
 # Our choice: rows of the table of losses, at most.
 LOG_ROWS = 12
+SEQ2SEQ = "SymbolInvariantForConditionalGeneration"
 # What an evaluation calls the questions that training has under no names.
 NOVEL = "no renamed twin in train"
 # Fields of the configuration that say what model it is.
@@ -73,7 +74,7 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
     Raises:
         CardError: If the Hub would refuse the card.
     """
-    task, embedding = facts.task, EMBEDDINGS.get(facts.config.get("symbol_embedding", "streams"), EMBEDDINGS["streams"])
+    task, embedding = facts.task, str(facts.config.get("symbol_embedding", "streams"))
     kind = TASKS.get(task.name) if task else None
     results = [*(_own_test(facts)), *facts.results]
     text = render(
@@ -82,15 +83,15 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
         mark=MARK, notes_begin=NOTES_BEGIN, notes_end=NOTES_END, notes=notes,
         title=facts.name.rstrip("/").rpartition("/")[2], name=facts.name,
         parameters=f"{facts.parameters:,}",
-        embedding=embedding, kind=kind,
+        embedding=embedding_of(embedding), kind=kind,
         converted={name: public(value) for name, value in facts.conversion.items() if value},
         start=facts.start and public(facts.start),
-        **_snippet(task, facts.record),
+        **_snippet(facts),
         task_description=task.description if task else "",
         results=[_result(facts.name, evaluation) for evaluation in results],
         training=_training(facts) if facts.record else None,
         model=[(field, _shown(facts.config[field])) for field in FIELDS if field in facts.config],
-        papers=papers_of(facts.config.get("symbol_embedding"), task.name if task else None),
+        papers=papers_of(embedding, task.name if task else None),
     )  # fmt: skip
     return check_card(text, "model")
 
@@ -211,16 +212,20 @@ def _interval(summary: Mapping[str, Any]) -> str:
     return f"{100 * low:.1f} – {100 * high:.1f} %"
 
 
-def _snippet(task: SymbolTask | None, record: Mapping[str, Any]) -> dict[str, Any]:
+def _snippet(facts: ModelFacts) -> dict[str, Any]:
     """Questions for the snippets, and the pipeline that answers them; its file, for a task that is a user's own."""
+    task, architectures = facts.task, facts.config.get("architectures") or [SEQ2SEQ]
+    found: dict[str, Any] = {"pipeline": None, "prompt": None, "example": None, "task_file": None}
+    if SEQ2SEQ not in architectures:
+        return found
     if task is None:
-        return {"pipeline": None, "prompt": "a", "example": "", "task_file": None}
+        return {**found, "prompt": "a"}
     kind = TASKS.get(task.name)
     if kind is not None:
         prompt = task.prompt(task.read_question(kind.example, task.notations[0]))
-        return {"pipeline": kind.pipeline, "prompt": prompt, "example": kind.example, "task_file": None}
+        return {**found, "pipeline": kind.pipeline, "prompt": prompt, "example": kind.example}
     drawn = next(iter(task.draw(symbol_names(4), 4, 8, 0, 50)), "a")
-    file = Path(str(record.get("recipe", {}).get("task", f"{task.name}.py"))).name
+    file = Path(str(facts.record.get("recipe", {}).get("task", f"{task.name}.py"))).name
     example = task.write_question(drawn, task.notations[0])
     return {"pipeline": "symbol-task", "prompt": task.prompt(drawn), "example": example, "task_file": file}
 

@@ -226,6 +226,20 @@ def test_the_snippets_of_a_card_run_where_the_folder_is(tiny):
     assert "hf_symbinv" not in without
 
 
+def test_a_model_of_another_kind_is_told_apart(tiny):
+    facts = read_facts(tiny)
+    other = replace(
+        facts, config={**facts.config, "symbol_embedding": "new", "architectures": ["SymbolInvariantModel"]}
+    )
+    text = model_card(other)
+    assert "Transformer with new embeddings of symbols" in text and "stream" not in sections(text)["Use"]
+    (program,) = python_blocks(text)
+    assert program.startswith("from transformers import AutoModel\n")
+    (tiny / "config.json").write_text('{"model_type": "gpt2"}')
+    with pytest.raises(CardError, match="its model type is 'gpt2'; this command knows what to say of models of type"):
+        read_facts(tiny)
+
+
 def test_a_users_own_task_has_its_file_in_the_snippet(tmp_path):
     from hf_symbinv import load_task
 
