@@ -8,6 +8,10 @@ import pytest
 
 from hf_symbinv.cli import main
 
+from ..hub.fixtures import hub, server
+
+__all__ = ["hub", "server"]  # a Hub for the tests of `symbinv push`
+
 
 class Result(NamedTuple):
     code: int

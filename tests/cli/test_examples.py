@@ -17,8 +17,6 @@ import pytest
 from hf_symbinv.cli import COMMANDS
 from hf_symbinv.cli.plot import GRID
 
-from ..hub.fixtures import hub, server  # noqa: F401, fixtures
-
 MODULES = ["hf_symbinv.cli", *(f"hf_symbinv.cli.{name}" for name in COMMANDS)]
 
 

@@ -9,7 +9,7 @@ from huggingface_hub import RepoCard
 
 import hf_symbinv
 
-from ..hub.fixtures import OTHER, STRANGER, TOKEN, hub, server  # noqa: F401, fixtures
+from ..hub.fixtures import OTHER, STRANGER, TOKEN
 
 METRIC = Path(hf_symbinv.__file__).parent / "metrics" / "edit_distance"
 
@@ -44,7 +44,7 @@ def data(built, tmp_path):
 
 
 class TestWhatIsPushed:
-    def test_a_model_goes_with_its_code_and_its_record_and_without_pickles(self, hub, symbinv, model):  # noqa: F811
+    def test_a_model_goes_with_its_code_and_its_record_and_without_pickles(self, hub, symbinv, model):
         result = symbinv("push", model, "alice/tiny")
         assert (result.code, result.out) == (0, "alice/tiny: model, 12 files\n")
         files = hub["model", "alice/tiny"].files()
@@ -55,7 +55,7 @@ class TestWhatIsPushed:
         assert f"{hub.endpoint}/alice/tiny\n" in result.err
         assert not hub["model", "alice/tiny"].private
 
-    def test_a_data_set_goes_with_its_card_and_its_tables(self, hub, symbinv, data):  # noqa: F811
+    def test_a_data_set_goes_with_its_card_and_its_tables(self, hub, symbinv, data):
         result = symbinv("push", data, "alice/copy", "--private", "--json")
         pushed = json.loads(result.out)
         assert result.code == 0 and pushed["type"] == "dataset" and hub["dataset", "alice/copy"].private
@@ -66,7 +66,7 @@ class TestWhatIsPushed:
         }
         assert pushed["commit"] == hub["dataset", "alice/copy"].resolve("main")
 
-    def test_a_metric_becomes_a_space_with_an_app(self, hub, symbinv):  # noqa: F811
+    def test_a_metric_becomes_a_space_with_an_app(self, hub, symbinv):
         result = symbinv("push", METRIC, "alice/edit_distance")
         assert (result.code, result.out) == (0, "alice/edit_distance: space, 4 files\n")
         space = hub["space", "alice/edit_distance"]
@@ -76,7 +76,7 @@ class TestWhatIsPushed:
         assert card.data.sdk == "gradio" and card.data.app_file == "app.py" and "metric" in card.data.tags
         compile(space.files()["app.py"], "app.py", "exec")
 
-    def test_a_branch_is_made_and_leaves_main_alone(self, hub, symbinv, model):  # noqa: F811
+    def test_a_branch_is_made_and_leaves_main_alone(self, hub, symbinv, model):
         assert symbinv("push", model, "alice/tiny").code == 0
         before = hub["model", "alice/tiny"].resolve("main")
         (model / "run.json").write_text('{"seed": 2}\n')
@@ -86,7 +86,7 @@ class TestWhatIsPushed:
         assert repository.resolve("main") == before
         assert repository.files("seed-2")["run.json"] == b'{"seed": 2}\n'
 
-    def test_pushing_the_same_again_makes_no_commit_and_sends_no_weights(self, hub, symbinv, model):  # noqa: F811
+    def test_pushing_the_same_again_makes_no_commit_and_sends_no_weights(self, hub, symbinv, model):
         assert symbinv("push", model, "alice/tiny").code == 0
         repository, commits = hub["model", "alice/tiny"], len(hub["model", "alice/tiny"].commits)
         hub.requests.clear()
@@ -94,7 +94,7 @@ class TestWhatIsPushed:
         assert len(repository.commits) == commits
         assert not [request for request in hub.requests if request.startswith("PUT") or "/commit/" in request]
 
-    def test_tables_and_weights_of_an_earlier_push_do_not_stay(self, hub, symbinv, data, model):  # noqa: F811
+    def test_tables_and_weights_of_an_earlier_push_do_not_stay(self, hub, symbinv, data, model):
         old = {"data/train-00000-of-00002.parquet": b"old", "notes.txt": b"mine"}
         hub.put("dataset", "alice/copy", old)
         hub.put("model", "alice/tiny", {"model-00001-of-00002.safetensors": b"", "model.safetensors.index.json": b"{}"})
@@ -108,7 +108,7 @@ class TestFoldersThatAreRefused:
     """Before anything is asked of the Hub."""
 
     @pytest.fixture
-    def refusal(self, hub, symbinv):  # noqa: F811
+    def refusal(self, hub, symbinv):
         def refuse(folder, name="alice/tiny"):
             result = symbinv("push", folder, name)
             assert result.code == 2 and result.out == "" and result.err.count("\n") == 1
@@ -208,7 +208,7 @@ STEPS = [
 
 class TestPushesThatFail:
     @pytest.fixture
-    def before(self, hub, symbinv, model):  # noqa: F811
+    def before(self, hub, symbinv, model):
         """An earlier push of the model; what is pushed next has other weights and another record."""
         import torch
         from safetensors.torch import load_file, save_file
@@ -223,7 +223,7 @@ class TestPushesThatFail:
     @pytest.mark.parametrize(("method", "path", "size"), STEPS)
     @pytest.mark.parametrize("how", ["cut", "status"])
     def test_the_repository_stays_as_it_was_and_a_retry_finishes(
-        self, hub, symbinv, model, before, method, path, size, how  # noqa: F811
+        self, hub, symbinv, model, before, method, path, size, how
     ):  # fmt: skip
         hub.fail(method, path, status=500, times=99, cut=size if how == "cut" else None)
         result = symbinv("push", model, "alice/tiny")
@@ -236,21 +236,21 @@ class TestPushesThatFail:
         assert files["model.safetensors"] == (model / "model.safetensors").read_bytes() != before["model.safetensors"]
         assert files["run.json"] == b'{"seed": 2}\n'
 
-    def test_one_lost_connection_is_not_even_noticed(self, hub, symbinv, model, before):  # noqa: F811
+    def test_one_lost_connection_is_not_even_noticed(self, hub, symbinv, model, before):
         hub.fail("PUT", "/lfs/", cut=1_000)
         result = symbinv("push", model, "alice/tiny")
         assert result.code == 0
         assert hub["model", "alice/tiny"].files()["model.safetensors"] != before["model.safetensors"]
 
     @pytest.mark.parametrize("status", ANSWERS)
-    def test_every_refusal_is_one_sentence(self, hub, symbinv, model, before, status):  # noqa: F811
+    def test_every_refusal_is_one_sentence(self, hub, symbinv, model, before, status):
         hub.fail("POST", "/preupload/", status, message="No", times=99)
         result = symbinv("push", model, "alice/tiny")
         assert (result.code, result.out) == (2, "")
         assert result.err == f"symbinv push: alice/tiny: {ANSWERS[status]}\n"
         assert hub["model", "alice/tiny"].files() == before
 
-    def test_a_wrong_token(self, hub, symbinv, model, monkeypatch):  # noqa: F811
+    def test_a_wrong_token(self, hub, symbinv, model, monkeypatch):
         monkeypatch.setenv("HF_TOKEN", STRANGER)
         result = symbinv("push", model, "alice/tiny")
         assert result.code == 2 and STRANGER not in result.err and not hub.repositories
@@ -258,7 +258,7 @@ class TestPushesThatFail:
             "symbinv push: alice/tiny: the Hub does not accept the token; set HF_TOKEN or run `hf auth login`\n"
         )
 
-    def test_no_token(self, hub, symbinv, model, monkeypatch):  # noqa: F811
+    def test_no_token(self, hub, symbinv, model, monkeypatch):
         monkeypatch.delenv("HF_TOKEN")
         monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(model / "no-such-file"))
         result = symbinv("push", model, "alice/tiny")
@@ -267,27 +267,27 @@ class TestPushesThatFail:
             "symbinv push: alice/tiny: the Hub does not accept the token; set HF_TOKEN or run `hf auth login`\n"
         )
 
-    def test_somebody_else_s_repository(self, hub, symbinv, model, before, monkeypatch):  # noqa: F811
+    def test_somebody_else_s_repository(self, hub, symbinv, model, before, monkeypatch):
         monkeypatch.setenv("HF_TOKEN", OTHER)
         result = symbinv("push", model, "alice/tiny")
         assert result.code == 2 and result.err.startswith("symbinv push: alice/tiny: the token does not allow this (")
         assert hub["model", "alice/tiny"].files() == before
 
-    def test_no_network(self, hub, symbinv, model, monkeypatch):  # noqa: F811
+    def test_no_network(self, hub, symbinv, model, monkeypatch):
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
         result = symbinv("push", model, "alice/tiny")
         assert result.code == 2 and result.err.count("\n") == 1
         assert result.err.startswith("symbinv push: the Hub at http://127.0.0.1:1 cannot be reached (")
         assert result.err.endswith("check the network, and repeat the command\n")
 
-    def test_offline_mode(self, hub, symbinv, model, monkeypatch):  # noqa: F811
+    def test_offline_mode(self, hub, symbinv, model, monkeypatch):
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
         result = symbinv("push", model, "alice/tiny")
         assert (result.code, result.err) == (
             2, "symbinv push: alice/tiny: offline mode is on; unset HF_HUB_OFFLINE, or use a folder\n",
         )  # fmt: skip
 
-    def test_a_public_repository_does_not_become_private(self, hub, symbinv, model, before):  # noqa: F811
+    def test_a_public_repository_does_not_become_private(self, hub, symbinv, model, before):
         result = symbinv("push", model, "alice/tiny", "--private")
         assert (result.code, result.err) == (
             2,
@@ -296,7 +296,7 @@ class TestPushesThatFail:
         )
         assert hub["model", "alice/tiny"].files() == before
 
-    def test_a_card_whose_first_lines_are_damaged(self, hub, symbinv, model):  # noqa: F811
+    def test_a_card_whose_first_lines_are_damaged(self, hub, symbinv, model):
         (model / "README.md").write_text("---\nlicense: [\n---\n")
         result = symbinv("push", model, "alice/tiny")
         assert result.code == 2 and result.err.count("\n") == 1
@@ -306,7 +306,7 @@ class TestPushesThatFail:
         assert result.err.endswith("; correct its first lines\n")
         assert set(hub["model", "alice/tiny"].files()) == {".gitattributes"}
 
-    def test_a_card_without_metadata_is_pushed_and_the_hub_s_warning_passed_on(self, hub, symbinv, model):  # noqa: F811
+    def test_a_card_without_metadata_is_pushed_and_the_hub_s_warning_passed_on(self, hub, symbinv, model):
         (model / "README.md").write_text("# Tiny\n")
         result = symbinv("push", model, "alice/tiny")
         assert result.code == 0 and "empty or missing yaml metadata in repo card" in result.err
