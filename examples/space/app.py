@@ -17,6 +17,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio i
 import drawing
 import gradio as gr
 from answering import READING, WRITING, Answering, QuestionError, Solved
+from transformers.utils import logging
 
 from hf_symbinv.logic import FormulaSizeError, FormulaSyntaxError
 
@@ -164,6 +165,7 @@ class Page:
 
 
 def main() -> None:
+    logging.disable_progress_bar()
     with Answering() as answering:
         # Fonts that are there: nothing is fetched, and bold letters are not mixed from two families.
         theme = gr.themes.Base(
