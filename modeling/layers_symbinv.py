@@ -25,7 +25,9 @@ def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
 
 
 def rotary_angles(positions: torch.Tensor, config: SymbolInvariantConfig, dtype: torch.dtype) -> torch.Tensor:
-    """Cosines and sines `(2, B, L, D / H)` of the rotary embedding at `positions (B, L)`.
+    """Cosines and sines `(2, B, L, D / H)` of the rotary embedding at `positions (B, L)`, for `rotate`.
+
+    The first half of the sines is negated, so that rotating only has to swap halves.
 
     Source: Su et al. 2024, equation 34, in the layout of `rotate_half`.
     """
@@ -33,15 +35,15 @@ def rotary_angles(positions: torch.Tensor, config: SymbolInvariantConfig, dtype:
     wide = torch.promote_types(dtype, torch.float32)
     exponents = torch.arange(0, head_dim, 2, device=positions.device, dtype=wide) / head_dim
     angles = positions.unsqueeze(-1).to(wide) * config.rope_theta**-exponents
-    angles = torch.cat((angles, angles), dim=-1)
-    return torch.stack((angles.cos(), angles.sin())).to(dtype)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack((torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1))).to(dtype)
 
 
 def rotate(states: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
     """Rotates `states (B, S, L, H, D / H)` by `angles (2, B or 1, L, D / H)`."""
     cos, sin = angles[:, :, None, :, None]
     first, second = states.chunk(2, dim=-1)
-    return states * cos + torch.cat((-second, first), dim=-1) * sin
+    return torch.addcmul(states * cos, torch.cat((second, first), dim=-1), sin)
 
 
 def sinusoidal_positions(positions: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
@@ -100,7 +102,9 @@ class Dropout(nn.Dropout):
     """
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        if not self.training or self.p == 0 or states.device.type != "cpu" or torch.compiler.is_compiling():
+        if not self.training or self.p == 0:
+            return states
+        if states.device.type != "cpu" or torch.compiler.is_compiling():
             return super().forward(states)
         kept = round((1 - self.p) * 2**16)
         bits = torch.empty(-(-states.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
@@ -125,6 +129,12 @@ class Sequence:
     angles: torch.Tensor | None
 
 
+def _is_plain(linear: nn.Linear) -> bool:
+    """Whether nothing but its weights decides what a layer does: no adapter in its place, no hook, no other forward."""
+    hooks = linear._forward_hooks or linear._forward_pre_hooks or linear._backward_hooks
+    return type(linear) is nn.Linear and not hooks and "forward" not in linear.__dict__
+
+
 class Attention(nn.Module):
     """Multi-head attention of every stream, followed by dropout, residual and LayerNorm.
 
@@ -139,6 +149,7 @@ class Attention(nn.Module):
     def __init__(self, config: SymbolInvariantConfig, aggregated: bool, cache_index: int = 0):
         super().__init__()
         self.config, self.aggregated, self.cache_index = config, aggregated, cache_index
+        self.heads = config.num_attention_heads
         self.q_proj = nn.Linear(config.d_model, config.d_model)
         self.k_proj = nn.Linear(config.d_model, config.d_model)
         self.v_proj = nn.Linear(config.d_model, config.d_model)
@@ -149,24 +160,20 @@ class Attention(nn.Module):
     def forward(
         self,
         hidden_states: torch.Tensor,
-        query: Sequence,
+        queries: torch.Tensor,
         keys: torch.Tensor,
         values: torch.Tensor,
         mask: torch.Tensor | None,
         output_attentions: bool,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Attends from `hidden_states (B·N, S, T, D)` to `keys` and `values` from `key_values`, of B sources.
+        """Attends from `queries (B·N, S, T, H, D / H)` of `hidden_states (B·N, S, T, D)` to the keys of B sources.
 
         Returns:
             The new hidden states, and with `output_attentions` the weights `(B·N, S, H, T, K)`.
         """
         batch, streams, length, width = hidden_states.shape
-        heads, examples = self.config.num_attention_heads, keys.shape[0]
-        beams = batch // examples
-        queries = self.q_proj(hidden_states).view(batch, streams, length, heads, -1)
-        if query.angles is not None:
-            queries = rotate(queries, query.angles)
-        queries = queries.view(examples, beams, streams, length, heads, -1)
+        heads, examples = self.heads, keys.shape[0]
+        queries = queries.reshape(examples, batch // examples, streams, length, heads, -1)
         # (B, N, S, T, H, D / H) → (B, H, N·S·T, D / H) or (B, S·H, N·T, D / H); `back` undoes either.
         order, back = (
             ((0, 4, 1, 2, 3, 5), (0, 2, 3, 4, 1, 5)) if self.aggregated else ((0, 2, 4, 1, 3, 5), (0, 3, 1, 4, 2, 5))
@@ -183,18 +190,49 @@ class Attention(nn.Module):
             weights = weights.transpose(2, 3)
         return self.norm(hidden_states + self.dropout(self.out_proj(attended))), weights
 
+    def queries_keys_values(
+        self, hidden_states: torch.Tensor, own: Sequence
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What self-attention of `hidden_states (B, S, L, D)` needs: `queries`, and `key_values`."""
+        if self.aggregated:
+            return self.queries(hidden_states, own), *self.key_values(hidden_states, own)
+        query_keys, values = self._projected(hidden_states, own, self.q_proj, self.k_proj, self.v_proj)
+        queries, keys = query_keys.split(self.heads, dim=3)
+        return queries, self._by_head(keys), self._by_head(values)
+
+    def queries(self, hidden_states: torch.Tensor, own: Sequence) -> torch.Tensor:
+        """Queries `(B, S, L, H, D / H)` of `hidden_states (B, S, L, D)`."""
+        queries = self.q_proj(hidden_states).unflatten(-1, (self.heads, -1))
+        return queries if own.angles is None else rotate(queries, own.angles)
+
     def key_values(self, hidden_states: torch.Tensor, source: Sequence) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values of `hidden_states (B, S, K, D)`: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`."""
         if self.aggregated:
             hidden_states = aggregate_streams(hidden_states, source.symbol_slots, source.active).unsqueeze(1)
-        batch, streams, length, width = hidden_states.shape
-        heads = self.config.num_attention_heads
-        keys = self.k_proj(hidden_states).view(batch, streams, length, heads, -1)
-        values = self.v_proj(hidden_states).view(batch, streams, length, heads, -1)
-        if source.angles is not None:
-            keys = rotate(keys, source.angles)
-        shape = (batch, streams * heads, length, width // heads)
-        return keys.transpose(2, 3).reshape(shape), values.transpose(2, 3).reshape(shape)
+        keys, values = self._projected(hidden_states, source, self.k_proj, self.v_proj)
+        return self._by_head(keys), self._by_head(values)
+
+    def _projected(
+        self, hidden_states: torch.Tensor, own: Sequence, *projections: nn.Linear
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Heads side by side, `(B, S, L, heads, D / H)`: those of all projections but the last, rotated, and the last.
+
+        One product does for all projections if they are plain.
+        """
+        if all(map(_is_plain, projections)):
+            weight = torch.cat([projection.weight for projection in projections])
+            bias = torch.cat([projection.bias for projection in projections])
+            joined = nn.functional.linear(hidden_states, weight, bias)
+        else:
+            joined = torch.cat([projection(hidden_states) for projection in projections], dim=-1)
+        joined = joined.unflatten(-1, (len(projections) * self.heads, -1))
+        first, last = joined.split(((len(projections) - 1) * self.heads, self.heads), dim=3)
+        return first if own.angles is None else rotate(first, own.angles), last
+
+    @staticmethod
+    def _by_head(states: torch.Tensor) -> torch.Tensor:
+        """`(B, S, L, H, D / H)` → `(B, S·H, L, D / H)`."""
+        return states.transpose(2, 3).flatten(1, 2)
 
 
 # Keys up to which attention on a CPU is written out in training, our choice: the weights of more would take more memory
@@ -279,11 +317,13 @@ class FeedForward(nn.Module):
         return self.fc2(self.activation(self.fc1(hidden_states)))
 
     def _in_cache(self, hidden_states: torch.Tensor) -> bool:
-        """Whether there are rows enough on a CPU, in a precision in which gradients can be summed up piece by piece."""
+        """Whether there are rows enough on a CPU, in a precision in which gradients can be summed piece by piece."""
         return (
             hidden_states.device.type == "cpu"
             and hidden_states.dtype in (torch.float32, torch.float64)
             and isinstance(self.activation, nn.ReLU)
+            and _is_plain(self.fc1)
+            and _is_plain(self.fc2)
             and hidden_states[..., 0].numel() > _ROWS
             and not torch.is_autocast_enabled("cpu")
             and not torch.compiler.is_compiling()
@@ -305,8 +345,8 @@ class EncoderLayer(GradientCheckpointingLayer):
         """Maps `(B, S, L, D)` to the same shape; also returns one tensor of weights, or None, per attention block."""
         attentions = []
         for block in self.self_attention.values():
-            keys, values = block.key_values(hidden_states, source)
-            hidden_states, weights = block(hidden_states, source, keys, values, source.mask, output_attentions)
+            states = block.queries_keys_values(hidden_states, source)
+            hidden_states, weights = block(hidden_states, *states, source.mask, output_attentions)
             attentions.append(weights)
         return self.feed_forward(hidden_states), tuple(attentions)
 
@@ -345,14 +385,15 @@ class DecoderLayer(GradientCheckpointingLayer):
         """
         self_weights, cross_weights = [], []
         for block in self.self_attention.values():
-            keys, values = block.key_values(hidden_states, target)
+            queries, keys, values = block.queries_keys_values(hidden_states, target)
             if past_key_values is not None:
                 keys, values = past_key_values.self_attention_cache.update(keys, values, block.cache_index)
-            hidden_states, weights = block(hidden_states, target, keys, values, target.mask, output_attentions)
+            hidden_states, weights = block(hidden_states, queries, keys, values, target.mask, output_attentions)
             self_weights.append(weights)
         for block in self.cross_attention.values():
+            queries = block.queries(hidden_states, target)
             keys, values = _cross_key_values(block, encoder_hidden_states, source, past_key_values)
-            hidden_states, weights = block(hidden_states, target, keys, values, source.mask, output_attentions)
+            hidden_states, weights = block(hidden_states, queries, keys, values, source.mask, output_attentions)
             cross_weights.append(weights)
         return self.feed_forward(hidden_states), tuple(self_weights), tuple(cross_weights)
 

@@ -361,7 +361,8 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
             past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
         if attention_mask is None:
             attention_mask = torch.ones_like(encoder_outputs.symbol_slots)
-        rotary = self.config.decoder_positions == "rope"
+        has_keys = past_key_values is not None and any(past_key_values.is_updated.values())
+        rotary = self.config.decoder_positions == "rope" and not has_keys
         source = self._source(slots, encoder_outputs.symbol_slots, attention_mask, rotary)
         past = 0 if past_key_values is None else past_key_values.get_seq_length()
         hidden_states, target = self._embed_target(

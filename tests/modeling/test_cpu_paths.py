@@ -93,3 +93,23 @@ class TestDropout:
         assert torch.equal(layers.Dropout(0.5).eval()(states), states)
         assert torch.equal(layers.Dropout(0.0)(states), states)
         assert isinstance(layers.Dropout(0.1), nn.Dropout)
+
+
+@pytest.mark.parametrize("name", ["q_proj", "k_proj", "v_proj", "fc1", "fc2"])
+def test_what_is_put_in_place_of_a_linear_layer_is_called_and_hooks_are_too(name):
+    """Adapters replace layers, and tools that move weights hook into them."""
+    model = tiny_model()
+    ids = torch.tensor([[5, 13, 14, 2]]).repeat(80, 1)
+    with torch.no_grad():
+        before = model(ids).logits
+        for path, module in list(model.named_modules()):
+            if path.endswith(f".{name}"):
+                module.register_forward_hook(lambda module, inputs, output: output * 1.5)
+        hooked = model(ids).logits
+        for path, module in list(model.named_modules()):
+            if path.endswith(f".{name}"):
+                module._forward_hooks.clear()
+                model.set_submodule(path, nn.Sequential(module))
+        replaced = model(ids).logits
+    assert not torch.allclose(hooked, before)
+    torch.testing.assert_close(replaced, before)
