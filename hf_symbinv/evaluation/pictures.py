@@ -174,7 +174,7 @@ def draw_alpha_covariance(series: Sequence[Series]) -> Figure:
     axes.set_ylim(-0.03, 1.05)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     _finish(axes, "number of symbols", "alpha-covariance")
-    _add_legend(figure, axes, len(series))
+    _add_legend(figure, axes.get_legend_handles_labels()[0])
     return figure
 
 
@@ -190,10 +190,10 @@ def draw_curves(runs: Sequence[Curves]) -> Figure:
     panels = figure.subplots(1, 2 if shares else 1, squeeze=False, sharex=True)[0]
     for place, run in enumerate(runs):
         colour, dashes, marker = LINES[place % len(LINES)]
-        style = {"color": colour, "linestyle": dashes, "label": short(run.name)}
+        style = {"color": colour, "linestyle": dashes}
         _plot(panels[0], run.loss, linewidth=1.0, **style)
         markers = {"marker": marker, "markersize": 5.5, "markerfacecolor": "white"}
-        _plot(panels[0], run.validation_loss, **{**style, "linestyle": "none", "label": "_"}, **markers)
+        _plot(panels[0], run.validation_loss, **{**style, "linestyle": "none"}, **markers)
         if shares:
             points = [(step, 100 * share) for step, share in run.verified]
             _plot(panels[1], points, linewidth=1.4, **style, **markers)
@@ -210,7 +210,13 @@ def draw_curves(runs: Sequence[Curves]) -> Figure:
     if shares:
         panels[1].set_ylim(-3, 105)
         _finish(panels[1], "step", "validation answers verified (%)")
-    _add_legend(figure, panels[0], len(runs))
+    handles = []
+    for place, run in enumerate(runs):
+        colour, dashes, marker = LINES[place % len(LINES)]
+        shape: dict[str, Any] = {"marker": marker} if run.validation_loss or run.verified else {}
+        shape |= {"color": colour, "linestyle": dashes, "markersize": 5.5, "markerfacecolor": "white"}
+        handles.append(Line2D([], [], label=short(run.name), **shape))
+    _add_legend(figure, handles)
     return figure
 
 
@@ -239,11 +245,11 @@ def _finish(axes: Axes, x: str, y: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _add_legend(figure: Figure, axes: Axes, count: int) -> None:
-    handles, labels = axes.get_legend_handles_labels()
+def _add_legend(figure: Figure, handles: Sequence[Any]) -> None:
     legend = figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(count, 2), fontsize=8, frameon=False, handlelength=3.5
-    )
+        handles=handles, loc="outside lower center", ncols=min(len(handles), 2), fontsize=8, frameon=False,
+        handlelength=3.5,
+    )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)
 

@@ -73,10 +73,11 @@ class Timeline:
         last = len(self.steps) - 1
         loop = f"step {last} repeats" if self.loop == last else f"steps {self.loop} to {last} repeat"
         lines.append(f"{loop} for ever")
-        for place, step in enumerate(self.steps):
-            if any(row[place] == "?" for row in self.values):
-                lines.append(f"? in step {place}: {step}")
-        lines += [f"no valuation satisfies step {place}: {self.steps[place]}" for place in self.impossible]
+        bound = [place for place in range(last + 1) if any(row[place] == "?" for row in self.values)]
+        for where, places in (("? in", bound), ("no valuation satisfies", self.impossible)):
+            for step in dict.fromkeys(self.steps[place] for place in places):
+                same = [str(place) for place in places if self.steps[place] == step]
+                lines.append(f"{where} step{'s' * (len(same) > 1)} {', '.join(same)}: {step}")
         return [line for line in lines if line]
 
 

@@ -58,6 +58,7 @@ def test_the_text_has_a_row_for_each_proposition_and_a_bar_before_the_cycle():
         "? in step 3: request | !grant",
         "no valuation satisfies step 4: a & !a",
     ]
+    assert Timeline.of(read_trace("a|b; cycle{c; a|b}")).text().endswith("\n? in steps 0, 2: a | b")
     assert Timeline.of(read_trace("{1}")).text() == "step  |  0\nstep 0 repeats for ever"
 
 
