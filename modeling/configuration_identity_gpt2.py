@@ -41,3 +41,6 @@ class IdentityGPT2Config(GPT2Config):
                 "add_cross_attention=True: the identity terms are those of self-attention; use a model without "
                 "cross-attention"
             )
+
+
+IdentityGPT2Config.register_for_auto_class()  # saved checkpoints bring the code along

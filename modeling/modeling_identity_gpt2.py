@@ -113,3 +113,8 @@ class IdentityGPT2LMHeadModel(GPT2LMHeadModel):
         super().__init__(config)
         self.transformer = IdentityGPT2Model(config)
         self.post_init()
+
+
+# Saved checkpoints bring the code along.
+IdentityGPT2Model.register_for_auto_class("AutoModel")
+IdentityGPT2LMHeadModel.register_for_auto_class("AutoModelForCausalLM")

@@ -17,12 +17,13 @@ from hf_symbinv.hub.space import space_files
 
 CARD, CONFIG = "README.md", "config.json"
 WEIGHTS, DATA = "*.safetensors", "data/*.parquet"
-# A new family is added here.
-MODEL_TYPES = ("symbol_invariant",)
+MODEL_TYPES = ("symbol_invariant", "identity_gpt2")
 INDEX = "model.safetensors.index.json"
 PICKLES = {".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth"}
 # Files in which a token could stand; the others are numbers in a binary format.
 TEXTS = {".cfg", ".csv", ".json", ".jsonl", ".md", ".py", ".toml", ".txt", ".yaml", ".yml"}
+# How code that travels with a checkpoint names the rest of it.
+SIBLING = re.compile(r"^from \.(\w+) import", re.MULTILINE)
 TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}")
 
 RepoType = Literal["model", "dataset", "space"]
@@ -82,10 +83,14 @@ def _model(folder: Path) -> Content:
         )
     weights = _weights(folder)
     files = {path.name: path for path in _visible(folder) if path.is_file() and path.suffix not in PICKLES}
-    for reference in _strings(config.get("auto_map", {})):
-        module = f"{reference.rpartition('--')[2].partition('.')[0]}.py"
-        if module not in files:
-            raise PushError(f"{folder}: {CONFIG} names {module}, which is not there; save the model again")
+    named = {
+        f"{reference.rpartition('--')[2].partition('.')[0]}.py" for reference in _strings(config.get("auto_map", {}))
+    }
+    for path in files.values():
+        if path.suffix == ".py":
+            named |= {f"{name}.py" for name in SIBLING.findall(path.read_text(encoding="utf-8", errors="replace"))}
+    for name in sorted(named - set(files)):
+        raise PushError(f"{folder}: has no {name}, which its {CONFIG} or code needs; save the model again")
     for path in weights:
         _check_weights(path)
     return _content("model", folder, files, replaces=(WEIGHTS, INDEX))

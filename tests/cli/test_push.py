@@ -8,6 +8,8 @@ import pytest
 from huggingface_hub import RepoCard
 
 import hf_symbinv
+from hf_symbinv.auto_classes import CONFIGS
+from hf_symbinv.hub.folders import MODEL_TYPES
 
 from ..hub.fixtures import OTHER, STRANGER, TOKEN
 
@@ -104,6 +106,10 @@ class TestWhatIsPushed:
         assert [name for name in hub["model", "alice/tiny"].files() if "safetensors" in name] == ["model.safetensors"]
 
 
+def test_every_family_of_the_package_can_be_pushed():
+    assert set(MODEL_TYPES) == set(CONFIGS)
+
+
 class TestFoldersThatAreRefused:
     """Before anything is asked of the Hub."""
 
@@ -143,12 +149,10 @@ class TestFoldersThatAreRefused:
         (model / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model-1.safetensors"}}')
         assert refusal(model) == f"{model}: has no model-1.safetensors; save the model again with save_pretrained"
 
-    def test_missing_code(self, refusal, model):
-        (model / "modeling_symbinv.py").unlink()
-        assert (
-            refusal(model)
-            == f"{model}: config.json names modeling_symbinv.py, which is not there; save the model again"
-        )
+    @pytest.mark.parametrize("name", ["modeling_symbinv.py", "layers_symbinv.py"])
+    def test_missing_code(self, refusal, model, name):
+        (model / name).unlink()
+        assert refusal(model) == f"{model}: has no {name}, which its config.json or code needs; save the model again"
 
     @pytest.mark.parametrize("text", ["{", "[]"])
     def test_a_damaged_configuration(self, refusal, model, text):

@@ -43,10 +43,18 @@ for preset, kind in (("ltl", "streams"), ("ltl-baseline", "random")):
         model.save_pretrained("model")
         tokenizer.save_pretrained("model")
         assert main(["push", "model", "alice/random", "--private", "--revision", "v2"]) == 0
+
+from hf_symbinv import IdentityGPT2Config, IdentityGPT2LMHeadModel
+
+sizes = dict(vocab_size=50, n_positions=16, n_embd=12, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=1)
+model = IdentityGPT2LMHeadModel(IdentityGPT2Config(identity_initial=0.5, **sizes)).eval()
+result["gpt2"] = model(torch.arange(6)[None]).logits.tolist()
+model.save_pretrained("gpt2")
+assert main(["push", "gpt2", "alice/gpt2"]) == 0
 """
 PULL = f"""
 from huggingface_hub import logging
-from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 {ANSWER}
 logging.set_verbosity_debug()
 result = {{}}
@@ -56,6 +64,8 @@ for kind, name, options in given["models"]:
         loaded[auto] = auto.from_pretrained(name, **options)
         classes[auto.__name__] = type(loaded[auto]).__module__.partition(".")[0] + "." + type(loaded[auto]).__name__
     result[kind] = [answer(loaded[AutoModelForSeq2SeqLM], loaded[AutoTokenizer]), classes]
+model = AutoModelForCausalLM.from_pretrained("alice/gpt2", **given["gpt2"])
+result["gpt2"] = [model(torch.arange(6)[None]).logits.tolist(), type(model).__module__.partition(".")[0]]
 result["packages"] = [package for package in ("hf_symbinv", "spot") if package in sys.modules]
 """
 CLASSES = {
@@ -90,7 +100,7 @@ def models(**options):
 def pulled(server, pushed, tmp_path_factory):
     """What a user with the package finds, and the home of that user."""
     home = tmp_path_factory.mktemp("user")
-    given = {"formulas": FORMULAS, "models": models()}
+    given = {"formulas": FORMULAS, "models": models(), "gpt2": {}}
     return run(server, "import hf_symbinv\n" + PULL, given, home), home
 
 
@@ -99,20 +109,23 @@ def test_with_the_package_it_needs_no_trust(pushed, pulled):
         answers, classes = pulled[0][kind]
         assert answers == pushed[0][kind]
         assert classes == {auto: f"hf_symbinv.{name}" for auto, name in CLASSES.items()}
+    assert pulled[0]["gpt2"] == [pushed[0]["gpt2"], "hf_symbinv"]
 
 
 def test_without_the_package_the_code_in_the_repository_does_the_same(server, pushed, tmp_path):
-    given = {"formulas": FORMULAS, "models": models(trust_remote_code=True)}
+    trust = {"trust_remote_code": True}
+    given = {"formulas": FORMULAS, "models": models(**trust), "gpt2": trust}
     found = run(server, ALONE + PULL, given, tmp_path, flags=("-I", "-S"))
     for kind in ("streams", "random"):
         answers, classes = found[kind]
         assert answers == pushed[0][kind]
         assert classes == {auto: f"transformers_modules.{name}" for auto, name in CLASSES.items()}
+    assert found["gpt2"] == [pushed[0]["gpt2"], "transformers_modules"]
     assert found["packages"] == []
 
 
 def test_the_code_on_the_hub_imports_torch_transformers_and_siblings_only(server, pushed):
-    for name, revision in (("alice/streams", "main"), ("alice/random", "v2")):
+    for name, revision in (("alice/streams", "main"), ("alice/random", "v2"), ("alice/gpt2", "main")):
         files = server["model", name].files(revision)
         code = {path for path in files if path.endswith(".py")}
         referred = json.loads(files["config.json"])["auto_map"].values()
