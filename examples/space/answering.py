@@ -27,7 +27,7 @@ from hf_symbinv.solvers import ProcessPool
 
 MODEL = Path(hf_symbinv.__file__).parent / "checkpoints" / "ltl-small"
 BASELINE = Path(__file__).parent / "baseline"
-# Our choice: with five beams the largest question takes some ten seconds on one core.
+# Our choice: a question of this size, with five beams, takes about two seconds of one core.
 LARGEST = 4_000
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 READING, WRITING = "how the formula is read", "how the answer is written"
@@ -344,17 +344,3 @@ def _tokens(tokenizer: Any, ids: torch.Tensor, table: SymbolTable) -> tuple[str,
     special = {tokenizer.eos_token: "(end)"}
     words = (table.name(one - base) if one >= base else tokenizer.base_tokens[one] for one in ids[0].tolist())
     return tuple(special.get(word, word) for word in words)
-
-
-__all__ = [
-    "READING",
-    "WRITING",
-    "Answering",
-    "Attention",
-    "Candidate",
-    "Comparison",
-    "QuestionError",
-    "Search",
-    "Solved",
-    "renamings",
-]

@@ -270,19 +270,3 @@ def _own(word: str, attention: Attention) -> str:
 
 def _label(word: str) -> str:
     return escape(word if len(word) <= LONGEST_LABEL else f"{word[: LONGEST_LABEL - 1]}…")
-
-
-__all__ = [
-    "badge",
-    "candidates",
-    "comparisons",
-    "duration",
-    "heatmap",
-    "infix",
-    "literals",
-    "problem",
-    "tally",
-    "timeline",
-    "times",
-    "witness",
-]
