@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hf_symbinv.cards.descriptions import TASKS, embedding_of
 from hf_symbinv.cards.energy import estimate_energy
 from hf_symbinv.cards.facts import CardError, ModelFacts, hub_id
-from hf_symbinv.cards.families import TASKS, embedding_of
 from hf_symbinv.cards.papers import papers_of
 from hf_symbinv.cards.rendering import check_card, render
 from hf_symbinv.tasks import symbol_names

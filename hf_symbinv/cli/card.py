@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hf_symbinv.cards.facts import RESULTS, CardError, ModelFacts, add_results, read_facts, read_results
-from hf_symbinv.cards.family import write_family_cards
+from hf_symbinv.cards.families import write_family_cards
 from hf_symbinv.cards.model import model_card, write_model_card
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser

@@ -66,7 +66,7 @@ class ModelCardCallback(TrainerCallback):
             "max_steps": state.max_steps,
             "seconds": round(time.monotonic() - self._started, 1),
             "processes": args.world_size,
-            "environment": environment(),
+            "environment": environment(args.device),
         }
         folder = Path(args.output_dir)
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,21 +103,22 @@ def hyperparameters(args: TrainingArguments) -> dict[str, Any]:
     }
 
 
-def environment() -> dict[str, Any]:
-    """Versions and machine, as far as they bear on results."""
+def environment(device: torch.device | None = None) -> dict[str, Any]:
+    """Versions and machine, as far as they bear on results; of accelerators that `device` is, or any if it is None."""
     versions: dict[str, str | None] = {}
     for package in PACKAGES:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = None
+    used = torch.cuda.is_available() and (device is None or device.type == "cuda")
     return {
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "cpu": cpu_model(),
         "cpu_count": os.cpu_count(),
         "threads": torch.get_num_threads(),
-        "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "accelerator": torch.cuda.get_device_name() if used else None,
         "packages": versions,
     }
 

@@ -105,7 +105,7 @@ def train(
         "log": trainer.state.log_history,
         "seconds": round(clock.seconds(), 1),
         "processes": args.world_size,
-        "environment": environment(),
+        "environment": environment(args.device),
     }
     if trainer.is_world_process_zero():
         (output / RECORD).write_text(json.dumps(record, indent=2) + "\n")

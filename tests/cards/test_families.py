@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hf_symbinv.cards.families import EMBEDDINGS, TASKS
-from hf_symbinv.cards.family import family_card, write_family_cards
+from hf_symbinv.cards.descriptions import EMBEDDINGS, TASKS
+from hf_symbinv.cards.families import family_card, write_family_cards
 from hf_symbinv.training import Recipe
 
 ROOT = Path(__file__).parents[2]
