@@ -25,13 +25,87 @@ from .embedding_symbinv import Slots, check_source, referents_of
 
 
 class SymbolInvariantCache(EncoderDecoderCache):
-    """Keys and values of the decoder per beam, of the encoder once per input: beams share them and never move them."""
+    """Keys and values of the decoder per beam, of the encoder once per input: beams share them and never move them.
+
+    Attributes:
+        kept: the inputs `(A,)` whose keys and values are still here; None for all.
+    """
 
     def __init__(self) -> None:
         super().__init__(DynamicCache(), DynamicCache())
+        self.kept: torch.Tensor | None = None
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
+        """Moves the beams of each input, `beam_idx (B·N,)`; those of inputs that are not kept are passed over."""
+        if self.kept is not None:
+            beams = len(self.self_attention_cache.layers[0].keys) // len(self.kept)
+            moved = beam_idx.view(-1, beams)[self.kept] % beams
+            beam_idx = (moved + torch.arange(0, moved.numel(), beams, device=moved.device).unsqueeze(1)).flatten()
         self.self_attention_cache.reorder_cache(beam_idx)
+
+    def keep(self, inputs: torch.Tensor, places: torch.Tensor, beams: int) -> None:
+        """Keeps only `inputs (A,)`, which now lie at `places (A,)`, with so many beams each."""
+        self.kept = inputs
+        self.self_attention_cache.reorder_cache(_beams_of(places, beams))
+        self.cross_attention_cache.reorder_cache(places)
+
+
+def _beams_of(inputs: torch.Tensor, beams: int) -> torch.Tensor:
+    """The rows `(A·N,)` of the beams of `inputs (A,)`."""
+    return (inputs.unsqueeze(1) * beams + torch.arange(beams, device=inputs.device)).flatten()
+
+
+class _OpenInputs:
+    """What beam search sees of the model: the model, which computes only inputs whose answers may still change.
+
+    `transformers` goes on with all inputs until the last one is done. Once no open beam of an input can win, nothing is
+    added to its answers any more, so its logits, zeros here, do not matter.
+    """
+
+    # Rows are copied when at most this share of the inputs computed last is still open: our choice.
+    share = 7 / 8
+
+    def __init__(self, model: Any, beams: int):
+        self.model, self.beams = model, beams
+        self.open: torch.Tensor | None = None  # None for all
+        self.computed: torch.Tensor | None = None  # those that cache and `source` hold
+        self.source: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    def _check_early_stop_heuristic(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        can_improve = self.model._check_early_stop_heuristic(*args, **kwargs)
+        found = can_improve.flatten().nonzero().flatten()
+        computed = len(can_improve) if self.open is None else len(self.open)
+        if 0 < len(found) <= self.share * computed:
+            self.open = found
+        return can_improve
+
+    def __call__(self, **inputs: Any) -> Any:
+        if self.open is None:
+            return self.model(**inputs)
+        rows, total = _beams_of(self.open, self.beams), len(inputs["decoder_input_ids"])
+        if self.computed is not self.open:
+            self._leave_out(inputs.get("past_key_values"), inputs["encoder_outputs"], inputs.get("attention_mask"))
+        for name in ("decoder_input_ids", "decoder_attention_mask"):
+            if inputs.get(name) is not None:
+                inputs[name] = inputs[name][rows]
+        output = self.model(**{**inputs, **self.source})
+        output.logits = output.logits.new_zeros(total, *output.logits.shape[1:]).index_copy_(0, rows, output.logits)
+        return output
+
+    def _leave_out(self, cache: SymbolInvariantCache | None, outputs: Any, mask: torch.Tensor | None) -> None:
+        """Takes finished inputs out of the cache and of the encoder's output."""
+        if cache is not None:
+            places = self.open if self.computed is None else torch.searchsorted(self.computed, self.open)
+            cache.keep(self.open, places, self.beams)
+        by_input = {name: outputs[name][self.open] for name in ("last_hidden_state", "slot_referents", "symbol_slots")}
+        self.source = {
+            "encoder_outputs": type(outputs)(**{**outputs, **by_input}),
+            "attention_mask": None if mask is None else mask[self.open],
+        }
+        self.computed = self.open
 
 
 class GrammarLogitsProcessor(LogitsProcessor, ABC):
@@ -340,6 +414,23 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
             )
         if generation_config.use_cache is not False and model_kwargs.get("past_key_values") is None:
             model_kwargs["past_key_values"] = SymbolInvariantCache()
+
+    def _beam_search(
+        self,
+        input_ids: torch.Tensor,
+        logits_processor: LogitsProcessorList,
+        stopping_criteria: Any,
+        generation_config: Any,
+        **kwargs: Any,
+    ) -> Any:
+        """Beam search that leaves finished inputs out, unless the call asks for what was computed at every step."""
+        asked = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
+        known = isinstance(kwargs.get("past_key_values"), (SymbolInvariantCache, type(None)))
+        drops = known and not any(getattr(generation_config, name) for name in asked)
+        search = _OpenInputs(self, generation_config.num_beams) if drops else self
+        return GenerationMixin._beam_search(
+            search, input_ids, logits_processor, stopping_criteria, generation_config, **kwargs
+        )
 
     def _get_logits_processor(
         self, generation_config: Any, input_ids_seq_length: int, logits_processor: LogitsProcessorList, **kwargs: Any

@@ -9,6 +9,8 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 from transformers.generation.streamers import BaseStreamer
 
+from hf_symbinv.modeling import generation_symbinv
+
 from .tiny import BASE, EOS, PAD, START, formula_with, pad, tiny_model
 
 NEW_TOKENS = 9
@@ -185,6 +187,7 @@ def test_encoder_keys_and_values_exist_once_per_input_and_never_move(model, sour
         return output
 
     monkeypatch.setattr(type(model), "forward", spy)
+    monkeypatch.setattr(generation_symbinv._OpenInputs, "share", 0)  # all inputs are computed to the end
     model.generate(**pad(sources), num_beams=4, num_return_sequences=4, max_new_tokens=NEW_TOKENS)
     # The greatest numbers of symbols and tokens in `sources`; heads and their width of `tiny_model`.
     batch, streams, heads, length, width = len(sources), 4, 3, len(sources[0]), 6
@@ -196,6 +199,36 @@ def test_encoder_keys_and_values_exist_once_per_input_and_never_move(model, sour
         ("DA", (batch * 4, heads), (batch * 4, heads)),
     }
     assert len(pointers) == 4
+
+
+@pytest.mark.parametrize("arguments", [{}, {"use_cache": False}, {"early_stopping": "never"}, {"do_sample": True}])
+def test_inputs_that_are_done_are_no_longer_computed_and_that_changes_no_answer(model, arguments, monkeypatch):
+    rng = random.Random(4)
+    rows = [
+        formula_with(rng, 3 + 2 * size, [BASE + rng.randrange(9) for _ in range(size % 4)], model.config)
+        for size in range(9)
+    ]
+    batches, forward = [], type(model).forward
+
+    @functools.wraps(forward)
+    def spy(self, *args, **kwargs):
+        batches.append(len(kwargs["decoder_input_ids"]))
+        return forward(self, *args, **kwargs)
+
+    def answers(share, **more):
+        monkeypatch.setattr(generation_symbinv._OpenInputs, "share", share)
+        batches.clear()
+        torch.manual_seed(1)
+        options = {"num_beams": 3, "num_return_sequences": 3, "max_new_tokens": 40, **arguments, **more}
+        return model.generate(**pad(rows, side="left"), **options)
+
+    monkeypatch.setattr(type(model), "forward", spy)
+    expected = answers(0)
+    assert set(batches) == {len(rows) * 3}
+    assert torch.equal(answers(1), expected)
+    assert batches[-1] < batches[0]
+    answers(1, return_dict_in_generate=True, output_scores=True)
+    assert set(batches) == {len(rows) * 3}
 
 
 class Recorder(BaseStreamer):
