@@ -76,17 +76,32 @@ def cached(setting: Setting) -> list[Row]:
     ]
 
 
+# Whoever asks for the scores of all steps has every question computed to the last step.
+ALL_STEPS = {"return_dict_in_generate": True, "output_scores": True}
+
+
+def finished(setting: Setting) -> list[Row]:
+    """Questions whose answers can no longer change are left out, or computed until the last one is done."""
+    count, size, tokens = sizes(setting)
+    model = trained_model(setting)
+    batch = encoded(setting, ltl_questions(count, 3, size))
+    ours, peer = (decoder(model, batch, max_new_tokens=tokens, **options) for options in ({}, ALL_STEPS))
+    mine, theirs = in_turn(setting, ours, peer)
+    what = "beam-3 decoding, at most 100 tokens, bundled checkpoint"
+    against = "the same with finished questions computed to the end"
+    return [Row("decoding-finished", what, against, "s", "at least", 1.5, mine, theirs, f"batch {count}")]
+
+
 def repeated(setting: Setting) -> list[Row]:
-    """The encoder's states once per question and once per beam."""
+    """The encoder's states once per question and once per beam; all questions computed to the end on both sides."""
     count, size, tokens = sizes(setting)
     model = trained_model(setting)
     peer = RepeatedEncoder(model.config).to(setting.device).eval()
     peer.load_state_dict(model.state_dict())
     peer.generation_config = model.generation_config
     batch = encoded(setting, ltl_questions(count, 3, size))
-    mine, theirs = in_turn(
-        setting, decoder(model, batch, max_new_tokens=tokens), decoder(peer, batch, max_new_tokens=tokens)
-    )
+    options = {"max_new_tokens": tokens, **ALL_STEPS}
+    mine, theirs = in_turn(setting, decoder(model, batch, **options), decoder(peer, batch, **options))
     what = "beam-3 decoding, at most 100 tokens, bundled checkpoint"
     against = "the same with encoder states repeated per beam"
     return [Row("decoding-repeated-encoder", what, against, "s", "at least", 1.5, mine, theirs, f"batch {count}")]
@@ -148,6 +163,7 @@ def top_25(setting: Setting) -> list[Row]:
 BENCHMARKS = {
     "decoding-no-cache": cached,
     "decoding-repeated-encoder": repeated,
+    "decoding-finished": finished,
     "decoding-bart": bart,
     "decoding-10-symbols": ten_symbols,
     "decoding-top-25": top_25,
