@@ -82,7 +82,12 @@ class LTLTask(SymbolTask):
 
         Spot orders the operands of a conjunction by when it first saw them, among all formulas that are alive. Only in
         a process without other formulas is the result a function of the arguments.
+
+        Raises:
+            ValueError: For a smallest size below 1, which Spot would not survive.
         """
+        if smallest < 1:
+            raise ValueError(f"smallest={smallest}: a formula has at least 1 node")
         formulas = load_spot().randltl(
             list(symbols),
             n=count,

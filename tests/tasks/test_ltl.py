@@ -75,6 +75,11 @@ def test_long_names_may_be_drawn_and_solved():
         assert witness is None or LTL.judge(formula, witness) == ("correct", "")
 
 
+def test_a_formula_without_nodes_is_refused():
+    with pytest.raises(ValueError, match="smallest=0: a formula has at least 1 node"):
+        LTL.draw(("a",), 0, 3, seed=0, count=1)
+
+
 def test_what_is_drawn_has_the_size_that_is_asked_for():
     assert {LTL.size(formula) for formula in LTL.draw("ab", 4, 6, 1, 500)} == {4, 5, 6}
 
