@@ -8,7 +8,7 @@ SPACE_STAMP := .venv/.installed-space
 DEV_STAMP := .venv/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo space test test-fast check format bench dist clean
+.PHONY: help demo space test test-fast test-min check docs format bench dist clean
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ check: $(DEV_STAMP) ## check style, layout and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+docs: $(DEV_STAMP) ## build the documentation into build/docs; every warning is an error
+	$(BIN)/sphinx-build -W --keep-going -q docs build/docs
 
 format: $(DEV_STAMP) ## correct what can be corrected of style and layout
 	$(BIN)/ruff check --fix

@@ -498,7 +498,9 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
     ) -> SymbolInvariantLMOutput | tuple:
         """Logits, and with `labels` the loss.
 
-        Args (besides those of `SymbolInvariantModel.forward`):
+        It takes what `SymbolInvariantModel.forward` takes, and more.
+
+        Args:
             labels: `(B, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
                 or for a model with one stream have a row.
                 Without `decoder_input_ids` they are shifted right behind the start token.

@@ -11,7 +11,7 @@ NORMAL_QUANTILE = 1.959963984540054
 def wilson_interval(successes: int, count: int) -> tuple[float, float]:
     """Wilson's 95 % score interval for the probability behind `successes` out of `count`.
 
-    The probabilities p with |successes/count - p| <= z sqrt(p (1 - p) / count), z = 1.96.
+    The probabilities p with `|successes/count - p| <= z sqrt(p (1 - p) / count)`, z = 1.96.
 
     Args:
         successes: 0 to `count`.

@@ -3,7 +3,7 @@
 For one input-output pair, P is a set of alpha-equivalent pairs, α_i the renaming that makes the i-th of them, and U the
 set of the model's predictions with their renamings undone, {α_i⁻¹(ŷ^i)}. Then
 
-    alpha-covariance = 1 - (|U| - 1) / (|P| - 1)
+    `alpha-covariance = 1 - (|U| - 1) / (|P| - 1)`
 
 It is 1 if the renamings change nothing and 0 if every prediction differs; it says nothing about correctness.
 An example with fewer than two renamings has none. Texts are in prefix notation, COMPACT or SPACED, well-formed or not.
