@@ -21,6 +21,7 @@ html_title = f"hf_symbinv {__version__}"
 html_show_copyright = False
 # Docstrings write code between single backticks, as Markdown does.
 default_role = "code"
+highlight_language = "none"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_typehints_format = "short"
