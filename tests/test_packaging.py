@@ -224,10 +224,11 @@ class TestVersions:
         *PROJECT["dependencies"],
         *(line for extra in PROJECT["optional-dependencies"].values() for line in extra),
     ]
-    # What checks and builds the package and its documentation; the demo, which is tested with the newest version alone;
-    # and torch, of which there is one build here that is small enough, while its bound is transformers' own.
+    # What checks and builds the package and its documentation; the demo and the trackers, which are tested with the
+    # newest version alone; and torch, of which there is one build here that is small enough, while its bound is
+    # transformers' own.
     DOCUMENTATION = {"furo", "ipykernel", "myst-nb", "nbclient", "sphinx"}
-    NEWEST_ALONE = {"mypy", "ruff", "setuptools", "gradio", "playwright", "torch", *DOCUMENTATION}
+    NEWEST_ALONE = {"mypy", "ruff", "setuptools", "gradio", "playwright", "torch", "trackio", "wandb", *DOCUMENTATION}
 
     @staticmethod
     def pinned(file):
