@@ -1,8 +1,8 @@
 """Train a model by a recipe, such as a Symbol-Invariant Transformer that finds witnesses of LTL formulas.
 
     accelerate launch examples/train_ltl.py --recipe ltl-smoke --output runs/smoke
-    accelerate launch --multi_gpu --num_processes 2 examples/train_ltl.py --recipe ltl-smoke --output runs/two \\
-        trainer.use_cpu=true
+    accelerate launch --config_file examples/accelerate/cpu-2.yaml examples/train_ltl.py --recipe ltl-smoke \\
+        --output runs/two trainer.use_cpu=true
     accelerate launch examples/train_ltl.py --recipe ltl-paper --output runs/paper --data data/ltl35
 
 Questions are generated as the recipe says, unless --data names a folder that `symbinv data` wrote. Started again with

@@ -13,12 +13,14 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import TrainerCallback, TrainingArguments
+from transformers.trainer_pt_utils import AcceleratorConfig
 
 from hf_symbinv.cards.facts import CardError, ModelFacts
 from hf_symbinv.cards.model import write_model_card
@@ -95,11 +97,16 @@ def command() -> str:
 
 def hyperparameters(args: TrainingArguments) -> dict[str, Any]:
     """The arguments of a trainer that differ from the defaults, and bear on what is learned."""
-    default = type(args)(output_dir=args.output_dir, use_cpu=args.use_cpu).to_dict()
+    # From the fields: making default arguments would reset the state of accelerate, which a trainer still works with.
+    default = {field.name: getattr(field.default, "value", field.default) for field in fields(args)}
+    default["include_for_metrics"] = []
+    default["accelerator_config"] = AcceleratorConfig().to_dict()
+    default["accelerator_config"].pop("use_configured_state")  # as the arguments do
     return {
         name: value
         for name, value in args.to_dict().items()
-        if value != default[name] and not _NO_HYPERPARAMETERS.fullmatch(name)
+        # Where the field has None or "", the arguments may have False or [].
+        if (value or None) != (default[name] or None) and not _NO_HYPERPARAMETERS.fullmatch(name)
     }
 
 

@@ -1,93 +1,16 @@
-"""Whole runs of examples/train_ltl.py: one process and two, killed and resumed."""
+"""Whole runs of examples/train_ltl.py: killed and resumed."""
 
 import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "train_ltl.py"
-RECIPE = """
-task: ltl
-data: {num_symbols: 3, max_size: 6, rows: 400, seed: 0}
-model: {preset: ltl, num_symbols: 3, d_model: 16, encoder_layers: 1, decoder_layers: 1, d_ff: 24, dropout: 0.0}
-evaluation_rows: 10
-test_rows: 10
-trainer:
-  max_steps: 6
-  per_device_train_batch_size: 8
-  learning_rate: 1.0e-2
-  save_steps: 3
-  logging_steps: 1
-  eval_strategy: steps
-  eval_steps: 3
-  generation_max_length: 12
-  report_to: tensorboard
-  use_cpu: true
-"""
-
-
-@pytest.fixture(scope="session")
-def data(tmp_path_factory) -> Path:
-    from hf_symbinv.datasets_scripts.ltl_random import main
-
-    folder = tmp_path_factory.mktemp("ltl")
-    main(
-        [
-            "--output",
-            str(folder),
-            "--num-symbols",
-            "3",
-            "--max-size",
-            "6",
-            "--rows",
-            "400",
-            "--seed",
-            "0",
-            "--workers",
-            "1",
-        ]
-    )
-    return folder
-
-
-def command(data: Path, output: Path, *overrides: str, launcher: tuple[str, ...] = (sys.executable,)) -> list[str]:
-    recipe = output.parent / "recipe.yaml"
-    recipe.write_text(RECIPE)
-    fixed = ["--recipe", str(recipe), "--data", str(data), "--output", str(output)]
-    return [*launcher, str(EXAMPLE), *fixed, *overrides]
-
-
-def run(*args, **kwargs) -> None:
-    result = subprocess.run(command(*args, **kwargs), capture_output=True, text=True, timeout=300, check=False)
-    assert result.returncode == 0, result.stderr[-3000:]
-
-
-def weights(folder: Path) -> dict[str, torch.Tensor]:
-    return load_file(folder / "model.safetensors")
-
-
-def assert_equal_up_to_rounding(some: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
-    for name in other:
-        # A key bias without rotation shifts all scores of a query alike, so its gradient is rounding noise, which Adam
-        # scales up to full steps.
-        if not (name.startswith("model.encoder") and name.endswith("k_proj.bias")):
-            torch.testing.assert_close(some[name], other[name], rtol=1e-3, atol=1e-4, msg=name)
-
-
-@pytest.fixture(scope="session")
-def finished(data, tmp_path_factory) -> Path:
-    output = tmp_path_factory.mktemp("run") / "one"
-    accelerate = (sys.executable, "-m", "accelerate.commands.launch", "--num_processes", "1")
-    run(data, output, launcher=accelerate)
-    return output
+from .runs import RECIPE, assert_equal_up_to_rounding, command, run, weights
 
 
 @pytest.mark.slow
@@ -121,17 +44,6 @@ def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit
     run(data, output)
     resumed, straight = weights(output), weights(finished)
     assert all(torch.equal(resumed[name], straight[name]) for name in straight)
-
-
-@pytest.mark.slow
-def test_two_processes_are_two_and_train_as_one_with_the_same_global_batch(data, finished, tmp_path):
-    output = tmp_path / "two"
-    two = (sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2")
-    run(data, output, "trainer.per_device_train_batch_size=4", launcher=two)
-    record = json.loads((output / "run.json").read_text())
-    assert record["processes"] == 2
-    assert record["results"]["test_count"] == 10
-    assert_equal_up_to_rounding(weights(output), weights(finished))
 
 
 @pytest.mark.slow

@@ -1,0 +1,24 @@
+"""A small data set, and one run on it that is compared with others."""
+
+from pathlib import Path
+
+import pytest
+
+from .runs import accelerate, run
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory) -> Path:
+    from hf_symbinv.datasets_scripts.ltl_random import main
+
+    folder = tmp_path_factory.mktemp("ltl")
+    sizes = ["--num-symbols", "3", "--max-size", "6", "--rows", "400", "--seed", "0", "--workers", "1"]
+    main(["--output", str(folder), *sizes])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def finished(data, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("run") / "one"
+    run(data, output, launcher=accelerate("--num_processes", "1"))
+    return output

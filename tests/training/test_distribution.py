@@ -1,0 +1,74 @@
+"""The files in examples/accelerate: read by accelerate itself, and those for processors run."""
+
+import json
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from accelerate.commands.config.config_args import load_config_from_file
+
+from .runs import EXAMPLE, accelerate, assert_equal_up_to_rounding, run, weights
+
+FOLDER = EXAMPLE.parent / "accelerate"
+CONFIGS = sorted(FOLDER.glob("*.yaml"))
+TWO = accelerate("--config_file", str(FOLDER / "cpu-2.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_accelerate_reads_a_file_and_would_write_it_again(path, tmp_path):
+    config = load_config_from_file(str(path))
+    config.to_yaml_file(str(tmp_path / "again.yaml"))
+    assert (tmp_path / "again.yaml").read_text() == path.read_text()
+
+
+def test_every_file_is_told_of_and_no_other():
+    told = (FOLDER / "README.md").read_text()
+    assert CONFIGS
+    for path in CONFIGS:
+        processes = yaml.safe_load(path.read_text())["num_processes"]
+        assert f"| `{path.name}` | {processes} |" in told
+
+
+@pytest.fixture(scope="module")
+def two(data, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("run") / "two"
+    run(data, output, "trainer.per_device_train_batch_size=4", launcher=TWO)
+    return output
+
+
+@pytest.mark.slow
+def test_two_processes_are_two_and_train_as_one_with_the_same_global_batch(finished, two):
+    record = json.loads((two / "run.json").read_text())
+    assert record["processes"] == 2
+    assert record["results"]["test_count"] == 10
+    assert_equal_up_to_rounding(weights(two), weights(finished))
+
+
+@pytest.mark.slow
+def test_two_processes_resume_to_the_same_weights_bit_for_bit(data, two, tmp_path):
+    output = tmp_path / "resumed"
+    output.mkdir()
+    shutil.copy(two / "recipe.json", output)
+    shutil.copytree(two / "checkpoint-3", output / "checkpoint-3")
+    run(data, output, "trainer.per_device_train_batch_size=4", launcher=TWO)
+    resumed, straight = weights(output), weights(two)
+    assert resumed.keys() == straight.keys()
+    assert all(torch.equal(resumed[name], straight[name]) for name in straight)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("deepspeed") is None, reason="needs deepspeed, which is not among the extras")
+def test_deepspeed_trains_as_one_process_and_saves_safetensors(data, finished, tmp_path):
+    output = tmp_path / "zero"
+    zero = accelerate(
+        "--config_file", str(FOLDER / "deepspeed-zero2.yaml"), "--num_processes", "2", "--mixed_precision", "no"
+    )
+    where = {"DS_ACCELERATOR": "cpu"}
+    run(data, output, "trainer.per_device_train_batch_size=4", launcher=zero, environment=where)
+    assert json.loads((output / "run.json").read_text())["processes"] == 2
+    assert (output / "checkpoint-6" / "zero_to_fp32.py").is_file()  # which DeepSpeed leaves
+    assert_equal_up_to_rounding(weights(output), weights(finished))
+    assert_equal_up_to_rounding(weights(output / "checkpoint-6"), weights(output))
