@@ -98,10 +98,10 @@ def command() -> str:
 def hyperparameters(args: TrainingArguments) -> dict[str, Any]:
     """The arguments of a trainer that differ from the defaults, and bear on what is learned."""
     # From the fields: making default arguments would reset the state of accelerate, which a trainer still works with.
+    accelerator = AcceleratorConfig().to_dict()
+    accelerator.pop("use_configured_state")  # as the arguments do
     default = {field.name: getattr(field.default, "value", field.default) for field in fields(args)}
-    default["include_for_metrics"] = []
-    default["accelerator_config"] = AcceleratorConfig().to_dict()
-    default["accelerator_config"].pop("use_configured_state")  # as the arguments do
+    default |= {"accelerator_config": accelerator, "include_for_metrics": []}
     return {
         name: value
         for name, value in args.to_dict().items()
