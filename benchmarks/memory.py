@@ -17,7 +17,7 @@ BATCH, LENGTH, ANSWER, BEAMS = 16, 35, 100, 3
 
 def sizes(setting: Setting) -> tuple[int, int, int]:
     """Batch, tokens of a question and of an answer."""
-    return (4, 21, 6) if setting.tiny else (BATCH, LENGTH, ANSWER)
+    return (64, 21, 30) if setting.tiny else (BATCH, LENGTH, ANSWER)
 
 
 def train(setting: Setting, symbols: int, transcribed: bool) -> dict[str, float]:

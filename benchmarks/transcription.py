@@ -138,8 +138,9 @@ class Transcription(nn.Module):
         self.model.embedding = nn.Embedding(config.base_vocab_size + 2, config.d_model)
         self.model.dropout = nn.Dropout(config.dropout)
         self.model.encoder, self.model.decoder = encoder, decoder
-        self.adacos = nn.Module()
-        self.adacos.register_buffer("scale", torch.ones(()))
+        if config.loss == "adacos":
+            self.adacos = nn.Module()
+            self.adacos.register_buffer("scale", torch.ones(()))
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Logits `(B, T, V_n + k)` in id space of `targets (B, T)`, start token first, for `input_ids (B, L)`."""
@@ -202,8 +203,9 @@ class Transcription(nn.Module):
     def angles(self, length: int, device: torch.device) -> torch.Tensor:
         """Cosines and sines `(2, length, d / H)` of the rotary positions 0, 1, …"""
         width = self.config.d_model // self.config.num_attention_heads
-        frequencies = self.config.rope_theta ** -(torch.arange(0, width, 2, device=device) / width)
-        angles = torch.arange(length, device=device).unsqueeze(1) * torch.cat((frequencies, frequencies))
+        like = {"device": device, "dtype": self.model.embedding.weight.dtype}
+        frequencies = self.config.rope_theta ** -(torch.arange(0, width, 2, **like) / width)
+        angles = torch.arange(length, **like).unsqueeze(1) * torch.cat((frequencies, frequencies))
         return torch.stack((angles.cos(), angles.sin()))
 
     def loss(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

@@ -91,13 +91,13 @@ def load_task(name_or_file: str | Path) -> SymbolTask:
 
 
 def task_of(base_tokens: Sequence[str]) -> SymbolTask:
-    """The task with these base tokens, among those of the package and those that `load_task` has read from files.
+    """The task with these base tokens, of the package or else of those that `load_task` has read from files.
 
     Raises:
         TaskError: If there is none.
     """
     tokens = tuple(base_tokens)
-    for task in chain(_loaded.values(), TASKS.values()):
+    for task in chain(TASKS.values(), _loaded.values()):
         if task.base_tokens == tokens:
             return task
     raise TaskError(f"base tokens {' '.join(tokens)}: no task has these; name the file that defines it")
