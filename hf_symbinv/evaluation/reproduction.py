@@ -178,14 +178,14 @@ class Workspace:
         if (folder / "README.md").exists():  # the card, which is written last
             return folder
         if variant in ("renamed", "reduced", "supplemented"):
-            changes = {
-                "renamed": lambda: {"renamed": True},
-                "reduced": lambda: {"reduce": sizes["reduced"]["rows"]},
-                "supplemented": lambda: {"supplement": str(self.data(task, "wide"))},
-            }
+            change: dict[str, Any] = {"renamed": True}
+            if variant == "reduced":
+                change = {"reduce": sizes["reduced"]["rows"]}
+            elif variant == "supplemented":
+                change = {"supplement": str(self.data(task, "wide"))}
             source = self.data(task, "normal")
             self.say(f"data {folder.name}: from {source.name}")
-            transforms.transform(source, folder, load_task(task), changes[variant]())
+            transforms.transform(source, folder, load_task(task), change)
             return folder
         self.time_left()
         self.say(f"data {folder.name}: {sizes['data'][variant]}")

@@ -60,7 +60,9 @@ def test_two_processes_resume_to_the_same_weights_bit_for_bit(data, two, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("deepspeed") is None, reason="needs deepspeed, which is not among the extras")
+@pytest.mark.skipif(
+    find_spec("deepspeed") is None, reason="no extra has deepspeed, which builds C++ as it is installed"
+)
 def test_deepspeed_trains_as_one_process_and_saves_safetensors(data, finished, tmp_path):
     output = tmp_path / "zero"
     zero = accelerate(
