@@ -71,20 +71,19 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
-    from hf_symbinv.evaluation.reproduction import Scale, Workspace, reproduce
-    from hf_symbinv.evaluation.tables import TABLES
+    from hf_symbinv.evaluation.reproduction import Scale, Workspace, reproduce, tables
 
     command = parser()
     options = command.parse_args(arguments)
     if options.list:
-        width = max(map(len, TABLES))
-        print("\n".join(f"{name.ljust(width)}  {table.title} ({table.source})" for name, table in TABLES.items()))
+        width = max(map(len, tables()))
+        print("\n".join(f"{name.ljust(width)}  {table.title} ({table.source})" for name, table in tables().items()))
         return DONE
     if not options.tables:
-        command.error(f"no TABLE: give some of {', '.join(TABLES)}")
+        command.error(f"no TABLE: give some of {', '.join(tables())}")
     for name in options.tables:
-        if name not in TABLES:
-            raise InputError(f"table {name!r}: unknown; use some of {', '.join(TABLES)}")
+        if name not in tables():
+            raise InputError(f"table {name!r}: unknown; use some of {', '.join(tables())}")
     place = Workspace(
         options.output,
         Scale.load(options.scale),

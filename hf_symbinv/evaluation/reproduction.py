@@ -1,8 +1,8 @@
 """The papers' tables, made again: trains or resumes what a table names, measures it, and prints it beside the paper.
 
 Everything lies in one folder, `FOLDER/SCALE/`: `data/`, `runs/` (one per training and seed), `results/` (one file per
-training, seed and kind of measurement) and `tables/`. What is there is not made again; a call that was stopped, or ran
-out of its time, goes on where it was when it is repeated.
+training, seed and kind of measurement), `experiments/` (one folder per experiment, row and seed) and `tables/`. What is
+there is not made again; a call that was stopped, or ran out of its time, goes on where it was when it is repeated.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
+from hf_symbinv.evaluation.experiments import Experiment, Job, OutOfTimeError, Setting, experiments
 from hf_symbinv.evaluation.heatmap import Grid
 from hf_symbinv.evaluation.measurements import MEASUREMENTS, Measurement
 from hf_symbinv.evaluation.tables import TABLES, Row, Table, Training
@@ -32,10 +33,6 @@ SCALES = ("smoke", "cpu", "paper")
 PICTURES = ("sit-heatmap", "ite-ablation")  # the papers show them
 # Our choice: the shortest time in which resuming a run and taking a useful number of steps is worth while.
 SHORTEST_PIECE = 30.0
-
-
-class OutOfTimeError(Exception):
-    """The time of this call is used up; what was done is kept."""
 
 
 class ScaleError(ValueError):
@@ -70,6 +67,16 @@ class Number:
         spread = math.sqrt(math.fsum((value - middle) ** 2 for value in values) / max(len(values) - 1, 1))
         side = NORMAL_QUANTILE * spread / math.sqrt(len(values))
         return cls(100 * middle, 100 * max(middle - side, 0), 100 * min(middle + side, 1), len(values))
+
+    @classmethod
+    def average(cls, values: Sequence[float]) -> Number:
+        """A mean of values of any size; without an interval if there is only one."""
+        middle = math.fsum(values) / len(values)
+        if len(values) == 1:
+            return cls(middle)
+        spread = math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
+        side = NORMAL_QUANTILE * spread / math.sqrt(len(values))
+        return cls(middle, middle - side, middle + side, len(values))
 
 
 @dataclass(frozen=True)
@@ -248,6 +255,25 @@ class Workspace:
         measurement.pieces.unlink(missing_ok=True)
         return content
 
+    def experiment(self, experiment: Experiment, row: Setting, seed: int) -> dict[str, Any]:
+        """The results of one row of an experiment, by measure; makes them if they are not there."""
+        home = self.folder / "experiments"
+        folder = home / experiment.name / f"{row.name}_seed{seed}"
+        path = folder / "result.json"
+        if path.exists():
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        self.time_left()
+        self.say(f"experiment {experiment.name}: {' / '.join(row.labels)}, seed {seed}")
+        folder.mkdir(parents=True, exist_ok=True)
+        shared = home / f"{experiment.family}-data"
+        shared.mkdir(exist_ok=True)
+        sizes = experiment.sizes(self.scale.name)
+        content = experiment.measure(Job(folder, shared, row.values, sizes, seed, self.time_left, self.say))
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(content) + "\n", encoding="utf-8")
+        unfinished.replace(path)
+        return content
+
 
 def measure(place: Workspace, training: Training, seeds: Sequence[int], name: str) -> Number | None:
     """A number of a table, over all seeds together; None where the test data have nothing to measure it on.
@@ -286,12 +312,23 @@ def measure(place: Workspace, training: Training, seeds: Sequence[int], name: st
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A table with our numbers; `missing` says what the time of a call was too short for."""
+    """A table with our numbers; `missing` says what the time of a call was too short for.
 
-    table: Table
-    scale: Scale
+    Attributes:
+        table: What is made again.
+        scale, about: How large, by its name and in a sentence.
+        unit: What its numbers are.
+        seeds: Of the trainings.
+        rows: Our numbers by measure.
+        missing: The rows that are not finished.
+    """
+
+    table: Table | Experiment
+    scale: str
+    about: str
+    unit: str
     seeds: tuple[int, ...]
-    rows: tuple[tuple[Row, dict[str, Number | None]], ...]
+    rows: tuple[tuple[Row | Setting, dict[str, Number | None]], ...]
     missing: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -299,14 +336,14 @@ class Reproduction:
         rows = [
             {
                 "labels": list(row.labels),
-                "training": row.training.name,
+                "training": row.name,
                 "numbers": {name: number and asdict(number) for name, number in numbers.items()},
                 "paper": row.paper,
             }
             for row, numbers in self.rows
         ]
         return {
-            "table": self.table.name, "scale": self.scale.name, "seeds": list(self.seeds),
+            "table": self.table.name, "scale": self.scale, "seeds": list(self.seeds),
             "rows": rows, "missing": list(self.missing),
         }  # fmt: skip
 
@@ -320,11 +357,11 @@ class Reproduction:
             lines.append(f"| {' | '.join(cells)} |")
         counts = sorted({number.count for _, found in self.rows for number in found.values() if number})
         notes = [
-            f"{table.title} ({table.source}), scale {self.scale.name}: {self.scale.about}",
-            "Shares and alpha-covariances in percent, with 95 % intervals (Wilson for shares, normal for means)"
+            f"{table.title} ({table.source}), scale {self.scale}: {self.about}",
+            f"{self.unit}, with 95 % intervals (Wilson for shares, normal for means)"
             + (f"; {_span(counts)} samples behind a number" if counts else "")
             + f"; seeds {', '.join(map(str, self.seeds))}.",
-            f"Command: `symbinv reproduce {table.name} --scale {self.scale.name}"
+            f"Command: `symbinv reproduce {table.name} --scale {self.scale}"
             + (f" --seeds {len(self.seeds)}`." if len(self.seeds) > 1 else "`."),
         ]
         if self.missing:
@@ -343,16 +380,17 @@ def _span(counts: Sequence[int]) -> str:
     return f"{counts[0]:,}" if counts[0] == counts[-1] else f"{counts[0]:,} to {counts[-1]:,}"
 
 
-def _cells(name: str, number: Number | None, row: Row) -> tuple[str, str]:
+def _cells(name: str, number: Number | None, row: Row | Setting) -> tuple[str, str]:
     """Our number and the paper's."""
     paper = f"{row.paper[name]:g}" if name in row.paper else ""
     if number is None:
         return "", paper
     if name == "parameters":
         return f"{number.value:,.0f}", paper
+    places = 2 if number.low is None or abs(number.value) < 10 else 1
     if number.low is None or number.high is None:
-        return f"{number.value:.2f}", paper
-    return f"{number.value:.1f} ({number.low:.1f} - {number.high:.1f})", paper
+        return f"{number.value:.{places}f}", paper
+    return f"{number.value:.{places}f} ({number.low:.{places}f} - {number.high:.{places}f})", paper
 
 
 def reproduce(place: Workspace, name: str, seeds: Sequence[int] = (0,)) -> Reproduction:
@@ -360,15 +398,32 @@ def reproduce(place: Workspace, name: str, seeds: Sequence[int] = (0,)) -> Repro
 
     Args:
         place: Where everything lies, and how large it is.
-        name: Of a table in `TABLES`.
+        name: Of a table in `tables()`.
         seeds: Of the trainings; numbers are over all of them together.
 
     Raises:
         ScaleError: If there is no such table.
     """
-    if name not in TABLES:
-        raise ScaleError(f"table={name!r}: unknown; use one of {', '.join(TABLES)}")
-    table, done, missing = TABLES[name], [], []
+    if name not in tables():
+        raise ScaleError(f"table={name!r}: unknown; use one of {', '.join(tables())}")
+    table, folder = tables()[name], place.folder / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(table, Table):
+        result = _reproduce_table(place, table, seeds)
+    else:
+        result = _reproduce_experiment(place, table, seeds)
+    (folder / f"{name}.md").write_text(result.markdown(), encoding="utf-8")
+    (folder / f"{name}.json").write_text(json.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
+    return result
+
+
+def tables() -> dict[str, Table | Experiment]:
+    """Everything that can be made again, by name."""
+    return {**TABLES, **experiments()}
+
+
+def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Reproduction:
+    done, missing = [], []
     for row in place.scale.rows_of(table):
         numbers: dict[str, Number | None] = {}
         try:
@@ -377,14 +432,36 @@ def reproduce(place: Workspace, name: str, seeds: Sequence[int] = (0,)) -> Repro
         except OutOfTimeError:
             missing.append(" / ".join(row.labels))
         done.append((row, numbers))
-    result = Reproduction(table, place.scale, tuple(seeds), tuple(done), tuple(missing))
-    folder = place.folder / "tables"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.md").write_text(result.markdown(), encoding="utf-8")
-    (folder / f"{name}.json").write_text(json.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
-    if name in PICTURES and not missing:
-        draw(place, table, seeds[0], folder)
-    return result
+    if table.name in PICTURES and not missing:
+        draw(place, table, seeds[0], place.folder / "tables")
+    unit = "Shares and alpha-covariances in percent"
+    return Reproduction(table, place.scale.name, place.scale.about, unit, tuple(seeds), tuple(done), tuple(missing))
+
+
+def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[int]) -> Reproduction:
+    done, missing, found = [], [], []
+    for row in table.rows:
+        parts: list[dict[str, Any]] = []
+        try:
+            for seed in seeds:
+                parts.append(place.experiment(table, row, seed))
+                found.append((row, parts[-1]))
+        except OutOfTimeError:
+            missing.append(" / ".join(row.labels))
+        done.append((row, {name: _together([part[name] for part in parts if name in part]) for name in table.measures}))
+    if table.draw is not None and not missing:
+        table.draw(found, place.folder / "tables")
+    about = table.sizes(place.scale.name)["about"]
+    return Reproduction(table, place.scale.name, about, table.unit, tuple(seeds), tuple(done), tuple(missing))
+
+
+def _together(parts: Sequence[dict[str, Any]]) -> Number | None:
+    """The number of a measure over all seeds."""
+    if not parts:
+        return None
+    if "values" in parts[0]:
+        return Number.average([value for part in parts for value in part["values"]])
+    return Number.share(sum(part["correct"] for part in parts), sum(part["count"] for part in parts))
 
 
 def draw(place: Workspace, table: Table, seed: int, folder: Path) -> None:

@@ -56,6 +56,11 @@ class Row:
     training: Training
     paper: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """A name for files."""
+        return self.training.name
+
 
 @dataclass(frozen=True)
 class Table:

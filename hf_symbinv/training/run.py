@@ -71,7 +71,7 @@ def train(
     state = None if last is None else TrainerState.load_from_json(str(last / STATE))
     trained = state is not None and state.global_step >= state.max_steps
     model = SymbolInvariantForConditionalGeneration.from_pretrained(last) if trained else _new_model(recipe)
-    clock = _Clock(started, _seconds_of(last), max_seconds)
+    clock = Clock(started, seconds_of(last), max_seconds)
     trainer = SymbolInvariantTrainer(
         task=task,
         model=model,
@@ -152,7 +152,7 @@ def _new_model(recipe: Recipe) -> SymbolInvariantForConditionalGeneration:
     return model
 
 
-class _Clock(TrainerCallback):
+class Clock(TrainerCallback):
     """Counts the seconds of a run over all its calls, and stops training when those of this call are used up.
 
     Args:
@@ -189,7 +189,7 @@ def last_checkpoint(output: Path) -> Path | None:
     return max(complete, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
-def _seconds_of(checkpoint: Path | None) -> float:
+def seconds_of(checkpoint: Path | None) -> float:
     """The seconds that a run took up to a checkpoint; 0 if there is none, or it does not say."""
     if checkpoint is None or not (checkpoint / SECONDS).is_file():
         return 0.0

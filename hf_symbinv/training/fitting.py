@@ -1,0 +1,59 @@
+"""Training of the models that answer no questions, by transformers' own Trainer: train, stop in time, go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel, Trainer, TrainingArguments, set_seed
+
+from hf_symbinv.training.run import STATE, Clock, last_checkpoint, seconds_of
+
+
+def fit(
+    model: PreTrainedModel,
+    output: Path,
+    arguments: Mapping[str, Any],
+    *,
+    max_seconds: float | None = None,
+    trainer_class: type[Trainer] = Trainer,
+    **options: Any,
+) -> bool:
+    """Trains `model`, or goes on from the last checkpoint in `output`; what is finished is only loaded.
+
+    Args:
+        model: With fresh weights; it has the trained ones afterwards.
+        output: Folder for the model, its checkpoints and `trainer_state.json`.
+        arguments: Of `transformers.TrainingArguments`, without `output_dir`.
+        max_seconds: Stop after the step that reaches this time, with a checkpoint to go on from; None for no limit.
+        trainer_class: A Trainer with another loss or optimizer.
+        options: Of the Trainer: `train_dataset`, `eval_dataset`, `data_collator`, `compute_metrics`, `callbacks`, ...
+
+    Returns:
+        Whether training is finished.
+
+    Raises:
+        ValueError: For an argument that transformers refuses.
+    """
+    started = time.monotonic()
+    try:
+        args = TrainingArguments(output_dir=str(output), **{"dataloader_pin_memory": False, **arguments})
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"trainer: {error}; see transformers.TrainingArguments for the arguments") from error
+    if (output / STATE).is_file():
+        model.load_state_dict(type(model).from_pretrained(output).state_dict())
+        return True
+    set_seed(args.seed)
+    last = last_checkpoint(output)
+    clock = Clock(started, seconds_of(last), max_seconds)
+    options["callbacks"] = [*options.get("callbacks", ()), clock]
+    trainer = trainer_class(model=model, args=args, **options)
+    trainer.train(resume_from_checkpoint=None if last is None else str(last))
+    finished = trainer.state.global_step >= trainer.state.max_steps
+    if finished:
+        trainer.save_model()
+        trainer.save_state()  # last: what says that training is finished
+    trainer.end()
+    return finished

@@ -1,0 +1,48 @@
+"""Models that answer no questions are trained by transformers' Trainer, stop in time and go on where they were."""
+
+import datasets
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel, set_seed
+
+from hf_symbinv.training.fitting import fit
+
+ARGUMENTS = {"max_steps": 6, "per_device_train_batch_size": 2, "save_steps": 2, "use_cpu": True, "report_to": "none",
+             "disable_tqdm": True}  # fmt: skip
+
+
+def model() -> GPT2LMHeadModel:
+    set_seed(0)
+    return GPT2LMHeadModel(GPT2Config(vocab_size=8, n_embd=8, n_head=2, n_layer=1, n_positions=8, bos_token_id=0,
+                                      eos_token_id=0))  # fmt: skip
+
+
+@pytest.fixture
+def rows() -> datasets.Dataset:
+    ids = torch.randint(8, (40, 6), generator=torch.Generator().manual_seed(0)).tolist()
+    return datasets.Dataset.from_dict({"input_ids": ids, "labels": ids})
+
+
+def test_a_run_that_is_stopped_ends_with_the_weights_of_one_that_is_not(tmp_path, rows):
+    whole, pieces = model(), model()
+    assert fit(whole, tmp_path / "whole", ARGUMENTS, train_dataset=rows)
+    calls = 1
+    while not fit(pieces := model(), tmp_path / "pieces", ARGUMENTS, max_seconds=0.0, train_dataset=rows):
+        calls += 1
+        assert calls < 10
+    assert calls > 3
+    for (name, one), other in zip(whole.state_dict().items(), pieces.state_dict().values(), strict=True):
+        assert torch.equal(one, other), name
+
+
+def test_a_finished_run_is_loaded_and_not_repeated(tmp_path, rows):
+    trained, again = model(), model()
+    fit(trained, tmp_path, ARGUMENTS, train_dataset=rows)
+    assert fit(again, tmp_path, ARGUMENTS)
+    for one, other in zip(trained.parameters(), again.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_an_argument_that_transformers_does_not_know_is_refused_by_name(tmp_path):
+    with pytest.raises(ValueError, match=r"trainer: .*max_stepz.*see transformers\.TrainingArguments"):
+        fit(model(), tmp_path, {"max_stepz": 3})
