@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel, Trainer, TrainingArguments, set_seed
+from transformers import PreTrainedModel, Trainer, TrainerState, TrainingArguments, set_seed
 
 from hf_symbinv.training.run import STATE, Clock, last_checkpoint, seconds_of
 
@@ -42,18 +42,26 @@ def fit(
         args = TrainingArguments(output_dir=str(output), **{"dataloader_pin_memory": False, **arguments})
     except (TypeError, ValueError) as error:
         raise ValueError(f"trainer: {error}; see transformers.TrainingArguments for the arguments") from error
-    if (output / STATE).is_file():
-        model.load_state_dict(type(model).from_pretrained(output).state_dict())
-        return True
-    set_seed(args.seed)
     last = last_checkpoint(output)
+    for folder in (output, last):
+        if folder is not None and _finished(folder):
+            model.load_state_dict(type(model).from_pretrained(folder).state_dict())
+            model.save_pretrained(output)
+            return True
+    set_seed(args.seed)
     clock = Clock(started, seconds_of(last), max_seconds)
     options["callbacks"] = [*options.get("callbacks", ()), clock]
     trainer = trainer_class(model=model, args=args, **options)
     trainer.train(resume_from_checkpoint=None if last is None else str(last))
-    finished = trainer.state.global_step >= trainer.state.max_steps
-    if finished:
+    if trainer.state.global_step >= trainer.state.max_steps:
         trainer.save_model()
-        trainer.save_state()  # last: what says that training is finished
+        trainer.save_state()  # last: it says that training is finished
     trainer.end()
-    return finished
+    return _finished(output)
+
+
+def _finished(folder: Path) -> bool:
+    if not (folder / STATE).is_file():
+        return False
+    state = TrainerState.load_from_json(str(folder / STATE))
+    return state.global_step >= state.max_steps

@@ -43,6 +43,16 @@ def test_a_finished_run_is_loaded_and_not_repeated(tmp_path, rows):
         assert torch.equal(one, other)
 
 
+def test_a_run_that_was_killed_before_it_wrote_its_model_takes_no_further_step(tmp_path, rows):
+    trained, again = model(), model()
+    fit(trained, tmp_path, ARGUMENTS, train_dataset=rows)
+    (tmp_path / "trainer_state.json").unlink()
+    (tmp_path / "model.safetensors").unlink()
+    assert fit(again, tmp_path, ARGUMENTS, train_dataset=rows)
+    for one, other in zip(trained.parameters(), again.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
 def test_an_argument_that_transformers_does_not_know_is_refused_by_name(tmp_path):
     with pytest.raises(ValueError, match=r"trainer: .*max_stepz.*see transformers\.TrainingArguments"):
         fit(model(), tmp_path, {"max_stepz": 3})
