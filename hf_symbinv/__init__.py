@@ -38,7 +38,11 @@ if TYPE_CHECKING:
     )
     from .modeling.configuration_identity_gpt2 import IdentityGPT2Config
     from .modeling.configuration_symbinv import SymbolInvariantConfig
-    from .modeling.modeling_identity_gpt2 import IdentityGPT2LMHeadModel, IdentityGPT2Model
+    from .modeling.modeling_identity_gpt2 import (
+        IdentityGPT2ForSequenceClassification,
+        IdentityGPT2LMHeadModel,
+        IdentityGPT2Model,
+    )
     from .modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration, SymbolInvariantModel
     from .modeling.tokenization_symbinv import SymbolInvariantTokenizer, SymbolTable, TokenizationError
     from .pipelines import LtlWitnessPipeline, PropAssignmentPipeline, SymbolPipeline
@@ -52,7 +56,11 @@ __version__ = "0.1.0"
 _HOMES: dict[str, tuple[str, ...]] = {
     "modeling.configuration_identity_gpt2": ("IdentityGPT2Config",),
     "modeling.configuration_symbinv": ("SymbolInvariantConfig",),
-    "modeling.modeling_identity_gpt2": ("IdentityGPT2LMHeadModel", "IdentityGPT2Model"),
+    "modeling.modeling_identity_gpt2": (
+        "IdentityGPT2ForSequenceClassification",
+        "IdentityGPT2LMHeadModel",
+        "IdentityGPT2Model",
+    ),
     "modeling.modeling_symbinv": ("SymbolInvariantModel", "SymbolInvariantForConditionalGeneration"),
     "modeling.tokenization_symbinv": ("SymbolInvariantTokenizer", "SymbolTable", "TokenizationError"),
     "logic": (
@@ -92,6 +100,7 @@ __all__ = [
     "Formula",
     "FormulaSyntaxError",
     "IdentityGPT2Config",
+    "IdentityGPT2ForSequenceClassification",
     "IdentityGPT2LMHeadModel",
     "IdentityGPT2Model",
     "LTL",

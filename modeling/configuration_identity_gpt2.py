@@ -22,7 +22,7 @@ class IdentityGPT2Config(GPT2Config):
         ValueError: for a multiplier that is not positive, or with cross-attention, which has no input of its own.
         huggingface_hub.errors.StrictDataclassError: for a field of a wrong type, or around the ValueError.
 
-    Source: Boix-Adsera et al. 2024, sections 1 and 5.
+    Source: When can transformers reason with abstract symbols? (2024), sections 1 and 5.
     """
 
     model_type = "identity_gpt2"

@@ -10,7 +10,12 @@ Letters: B batch, T queries, K keys, H heads, D model width.
 import torch
 from torch import nn
 from transformers.cache_utils import Cache
-from transformers.models.gpt2.modeling_gpt2 import GPT2Attention, GPT2LMHeadModel, GPT2Model
+from transformers.models.gpt2.modeling_gpt2 import (
+    GPT2Attention,
+    GPT2ForSequenceClassification,
+    GPT2LMHeadModel,
+    GPT2Model,
+)
 
 from .configuration_identity_gpt2 import IdentityGPT2Config
 
@@ -21,7 +26,8 @@ class IdentityGPT2Attention(GPT2Attention):
     One Gram matrix serves all heads, and the heads' weights are summed up before they meet x: no D × D product is made.
     x lies beside the keys in the cache, so any cache works and takes half as much memory again.
 
-    Source: Boix-Adsera et al. 2024, sections 1 and 5; x xᵀ is not divided by sqrt(D / H), as in the authors' release.
+    Source: When can transformers reason with abstract symbols? (2024), sections 1 and 5; x xᵀ is not divided by
+    sqrt(D / H), as in the authors' release.
     """
 
     def __init__(self, config: IdentityGPT2Config, layer_idx: int):
@@ -72,8 +78,8 @@ class IdentityGPT2Attention(GPT2Attention):
         return self.resid_dropout(attended), weights
 
 
-class IdentityGPT2Model(GPT2Model):
-    """GPT-2's blocks, with identity-reparametrised attention."""
+class _OwnAttention:
+    """What the attention of this file means to transformers."""
 
     config_class = IdentityGPT2Config
     # The weights of attention are needed themselves, so no fused kernel will do.
@@ -81,6 +87,10 @@ class IdentityGPT2Model(GPT2Model):
     _supports_flash_attn = False
     _supports_attention_backend = False
     _keys_to_ignore_on_load_missing = [r"attn\.identity_"]  # a checkpoint of GPT-2 has none
+
+
+class IdentityGPT2Model(_OwnAttention, GPT2Model):
+    """GPT-2's blocks, with identity-reparametrised attention."""
 
     def __init__(self, config: IdentityGPT2Config):
         super().__init__(config)
@@ -97,17 +107,23 @@ class IdentityGPT2Model(GPT2Model):
                     nn.init.constant_(scalars, self.config.identity_initial / self.config.identity_multiplier)
 
 
-class IdentityGPT2LMHeadModel(GPT2LMHeadModel):
+class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
     """GPT-2 as a language model, with identity-reparametrised attention in every block.
 
-    Source: Boix-Adsera et al. 2024, section 5.
+    Source: When can transformers reason with abstract symbols? (2024), section 6.
     """
 
-    config_class = IdentityGPT2Config
-    _supports_sdpa = False
-    _supports_flash_attn = False
-    _supports_attention_backend = False
-    _keys_to_ignore_on_load_missing = [r"attn\.identity_"]  # a checkpoint of GPT-2 has none
+    def __init__(self, config: IdentityGPT2Config):
+        super().__init__(config)
+        self.transformer = IdentityGPT2Model(config)
+        self.post_init()
+
+
+class IdentityGPT2ForSequenceClassification(_OwnAttention, GPT2ForSequenceClassification):
+    """Classification, or regression with `num_labels=1`, on the last token, with the same attention in every block.
+
+    The last token of a row is its last one that is not `config.pad_token_id`.
+    """
 
     def __init__(self, config: IdentityGPT2Config):
         super().__init__(config)
@@ -118,3 +134,4 @@ class IdentityGPT2LMHeadModel(GPT2LMHeadModel):
 # Saved checkpoints bring the code along.
 IdentityGPT2Model.register_for_auto_class("AutoModel")
 IdentityGPT2LMHeadModel.register_for_auto_class("AutoModelForCausalLM")
+IdentityGPT2ForSequenceClassification.register_for_auto_class("AutoModelForSequenceClassification")

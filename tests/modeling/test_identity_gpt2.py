@@ -2,9 +2,22 @@
 
 import pytest
 import torch
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    GPT2Config,
+    GPT2ForSequenceClassification,
+    GPT2LMHeadModel,
+)
 
-from hf_symbinv import IdentityGPT2Config, IdentityGPT2LMHeadModel, IdentityGPT2Model
+from hf_symbinv import (
+    IdentityGPT2Config,
+    IdentityGPT2ForSequenceClassification,
+    IdentityGPT2LMHeadModel,
+    IdentityGPT2Model,
+)
 
 SIZES = {
     "vocab_size": 50,
@@ -135,6 +148,26 @@ def test_the_auto_classes_know_it_and_a_saved_model_comes_back(tmp_path, ids):
     output = loaded(ids, output_attentions=True, output_hidden_states=True)
     assert [tuple(weights.shape) for weights in output.attentions] == [(3, 3, 9, 9)] * 2
     assert len(output.hidden_states) == 3
+
+
+def test_regression_on_the_last_token_is_gpt2s_while_the_scalars_are_0(tmp_path, ids):
+    sizes = {**SIZES, "num_labels": 1, "pad_token_id": 49}
+    torch.manual_seed(0)
+    model = GPT2ForSequenceClassification(GPT2Config(**sizes)).eval()
+    model.set_attn_implementation("eager")
+    model.save_pretrained(tmp_path / "gpt2")
+    loaded = IdentityGPT2ForSequenceClassification.from_pretrained(tmp_path / "gpt2")
+    padded = torch.nn.functional.pad(ids, (0, 2), value=49)
+    labels = torch.tensor([1.0, -1.0, 0.5])
+    expected, result = (each(padded, labels=labels) for each in (model, loaded))
+    assert torch.equal(result.logits, expected.logits) and torch.equal(result.loss, expected.loss)
+    with torch.no_grad():
+        loaded.transformer.h[0].attn.identity_qk.fill_(0.3)
+    assert not torch.equal(loaded(ids).logits, expected.logits)
+    loaded.save_pretrained(tmp_path / "identity")
+    again = AutoModelForSequenceClassification.from_pretrained(tmp_path / "identity")
+    assert type(again) is IdentityGPT2ForSequenceClassification
+    assert torch.equal(again(ids).logits, loaded(ids).logits)
 
 
 @pytest.mark.parametrize(
