@@ -26,6 +26,10 @@ class OutOfTimeError(Exception):
     """The time of this call is used up; what was done is kept."""
 
 
+class MissingDataError(Exception):
+    """Data that the user has to name; the message says how. Rows that need none are made without them."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """One row of an experiment.
@@ -91,6 +95,7 @@ class Experiment:
 
             Raises:
                 OutOfTimeError: If there was no time to finish; the next call with the same `folder` goes on.
+                MissingDataError: If it needs data that this machine does not have.
         draw: Draws the finished table's pictures into a folder, from the results of each row and seed; None if it has
             none.
     """

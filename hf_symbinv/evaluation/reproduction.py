@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
-from hf_symbinv.evaluation.experiments import Experiment, Job, OutOfTimeError, Setting, experiments
+from hf_symbinv.evaluation.experiments import Experiment, Job, MissingDataError, OutOfTimeError, Setting, experiments
 from hf_symbinv.evaluation.heatmap import Grid
 from hf_symbinv.evaluation.measurements import MEASUREMENTS, Measurement
 from hf_symbinv.evaluation.tables import TABLES, Row, Table, Training
@@ -446,8 +446,8 @@ def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[i
             for seed in seeds:
                 parts.append(place.experiment(table, row, seed))
                 found.append((row, parts[-1]))
-        except OutOfTimeError:
-            missing.append(" / ".join(row.labels))
+        except (MissingDataError, OutOfTimeError) as error:
+            missing.append(" / ".join(row.labels) + (f" ({error})" if str(error) else ""))
         done.append((row, {name: _together([part[name] for part in parts if name in part]) for name in table.measures}))
     if table.draw is not None and not missing:
         table.draw(found, place.folder / "tables")
