@@ -85,7 +85,7 @@ class AssemblyError(ValueError):
 
 def _register_ids() -> dict[str, int]:
     """Every register that can be renamed → its id."""
-    ids = {}
+    ids: dict[str, int] = {}
     for referent, base in enumerate(GENERAL):
         if base.isdigit():
             names = [f"r{base}", f"r{base}d", f"r{base}w", f"r{base}b"]
