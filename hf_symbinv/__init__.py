@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         trace_to_infix,
         trace_to_prefix,
     )
+    from .modeling.causal_symbinv import SymbolInvariantForCausalLM
     from .modeling.configuration_identity_gpt2 import IdentityGPT2Config
     from .modeling.configuration_symbinv import SymbolInvariantConfig
     from .modeling.modeling_identity_gpt2 import (
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
+    "modeling.causal_symbinv": ("SymbolInvariantForCausalLM",),
     "modeling.configuration_identity_gpt2": ("IdentityGPT2Config",),
     "modeling.configuration_symbinv": ("SymbolInvariantConfig",),
     "modeling.modeling_identity_gpt2": (
@@ -114,6 +116,7 @@ __all__ = [
     "RandomQuestions",
     "Recipe",
     "SymbolInvariantConfig",
+    "SymbolInvariantForCausalLM",
     "SymbolInvariantForConditionalGeneration",
     "SymbolInvariantModel",
     "SymbolInvariantTokenizer",

@@ -50,6 +50,16 @@ PRESETS |= {
 }  # fmt: skip
 
 
+# The lexinvariant language model of 151M parameters, for ASCII: LI section 3 and appendix B.
+PRESETS |= {
+    "lexinvariant": {
+        "base_vocab_size": 3, "num_symbols": 128, "d_model": 1024, "encoder_layers": 0, "decoder_layers": 12,
+        "num_attention_heads": 8, "d_ff": 4096, "dropout": 0.0, "components": ["DP"], "symbol_embedding": "gaussian",
+        "decoder_positions": "t5", "normalize_embeddings": False, "normalize_features": False, "loss": "cross_entropy",
+    },
+}  # fmt: skip
+
+
 @strict
 class SymbolInvariantConfig(PreTrainedConfig):
     """Sizes and choices of a symbol-invariant model; the defaults are the paper's LTL model without its tree positions.
@@ -58,9 +68,11 @@ class SymbolInvariantConfig(PreTrainedConfig):
         base_vocab_size: V_n, the number of base tokens; their ids are 0 … V_n - 1 and every id from V_n on is a symbol.
         num_symbols: symbols seen in training. `vocab_size = base_vocab_size + num_symbols` is the least width of logits
             in id space, and the initial AdaCos scale is sqrt(2) log(vocab_size - 1). For `learned` and `renamed` also
-            the number of symbols that have a row; no other model's weights depend on it.
+            the number of symbols that have a row, and for `gaussian` that of symbols that exist; no other model's
+            weights depend on it.
         d_model: width of a hidden state, a multiple of `2 * num_attention_heads`.
-        encoder_layers, decoder_layers: number of layers.
+        encoder_layers, decoder_layers: number of layers. Without encoder layers the model is a decoder only, a language
+            model for `SymbolInvariantForCausalLM`.
         num_attention_heads: heads of every attention block.
         d_ff: width of the feed-forward blocks' middle.
         activation_function: activation of the feed-forward blocks, a name of `transformers.activations`.
@@ -68,17 +80,29 @@ class SymbolInvariantConfig(PreTrainedConfig):
         layer_norm_eps: epsilon of every LayerNorm.
         components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and
             CA apply in the order listed; the encoder may do without a block; the decoder needs DP or DA, and CP or CA.
-            Default EP DP EA CP, and EP DP CP where there is one stream, which leaves nothing to aggregate.
+            Default EP DP EA CP, and EP DP CP where there is one stream, which leaves nothing to aggregate; DP for a
+            decoder only, which has nothing else.
         symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input; or with one
-            stream `"learned"`, a row per symbol, `"renamed"`, the same with rows permuted in every training forward, or
-            `"random"`, a learned part that all symbols share and a random part each.
+            stream `"learned"`, a row per symbol, `"renamed"`, the same with rows permuted in every training forward,
+            `"random"`, a learned part that all symbols share and a random part each, or for a decoder only
+            `"gaussian"`, a standard normal row per symbol and sequence.
         random_dim: width of the random part.
         random_method: how it is drawn: `"normal"`, `"neighbors"` or `"hypercube"`; see `random_vectors`.
+        random_share: probability that a symbol of a sequence gets a random row in training (`gaussian`), or takes part
+            in the permutation (`renamed`, then one per sequence). Below 1 the others keep their learned rows, and in
+            evaluation all do: a regulariser.
         normalize_parts: L2-normalise the learned and the random part on their own.
         encoder_positions: `"tree"` (paths in the syntax tree of the prefix text), `"rope"` or `"sinusoidal"`.
-        decoder_positions: `"rope"`, also on cross-attention's queries and keys, or `"sinusoidal"`.
+        decoder_positions: `"rope"`, also on cross-attention's queries and keys, `"sinusoidal"`, or `"t5"`, a learned
+            bias per distance and head that all layers share, see `RelativeBias`.
         rope_theta: base of the rotary frequencies.
         token_arity: base id → number of children (0, 1 or 2) of the tokens that make syntax trees, for tree positions.
+        identity_qk: add `a_h x xᵀ` to the scores of every attention, with a trainable scalar a per head; x is the
+            input of the queries and of the keys.
+        identity_vo: add `Σ_h b_h A_h x` to the output of every attention, with a trainable scalar b per head.
+        identity_initial: a and b of a new model.
+        identity_multiplier: the stored scalars are a and b divided by this, so that an optimiser of Adam's kind moves a
+            and b as if their learning rate was so many times larger.
         normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
         normalize_features: L2-normalise the last hidden states before the projection.
         loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`.
@@ -92,12 +116,14 @@ class SymbolInvariantConfig(PreTrainedConfig):
         ValueError: for an impossible value or combination, or an unknown field.
         huggingface_hub.errors.StrictDataclassError: for a field of a wrong type, or around the ValueError.
 
-    Source: sizes and components SIT Table 5 and section 5.2; the rest SIT section 3.3 and Işık et al. 2025.
+    Source: sizes and components SIT Table 5 and section 5.2; `gaussian` and `random_share` Huang et al. 2023 (LI),
+    section 2 and appendix G; identities "When can transformers reason with abstract symbols?", section 1; the rest SIT
+    section 3.3 and Işık et al. 2025.
     """
 
     model_type = "symbol_invariant"
     keys_to_ignore_at_inference = ["past_key_values", "slot_referents", "slot_vectors"]
-    attribute_map = {"hidden_size": "d_model", "num_hidden_layers": "encoder_layers"}
+    attribute_map = {"hidden_size": "d_model"}
 
     base_vocab_size: int = 13
     num_symbols: int = 5
@@ -110,14 +136,19 @@ class SymbolInvariantConfig(PreTrainedConfig):
     dropout: float | int = 0.1
     layer_norm_eps: float = 1e-6
     components: list[str] | None = None
-    symbol_embedding: Literal["streams", "learned", "renamed", "random"] = "streams"
+    symbol_embedding: Literal["streams", "learned", "renamed", "random", "gaussian"] = "streams"
     random_dim: int = 8
     random_method: Literal["normal", "neighbors", "hypercube"] = "hypercube"
+    random_share: float | int = 1.0
     normalize_parts: bool = True
     encoder_positions: Literal["tree", "rope", "sinusoidal"] = "rope"
-    decoder_positions: Literal["rope", "sinusoidal"] = "rope"
+    decoder_positions: Literal["rope", "sinusoidal", "t5"] = "rope"
     rope_theta: float | int = 10000.0
     token_arity: dict | None = None
+    identity_qk: bool = False
+    identity_vo: bool = False
+    identity_initial: float | int = 0.0
+    identity_multiplier: float | int = 1.0
     normalize_embeddings: bool = True
     normalize_features: bool = True
     loss: Literal["adacos", "cross_entropy"] = "adacos"
@@ -143,7 +174,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
                                  "SymbolInvariantConfig's docstring lists the fields"))  # fmt: skip
         if self.components is None:
             aggregated = ["EA"] if self.symbol_embedding == "streams" else []
-            self.components = ["EP", "DP", *aggregated, "CP"]
+            self.components = ["EP", "DP", *aggregated, "CP"] if self.kind == "encoder-decoder" else ["DP"]
+        self.is_encoder_decoder = self.kind == "encoder-decoder"
         if self.token_arity is not None:  # JSON writes integer keys as strings
             self.token_arity = {_token_id(key): value for key, value in self.token_arity.items()}
         super().__post_init__(**kwargs)
@@ -153,14 +185,28 @@ class SymbolInvariantConfig(PreTrainedConfig):
         """V_n + num_symbols: the least width of logits in id space."""
         return self.base_vocab_size + self.num_symbols
 
+    @property
+    def kind(self) -> str:
+        """`"encoder-decoder"`, or `"decoder-only"` for a model without encoder layers."""
+        return "decoder-only" if self.encoder_layers == 0 else "encoder-decoder"
+
+    @property
+    def num_hidden_layers(self) -> int:
+        """The encoder's layers, or the decoder's if it is alone."""
+        return self.encoder_layers or self.decoder_layers
+
+    @num_hidden_layers.setter
+    def num_hidden_layers(self, value: int) -> None:
+        setattr(self, "encoder_layers" if self.encoder_layers else "decoder_layers", value)
+
     @classmethod
     def from_preset(cls, name: str, **overrides: Any) -> "SymbolInvariantConfig":
         """The papers' model for a task, with any field overridden: `"ltl"` and `"prop"` with streams, `"ltl-baseline"`
-        and `"prop-baseline"` with one.
+        and `"prop-baseline"` with one; `"lexinvariant"`, a language model of ASCII characters.
 
         Raises:
             ValueError: if there is no such preset.
-        Source: SIT Tables 2, 3 and 5; ITE Table 4.
+        Source: SIT Tables 2, 3 and 5; ITE Table 4; LI section 3.
         """
         if name not in PRESETS:
             raise ValueError(f"preset={name!r}: unknown preset; use one of {', '.join(PRESETS)}")
@@ -168,8 +214,12 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     def validate_sizes(self) -> None:
         """Refuses sizes that no model can have."""
-        for name in ("base_vocab_size", "d_model", "encoder_layers", "decoder_layers", "num_attention_heads", "d_ff"):
+        for name in ("base_vocab_size", "d_model", "decoder_layers", "num_attention_heads", "d_ff"):
             _require(getattr(self, name) >= 1, f"{name}={getattr(self, name)}: must be at least 1")
+        _require(
+            self.encoder_layers >= 0,
+            f"encoder_layers={self.encoder_layers}: must be at least 1, or 0 for a decoder without encoder",
+        )
         least = 0 if self.symbol_embedding == "streams" else 1
         _require(self.num_symbols >= least, f"num_symbols={self.num_symbols}: must be at least {least}")
         _require(
@@ -180,6 +230,10 @@ class SymbolInvariantConfig(PreTrainedConfig):
         _require(0 <= self.dropout < 1, f"dropout={self.dropout}: must be a probability in [0, 1)")
         _require(self.layer_norm_eps > 0, f"layer_norm_eps={self.layer_norm_eps}: must be positive")
         _require(self.rope_theta > 0, f"rope_theta={self.rope_theta}: must be positive")
+        _require(
+            self.identity_multiplier > 0,
+            f"identity_multiplier={self.identity_multiplier}: must be positive; 1 changes nothing",
+        )
         for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
             value = getattr(self, name)
             _require(
@@ -200,10 +254,17 @@ class SymbolInvariantConfig(PreTrainedConfig):
             len(set(components)) == len(components),
             f'components="{shown}": a component is listed twice; list each at most once',
         )
-        _require(
-            bool({"CP", "CA"} & set(components)),
-            f'components="{shown}": the decoder would not see the encoder; add CP, CA or both',
-        )
+        if self.kind == "decoder-only":
+            _require(
+                components == ["DP"],
+                f'components="{shown}": without encoder (encoder_layers=0) there is DP and nothing else; use ["DP"]',
+            )
+        else:
+            _require(
+                bool({"CP", "CA"} & set(components)),
+                f'components="{shown}": the decoder would not see the encoder; add CP, CA or both, or for a decoder '
+                "alone set encoder_layers=0",
+            )
         _require(
             bool({"DP", "DA"} & set(components)),
             f'components="{shown}": the decoder would not see the answer so far; add DP, DA or both',
@@ -212,6 +273,29 @@ class SymbolInvariantConfig(PreTrainedConfig):
             self.symbol_embedding == "streams" or not {"EA", "DA", "CA"} & set(components),
             f'components="{shown}": symbol_embedding="{self.symbol_embedding}" has one stream, which leaves nothing to '
             "aggregate; use some of EP DP CP",
+        )
+        self._validate_embedding()
+
+    def _validate_embedding(self) -> None:
+        kind, alone = self.symbol_embedding, self.kind == "decoder-only"
+        _require(
+            not alone or kind in ("gaussian", "learned", "renamed"),
+            f'symbol_embedding="{kind}": a decoder without encoder (encoder_layers=0) uses "gaussian", "learned" or '
+            '"renamed"',
+        )
+        _require(
+            alone or kind != "gaussian",
+            'symbol_embedding="gaussian": is for a decoder without encoder; set encoder_layers=0 and components=["DP"]',
+        )
+        _require(
+            0 < self.random_share <= 1,
+            f"random_share={self.random_share}: must be a probability in (0, 1]; to randomise nothing, use "
+            'symbol_embedding="learned"',
+        )
+        _require(
+            self.random_share == 1 or kind in ("gaussian", "renamed"),
+            f'random_share={self.random_share}: symbol_embedding="{kind}" randomises no share of the symbols; use '
+            '"gaussian" or "renamed"',
         )
         _require(
             self.symbol_embedding != "random" or 1 <= self.random_dim < self.d_model,
@@ -240,6 +324,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
             'or use loss="cross_entropy"',
         )
         if self.grammar is not None:
+            _require(self.is_encoder_decoder, "grammar: only encoder-decoders follow one; remove the field")
             check_grammar(self.grammar, self.base_vocab_size)
             _require(self.eos_token_id is not None, "eos_token_id=None: grammar needs a token that ends an answer")
         _require(

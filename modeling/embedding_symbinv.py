@@ -4,8 +4,9 @@ Ids are renamed to **slots** first (`assign`), and logits have a column per base
 
 - `StreamsEmbedding` numbers the referents of one example 0 … k-1 in the order of their first appearance, so
   alpha-equivalent inputs become the same tensors; slot s of an example is seen by stream s.
-- `VocabularyEmbedding` (`learned`, `renamed`) has one learned row per symbol, and `RandomEmbedding` (`random`) draws a
-  part of each symbol's row. Both have one stream, and slot r is referent r.
+- `VocabularyEmbedding` (`learned`, `renamed`) has one learned row per symbol, `RandomEmbedding` (`random`) draws a
+  part of each symbol's row, and `GaussianEmbedding` (`gaussian`) a whole row per symbol and sequence. All have one
+  stream, and slot r is referent r, unless rows are permuted.
 
 Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence length, D model width, V_n base tokens.
 """
@@ -29,7 +30,8 @@ class Slots:
         referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
         active: `(B, K)` bool, the streams that take part in means. An example without symbols has one anonymous
             stream: active, with referent -1.
-        vectors: `(K, D_random)`, the random part of each slot's row, the same for all examples; None if there is none.
+        vectors: the random part of each slot's row, `(K, D_random)` the same for all examples or `(B, K, D_random)`;
+            None if there is none.
     """
 
     referents: torch.Tensor
@@ -53,7 +55,8 @@ class Slots:
         if repeats == 1:
             return self
         referents, active = (tensor.repeat_interleave(repeats, 0) for tensor in (self.referents, self.active))
-        return Slots(referents, active, self.vectors)
+        own = self.vectors is not None and self.vectors.dim() == 3
+        return Slots(referents, active, self.vectors.repeat_interleave(repeats, 0) if own else self.vectors)
 
 
 def assign_slots(referents: torch.Tensor, canonical: bool = True) -> Slots:
@@ -151,7 +154,7 @@ class StreamsEmbedding(nn.Module):
 
 
 class OneStreamEmbedding(nn.Module, ABC):
-    """What `VocabularyEmbedding` and `RandomEmbedding` share: one stream, and a row for every base token and slot.
+    """What the embedders below share: one stream, and a row for every base token and slot.
 
     The table is also the projection (three-way tying).
 
@@ -172,6 +175,26 @@ class OneStreamEmbedding(nn.Module, ABC):
     @abstractmethod
     def assign(self, referents: torch.Tensor) -> Slots:
         """Slots for the symbols of `referents (B, L)`, -1 at base tokens."""
+
+    def refuse_unknown(self, referents: torch.Tensor) -> None:
+        """Refuses a referent from `num_symbols` on, which has no row.
+
+        Raises:
+            ValueError: with the id of the symbol.
+        """
+        count, base, kind = self.config.num_symbols, self.config.base_vocab_size, self.config.symbol_embedding
+        largest = int(referents.max())
+        if largest >= count:
+            more = (
+                "raise num_symbols, on which no weight depends"
+                if kind == "gaussian" and self.config.random_share == 1
+                else 'use a model with "streams" or "random"'
+            )
+            raise ValueError(
+                f"symbol id {base + largest}: this model has rows for {count} symbols only, ids {base} … "
+                f'{base + count - 1} (symbol_embedding="{kind}"); rename the symbols if there are few enough, else '
+                f"{more}"
+            )
 
     @abstractmethod
     def table(self, slots: Slots) -> torch.Tensor:
@@ -197,9 +220,12 @@ class VocabularyEmbedding(OneStreamEmbedding):
     """One learned row per symbol: a fixed vocabulary of `num_symbols`.
 
     With `symbol_embedding="renamed"` every forward pass in training permutes the symbols, which is alpha-renaming as
-    data augmentation: all rows are learned, also if no example has that many symbols.
+    data augmentation: all rows are learned, also if no example has that many symbols. An encoder-decoder has one
+    permutation for the batch. A decoder alone, and every model with a `random_share` below 1, has one per sequence; it
+    moves each symbol of the sequence with that probability, among those that move.
 
-    Source: ITE section 5, baselines of the first and the third type.
+    Source: ITE section 5, baselines of the first and the third type; the share LI appendix G, which leaves open whether
+    it is one of symbols or of positions: symbols, so that the result is a renaming.
     """
 
     def __init__(self, config: SymbolInvariantConfig):
@@ -212,19 +238,16 @@ class VocabularyEmbedding(OneStreamEmbedding):
         return self.training and self.config.symbol_embedding == "renamed"
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slot s is referent s, or in training of `renamed` the s-th of one permutation for all examples.
+        """Slot s is referent s, or in training of `renamed` the s-th of a permutation.
 
         Raises:
             ValueError: for a referent without a row.
         """
-        count, base = self.config.num_symbols, self.config.base_vocab_size
-        largest = int(referents.max())
-        if largest >= count:
-            raise ValueError(
-                f"symbol id {base + largest}: this model has rows for {count} symbols only, ids {base} … "
-                f'{base + count - 1} (symbol_embedding="{self.config.symbol_embedding}"); rename the symbols if there '
-                'are few enough, else use a model with "streams" or "random"'
-            )
+        config, count = self.config, self.config.num_symbols
+        self.refuse_unknown(referents)
+        if self.shuffles and (config.random_share < 1 or config.kind == "decoder-only"):
+            moved = torch.rand(len(referents), count, device=referents.device) < config.random_share
+            return Slots.from_referents(permute_some(moved))
         order = torch.randperm(count) if self.shuffles else torch.arange(count)
         return Slots.from_referents(order.to(referents.device).expand(len(referents), -1))
 
@@ -292,6 +315,93 @@ class RandomEmbedding(OneStreamEmbedding):
         return nn.functional.normalize(rows, dim=1) if self.config.normalize_embeddings else rows
 
 
+def permute_some(moved: torch.Tensor) -> torch.Tensor:
+    """A random permutation per row, `(B, K)` int64, that leaves a place alone unless `moved (B, K)` bool."""
+    places = torch.arange(moved.shape[1], device=moved.device).expand(moved.shape)
+    # Those that move come first, in the order of their places and in a random order; the others follow in order.
+    by_place = (places + ~moved * moved.shape[1]).argsort(1)
+    shuffled = torch.where(moved, torch.rand(moved.shape, device=moved.device), 1.0 + places).argsort(1)
+    return torch.empty_like(places).scatter_(1, by_place, shuffled)
+
+
+class GaussianEmbedding(OneStreamEmbedding):
+    """A standard normal row per symbol and sequence; base tokens have learned rows.
+
+        h_0 = s E x + c,   logits = h Eᵀ / sqrt(D),   E ~ N(0, I)
+
+    s and c, of width D each (the paper does not say), are learned. E is drawn in every call of `assign`, in evaluation
+    too. With a `random_share` below 1 every symbol also has a learned row: in training it is taken instead of a random
+    one with the rest of the probability, per symbol and sequence, and in evaluation always. `weight` holds the learned
+    rows divided by sqrt(D), so their first logits are as large as those of random ones.
+
+    Source: LI section 2 and appendices B and G; the factor 1 / sqrt(D) is our choice, so that logits start near 1.
+    """
+
+    unknown = "has no row in this model"
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__(config)
+        learned = config.num_symbols if config.random_share < 1 else 0
+        self.weight = nn.Parameter(torch.empty(config.base_vocab_size + learned, config.d_model))
+        self.scale = nn.Parameter(torch.empty(config.d_model))
+        self.bias = nn.Parameter(torch.empty(config.d_model))
+
+    def draw(self, batch: int, generator: torch.Generator | None = None) -> torch.Tensor:
+        """Rows `(batch, num_symbols, D)` of the symbols of so many sequences; on the generator's device if given."""
+        config, device = self.config, self.weight.device
+        shape = (batch, config.num_symbols, config.d_model)
+        learned = self.weight[config.base_vocab_size :] * math.sqrt(config.d_model)
+        if len(learned) and not self.training:
+            return learned.expand(shape)
+        source = device if generator is None else generator.device
+        rows = torch.randn(shape, generator=generator, device=source, dtype=self.weight.dtype).to(device)
+        if not len(learned):
+            return rows
+        is_random = torch.rand(shape[:2], generator=generator, device=source).to(device) < config.random_share
+        return torch.where(is_random.unsqueeze(2), rows, learned)
+
+    def assign(self, referents: torch.Tensor) -> Slots:
+        """Slot s is referent s, with a new draw.
+
+        Raises:
+            ValueError: for a referent from `num_symbols` on.
+        """
+        self.refuse_unknown(referents)
+        order = torch.arange(self.config.num_symbols, device=referents.device)
+        return Slots.from_referents(order.expand(len(referents), -1), self.draw(len(referents)))
+
+    def table(self, slots: Slots) -> torch.Tensor:
+        """The `(B, V_n + num_symbols, D)` rows as they are looked up and projected on."""
+        symbols, base = self._rows(slots), self._base_rows()
+        return torch.cat((base.expand(len(symbols), -1, -1), symbols), dim=1)
+
+    def _base_rows(self) -> torch.Tensor:
+        base = self.weight[: self.config.base_vocab_size]
+        return nn.functional.normalize(base, dim=1) if self.config.normalize_embeddings else base
+
+    def _rows(self, slots: Slots) -> torch.Tensor:
+        vectors = slots.vectors
+        if self.config.normalize_embeddings:
+            return nn.functional.normalize(vectors, dim=2)
+        return vectors / math.sqrt(self.config.d_model)
+
+    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Embeds every token, `(B, 1, L, D)`, scaled and shifted, without positions; as `StreamsEmbedding`."""
+        # Neither here nor in `project` is the table of base tokens copied per sequence.
+        base = nn.functional.embedding(input_ids.clamp(max=self.config.base_vocab_size - 1), self._base_rows())
+        index = symbol_slots.clamp(min=0).unsqueeze(2).expand(-1, -1, base.shape[2])
+        rows = torch.where((symbol_slots >= 0).unsqueeze(2), self._rows(slots).gather(1, index), base)
+        return (rows * (math.sqrt(self.config.d_model) * self.scale) + self.bias).unsqueeze(1)
+
+    def project(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Logits `(B, L, V_n + num_symbols)` of `hidden_states (B, 1, L, D)`."""
+        if self.config.normalize_features:
+            hidden_states = nn.functional.normalize(hidden_states, dim=-1)
+        hidden_states = hidden_states.squeeze(1)
+        symbols = hidden_states @ self._rows(slots).transpose(1, 2)
+        return torch.cat((hidden_states @ self._base_rows().T, symbols), dim=-1)
+
+
 def random_vectors(method: str, width: int, count: int, generator: torch.Generator | None = None) -> torch.Tensor:
     """Draws random parts, no two the same while they have at most 32 dimensions.
 
@@ -334,14 +444,18 @@ def random_vectors(method: str, width: int, count: int, generator: torch.Generat
     return (2 * digits - 1 if values == 2 else digits - 1).float()
 
 
-Embedder = StreamsEmbedding | VocabularyEmbedding | RandomEmbedding
+Embedder = StreamsEmbedding | VocabularyEmbedding | RandomEmbedding | GaussianEmbedding
 
 
 def make_embedder(config: SymbolInvariantConfig) -> Embedder:
     """The embedder that `config.symbol_embedding` names."""
     if config.symbol_embedding == "streams":
         return StreamsEmbedding(config)
-    return RandomEmbedding(config) if config.symbol_embedding == "random" else VocabularyEmbedding(config)
+    own: dict[str, type[RandomEmbedding | GaussianEmbedding]] = {
+        "random": RandomEmbedding,
+        "gaussian": GaussianEmbedding,
+    }
+    return own.get(config.symbol_embedding, VocabularyEmbedding)(config)
 
 
 def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 from transformers.activations import ACT2FN
-from transformers.cache_utils import EncoderDecoderCache
+from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .configuration_symbinv import SymbolInvariantConfig
@@ -95,6 +95,43 @@ def tree_positions(arity: torch.Tensor, width: int) -> torch.Tensor:
     return nn.functional.pad(paths[:, :length, :width], (0, max(0, width - paths.shape[-1])))
 
 
+class RelativeBias(nn.Module):
+    """T5's relative positions: a learned bias per head and bucket of distances, added to the scores of attention.
+
+    Distances below 16 have a bucket each; from there to 128 their logarithm decides between 16 more, and everything
+    farther is in the last one.
+
+    Source: Raffel et al. 2020, section 2.1; sizes as in T5.
+    """
+
+    buckets = 32
+    max_distance = 128
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(self.buckets, config.num_attention_heads))
+
+    def bucket(self, distance: torch.Tensor) -> torch.Tensor:
+        """The bucket of each distance, int64 and not negative, from a query back to a key."""
+        exact = self.buckets // 2
+        steps = (distance.clamp(min=1).float() / exact).log() / math.log(self.max_distance / exact)
+        far = exact + (steps * (self.buckets - exact)).long()
+        return torch.where(distance < exact, distance, far.clamp(max=self.buckets - 1))
+
+    def forward(self, length: int, past: int, mask: torch.Tensor | None) -> torch.Tensor:
+        """What is added to the scores of `length` queries after `past` tokens, `(B or 1, H, T, past + T)`.
+
+        Args:
+            length: T.
+            past: tokens before them.
+            mask: `(B or 1, 1, T, past + T)` bool, False where the result is to be -inf; None for nowhere.
+        """
+        steps = torch.arange(past + length, device=self.weight.device)
+        distance = (steps[past:, None] - steps).clamp(min=0)
+        bias = self.weight[self.bucket(distance)].permute(2, 0, 1).unsqueeze(0)
+        return bias if mask is None else torch.where(mask, bias, -math.inf)
+
+
 class Dropout(nn.Dropout):
     """nn.Dropout whose masks on a CPU come from 16 random bits per element, seven times as fast as Bernoulli draws.
 
@@ -119,7 +156,8 @@ class Sequence:
     Attributes:
         symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens.
         active: `(B, S)` bool, the streams that take part in means.
-        mask: `(B or 1, 1, queries or 1, K)` bool, True where a query may attend; None for everywhere.
+        mask: `(B or 1, 1, queries or 1, K)` bool, True where a query may attend; or `(B or 1, H, queries, K)` floats
+            that are added to the scores; None for attention everywhere.
         angles: `(2, B or 1, L, D / H)`, rotary angles; None if positions were added to the embeddings.
     """
 
@@ -143,7 +181,12 @@ class Attention(nn.Module):
     Per-stream keys lie in the head axis, `(B, S·H, K, D / H)`; aggregated ones are `(B, H, K, D / H)` and all streams'
     queries lie side by side in the query axis. Beams of one source lie in the query axis too.
 
-    Source: SIT Algorithms 3 and 4.
+    Reparametrised with identities, head h has the scores `Q Kᵀ / sqrt(D / H) + a_h h gᵀ`, and `Σ_h b_h A_h g` is added
+    to the output, A_h being its weights: `W_K W_Qᵀ + a I` and `W_V W_O + b I` without a D × D product. One Gram matrix
+    serves all heads. g lies beside the keys, cut into as many heads, so every cache holds it.
+
+    Source: SIT Algorithms 3 and 4; identities "When can transformers reason with abstract symbols?", section 1, not
+    divided by sqrt(D / H) as in its authors' release.
     """
 
     def __init__(self, config: SymbolInvariantConfig, aggregated: bool, cache_index: int = 0):
@@ -156,6 +199,8 @@ class Attention(nn.Module):
         self.out_proj = nn.Linear(config.d_model, config.d_model)
         self.norm = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
         self.dropout = Dropout(config.dropout)
+        self.identity_qk = nn.Parameter(torch.empty(self.heads)) if config.identity_qk else None
+        self.identity_vo = nn.Parameter(torch.empty(self.heads)) if config.identity_vo else None
 
     def forward(
         self,
@@ -181,14 +226,47 @@ class Attention(nn.Module):
         queries = queries.permute(order)
         folded = queries.shape
         queries = queries.reshape(examples, keys.shape[1], -1, width // heads)
-        if mask is not None and mask.shape[2] > 1:
-            mask = mask.repeat(1, 1, queries.shape[2] // length, 1)
-        attended, weights = _attend(queries, keys, values, mask, self.config, output_attentions)
-        attended = attended.reshape(folded).permute(back).reshape(batch, streams, length, width)
+        if mask is not None and (mask.shape[1] > 1 or mask.shape[2] > 1):
+            per_head = keys.shape[1] // heads if mask.shape[1] > 1 else 1
+            mask = mask.repeat(1, per_head, queries.shape[2] // length if mask.shape[2] > 1 else 1, 1)
+        inputs, scores_only = None, self.identity_vo is None
+        if self.has_identity:
+            keys, beside = keys.chunk(2, dim=-1)
+            inputs = beside.unflatten(1, (-1, heads)).transpose(2, 3).flatten(3)  # (B, 1 or S, K, D)
+            mask = self._with_gram(hidden_states.unflatten(0, (examples, -1)), inputs, mask)
+        attended, weights = _attend(queries, keys, values, mask, self.config, output_attentions or not scores_only)
+        attended = self.out_proj(attended.reshape(folded).permute(back).reshape(batch, streams, length, width))
+        if inputs is not None and weights is not None and not scores_only:
+            attended = attended + self._attended_inputs(weights, inputs, length).reshape(attended.shape)
+        if not output_attentions:
+            weights = None
         if weights is not None:
             weights = weights.reshape(*folded[:5], -1).permute(back).reshape(batch, streams, length, heads, -1)
             weights = weights.transpose(2, 3)
-        return self.norm(hidden_states + self.dropout(self.out_proj(attended))), weights
+        return self.norm(hidden_states + self.dropout(attended)), weights
+
+    @property
+    def has_identity(self) -> bool:
+        """Whether the keys come with their inputs beside them."""
+        return self.identity_qk is not None or self.identity_vo is not None
+
+    def _with_gram(self, own: torch.Tensor, inputs: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor | None:
+        """`mask` with `a_h x xᵀ` of the queries' inputs `own (B, N, S, T, D)` and the keys' `(B, 1 or S, K, D)`."""
+        if self.identity_qk is None:
+            return mask
+        rows = own.flatten(1, 3).unsqueeze(1) if self.aggregated else own.transpose(1, 2).flatten(2, 3)
+        gram = (rows @ inputs.transpose(2, 3)).unsqueeze(2)  # (B, 1 or S, 1, queries, K)
+        scores = (gram * (self.config.identity_multiplier * self.identity_qk).view(-1, 1, 1)).flatten(1, 2)
+        if mask is None:
+            return scores
+        return torch.where(mask, scores, -math.inf) if mask.dtype == torch.bool else scores + mask
+
+    def _attended_inputs(self, weights: torch.Tensor, inputs: torch.Tensor, length: int) -> torch.Tensor:
+        """`Σ_h b_h A_h x` of `weights (B, H or S·H, queries, K)`, ordered like `(B, N, S, T, D)`."""
+        factors = self.config.identity_multiplier * self.identity_vo
+        mixed = torch.einsum("bghqk,h->bgqk", weights.unflatten(1, (-1, self.heads)), factors.to(weights.dtype))
+        attended = mixed @ inputs  # (B, 1 or S, queries, D)
+        return attended if self.aggregated else attended.unflatten(2, (-1, length)).transpose(1, 2)
 
     def queries_keys_values(
         self, hidden_states: torch.Tensor, own: Sequence
@@ -198,7 +276,7 @@ class Attention(nn.Module):
             return self.queries(hidden_states, own), *self.key_values(hidden_states, own)
         query_keys, values = self._projected(hidden_states, own, self.q_proj, self.k_proj, self.v_proj)
         queries, keys = query_keys.split(self.heads, dim=3)
-        return queries, self._by_head(keys), self._by_head(values)
+        return queries, self._with_inputs(self._by_head(keys), hidden_states), self._by_head(values)
 
     def queries(self, hidden_states: torch.Tensor, own: Sequence) -> torch.Tensor:
         """Queries `(B, S, L, H, D / H)` of `hidden_states (B, S, L, D)`."""
@@ -206,11 +284,20 @@ class Attention(nn.Module):
         return queries if own.angles is None else rotate(queries, own.angles)
 
     def key_values(self, hidden_states: torch.Tensor, source: Sequence) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values of `hidden_states (B, S, K, D)`: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`."""
+        """Keys and values of `hidden_states (B, S, K, D)`: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`.
+
+        With identities the keys are twice as wide: their inputs lie beside them.
+        """
         if self.aggregated:
             hidden_states = aggregate_streams(hidden_states, source.symbol_slots, source.active).unsqueeze(1)
         keys, values = self._projected(hidden_states, source, self.k_proj, self.v_proj)
-        return self._by_head(keys), self._by_head(values)
+        return self._with_inputs(self._by_head(keys), hidden_states), self._by_head(values)
+
+    def _with_inputs(self, keys: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        """`keys` by head, and beside them with identities the `inputs (B, S, K, D)` that they were made of."""
+        if not self.has_identity:
+            return keys
+        return torch.cat((keys, self._by_head(inputs.unflatten(-1, (self.heads, -1)))), dim=-1)
 
     def _projected(
         self, hidden_states: torch.Tensor, own: Sequence, *projections: nn.Linear
@@ -254,7 +341,9 @@ def _attend(
         return nn.functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask), None
     scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-1, -2)
     if mask is not None:
-        scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
+        if mask.dtype == torch.bool:
+            mask = torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
+        scores = scores + mask
     weights = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(scores.dtype)
     return weights @ values, weights if output_attentions else None
 
@@ -373,26 +462,28 @@ class DecoderLayer(GradientCheckpointingLayer):
     def forward(
         self,
         hidden_states: torch.Tensor,
-        encoder_hidden_states: torch.Tensor,
+        encoder_hidden_states: torch.Tensor | None,
         target: Sequence,
-        source: Sequence,
-        past_key_values: EncoderDecoderCache | None = None,
+        source: Sequence | None,
+        past_key_values: Cache | None = None,
         output_attentions: bool = False,
     ) -> tuple[torch.Tensor, tuple[torch.Tensor | None, ...], tuple[torch.Tensor | None, ...]]:
-        """Maps `(B·N, S, T, D)` to the same shape, given `encoder_hidden_states (B, S, L, D)`.
+        """Maps `(B·N, S, T, D)` to the same shape, given `encoder_hidden_states (B, S, L, D)` if there is an encoder.
 
         Also returns the weights, or None, of every self-attention and of every cross-attention block.
         """
         self_weights, cross_weights = [], []
+        caches = past_key_values if isinstance(past_key_values, EncoderDecoderCache) else None
+        own_cache = past_key_values if caches is None else caches.self_attention_cache
         for block in self.self_attention.values():
             queries, keys, values = block.queries_keys_values(hidden_states, target)
-            if past_key_values is not None:
-                keys, values = past_key_values.self_attention_cache.update(keys, values, block.cache_index)
+            if own_cache is not None:
+                keys, values = own_cache.update(keys, values, block.cache_index)
             hidden_states, weights = block(hidden_states, queries, keys, values, target.mask, output_attentions)
             self_weights.append(weights)
         for block in self.cross_attention.values():
             queries = block.queries(hidden_states, target)
-            keys, values = _cross_key_values(block, encoder_hidden_states, source, past_key_values)
+            keys, values = _cross_key_values(block, encoder_hidden_states, source, caches)
             hidden_states, weights = block(hidden_states, queries, keys, values, source.mask, output_attentions)
             cross_weights.append(weights)
         return self.feed_forward(hidden_states), tuple(self_weights), tuple(cross_weights)

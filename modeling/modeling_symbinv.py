@@ -5,18 +5,18 @@ Read `embedding_symbinv.py` (ids → slots → streams → logits) and `layers_s
 Letters: B batch, N beams per example, S streams, L source length, T target length, D model width, V_n base tokens.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 from transformers import PreTrainedModel
-from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.utils import ModelOutput
 
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import (
+    GaussianEmbedding,
     OneStreamEmbedding,
     Slots,
     StreamsEmbedding,
@@ -27,15 +27,18 @@ from .embedding_symbinv import (
 )
 from .generation_symbinv import SymbolInvariantGenerationMixin
 from .layers_symbinv import (
+    Attention,
     DecoderLayer,
     Dropout,
     EncoderLayer,
+    RelativeBias,
     Sequence,
     position_ids,
     rotary_angles,
     sinusoidal_positions,
     tree_positions,
 )
+from .loss_symbinv import AdaCos, token_loss
 
 
 @dataclass
@@ -105,71 +108,6 @@ class SymbolInvariantLMOutput(ModelOutput):
     encoder_attentions: tuple[torch.Tensor, ...] | None = None
 
 
-class AdaCos(nn.Module):
-    """Scales cosine logits by a factor that follows training.
-
-        s_0 = sqrt(2) log(C - 1),   s_t = log(B_t) / cos(min(pi / 4, median theta_y)),   s_t at most 100
-        B_t = mean over tokens of the sum over the wrong classes k of exp(s_{t-1} cos theta_k)
-
-    `scale` is a saved buffer. It changes once per optimizer step, after the step's loss, from the tokens of all its
-    micro-batches and processes: they all share one scale, so how a batch is cut does not change its gradient. (Zhang et
-    al. update before the loss instead; the scale lags one step behind theirs.)
-
-    With few classes the scale settles near log C, about 2 to 4 for the logics, and the loss cannot fall below about
-    0.7; in short runs `loss="cross_entropy"` without normalisation learned faster. (The papers do not say over what B
-    is averaged. Averaged over sequences instead of tokens, the scale ran to the limit of 100 within 2,000 steps, and
-    training became unstable.)
-
-    Source: Zhang et al. 2019, equations 7, 9 and 10; batch and length merged, padding ignored: SIT section 3.3.
-    """
-
-    max_scale = 100.0
-
-    def __init__(self, num_classes: int):
-        super().__init__()
-        self.initial_scale = math.sqrt(2) * math.log(max(num_classes - 1, 2))
-        self.register_buffer("scale", torch.tensor(self.initial_scale))
-        self._pending: list[torch.Tensor] = []
-
-    def forward(self, cosines: torch.Tensor) -> torch.Tensor:
-        return cosines * self.scale.clone()  # `observe` writes to the buffer before backward reads it
-
-    @torch.no_grad()
-    def observe(self, cosines: torch.Tensor, targets: torch.Tensor, num_items: int | None) -> None:
-        """Takes in one micro-batch; updates the scale when the optimizer step's `num_items` tokens were seen.
-
-        Args:
-            cosines: `(tokens, classes)`, -inf for classes that do not exist.
-            targets: `(tokens,)` int64.
-            num_items: tokens of the whole step, all micro-batches and processes; None if this is all of it.
-        """
-        cosines = _at_least_float32(cosines)
-        target_cosines = cosines.gather(1, targets.unsqueeze(1)).squeeze(1)
-        wrong = (cosines * self.scale).exp().scatter(1, targets.unsqueeze(1), 0).sum(1)
-        self._pending.append(_gather_processes(torch.stack((target_cosines, wrong))))
-        if num_items is not None and sum(part.shape[1] for part in self._pending) < num_items:
-            return
-        target_cosines, wrong = torch.cat(self._pending, dim=1)
-        self._pending.clear()
-        if not len(wrong):  # a step without labels teaches nothing
-            return
-        angle = target_cosines.median().clamp(-1, 1).acos().clamp(max=math.pi / 4)
-        self.scale.copy_((wrong.mean().log() / angle.cos()).clamp(max=self.max_scale))
-
-
-def _gather_processes(columns: torch.Tensor) -> torch.Tensor:
-    """The `(rows, columns)` of all processes side by side; each may bring another number of columns."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return columns
-    world = torch.distributed.get_world_size()
-    lengths = [columns.new_zeros(1, dtype=torch.long) for _ in range(world)]
-    torch.distributed.all_gather(lengths, torch.tensor([columns.shape[1]], device=columns.device))
-    width = max(int(length) for length in lengths)
-    parts = [columns.new_empty(len(columns), width) for _ in range(world)]
-    torch.distributed.all_gather(parts, nn.functional.pad(columns, (0, width - columns.shape[1])))
-    return torch.cat([part[:, : int(length)] for part, length in zip(parts, lengths, strict=True)], dim=1)
-
-
 class SymbolInvariantPreTrainedModel(PreTrainedModel):
     """Weights, names and abilities that the models share."""
 
@@ -182,8 +120,9 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
     _input_embed_layer = "embedding"
 
     def save_pretrained(self, *args: Any, **kwargs: Any) -> None:
-        """As `PreTrainedModel.save_pretrained`, and the copy of the code also serves `AutoModel`."""
-        self.config.auto_map = {"AutoModel": f"{SymbolInvariantModel.__module__.split('.')[-1]}.SymbolInvariantModel"}
+        """As `PreTrainedModel.save_pretrained`, and the copy of an encoder-decoder's code also serves `AutoModel`."""
+        home = SymbolInvariantModel.__module__.split(".")[-1]
+        self.config.auto_map = {"AutoModel": f"{home}.SymbolInvariantModel"} if self.config.is_encoder_decoder else {}
         super().save_pretrained(*args, **kwargs)
 
     def resize_token_embeddings(self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any) -> Any:
@@ -207,6 +146,30 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
             output_hidden_states = self.config.output_hidden_states
         return bool(output_attentions), bool(output_hidden_states)
 
+    def _place(
+        self,
+        hidden_states: torch.Tensor,
+        symbol_slots: torch.Tensor,
+        active: torch.Tensor,
+        past: int,
+        attention_mask: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, Sequence]:
+        """Gives embeddings `(B·N, S, T, D)`, which follow `past` cached tokens, to a decoder as it wants them."""
+        config, length, device = self.config, hidden_states.shape[2], hidden_states.device
+        if attention_mask is None:
+            positions = torch.arange(past, past + length, device=device).unsqueeze(0)
+        else:
+            positions = position_ids(attention_mask)[:, -length:]
+        angles, mask = None, _causal_mask(length, past, attention_mask, device)
+        if config.decoder_positions == "rope":
+            angles = rotary_angles(positions, config, self.dtype)
+        elif config.decoder_positions == "t5":
+            mask = self.decoder.relative_bias(length, past, mask)
+        else:
+            added = sinusoidal_positions(positions, config.d_model, hidden_states.dtype)
+            hidden_states = hidden_states + added.unsqueeze(1)
+        return self.dropout(hidden_states), Sequence(symbol_slots, active, mask, angles)
+
     def _init_weights(self, module: nn.Module) -> None:
         """Glorot-uniform matrices, zero biases; embedding rows of length about 1, as they are normalised anyway."""
         if isinstance(module, nn.Linear):
@@ -217,6 +180,15 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
             nn.init.zeros_(module.bias)
         elif isinstance(module, (StreamsEmbedding, OneStreamEmbedding)):
             nn.init.normal_(module.weight, std=self.config.d_model**-0.5)
+            if isinstance(module, GaussianEmbedding):
+                nn.init.ones_(module.scale)
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, RelativeBias):
+            nn.init.normal_(module.weight, std=self.config.d_model**-0.5)  # as T5
+        elif isinstance(module, Attention):
+            for scalars in (module.identity_qk, module.identity_vo):
+                if scalars is not None:
+                    nn.init.constant_(scalars, self.config.identity_initial / self.config.identity_multiplier)
         elif isinstance(module, AdaCos):
             nn.init.constant_(module.scale, module.initial_scale)
 
@@ -244,14 +216,15 @@ class Decoder(nn.Module):
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(config, index) for index in range(config.decoder_layers))
+        self.relative_bias = RelativeBias(config) if config.decoder_positions == "t5" else None
 
     def forward(
         self,
         hidden_states: torch.Tensor,
-        encoder_hidden_states: torch.Tensor,
+        encoder_hidden_states: torch.Tensor | None,
         target: Sequence,
-        source: Sequence,
-        past_key_values: EncoderDecoderCache | None,
+        source: Sequence | None,
+        past_key_values: Cache | None,
         output_attentions: bool,
     ) -> tuple[tuple, tuple, tuple]:
         """The embeddings `(B·N, S, T, D)` and each layer's output; self- and cross-attention weights of every block."""
@@ -271,12 +244,13 @@ class Decoder(nn.Module):
         return states, own, cross
 
 
-def _causal_mask(input_ids: torch.Tensor, past: int, attention_mask: torch.Tensor | None) -> torch.Tensor | None:
-    """True where a token may look, `(B or 1, 1, T, past + T)`; None if everywhere."""
-    length = input_ids.shape[1]
+def _causal_mask(
+    length: int, past: int, attention_mask: torch.Tensor | None, device: torch.device
+) -> torch.Tensor | None:
+    """True where each of `length` tokens after `past` ones may look, `(B or 1, 1, T, past + T)`; None if everywhere."""
     if attention_mask is None and length == 1:
         return None
-    steps = torch.arange(past + length, device=input_ids.device)
+    steps = torch.arange(past + length, device=device)
     mask = (steps <= steps[past:, None])[None, None]
     if attention_mask is None:
         return mask
@@ -300,12 +274,33 @@ def _refuse_lost(name: str, ids: torch.Tensor, lost: torch.Tensor, why: str) -> 
         raise ValueError(f"{name}[{row}, {position}]={int(ids[row, position])}: this symbol {why}")
 
 
+def require_kind(config: SymbolInvariantConfig, model: str, kind: str) -> None:
+    """Refuses a configuration of another kind than `model` is.
+
+    Raises:
+        ValueError: naming the Auto class that takes the configuration.
+    """
+    # Compared as text: a checkpoint's own code and the package have two classes of configurations.
+    if config.kind != kind:
+        raise ValueError(
+            f"encoder_layers={config.encoder_layers}, decoder_layers={config.decoder_layers}: this is a {config.kind}, "
+            f"{model} a{'n' if kind[0] == 'e' else ''} {kind}; use {_AUTO_CLASSES[config.kind]}"
+        )
+
+
+_AUTO_CLASSES = {
+    "encoder-decoder": "AutoModelForSeq2SeqLM (SymbolInvariantForConditionalGeneration)",
+    "decoder-only": "AutoModelForCausalLM (SymbolInvariantForCausalLM)",
+}
+
+
 class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
     """Encoder and decoder with one shared embedding, without projection."""
 
     _keys_to_ignore_on_load_unexpected = ["adacos.scale"]
 
     def __init__(self, config: SymbolInvariantConfig):
+        require_kind(config, type(self).__name__, "encoder-decoder")
         super().__init__(config)
         self.embedding = make_embedder(config)
         self.dropout = Dropout(config.dropout)
@@ -446,24 +441,13 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
         self, input_ids: torch.Tensor, slots: Slots, past: int, attention_mask: torch.Tensor | None
     ) -> tuple[torch.Tensor, Sequence]:
         """Embeds `input_ids (B·N, T)`, which follow `past` cached tokens, as `(B·N, S, T, D)`."""
-        if attention_mask is None:
-            positions = torch.arange(past, past + input_ids.shape[1], device=input_ids.device).unsqueeze(0)
-        else:
-            positions = position_ids(attention_mask)[:, -input_ids.shape[1] :]
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
         symbol_slots = slots.of(referents)
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
             _refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
         hidden_states = self.embedding(input_ids, symbol_slots, slots)
-        angles = None
-        if self.config.decoder_positions == "rope":
-            angles = rotary_angles(positions, self.config, self.dtype)
-        else:
-            added = sinusoidal_positions(positions, self.config.d_model, hidden_states.dtype)
-            hidden_states = hidden_states + added.unsqueeze(1)
-        mask = _causal_mask(input_ids, past, attention_mask)
-        return self.dropout(hidden_states), Sequence(symbol_slots, slots.active, mask, angles)
+        return self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
 
 
 class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, SymbolInvariantGenerationMixin):
@@ -473,6 +457,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
     accepts_loss_kwargs = True
 
     def __init__(self, config: SymbolInvariantConfig):
+        require_kind(config, type(self).__name__, "encoder-decoder")
         super().__init__(config)
         self.model = SymbolInvariantModel(config)
         self.adacos = AdaCos(config.vocab_size) if config.loss == "adacos" else None
@@ -535,7 +520,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
         cosines = self.model.embedding.project(outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
-        loss = None if labels is None else self._loss(logits, cosines, columns, num_items_in_batch)
+        loss = None if labels is None else token_loss(logits, cosines, columns, num_items_in_batch, self.adacos)
         if return_id_logits:
             logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
@@ -556,23 +541,6 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         why = f"{self.model.embedding.unknown}; leave such examples out"
         _refuse_lost("labels", labels, is_symbol & (label_slots < 0), why)
         return torch.where(is_symbol, base + label_slots, labels)
-
-    def _loss(
-        self, logits: torch.Tensor, cosines: torch.Tensor, columns: torch.Tensor, num_items: torch.Tensor | int | None
-    ) -> torch.Tensor:
-        """Cross-entropy of `logits (B, T, V_n + S)` summed over labels, divided by their number in the whole step."""
-        keep = columns.flatten() != -100
-        targets = columns.flatten()[keep]
-        total = nn.functional.cross_entropy(_at_least_float32(logits.flatten(0, 1)[keep]), targets, reduction="sum")
-        if self.adacos is not None and self.training:
-            self.adacos.observe(
-                cosines.detach().flatten(0, 1)[keep], targets, None if num_items is None else int(num_items)
-            )
-        return total / (max(len(targets), 1) if num_items is None else num_items)
-
-
-def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
 SymbolInvariantModel.register_for_auto_class("AutoModel")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from transformers.models.t5.modeling_t5 import T5Attention
 
 Array = np.ndarray
 
@@ -171,7 +172,11 @@ class Reference:
         """MHA of each stream of `queries (k, T, d)` to its `keys (K, d)`, without residual and norm; Vaswani 2017."""
         heads, width = self.config.num_attention_heads, self.config.d_model // self.config.num_attention_heads
         streams, length = queries.shape[:2]
-        joined = np.zeros(queries.shape)
+        joined, added = np.zeros(queries.shape), np.zeros(queries.shape)
+        identity = np.eye(self.config.d_model) * self.config.identity_multiplier
+        relative = self.weights.get("model.decoder.relative_bias.weight") if ".decoder." in block else None
+        if "cross_attention" in block:
+            relative = None
         weights = np.zeros((streams, heads, length, len(keys[0])))
         for i in range(streams):
             q, key, value = (
@@ -187,10 +192,18 @@ class Reference:
                 for t in range(length):
                     visible = np.flatnonzero(mask[t])
                     scores = k_head[visible] @ q_head[t] / math.sqrt(width)
+                    if self.config.identity_qk:  # a I beside W_K W_Q^T
+                        matrix = self.weights[f"{block}.identity_qk"][head] * identity
+                        scores = scores + keys[i][visible] @ matrix @ queries[i, t]
+                    if relative is not None:
+                        scores = scores + [relative[t5_bucket(t - n), head] for n in visible]
                     weights[i, head, t, visible] = np.exp(scores) / np.sum(np.exp(scores))
                     joined[i, t, part] = weights[i, head, t] @ value[:, part]
+                    if self.config.identity_vo:  # b I beside W_V W_O
+                        matrix = self.weights[f"{block}.identity_vo"][head] * identity
+                        added[i, t] += weights[i, head, t] @ keys[i] @ matrix
         self.attentions[block.removeprefix("model.")] = weights
-        return np.stack([self.linear(f"{block}.out_proj", x) for x in joined])
+        return np.stack([self.linear(f"{block}.out_proj", x) for x in joined]) + added
 
     def feed_forward(self, block: str, hidden: Array) -> Array:
         """The position-wise feed-forward block with residual and norm."""
@@ -254,6 +267,48 @@ class OneStreamReference(Reference):
         if self.config.normalize_features:
             hidden = np.stack([[v / np.sqrt(np.sum(v**2)) for v in stream] for stream in hidden])
         return np.stack([[row @ v for row in self.table()] for v in hidden[0]])
+
+
+class CausalReference(Reference):
+    """A decoder without encoder; `vectors (num_symbols, d)` are the rows drawn for `gaussian`."""
+
+    def __init__(self, model: torch.nn.Module, vectors: Array | None = None):
+        super().__init__(model)
+        self.vectors = vectors
+
+    def table(self) -> Array:
+        """E / sqrt(d) for `gaussian`, so that the projection is h E^T / sqrt(d)."""
+        if self.vectors is None:
+            return super().table()
+        rows = [*self.weights["model.embedding.weight"][: self.config.base_vocab_size]]
+        rows += list(self.vectors / math.sqrt(self.config.d_model))
+        return np.stack([row / np.linalg.norm(row) if self.config.normalize_embeddings else row for row in rows])
+
+    def read(self, tokens: list[int]) -> Array:
+        """The logits `(T, V)` after every token."""
+        config, table = self.config, self.table()
+        hidden = np.stack([table[token] * math.sqrt(config.d_model) for token in tokens])
+        if self.vectors is not None:
+            hidden = hidden * self.weights["model.embedding.scale"] + self.weights["model.embedding.bias"]
+        if config.decoder_positions == "sinusoidal":
+            hidden = hidden + np.stack([sinusoid(position, config.d_model) for position in range(len(tokens))])
+        hidden, length = hidden[None], len(tokens)
+        look_ahead = np.array([[key <= query for key in range(length)] for query in range(length)])
+        for layer in range(config.decoder_layers):
+            name = f"model.decoder.layers.{layer}"
+            block = f"{name}.self_attention.DP"
+            attended = self.attention(block, hidden, list(hidden), look_ahead, config.decoder_positions == "rope")
+            hidden = self.feed_forward(f"{name}.feed_forward", self.norm(block, hidden + attended))
+        features = hidden[0]
+        if config.normalize_features:
+            features = np.stack([v / np.linalg.norm(v) for v in features])
+        return features @ table.T * (self.weights["adacos.scale"] if config.loss == "adacos" else 1.0)
+
+
+def t5_bucket(distance: int) -> int:
+    """The bucket of a distance back from the query, by the code of T5 itself."""
+    relative = torch.tensor([-distance])
+    return int(T5Attention._relative_position_bucket(relative, bidirectional=False, num_buckets=32, max_distance=128))
 
 
 def aggregate(hidden: Array, masks: Array) -> Array:

@@ -126,7 +126,7 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
     [
         ({"base_vocab_size": 0}, "base_vocab_size=0: must be at least 1"),
         ({"d_model": 0}, "d_model=0: must be at least 1"),
-        ({"encoder_layers": 0}, "encoder_layers=0: must be at least 1"),
+        ({"encoder_layers": -1}, "encoder_layers=-1: must be at least 1, or 0 for a decoder without encoder"),
         ({"decoder_layers": -1}, "decoder_layers=-1: must be at least 1"),
         ({"num_attention_heads": 0}, "num_attention_heads=0: must be at least 1"),
         ({"d_ff": 0}, "d_ff=0: must be at least 1"),
@@ -143,6 +143,36 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
         ({"components": ["EP", "DQ"]}, "components=\"EP-DQ\": unknown component 'DQ'; use some of EP EA DP DA CP CA"),
         ({"components": ["CP", "CP"]}, 'components="CP-CP": a component is listed twice; list each at most once'),
         ({"components": ["EP", "DP"]}, 'components="EP-DP": the decoder would not see the encoder; add CP, CA or both'),
+        (
+            {"components": ["DP"]},
+            'components="DP": the decoder would not see the encoder; add CP, CA or both, or for a decoder alone set '
+            "encoder_layers=0",
+        ),
+        (
+            {"encoder_layers": 0, "components": ["DP", "CP"]},
+            r'components="DP-CP": without encoder \(encoder_layers=0\) there is DP and nothing else; use \["DP"\]',
+        ),
+        *(
+            (
+                {"encoder_layers": 0, "symbol_embedding": kind},
+                rf'symbol_embedding="{kind}": a decoder without encoder \(encoder_layers=0\) uses "gaussian",',
+            )
+            for kind in ("streams", "random")
+        ),
+        (
+            {"symbol_embedding": "gaussian"},
+            'symbol_embedding="gaussian": is for a decoder without encoder; set encoder_layers=0 and components=',
+        ),
+        (
+            {"encoder_layers": 0, "symbol_embedding": "learned", "grammar": GRAMMAR},
+            "grammar: only encoder-decoders follow one; remove the field",
+        ),
+        ({"random_share": 0}, r"random_share=0: must be a probability in \(0, 1\]; to randomise nothing, use"),
+        (
+            {"random_share": 0.5, "symbol_embedding": "learned"},
+            'random_share=0.5: symbol_embedding="learned" randomises no share of the symbols; use "gaussian" or',
+        ),
+        ({"identity_multiplier": 0}, "identity_multiplier=0: must be positive; 1 changes nothing"),
         ({"components": []}, 'components="": the decoder would not see the encoder'),
         *(
             (
@@ -223,7 +253,7 @@ def test_wrong_types_are_refused_by_the_name_of_the_field(fields):
 
 def test_an_unknown_preset_is_refused():
     with pytest.raises(
-        ValueError, match="preset='copy': unknown preset; use one of ltl, prop, ltl-baseline, prop-baseline"
+        ValueError, match="preset='copy': unknown preset; use one of ltl, prop, ltl-baseline, prop-baseline, lexin"
     ):
         SymbolInvariantConfig.from_preset("copy")
 

@@ -33,6 +33,7 @@ CODE = {
     "embedding_symbinv.py",
     "generation_symbinv.py",
     "layers_symbinv.py",
+    "loss_symbinv.py",
     "modeling_symbinv.py",
     "tokenization_symbinv.py",
 }

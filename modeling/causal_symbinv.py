@@ -1,0 +1,304 @@
+"""The decoder-only language model: symbols whose vectors are drawn per sequence, learned, or learned and permuted.
+
+Read `embedding_symbinv.py` (`GaussianEmbedding`, `VocabularyEmbedding`) and `layers_symbinv.py` first.
+
+Letters: B batch, K slots (= num_symbols), T length, D model width, V_n base tokens.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache, DynamicCache
+from transformers.generation import GenerationMixin
+from transformers.utils import ModelOutput
+
+from .configuration_symbinv import SymbolInvariantConfig
+from .embedding_symbinv import GaussianEmbedding, Slots, check_source, make_embedder, referents_of, slots_to_ids
+from .layers_symbinv import Dropout
+from .loss_symbinv import AdaCos, token_loss
+from .modeling_symbinv import Decoder, SymbolInvariantPreTrainedModel, require_kind
+
+
+@dataclass
+class SymbolInvariantDecoderOutput(ModelOutput):
+    """What the decoder made of a batch.
+
+    Attributes:
+        last_hidden_state: `(B, 1, T, D)`; the second dimension is that of streams.
+        past_key_values: on request, keys and values of all tokens.
+        slot_referents: `(B, K)` int64, the referent of each slot.
+        slot_vectors: `(B, K, D)`, the row of each symbol, if the embedder draws one.
+        hidden_states: on request, the embeddings and the output of each layer.
+        attentions: on request, `(B, 1, H, T, past + T)` per layer.
+    """
+
+    last_hidden_state: torch.Tensor = None
+    past_key_values: Cache | None = None
+    slot_referents: torch.Tensor = None
+    slot_vectors: torch.Tensor | None = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+    attentions: tuple[torch.Tensor, ...] | None = None
+
+
+@dataclass
+class SymbolInvariantCausalLMOutput(ModelOutput):
+    """Like `SymbolInvariantDecoderOutput`, with
+
+    Attributes:
+        loss: scalar, if labels were given.
+        logits: `(B, T, V_n + num_symbols)` in id space.
+    """
+
+    loss: torch.Tensor | None = None
+    logits: torch.Tensor = None
+    past_key_values: Cache | None = None
+    slot_referents: torch.Tensor = None
+    slot_vectors: torch.Tensor | None = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+    attentions: tuple[torch.Tensor, ...] | None = None
+
+
+class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
+    """A causal decoder with its embedder, without projection."""
+
+    _keys_to_ignore_on_load_unexpected = ["adacos.scale"]
+
+    def __init__(self, config: SymbolInvariantConfig):
+        require_kind(config, type(self).__name__, "decoder-only")
+        super().__init__(config)
+        self.embedding = make_embedder(config)
+        self.dropout = Dropout(config.dropout)
+        self.decoder = Decoder(config)
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        past_key_values: Cache | None = None,
+        slot_vectors: torch.Tensor | None = None,
+        slot_referents: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> SymbolInvariantDecoderOutput | tuple:
+        """Reads a batch; as `SymbolInvariantForCausalLM.forward`, without labels and draws."""
+        check_source(input_ids, None)
+        output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
+        referents = referents_of(input_ids, self.config.base_vocab_size, None)
+        slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past_key_values)
+        past = 0 if past_key_values is None else past_key_values.get_seq_length()
+        if use_cache and past_key_values is None:
+            past_key_values = DynamicCache()
+        if attention_mask is not None and attention_mask.shape != (len(input_ids), past + input_ids.shape[1]):
+            raise ValueError(
+                f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)} after "
+                f"{past} cached tokens; it must be {(len(input_ids), past + input_ids.shape[1])}"
+            )
+        hidden_states = self.embedding(input_ids, symbol_slots, slots)
+        hidden_states, target = self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
+        states, attentions, _ = self.decoder(hidden_states, None, target, None, past_key_values, output_attentions)
+        output = SymbolInvariantDecoderOutput(
+            last_hidden_state=states[-1],
+            past_key_values=past_key_values,
+            slot_referents=slots.referents,
+            slot_vectors=slots.vectors,
+            hidden_states=states if output_hidden_states else None,
+            attentions=attentions if output_attentions else None,
+        )
+        return output if return_dict is not False else output.to_tuple()
+
+    def _slots(
+        self,
+        referents: torch.Tensor,
+        vectors: torch.Tensor | None,
+        order: torch.Tensor | None,
+        past_key_values: Cache | None,
+    ) -> tuple[Slots, torch.Tensor]:
+        """The slots, drawn or as given, and the slot `(B, T)` of each of `referents (B, T)`, -1 for -1."""
+        batch, count, draws = len(referents), self.config.num_symbols, isinstance(self.embedding, GaussianEmbedding)
+        if vectors is None and draws and past_key_values is not None and past_key_values.get_seq_length():
+            raise ValueError(
+                "past_key_values without slot_vectors: the cached tokens were read with other rows than would be "
+                "drawn now; pass the slot_vectors of the output that the cache came from"
+            )
+        shape = (batch, count, self.config.d_model)
+        if vectors is not None and (not draws or vectors.shape != shape):
+            raise ValueError(
+                f"slot_vectors has shape {tuple(vectors.shape)}; it must be {shape}"
+                if draws
+                else f'slot_vectors: symbol_embedding="{self.config.symbol_embedding}" draws none; leave them out'
+            )
+        if vectors is None and order is None:
+            slots = self.embedding.assign(referents)
+        else:
+            self.embedding.refuse_unknown(referents)
+            if vectors is None and draws:
+                vectors = self.embedding.draw(batch)
+            slots = Slots.from_referents(_checked_order(order, referents, count), vectors)
+        if order is None and not self.embedding.shuffles:
+            return slots, referents
+        slot_of = slots.referents.argsort(1)
+        return slots, torch.where(referents >= 0, slot_of.gather(1, referents.clamp(min=0)), -1)
+
+
+def _checked_order(order: torch.Tensor | None, referents: torch.Tensor, count: int) -> torch.Tensor:
+    """`order (B, K)`, or the natural one if None."""
+    natural = torch.arange(count, device=referents.device).expand(len(referents), -1)
+    if order is None:
+        return natural
+    if order.shape != natural.shape or not torch.equal(order.sort(1).values, natural):
+        raise ValueError(
+            f"slot_referents of shape {tuple(order.shape)}: must be {tuple(natural.shape)}, and every row must have "
+            f"each referent 0 … {count - 1} once"
+        )
+    return order
+
+
+class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin):
+    """A language model over symbols: decoder, tied projection, loss and `generate`.
+
+    With `symbol_embedding="gaussian"` it is lexinvariant: a renaming of the input, with the same draw, renames the
+    predictions, so all that it can know of a symbol it learns from the sequence.
+
+    Source: Huang et al. 2023, section 2.
+    """
+
+    # The loss divides by `num_items_in_batch`, so micro-batches of one optimizer step add up to its mean.
+    accepts_loss_kwargs = True
+
+    def __init__(self, config: SymbolInvariantConfig):
+        require_kind(config, type(self).__name__, "decoder-only")
+        super().__init__(config)
+        self.model = SymbolInvariantDecoder(config)
+        self.adacos = AdaCos(config.vocab_size) if config.loss == "adacos" else None
+        self.post_init()
+
+    def draw(self, batch: int, generator: torch.Generator | None = None) -> torch.Tensor | None:
+        """Rows `(batch, num_symbols, D)` for so many sequences, for `slot_vectors`; None if the embedder draws none."""
+        embedding = self.model.embedding
+        return embedding.draw(batch, generator) if isinstance(embedding, GaussianEmbedding) else None
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        past_key_values: Cache | None = None,
+        labels: torch.Tensor | None = None,
+        slot_vectors: torch.Tensor | None = None,
+        slot_referents: torch.Tensor | None = None,
+        num_draws: int = 1,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        logits_to_keep: int = 0,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> SymbolInvariantCausalLMOutput | tuple:
+        """Logits of the next token, and with `labels` the loss.
+
+        Args:
+            input_ids: `(B, T)` int64, base ids below V_n, symbols from V_n on.
+            attention_mask: `(B, past + T)`, 1 at tokens, 0 at padding; None for no padding.
+            past_key_values: cache of the tokens before; needs the `slot_vectors` that these were read with.
+            labels: `(B, T)` int64 ids, -100 where nothing is to be predicted; those of position t + 1 are predicted at
+                position t, so `input_ids` do.
+            slot_vectors: `(B · num_draws, K, D)`, the row of each slot, as `draw` gives them; default a new draw.
+            slot_referents: `(B, K)` int64, the referent of each slot: a permutation of 0 … K - 1, by default that of
+                the embedder. With the same `slot_vectors`, a renamed input and this renamed alongside are the same
+                tensors.
+            num_draws: how many draws to predict with; the probabilities are averaged. The draws of one sequence follow
+                each other in everything else that is returned.
+            use_cache: return the cache.
+            logits_to_keep: logits of this many last positions; 0 for all.
+            num_items_in_batch: number of labels that the loss is averaged over; default those of this batch.
+
+        Raises:
+            ValueError: for a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache without its
+                rows, or a cache with several draws.
+        """
+        if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None)):
+            raise ValueError(
+                f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
+            )
+        if num_draws > 1:
+            input_ids, attention_mask, slot_referents = (
+                None if tensor is None else tensor.repeat_interleave(num_draws, 0)
+                for tensor in (input_ids, attention_mask, slot_referents)
+            )
+        outputs = self.model(
+            input_ids,
+            attention_mask,
+            past_key_values=past_key_values,
+            slot_vectors=slot_vectors,
+            slot_referents=slot_referents,
+            use_cache=use_cache if labels is None else False,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+        )
+        slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
+        cosines = self.model.embedding.project(outputs.last_hidden_state[:, :, -logits_to_keep:], slots)
+        logits = cosines if self.adacos is None else self.adacos(cosines)
+        shuffled = slot_referents is not None or self.model.embedding.shuffles
+        if num_draws > 1:
+            if shuffled:
+                logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
+            logits, shuffled = _mean_of_draws(logits, num_draws), False
+        loss = None
+        if labels is not None:
+            columns = self._label_columns(labels, slots if shuffled else None)
+            loss = token_loss(logits[:, :-1], cosines[:, :-1], columns[:, 1:], num_items_in_batch, self.adacos)
+        if shuffled:
+            logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
+        shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
+        output = SymbolInvariantCausalLMOutput(loss=loss, logits=logits, **shared)
+        return output if return_dict is not False else output.to_tuple()
+
+    def _label_columns(self, labels: torch.Tensor, slots: Slots | None) -> torch.Tensor:
+        """Labels as columns of the logits, in slot space if `slots` are given; -100 kept."""
+        base = self.config.base_vocab_size
+        referents = torch.where(labels >= base, labels - base, -1)
+        self.model.embedding.refuse_unknown(referents)
+        if slots is None:
+            return labels
+        own = slots.referents.argsort(1).gather(1, referents.clamp(min=0))
+        return torch.where(referents >= 0, base + own, labels)
+
+    def generate(self, inputs: torch.Tensor | None = None, **kwargs: Any) -> Any:
+        """Continues a batch, as `transformers.GenerationMixin.generate`; a sequence keeps its rows throughout.
+
+        Args:
+            inputs: `(B, T)` int64 ids, also as `input_ids`.
+            slot_vectors: `(B, K, D)`, as in `forward`; default a new draw, the same for all beams of a sequence.
+            kwargs: every other argument of `generate`.
+
+        Raises:
+            ValueError: if there is no input, or for several draws.
+        """
+        input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
+        if input_ids is None:
+            raise ValueError("generate() got no input_ids; pass the beginning of a text, if only the start token")
+        if kwargs.get("num_draws", 1) != 1:
+            raise ValueError(
+                f"num_draws={kwargs['num_draws']}: generate continues a sequence with one draw; leave it out"
+            )
+        if kwargs.get("slot_vectors") is None:
+            kwargs["slot_vectors"] = self.draw(len(input_ids))
+        return super().generate(input_ids, **kwargs)
+
+
+def _mean_of_draws(logits: torch.Tensor, draws: int) -> torch.Tensor:
+    """Logarithms of the mean probabilities, `(B, T, C)`, of `logits (B · draws, T, C)`."""
+    return logits.log_softmax(-1).unflatten(0, (-1, draws)).logsumexp(1) - math.log(draws)
+
+
+SymbolInvariantForCausalLM.register_for_auto_class("AutoModelForCausalLM")
+
+__all__ = [
+    "SymbolInvariantCausalLMOutput",
+    "SymbolInvariantDecoder",
+    "SymbolInvariantForCausalLM",
+]

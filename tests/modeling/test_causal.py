@@ -1,0 +1,450 @@
+"""The decoder-only language model: what it computes, what renaming does to it, how it trains and how it goes on."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    Trainer,
+    TrainingArguments,
+)
+
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM
+from hf_symbinv.modeling.embedding_symbinv import permute_some
+from hf_symbinv.modeling.layers_symbinv import RelativeBias
+
+from .reference import CausalReference, cross_entropy, t5_bucket
+
+BASE, SYMBOLS = 3, 7
+SIZES = {
+    "base_vocab_size": BASE, "num_symbols": SYMBOLS, "d_model": 18, "encoder_layers": 0, "decoder_layers": 2,
+    "num_attention_heads": 3, "d_ff": 11, "dropout": 0.0, "symbol_embedding": "gaussian", "decoder_positions": "t5",
+    "loss": "cross_entropy", "normalize_embeddings": False, "normalize_features": False,
+}  # fmt: skip
+IDENTITY = {"identity_qk": True, "identity_vo": True, "identity_multiplier": 1.7}
+
+
+def config(**changes) -> SymbolInvariantConfig:
+    return SymbolInvariantConfig(**{**SIZES, **changes})
+
+
+def language_model(*, seed=0, dtype=torch.float64, attention="sdpa", **changes) -> SymbolInvariantForCausalLM:
+    """In evaluation mode, with random parameters, so that each one matters."""
+    made = config(**changes)
+    made._attn_implementation = attention
+    model = SymbolInvariantForCausalLM(made)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            one = name.endswith(("norm.weight", "scale"))
+            parameter.copy_((0.05 if "identity" in name else 0.4) * noise + (1.0 if one else 0.0))
+    return model.to(dtype).eval()
+
+
+def text(batch=2, length=6, seed=1) -> torch.Tensor:
+    return torch.randint(0, BASE + SYMBOLS, (batch, length), generator=torch.Generator().manual_seed(seed))
+
+
+def draw(model, batch=2, seed=2) -> torch.Tensor:
+    return model.draw(batch, torch.Generator().manual_seed(seed)).detach()
+
+
+def oracle(model, ids, vectors=None) -> np.ndarray:
+    return np.stack(
+        [
+            CausalReference(model, None if vectors is None else vectors[row].double().numpy()).read(tokens)
+            for row, tokens in enumerate(ids.tolist())
+        ]
+    )
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"decoder_positions": "rope"},
+        {"decoder_positions": "sinusoidal"},
+        {"normalize_embeddings": True, "normalize_features": True, "loss": "adacos"},
+        {"random_share": 0.4},
+        IDENTITY,
+        {**IDENTITY, "identity_vo": False},
+        {**IDENTITY, "identity_qk": False, "decoder_positions": "rope"},
+    ],
+    ids=str,
+)
+def test_a_gaussian_language_model_is_the_papers_formula(changes, attention):
+    model, ids = language_model(**changes, attention=attention), text()
+    vectors = draw(model)
+    with torch.no_grad():
+        np.testing.assert_allclose(model(ids, slot_vectors=vectors).logits, oracle(model, ids, vectors), atol=1e-10)
+        # One token at a time, from the cache.
+        cache, steps = None, []
+        for token in ids.split(1, dim=1):
+            output = model(token, past_key_values=cache, slot_vectors=vectors, use_cache=True)
+            cache = output.past_key_values
+            steps.append(output.logits)
+    np.testing.assert_allclose(torch.cat(steps, 1), oracle(model, ids, vectors), atol=1e-10)
+
+
+@pytest.mark.parametrize("symbol_embedding", ["learned", "renamed"])
+def test_a_model_of_learned_rows_is_one_too(symbol_embedding):
+    model, ids = language_model(symbol_embedding=symbol_embedding), text()
+    with torch.no_grad():
+        np.testing.assert_allclose(model(ids).logits, oracle(model, ids), atol=1e-10)
+    assert model.draw(2) is None
+
+
+def test_long_distances_have_t5s_buckets():
+    distances = torch.arange(300)
+    assert RelativeBias(config()).bucket(distances).tolist() == [t5_bucket(distance) for distance in range(300)]
+
+
+def test_padding_on_the_left_changes_no_logit():
+    model, ids = language_model(decoder_positions="rope", **IDENTITY), text()
+    vectors = draw(model)
+    padded = torch.nn.functional.pad(ids, (3, 0), value=1)
+    mask = (torch.arange(9) >= 3).long().expand(2, -1)
+    with torch.no_grad():
+        whole, logits = model(ids, slot_vectors=vectors), model(padded, mask, slot_vectors=vectors)
+    torch.testing.assert_close(logits.logits[:, 3:], whole.logits, atol=1e-12, rtol=0)
+    torch.testing.assert_close(model(ids, slot_vectors=vectors, logits_to_keep=2).logits, whole.logits[:, -2:])
+
+
+def renamed(ids, permutation):
+    return torch.where(ids >= BASE, BASE + permutation[(ids - BASE).clamp(min=0)], ids)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("changes", [{}, IDENTITY, {"random_share": 0.5}])
+def test_a_renamed_text_with_the_draw_renamed_alongside_has_the_same_loss_bit_for_bit(dtype, changes):
+    model, ids = language_model(**changes, dtype=dtype).train(), text(length=9)
+    vectors = draw(model)
+    natural, permutation = torch.arange(SYMBOLS).expand(2, -1), torch.randperm(SYMBOLS)
+    plain = model(ids, labels=ids, slot_vectors=vectors, slot_referents=natural)
+    other = renamed(ids, permutation)
+    # Slot s has the same row, and is now the symbol that s was renamed to.
+    moved = model(other, labels=other, slot_vectors=vectors, slot_referents=permutation[natural])
+    assert torch.equal(plain.loss, moved.loss)
+    columns = torch.cat((torch.arange(BASE), BASE + permutation))
+    assert torch.equal(plain.logits, moved.logits[..., columns])
+    assert torch.equal(plain.logits, model(ids, slot_vectors=vectors).logits)
+    # The same said with rows: those of the renamed symbols are permuted.
+    rows = torch.empty_like(vectors)
+    rows[:, permutation] = vectors
+    torch.testing.assert_close(model(other, labels=other, slot_vectors=rows).loss, plain.loss)
+
+
+def test_without_a_draw_given_renaming_changes_no_expectation():
+    """In law: the mean probabilities over many draws agree, and those of different symbols that never occurred too."""
+    model, ids = language_model(dtype=torch.float32), text(1, 5)
+    permutation = torch.randperm(SYMBOLS, generator=torch.Generator().manual_seed(0))
+    torch.manual_seed(0)
+    with torch.no_grad():
+        plain = model(ids, num_draws=4000).logits.exp()
+        other = model(renamed(ids, permutation), num_draws=4000).logits.exp()
+    columns = torch.cat((torch.arange(BASE), BASE + permutation))
+    torch.testing.assert_close(plain, other[..., columns], atol=0.02, rtol=0)
+    unseen = [BASE + symbol for symbol in range(SYMBOLS) if BASE + symbol not in ids]
+    assert (plain[0, -1, unseen] - plain[0, -1, unseen].mean()).abs().max() < 0.02
+
+
+def test_several_draws_give_the_mean_of_the_probabilities():
+    model, ids = language_model(), text()
+    vectors = draw(model, batch=6)
+    with torch.no_grad():
+        together = model(ids, labels=ids, slot_vectors=vectors, num_draws=3)
+        single = torch.stack([model(ids, slot_vectors=vectors[start::3]).logits.softmax(-1) for start in range(3)])
+        order = torch.arange(SYMBOLS).flip(0).expand(2, -1)
+        flipped = model(ids, slot_vectors=vectors.flip(1), slot_referents=order, num_draws=3).logits
+    torch.testing.assert_close(together.logits.exp(), single.mean(0))
+    torch.testing.assert_close(together.logits, flipped)
+    expected = cross_entropy(together.logits[:, :-1].flatten(0, 1).tolist(), ids[:, 1:].flatten().tolist())
+    assert together.loss.item() == pytest.approx(expected)
+
+
+def test_every_sequence_and_every_forward_has_its_own_draw():
+    model, ids = language_model(), text(1).expand(2, -1)
+    first, second = model(ids), model(ids)
+    assert first.slot_vectors.shape == (2, SYMBOLS, 18)
+    assert (
+        len(
+            {
+                first.slot_vectors[0, 0, 0].item(),
+                first.slot_vectors[1, 0, 0].item(),
+                second.slot_vectors[0, 0, 0].item(),
+            }
+        )
+        == 3
+    )
+    torch.manual_seed(5)
+    again = model(ids).logits
+    torch.manual_seed(5)
+    assert torch.equal(model(ids).logits, again)
+
+
+class TestShare:
+    def test_gaussian_rows_replace_that_share_of_the_learned_ones_in_training_and_none_in_evaluation(self):
+        model = language_model(random_share=0.25).train()
+        learned = model.model.embedding.weight[BASE:] * 18**0.5
+        rows = model.draw(2000)
+        kept = (rows == learned).all(2)
+        assert kept.any(1).all() and 0.73 < kept.double().mean() < 0.77
+        assert abs(rows[~kept].mean()) < 0.02 and abs(rows[~kept].std() - 1) < 0.02
+        assert torch.equal(model.eval().draw(3), learned.expand(3, -1, -1))
+
+    def test_learned_rows_get_gradients_where_they_are_taken(self):
+        model, ids = language_model(random_share=0.5).train(), text()
+        torch.manual_seed(0)
+        model(ids, labels=ids).loss.backward()
+        assert model.model.embedding.weight.grad.abs().sum(1).count_nonzero() > BASE
+
+    @pytest.mark.parametrize("share", [1.0, 0.3])
+    def test_renamed_permutes_that_share_per_sequence_in_training_and_none_in_evaluation(self, share):
+        model = language_model(symbol_embedding="renamed", random_share=share).train()
+        natural = torch.arange(SYMBOLS)
+        referents = model.model.embedding.assign(torch.zeros(3000, 1, dtype=torch.long)).referents
+        assert torch.equal(referents.sort(1).values, natural.expand(3000, -1))
+        # Of m that move, one on average stays where it is.
+        fixed = (referents == natural).double().sum(1).mean()
+        nobody = (1 - share) ** SYMBOLS
+        assert fixed == pytest.approx(SYMBOLS * (1 - share) + 1 - nobody, abs=0.1)
+        assert torch.equal(model.eval()(text()).slot_referents, natural.expand(2, -1))
+
+    def test_renamed_reads_and_predicts_with_the_permuted_rows(self):
+        model, ids = language_model(symbol_embedding="renamed").train(), text()
+        torch.manual_seed(3)
+        output = model(ids, labels=ids)
+        model.eval()
+        for row, order in enumerate(output.slot_referents):
+            slot = order.argsort()
+            logits = model(renamed(ids[row : row + 1], slot)).logits[0]
+            columns = torch.cat((torch.arange(BASE), BASE + slot))
+            torch.testing.assert_close(output.logits[row], logits[:, columns])
+        expected = cross_entropy(output.logits[:, :-1].flatten(0, 1).tolist(), ids[:, 1:].flatten().tolist())
+        assert output.loss.item() == pytest.approx(expected)
+
+    def test_only_the_chosen_places_move(self):
+        moved = torch.rand(50, 9) < 0.5
+        permuted = permute_some(moved)
+        assert torch.equal(permuted[~moved], torch.arange(9).expand(50, -1)[~moved])
+        assert torch.equal(permuted.sort(1).values, torch.arange(9).expand(50, -1))
+
+
+class TestTraining:
+    @pytest.mark.parametrize("loss", ["cross_entropy", "adacos"])
+    def test_the_loss_is_the_mean_cross_entropy_of_the_next_tokens_that_are_labelled(self, loss):
+        normal = loss == "adacos"
+        model = language_model(loss=loss, normalize_embeddings=normal, normalize_features=normal)
+        ids = text()
+        labels = ids.clone()
+        labels[0, :3] = labels[1, 5] = -100
+        output = model(ids, labels=labels)
+        keep = labels[:, 1:] != -100
+        rows, targets = output.logits[:, :-1][keep].tolist(), labels[:, 1:][keep].tolist()
+        assert output.loss.item() == pytest.approx(cross_entropy(rows, targets))
+        total = model(ids, labels=labels, slot_vectors=output.slot_vectors, num_items_in_batch=torch.tensor(5)).loss
+        assert total.item() == pytest.approx(output.loss.item() * len(targets) / 5)
+
+    @pytest.mark.parametrize("changes", [{}, IDENTITY])
+    def test_gradient_checkpointing_gives_the_same_gradients(self, changes):
+        ids, gradients = text(), []
+        for checkpointing in (False, True):
+            model = language_model(**changes).train()
+            if checkpointing:
+                model.activation_checkpointing_enable()
+            model(ids, labels=ids, slot_vectors=draw(model)).loss.backward()
+            gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
+        for name, gradient in gradients[0].items():
+            assert gradient.abs().max() > 0 or name.endswith("k_proj.bias"), name
+            torch.testing.assert_close(gradients[1][name], gradient)
+
+    def test_fused_and_written_out_attention_give_the_same_gradients_on_long_texts(self):
+        ids, gradients = text(length=70), []
+        for attention in ("sdpa", "eager"):
+            model = language_model(attention=attention)
+            model(ids, labels=ids, slot_vectors=draw(model)).loss.backward()
+            gradients.append([parameter.grad for parameter in model.parameters()])
+        for one, other in zip(*gradients, strict=True):
+            torch.testing.assert_close(one, other)
+
+    def test_bfloat16_autocast_runs(self):
+        model, ids = language_model(**IDENTITY, dtype=torch.float32), text(length=70)
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = model(ids, labels=ids).loss
+        loss.backward()
+        assert loss.isfinite()
+
+    @pytest.mark.slow
+    def test_trainer_trains_it_and_its_checkpoint_brings_the_code_along(self, tmp_path):
+        model = SymbolInvariantForCausalLM(config())
+        arguments = TrainingArguments(
+            str(tmp_path), max_steps=60, save_steps=60, learning_rate=1e-2, logging_steps=10, use_cpu=True,
+            report_to=[], disable_tqdm=True, dataloader_pin_memory=False, per_device_train_batch_size=16,
+        )  # fmt: skip
+        # Two symbols in turn: to be predicted by copying, whatever they are.
+        data = []
+        for row in range(200):
+            pair = [BASE + row % SYMBOLS, BASE + (row // SYMBOLS + row + 1) % SYMBOLS]
+            data.append({"input_ids": pair * 4, "labels": pair * 4})
+        trainer = Trainer(model, arguments, train_dataset=data)
+        trainer.train()
+        losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+        assert losses[-1] < losses[0] - 0.3
+        names = {path.name for path in (tmp_path / "checkpoint-60").iterdir()}
+        assert {"causal_symbinv.py", "modeling_symbinv.py", "loss_symbinv.py"} <= names
+
+
+class TestGeneration:
+    @pytest.mark.parametrize("options", [{}, {"num_beams": 3}, {"num_beams": 4, "num_return_sequences": 2}])
+    def test_with_and_without_a_cache_the_same_is_written_with_one_draw(self, options):
+        model, ids = language_model(**IDENTITY), text()
+        mask = torch.ones_like(ids)
+        mask[0, :2] = 0
+        settings = {
+            "attention_mask": mask, "max_new_tokens": 7, "slot_vectors": draw(model), "pad_token_id": 1, **options,
+        }  # fmt: skip
+        written = model.generate(ids, **settings)
+        assert torch.equal(written, model.generate(ids, use_cache=False, **settings))
+        assert written.shape == (2 * options.get("num_return_sequences", 1), 13)
+
+    def test_greedy_writes_the_most_likely_token_under_the_draw_of_the_whole_generation(self):
+        model, ids = language_model(eos_token_id=None), text()
+        vectors = draw(model)
+        written = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=5, slot_vectors=vectors)
+        for length in range(6, 11):
+            logits = model(written[:, :length], slot_vectors=vectors).logits[:, -1]
+            assert torch.equal(logits.argmax(1), written[:, length])
+
+    def test_sampling_keeps_one_draw_and_the_default_draw_follows_the_seed(self):
+        model, ids = language_model(), text()
+        settings = {"max_new_tokens": 5, "do_sample": True, "num_return_sequences": 3}
+        written = []
+        for _ in range(2):
+            torch.manual_seed(7)
+            written.append(model.generate(ids, **settings))
+        assert torch.equal(*written) and len(written[0]) == 6
+
+    def test_renamed_and_learned_models_write_too(self):
+        for symbol_embedding in ("learned", "renamed"):
+            model = language_model(symbol_embedding=symbol_embedding, eos_token_id=None)
+            assert model.generate(text(), max_new_tokens=3).shape == (2, 9)
+
+
+def test_hidden_states_and_attentions_are_returned_on_request():
+    model, ids = language_model(**IDENTITY), text()
+    output = model(ids, output_hidden_states=True, output_attentions=True)
+    assert [tuple(states.shape) for states in output.hidden_states] == [(2, 1, 6, 18)] * 3
+    assert [tuple(weights.shape) for weights in output.attentions] == [(2, 1, 3, 6, 6)] * 2
+    torch.testing.assert_close(output.attentions[0].sum(-1), torch.ones(2, 1, 3, 6, dtype=torch.float64))
+    plain = model(ids, slot_vectors=output.slot_vectors)
+    assert plain.hidden_states is None and plain.attentions is None
+    torch.testing.assert_close(plain.logits, output.logits)
+
+
+@pytest.mark.parametrize(
+    ("symbol_embedding", "kept", "table"),
+    [("gaussian", 1.0, 3 + 2), ("gaussian", 0.2, 3 + 7 + 2), ("learned", 1.0, 10)],
+)
+def test_the_parameters_are_those_of_the_blocks_and_the_rows(symbol_embedding, kept, table):
+    model = SymbolInvariantForCausalLM(config(symbol_embedding=symbol_embedding, random_share=kept))
+    d, f, heads = 18, 11, 3
+    block = 4 * (d * d + d) + 2 * d + 2 * d * f + f + d + 2 * d
+    assert sum(parameter.numel() for parameter in model.parameters()) == 2 * block + 32 * heads + table * d
+
+
+def test_the_papers_size_has_151_million_parameters():
+    with torch.device("meta"):
+        model = SymbolInvariantForCausalLM(SymbolInvariantConfig.from_preset("lexinvariant"))
+    assert round(sum(parameter.numel() for parameter in model.parameters()) / 1e6) == 151
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("changes", "arguments", "message"),
+        [
+            ({}, {"input_ids": [[10]]}, r"symbol id 10: this model has rows for 7 symbols only.*raise num_symbols"),
+            ({"random_share": 0.5}, {"input_ids": [[10]]}, 'symbol id 10: .* use a model with "streams" or "random"'),
+            ({}, {"input_ids": [[3]], "labels": [[10]]}, "symbol id 10: this model has rows for 7 symbols only"),
+            ({}, {"input_ids": [[-3]]}, "input id -3: ids must not be negative"),
+            ({}, {"input_ids": [3]}, r"input_ids has shape \(1,\); it must be \(batch, length\)"),
+            ({}, {"input_ids": [[3, 4]], "attention_mask": [[1]]}, r"attention_mask has shape \(1, 1\).* be \(1, 2\)"),
+            ({}, {"input_ids": [[3]], "slot_vectors": [[[0.0]]]}, r"slot_vectors has shape \(1, 1, 1\); it must be"),
+            (
+                {"symbol_embedding": "learned"},
+                {"input_ids": [[3]], "slot_vectors": [[[0.0]]]},
+                'slot_vectors: symbol_embedding="learned" draws none; leave them out',
+            ),
+            (
+                {},
+                {"input_ids": [[3]], "slot_referents": [[0, 1, 2, 3, 4, 5, 5]]},
+                r"slot_referents of shape \(1, 7\): must be \(1, 7\), and every row must have each referent 0 … 6 once",
+            ),
+            ({}, {"input_ids": [[3]], "num_draws": 0}, "num_draws=0: must be at least 1, and with a cache 1"),
+            ({}, {"input_ids": [[3]], "num_draws": 2, "use_cache": True}, "num_draws=2: must be at least 1"),
+        ],
+    )  # fmt: skip
+    def test_an_impossible_call_is_refused(self, changes, arguments, message):
+        given = {name: torch.tensor(value) if isinstance(value, list) else value for name, value in arguments.items()}
+        with pytest.raises(ValueError, match=message):
+            language_model(**changes)(**given)
+
+    def test_a_cache_without_its_rows_is_refused(self):
+        model, ids = language_model(), text()
+        cache = model(ids, use_cache=True).past_key_values
+        with pytest.raises(ValueError, match="past_key_values without slot_vectors: the cached tokens were read with"):
+            model(ids[:, :1], past_key_values=cache)
+
+    def test_generate_needs_an_input_and_one_draw(self):
+        with pytest.raises(ValueError, match=r"generate\(\) got no input_ids"):
+            language_model().generate()
+        with pytest.raises(ValueError, match="num_draws=2: generate continues a sequence with one draw"):
+            language_model().generate(text(), num_draws=2)
+
+    def test_models_of_another_kind_refuse_the_configuration_and_name_the_right_one(self):
+        for auto in (AutoModel, AutoModelForSeq2SeqLM):
+            with pytest.raises(
+                ValueError,
+                match=r"encoder_layers=0, .*a decoder-only, Symbol.* an encoder-decoder; use AutoModelForCausalLM",
+            ):
+                auto.from_config(config())
+        with pytest.raises(ValueError, match="SymbolInvariantForCausalLM a decoder-only; use AutoModelForSeq2SeqLM"):
+            SymbolInvariantForCausalLM(SymbolInvariantConfig())
+
+
+class TestSaving:
+    @pytest.mark.parametrize("changes", [{}, {"random_share": 0.3, **IDENTITY}, {"symbol_embedding": "renamed"}])
+    def test_a_saved_model_comes_back(self, tmp_path, changes):
+        model, ids = language_model(**changes, dtype=torch.float32), text()
+        model.save_pretrained(tmp_path)
+        assert set(json.loads((tmp_path / "config.json").read_text())["auto_map"]) == {
+            "AutoConfig",
+            "AutoModelForCausalLM",
+        }
+        loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
+        assert type(loaded) is SymbolInvariantForCausalLM
+        vectors = model.draw(2)
+        assert torch.equal(loaded(ids, slot_vectors=vectors).logits, model(ids, slot_vectors=vectors).logits)
+        assert AutoConfig.from_pretrained(tmp_path).to_diff_dict() == model.config.to_diff_dict()
+
+    def test_more_symbols_than_in_training_are_a_matter_of_the_configuration(self, tmp_path):
+        language_model(dtype=torch.float32).save_pretrained(tmp_path)
+        loaded = AutoModelForCausalLM.from_pretrained(tmp_path, num_symbols=50)
+        assert loaded(torch.tensor([[BASE + 49]])).logits.shape == (1, 1, BASE + 50)
+
+    def test_new_scalars_start_at_the_initial_value(self):
+        model = SymbolInvariantForCausalLM(config(**IDENTITY, identity_initial=0.34))
+        scalars = [parameter for name, parameter in model.named_parameters() if "identity" in name]
+        assert len(scalars) == 4 and all(torch.allclose(part, torch.tensor(0.2)) for part in scalars)
+
+
+def test_a_gaussian_configuration_cannot_have_an_encoder():
+    with pytest.raises((ValueError, StrictDataclassError), match="gaussian"):
+        SymbolInvariantConfig(symbol_embedding="gaussian", components=["EP", "DP", "CP"])
