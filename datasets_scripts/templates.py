@@ -358,7 +358,7 @@ def encoded(task: TemplateTask, rows: Sequence[Mapping[str, Any]]) -> list[dict[
     With numbers for labels the ids are those of the text and `CLS`: for a regression on the last token. With tokens the
     answer's id follows, and is the one label that is not -100: for a causal language model, which predicts it at `CLS`.
     """
-    result = []
+    result: list[dict[str, Any]] = []
     for row in rows:
         ids = task.token_ids([*row["text"].split(), CLS])
         if task.symbolic:
