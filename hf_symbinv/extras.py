@@ -10,6 +10,7 @@ EXTRAS = {
     "matplotlib": "plot",
     "pyarrow": "data",
     "rapidfuzz": "data",
+    "sympy": "algebra",
     "tensorboard": "train",
     "yaml": "train",
 }

@@ -25,6 +25,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hf_symbinv.logic import referents
+from hf_symbinv.logic.referents import SymbolIds
 from hf_symbinv.logic.x86_mnemonics import MNEMONICS
 
 VIEWS = ("gp64", "gp32", "gp16", "gp8", "gp8-high", "xmm", "ymm")
@@ -39,6 +41,7 @@ PUNCTUATION = (",", "(", ")", ":", "*")
 BASE_TOKENS = (
     "<s>", "<pad>", "</s>", "<immediate>", "<displacement>", "<scale>", *PUNCTUATION, *FIXED_REGISTERS, *MNEMONICS,
 )  # fmt: skip
+IDS = SymbolIds(len(BASE_TOKENS), len(VIEWS))
 PAD = BASE_TOKENS.index("<pad>")
 _KNOWN = frozenset(MNEMONICS)
 _BASE_IDS = {token: number for number, token in enumerate(BASE_TOKENS)}
@@ -93,16 +96,11 @@ def _register_ids() -> dict[str, int]:
             names = [f"r{base}x", f"e{base}x", f"{base}x", f"{base}l", f"{base}h"]
         else:
             names = [f"r{base}", f"e{base}", base, f"{base}l"]
-        ids |= {f"%{name}": symbol_id(referent, view) for view, name in enumerate(names)}
+        ids |= {f"%{name}": IDS.symbol(referent, view) for view, name in enumerate(names)}
     for number in range(len(VECTORS)):
         for kind in ("xmm", "ymm"):
-            ids[f"%{kind}{number}"] = symbol_id(len(GENERAL) + number, VIEWS.index(kind))
+            ids[f"%{kind}{number}"] = IDS.symbol(len(GENERAL) + number, VIEWS.index(kind))
     return ids
-
-
-def symbol_id(referent: int, view: int) -> int:
-    """The id of a register from its base register and its width and class, both as places in the tables above."""
-    return len(BASE_TOKENS) + referent * len(VIEWS) + view
 
 
 _SYMBOLS = _register_ids()
@@ -179,7 +177,6 @@ def _words(instruction: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-
 def _why_unknown(mnemonic: str) -> str:
     if _JUMP.fullmatch(mnemonic):
         return f"{mnemonic} is a jump, which ends a basic block; leave it out"
@@ -215,9 +212,9 @@ def _id(words: Sequence[str], place: int) -> int:
 def _rename_word(word: str, renaming: Sequence[int]) -> str:
     if word not in _SYMBOLS:
         return word
-    number = _renamed_id(_SYMBOLS[word], renaming)
+    [number] = IDS.rename([_SYMBOLS[word]], renaming)
     if number not in _NAMES:
-        referent, view = divmod(number - len(BASE_TOKENS), len(VIEWS))
+        referent, view = IDS.parts(number)
         raise AssemblyError(
             f"{word}: cannot become {REFERENTS[referent]}, which has no {VIEWS[view]}; use a renaming that "
             "random_renaming or canonical_renaming gives for the block"
@@ -246,16 +243,13 @@ def read_ids(ids: Sequence[int]) -> str:
 
 def interchangeable(ids: Sequence[int]) -> tuple[range, ...]:
     """The sets of referents that may trade names in a block without changing what it means or whether it exists."""
-    high = any(number >= len(BASE_TOKENS) and (number - len(BASE_TOKENS)) % len(VIEWS) == _HIGH for number in ids)
+    high = any(IDS.parts(number)[1] == _HIGH for number in ids)
     return (*(_SETS_WITH_HIGH_BYTES if high else (range(0, len(GENERAL)),)), _VECTOR_SET)
 
 
 def random_renaming(ids: Sequence[int], generator: random.Random) -> list[int]:
     """A permutation of the referents, uniform among those that keep the meaning of a block."""
-    renaming: list[int] = []
-    for group in interchangeable(ids):
-        renaming += generator.sample(group, len(group))
-    return renaming
+    return referents.random_renaming(interchangeable(ids), generator)
 
 
 def canonical_renaming(ids: Sequence[int]) -> list[int]:
@@ -263,28 +257,14 @@ def canonical_renaming(ids: Sequence[int]) -> list[int]:
 
     Blocks that are renamings of each other have the same canonical form.
     """
-    seen = dict.fromkeys((number - len(BASE_TOKENS)) // len(VIEWS) for number in ids if number >= len(BASE_TOKENS))
-    renaming = [0] * len(REFERENTS)
-    for group in interchangeable(ids):
-        order = [referent for referent in seen if referent in group]
-        order += [referent for referent in group if referent not in seen]
-        for new, old in zip(group, order, strict=True):
-            renaming[old] = new
-    return renaming
+    return IDS.canonical_renaming(ids, interchangeable(ids))
 
 
 def rename_ids(ids: Sequence[int], renaming: Sequence[int]) -> list[int]:
     """Token ids with every referent replaced; the ids of a renamed block."""
-    return [_renamed_id(number, renaming) for number in ids]
+    return IDS.rename(ids, renaming)
 
 
 def canonical_ids(ids: Sequence[int]) -> list[int]:
     """The ids of the canonical form of a block."""
     return rename_ids(ids, canonical_renaming(ids))
-
-
-def _renamed_id(number: int, renaming: Sequence[int]) -> int:
-    if number < len(BASE_TOKENS):
-        return number
-    referent, view = divmod(number - len(BASE_TOKENS), len(VIEWS))
-    return symbol_id(renaming[referent], view)

@@ -11,6 +11,7 @@ from hf_symbinv.logic.x86 import (
     BASE_TOKENS,
     FIXED_REGISTERS,
     GENERAL,
+    IDS,
     REFERENTS,
     VIEWS,
     AssemblyError,
@@ -21,7 +22,6 @@ from hf_symbinv.logic.x86 import (
     random_renaming,
     read_ids,
     rename_ids,
-    symbol_id,
 )
 
 FIGURE_1 = "movq 64(%rsp), %rax;subl $1, 56(%rbp);movl 16(%rax), %eax"
@@ -103,8 +103,8 @@ def test_coreferent_registers_have_one_referent_and_different_views():
     names = ["%rax", "%eax", "%ax", "%al", "%ah"]
     ids = [Block.parse(f"{op} {name}, (%rbx)").ids()[1] for op, name in
            zip(["movq", "movl", "movw", "movb", "movb"], names, strict=True)]  # fmt: skip
-    assert ids == [symbol_id(0, view) for view in range(5)]
-    assert Block.parse("vaddps %ymm3, %ymm3, %ymm3").ids()[1] == symbol_id(REFERENTS.index("v3"), VIEWS.index("ymm"))
+    assert ids == [IDS.symbol(0, view) for view in range(5)]
+    assert Block.parse("vaddps %ymm3, %ymm3, %ymm3").ids()[1] == IDS.symbol(REFERENTS.index("v3"), VIEWS.index("ymm"))
 
 
 def test_registers_that_cannot_be_renamed_are_base_tokens():

@@ -1,0 +1,257 @@
+"""Random expressions and their derivatives by sympy, in prefix notation and as token ids.
+
+Coefficients are symbols that may trade names, and so are y and z; x and the operators are base tokens. The referent is
+the variable, the view its kind.
+
+Source: Lample and Charton 2020, Deep Learning for Symbolic Mathematics, section 4 and appendix C (shapes of trees,
+operators); Renamer, appendix E (views). How often leaves are what, and that few operators suffice, is our choice.
+"""
+
+from __future__ import annotations
+
+import cmath
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hf_symbinv.logic.referents import SymbolIds
+
+if TYPE_CHECKING:
+    import sympy
+
+VIEWS = ("input", "coefficient")
+SYMBOLS = ("y", "z", "a0", "a1", "a2", "a3")
+# The sets that may trade names.
+INTERCHANGEABLE = (range(0, 2), range(2, 6))
+UNARY = ("exp", "ln", "sin", "cos", "tan")
+BASE_TOKENS = (
+    "<s>", "<pad>", "</s>", "=d/dx?", "x", "add", "mul", "pow", "div", *UNARY, "INT+", "INT-", *map(str, range(10)),
+)  # fmt: skip
+IDS = SymbolIds(len(BASE_TOKENS), len(VIEWS))
+PAD, QUESTION = BASE_TOKENS.index("<pad>"), BASE_TOKENS[3]
+
+# Operators and how often each is drawn: Lample and Charton's published command, but for inverse and hyperbolic ones.
+_BINARY = {"add": 10, "sub": 3, "mul": 10, "div": 5}
+_UNARY = {"sqrt": 4, "pow2": 4, "pow3": 2, "pow4": 1, "pow5": 1, "ln": 4, "exp": 4, "sin": 4, "cos": 4, "tan": 4}
+# Our choice: with 0.2 for coefficients, as for integers, only an eighth of the pairs would have two of them.
+_LEAVES = {"x": 0.35, "input": 0.1, "coefficient": 0.4, "integer": 0.15}
+# Places at which derivatives are compared, one for each variable: nothing but chance makes different ones agree there.
+_PLACES = {"x": 0.7312, "y": 1.3871, "z": 0.4517, "a0": 1.1243, "a1": 0.6391, "a2": 1.7712, "a3": 0.8953}
+
+
+class ExpressionError(ValueError):
+    """A text that is no expression, or an expression that the words cannot say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivative:
+    """An expression, its derivative, and the derivative's value at a fixed place."""
+
+    function: str
+    derivative: str
+    value: complex
+
+
+@cache
+def _trees(operators: int) -> int:
+    """The number of unary-binary trees with so many inner nodes."""
+    if operators == 0:
+        return 1
+    rest = operators - 1
+    return _trees(rest) + sum(_trees(left) * _trees(rest - left) for left in range(operators))
+
+
+def draw_words(generator: random.Random, operators: int, coefficients: int) -> list[str]:
+    """A random expression in prefix notation with operators by the names of Lample and Charton.
+
+    Args:
+        generator: Draws it.
+        operators: How many; all shapes of trees with them are equally likely.
+        coefficients: How many different ones may occur.
+    """
+    if operators == 0:
+        [kind] = generator.choices(list(_LEAVES), list(_LEAVES.values()))
+        leaves = {"x": ["x"], "input": ["y", "z"], "coefficient": list(SYMBOLS[2 : 2 + coefficients]),
+                  "integer": ["1", "2", "3", "4", "5"]}  # fmt: skip
+        return [generator.choice(leaves[kind])]
+    rest = operators - 1
+    place = generator.randrange(_trees(operators))
+    if place < _trees(rest):
+        [name] = generator.choices(list(_UNARY), list(_UNARY.values()))
+        return [name, *draw_words(generator, rest, coefficients)]
+    place -= _trees(rest)
+    left = 0
+    while place >= _trees(left) * _trees(rest - left):
+        place -= _trees(left) * _trees(rest - left)
+        left += 1
+    [name] = generator.choices(list(_BINARY), list(_BINARY.values()))
+    return [name, *draw_words(generator, left, coefficients), *draw_words(generator, rest - left, coefficients)]
+
+
+def read_expression(words: Sequence[str]) -> sympy.Expr:
+    """The expression that words in prefix notation mean: those of data sets, and those of `draw_words`.
+
+    Raises:
+        ExpressionError: If they are none.
+    """
+    expression, rest = _read(list(words))
+    if rest:
+        raise ExpressionError(f"{' '.join(words)!r}: {' '.join(rest)!r} is left over; an expression ends before it")
+    return expression
+
+
+def _read(words: list[str]) -> tuple[sympy.Expr, list[str]]:
+    import sympy
+
+    if not words:
+        raise ExpressionError("an expression ends too early; an operator lacks an operand")
+    head, rest = words[0], words[1:]
+    if head in ("INT+", "INT-"):
+        digits = 0
+        while digits < len(rest) and rest[digits].isdigit():
+            digits += 1
+        if not digits:
+            raise ExpressionError(f"{head!r} has no digits; write {head} 1 2 for 12")
+        number = sympy.Integer("".join(rest[:digits]))
+        return (number if head == "INT+" else -number), rest[digits:]
+    if head.isdigit():
+        return sympy.Integer(head), rest
+    if head == "x" or head in SYMBOLS:
+        return sympy.Symbol(head, real=True), rest
+    functions = {"exp": sympy.exp, "ln": sympy.log, "sin": sympy.sin, "cos": sympy.cos, "tan": sympy.tan,
+                 "sqrt": sympy.sqrt, **{f"pow{n}": _power(n) for n in range(2, 6)}}  # fmt: skip
+    if head in functions:
+        inner, rest = _read(rest)
+        return functions[head](inner), rest
+    if head in ("add", "sub", "mul", "div", "pow"):
+        left, rest = _read(rest)
+        right, rest = _read(rest)
+        results = {"add": lambda: left + right, "sub": lambda: left - right, "mul": lambda: left * right,
+                   "div": lambda: left / right, "pow": lambda: left**right}  # fmt: skip
+        return results[head](), rest
+    raise ExpressionError(f"{head!r}: no word of an expression; use {' '.join(BASE_TOKENS[4:])} {' '.join(SYMBOLS)}")
+
+
+def _power(exponent: int) -> Any:
+    return lambda base: base**exponent
+
+
+def write_expression(expression: sympy.Expr) -> list[str]:
+    """An expression as words in prefix notation; sums and products of several terms lean to the right.
+
+    Raises:
+        ExpressionError: If it has a part that the words do not know, such as an imaginary number.
+    """
+    import sympy
+
+    if isinstance(expression, sympy.Integer):
+        return ["INT+" if expression >= 0 else "INT-", *str(abs(int(expression)))]
+    if isinstance(expression, sympy.Rational):
+        return [
+            "div",
+            *(word for part in (expression.p, expression.q) for word in write_expression(sympy.Integer(part))),
+        ]
+    if isinstance(expression, sympy.Symbol):
+        return [str(expression)]
+    if expression == sympy.E:
+        return ["exp", "INT+", "1"]
+    functions = {sympy.exp: "exp", sympy.log: "ln", sympy.sin: "sin", sympy.cos: "cos", sympy.tan: "tan"}
+    if expression.func in functions and len(expression.args) == 1:
+        return [functions[expression.func], *write_expression(expression.args[0])]
+    operators = {sympy.Add: "add", sympy.Mul: "mul", sympy.Pow: "pow"}
+    if expression.func not in operators:
+        raise ExpressionError(f"{expression}: has a part that is no word: {expression.func.__name__}")
+    parts = [write_expression(part) for part in expression.args]
+    words = parts[-1]
+    for part in reversed(parts[:-1]):
+        words = [operators[expression.func], *part, *words]
+    return words
+
+
+def derive(item: tuple[int, int, int, int, int]) -> Derivative | None:
+    """A random expression and its derivative; None if there is nothing to use.
+
+    Args:
+        item: Seed, number of the expression, how many coefficients may occur, operators and tokens at most.
+    """
+    import sympy
+
+    seed, number, coefficients, max_operators, max_tokens = item
+    generator = random.Random(f"{seed} {coefficients} {number}")
+    words = draw_words(generator, generator.randint(1, max_operators), coefficients)
+    if "x" not in words:
+        return None
+    x = sympy.Symbol("x", real=True)
+    try:
+        function = read_expression(words)
+        derivative = sympy.diff(function, x)
+        texts = [write_expression(part) for part in (function, derivative)]
+    except (ExpressionError, ZeroDivisionError, OverflowError, RecursionError):
+        return None
+    if derivative == 0 or max(map(len, texts)) > max_tokens:
+        return None
+    try:
+        value = evaluate(texts[1])
+    except (ArithmeticError, ValueError):
+        return None
+    return Derivative(" ".join(texts[0]), " ".join(texts[1]), value) if cmath.isfinite(value) else None
+
+
+def evaluate(words: Sequence[str]) -> complex:
+    """The value of an expression at a fixed place, with floating-point numbers.
+
+    Raises:
+        ArithmeticError, ValueError: If it has none there.
+    """
+    stack: list[complex] = []
+    digits = ""
+    # Zeros lose their sign, which logarithms would take for a side of their cut.
+    for word in reversed(words):
+        if word.isdigit():
+            digits = word + digits
+            continue
+        if word in ("INT+", "INT-"):
+            value = complex(int(digits) * (1 if word == "INT+" else -1))
+            digits = ""
+        elif word in _PLACES:
+            value = complex(_PLACES[word])
+        elif word in UNARY:
+            value = getattr(cmath, "log" if word == "ln" else word)(stack.pop())
+        else:
+            left, right = stack.pop(), stack.pop()
+            value = _apply(word, left, right)
+        stack.append(complex(value.real + 0.0, value.imag + 0.0))
+    return stack.pop()
+
+
+def _apply(operator: str, left: complex, right: complex) -> complex:
+    if operator == "add":
+        return left + right
+    if operator == "mul":
+        return left * right
+    return left / right if operator == "div" else left**right
+
+
+def ids_of(text: str) -> list[int]:
+    """Token ids of a row's text.
+
+    Raises:
+        ExpressionError: For a word that is no token.
+    """
+    return [_id(word) for word in text.split()]
+
+
+def _id(word: str) -> int:
+    if word in SYMBOLS:
+        referent = SYMBOLS.index(word)
+        return IDS.symbol(referent, VIEWS.index("input" if referent < 2 else "coefficient"))
+    if word not in BASE_TOKENS:
+        raise ExpressionError(f"{word!r}: no token; use {' '.join(BASE_TOKENS[3:])} {' '.join(SYMBOLS)}")
+    return BASE_TOKENS.index(word)
+
+
+def canonical_ids(ids: Sequence[int]) -> list[int]:
+    """The ids with y and z, and coefficients, named in the order of their first appearance."""
+    return IDS.rename(ids, IDS.canonical_renaming(ids, INTERCHANGEABLE))
