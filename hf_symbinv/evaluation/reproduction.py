@@ -439,7 +439,7 @@ def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Re
 
 
 def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[int]) -> Reproduction:
-    done, missing, found = [], [], []
+    done, found, reasons = [], [], dict[str, list[str]]()
     for row in table.rows:
         parts: list[dict[str, Any]] = []
         try:
@@ -447,8 +447,9 @@ def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[i
                 parts.append(place.experiment(table, row, seed))
                 found.append((row, parts[-1]))
         except (MissingDataError, OutOfTimeError) as error:
-            missing.append(" / ".join(row.labels) + (f" ({error})" if str(error) else ""))
+            reasons.setdefault(str(error), []).append(" / ".join(row.labels))
         done.append((row, {name: _together([part[name] for part in parts if name in part]) for name in table.measures}))
+    missing = reasons.pop("", []) + [f"{', '.join(rows)} ({reason})" for reason, rows in reasons.items()]
     if table.draw is not None and not missing:
         table.draw(found, place.folder / "tables")
     about = table.sizes(place.scale.name)["about"]

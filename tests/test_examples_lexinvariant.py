@@ -1,0 +1,41 @@
+"""The example that trains a lexinvariant language model, at a tiny size."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "train_lexinvariant.py"
+TINY = [
+    "data.length=24", "data.max_characters=10000", "model.d_model=16", "model.decoder_layers=1", "model.d_ff=32",
+    "model.num_attention_heads=2", "trainer.max_steps=12", "trainer.save_steps=6", "trainer.use_cpu=true",
+    "test.rows=20",
+]  # fmt: skip
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(EXAMPLE), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_it_prints_the_perplexity_of_every_place_and_goes_on_where_it_was(tmp_path):
+    (tmp_path / "corpus.txt").write_text("The quick brown fox jumps over the lazy dog. " * 200)
+    arguments = ["--output", tmp_path / "run", "--corpus", tmp_path / "corpus.txt", *TINY]
+    done = run(*arguments)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("characters ")]
+    assert [line.split(":")[0] for line in lines] == ["characters 1 to 8", "characters 9 to 16", "characters 17 to 24"]
+    assert all(re.fullmatch(r".*: perplexity \d+\.\d\d", line) for line in lines)
+    again = run(*arguments)
+    assert [line for line in again.stdout.splitlines() if line.startswith("characters ")] == lines
+    assert "train_runtime" in done.stdout and "train_runtime" not in again.stdout
+
+
+@pytest.mark.slow
+def test_an_override_of_nothing_is_refused(tmp_path):
+    done = run("--output", tmp_path, "steps=3")
+    assert done.returncode == 2
+    assert "'steps=3': write SECTION.KEY=VALUE with a section of data, model, trainer, test" in done.stderr
