@@ -55,8 +55,10 @@ class Slots:
         if repeats == 1:
             return self
         referents, active = (tensor.repeat_interleave(repeats, 0) for tensor in (self.referents, self.active))
-        own = self.vectors is not None and self.vectors.dim() == 3
-        return Slots(referents, active, self.vectors.repeat_interleave(repeats, 0) if own else self.vectors)
+        vectors = self.vectors
+        if vectors is not None and vectors.dim() == 3:
+            vectors = vectors.repeat_interleave(repeats, 0)
+        return Slots(referents, active, vectors)
 
 
 def assign_slots(referents: torch.Tensor, canonical: bool = True) -> Slots:
@@ -380,7 +382,7 @@ class GaussianEmbedding(OneStreamEmbedding):
         return nn.functional.normalize(base, dim=1) if self.config.normalize_embeddings else base
 
     def _rows(self, slots: Slots) -> torch.Tensor:
-        vectors = slots.vectors
+        vectors: torch.Tensor = slots.vectors
         if self.config.normalize_embeddings:
             return nn.functional.normalize(vectors, dim=2)
         return vectors / math.sqrt(self.config.d_model)

@@ -229,15 +229,18 @@ class Attention(nn.Module):
         if mask is not None and (mask.shape[1] > 1 or mask.shape[2] > 1):
             per_head = keys.shape[1] // heads if mask.shape[1] > 1 else 1
             mask = mask.repeat(1, per_head, queries.shape[2] // length if mask.shape[2] > 1 else 1, 1)
-        inputs, scores_only = None, self.identity_vo is None
+        inputs, output_factors = None, self.identity_vo
         if self.has_identity:
             keys, beside = keys.chunk(2, dim=-1)
             inputs = beside.unflatten(1, (-1, heads)).transpose(2, 3).flatten(3)  # (B, 1 or S, K, D)
             mask = self._with_gram(hidden_states.unflatten(0, (examples, -1)), inputs, mask)
-        attended, weights = _attend(queries, keys, values, mask, self.config, output_attentions or not scores_only)
+        wanted = output_attentions or output_factors is not None
+        attended, weights = _attend(queries, keys, values, mask, self.config, wanted)
         attended = self.out_proj(attended.reshape(folded).permute(back).reshape(batch, streams, length, width))
-        if inputs is not None and weights is not None and not scores_only:
-            attended = attended + self._attended_inputs(weights, inputs, length).reshape(attended.shape)
+        if inputs is not None and weights is not None and output_factors is not None:
+            mixed = self._mixed_over_heads(weights, output_factors) @ inputs  # (B, 1 or S, queries, D)
+            mixed = mixed if self.aggregated else mixed.unflatten(2, (-1, length)).transpose(1, 2)
+            attended = attended + mixed.reshape(attended.shape)
         if not output_attentions:
             weights = None
         if weights is not None:
@@ -261,12 +264,10 @@ class Attention(nn.Module):
             return scores
         return torch.where(mask, scores, -math.inf) if mask.dtype == torch.bool else scores + mask
 
-    def _attended_inputs(self, weights: torch.Tensor, inputs: torch.Tensor, length: int) -> torch.Tensor:
-        """`Σ_h b_h A_h x` of `weights (B, H or S·H, queries, K)`, ordered like `(B, N, S, T, D)`."""
-        factors = self.config.identity_multiplier * self.identity_vo
-        mixed = torch.einsum("bghqk,h->bgqk", weights.unflatten(1, (-1, self.heads)), factors.to(weights.dtype))
-        attended = mixed @ inputs  # (B, 1 or S, queries, D)
-        return attended if self.aggregated else attended.unflatten(2, (-1, length)).transpose(1, 2)
+    def _mixed_over_heads(self, weights: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
+        """`Σ_h b_h A_h`, `(B, 1 or S, queries, K)`, of the weights `(B, H or S·H, queries, K)`."""
+        factors = (self.config.identity_multiplier * factors).to(weights.dtype)
+        return torch.einsum("bghqk,h->bgqk", weights.unflatten(1, (-1, self.heads)), factors)
 
     def queries_keys_values(
         self, hidden_states: torch.Tensor, own: Sequence
@@ -481,11 +482,12 @@ class DecoderLayer(GradientCheckpointingLayer):
                 keys, values = own_cache.update(keys, values, block.cache_index)
             hidden_states, weights = block(hidden_states, queries, keys, values, target.mask, output_attentions)
             self_weights.append(weights)
-        for block in self.cross_attention.values():
-            queries = block.queries(hidden_states, target)
-            keys, values = _cross_key_values(block, encoder_hidden_states, source, caches)
-            hidden_states, weights = block(hidden_states, queries, keys, values, source.mask, output_attentions)
-            cross_weights.append(weights)
+        if encoder_hidden_states is not None and source is not None:
+            for block in self.cross_attention.values():
+                queries = block.queries(hidden_states, target)
+                keys, values = _cross_key_values(block, encoder_hidden_states, source, caches)
+                hidden_states, weights = block(hidden_states, queries, keys, values, source.mask, output_attentions)
+                cross_weights.append(weights)
         return self.feed_forward(hidden_states), tuple(self_weights), tuple(cross_weights)
 
 
