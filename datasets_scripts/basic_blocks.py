@@ -104,6 +104,11 @@ def sample_file() -> Path:
     return Path(str(resources.files("hf_symbinv.datasets_scripts") / "basic_blocks_sample.tsv"))
 
 
+def origin_of(source: str | Path) -> str:
+    """What a card calls a source: a file or folder without its place, or its name on the Hub."""
+    return Path(source).name if Path(source).exists() else str(source)
+
+
 def read_blocks(source: str | Path) -> Iterator[LabelledBlock]:
     """The blocks of a table (`.tsv`, `.tsv.gz`, `.tsv.xz`), of a folder that this module wrote, or of the Hub.
 
@@ -353,7 +358,7 @@ def make(options: argparse.Namespace) -> str:
     """Makes what the command line asks for; what is in it and what was left out."""
     license, refused = options.license, list[str]()
     if options.blocks is not None:
-        origin, blocks = f"--blocks {Path(options.blocks).name}", list(read_blocks(options.blocks))
+        origin, blocks = f"--blocks {origin_of(options.blocks)}", list(read_blocks(options.blocks))
     elif options.draw is not None:
         origin, license = f"--draw {options.draw}", LICENSE
         blocks, refused = label(drawn(options.draw, options.seed), "templates")

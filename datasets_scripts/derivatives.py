@@ -20,6 +20,7 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +145,10 @@ def generate(config: DerivativesConfig, workers: int | None = None) -> dict[str,
         workers: Processes; None for one per available core.
 
     Raises:
-        DerivativesError: If not enough different expressions turn up.
+        DerivativesError: If not enough different expressions turn up, or sympy is not installed.
     """
+    if find_spec("sympy") is None:
+        raise DerivativesError("derivatives need sympy, which is not installed; run pip install 'hf_symbinv[algebra]'")
     generator = random.Random(config.seed)
     source: Iterator[Derivative]
     with ProcessPool(derive, workers=workers, timeout=config.timeout) as pool:

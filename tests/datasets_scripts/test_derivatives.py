@@ -7,7 +7,7 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv.datasets_scripts import expressions
+from hf_symbinv.datasets_scripts import derivatives, expressions
 from hf_symbinv.datasets_scripts.derivatives import (
     DerivativesConfig,
     DerivativesError,
@@ -201,6 +201,11 @@ class TestFolders:
     def test_impossible_options_are_refused(self, field, value, message):
         with pytest.raises(DerivativesError, match=message):
             DerivativesConfig(**{field: value})
+
+    def test_without_sympy_the_message_says_what_installs_it(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr(derivatives, "find_spec", lambda name: None)
+        assert main(["--output", str(tmp_path / "a")]) == 1
+        assert "not installed; run pip install 'hf_symbinv[algebra]'" in capsys.readouterr().err
 
     def test_more_rows_than_there_are_expressions_are_refused(self, tmp_path, capsys):
         options = ["--rows", "3000", "--held-out", "2", "--max-operators", "1", "--max-tokens", "4", "--workers", "1"]
