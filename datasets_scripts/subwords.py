@@ -128,8 +128,7 @@ def cut(config: SubwordConfig, split: str, texts: Sequence[str], tokenizer: Toke
     Raises:
         CorpusError: If there is no whole block.
     """
-    end = tokenizer.token_to_id(END)
-    ids = [token for encoding in tokenizer.encode_batch(texts) for token in (*encoding.ids, end)]
+    ids = [token for encoding in tokenizer.encode_batch([text + END for text in texts]) for token in encoding.ids]
     if len(ids) < config.length:
         raise CorpusError(
             f"{config.source}: {len(texts)} documents with {len(ids)} tokens leave no block of {config.length} for "

@@ -115,6 +115,7 @@ class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
 
     def __init__(self, config: IdentityGPT2Config):
         super().__init__(config)
+        self.loss_type = "ForCausalLM"  # which transformers does not see from the name
         self.transformer = IdentityGPT2Model(config)
         self.post_init()
 
