@@ -12,7 +12,7 @@ Source: Lexinvariant Language Models, section 3.5.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 SEPARATORS = "->, \n"
@@ -71,9 +71,7 @@ def permutation(
         places = draw.sample(range(given), kept)
         *shown, question = (draw.sample(symbols, given) for _ in range(demonstrations + 1))
         lines = [f"{' '.join(before)}{ARROW}{' '.join(before[place] for place in places)}, " for before in shown]
-        found.append(
-            Puzzle(f"{''.join(lines)}{' '.join(question)}{ARROW}", tuple(question[place] for place in places))
-        )
+        found.append(Puzzle(f"{''.join(lines)}{' '.join(question)}{ARROW}", tuple(question[place] for place in places)))
     return found
 
 
@@ -88,4 +86,4 @@ def _symbols(characters: str, needed: int) -> Sequence[str]:
     return symbols
 
 
-PUZZLES = {"look up": look_up, "permutation": permutation}
+PUZZLES: dict[str, Callable[[str, int, int], list[Puzzle]]] = {"look up": look_up, "permutation": permutation}

@@ -138,7 +138,8 @@ def trained(job: Job, name: str, kind: str, texts: Texts) -> PreTrainedModel:
     model = AutoModelForCausalLM.from_config(configuration(kind, texts.num_symbols, sizes))
     left = job.time_left()
     job.say(f"model {folder.name}: {sizes['trainer']['max_steps']} steps, {model.num_parameters():,} parameters")
-    arguments, options = {**sizes["trainer"], "seed": job.seed}, {}
+    arguments: dict[str, Any] = {**sizes["trainer"], "seed": job.seed}
+    options: dict[str, Any] = {}
     if arguments.get("optim") == "adafactor":  # steps relative to the weights' size, without which 0.01 is far too much
         kept = {"lr": arguments["learning_rate"], "scale_parameter": True, "relative_step": False}
         options["optimizer_cls_and_kwargs"] = (Adafactor, kept)

@@ -13,7 +13,6 @@ Source: Lexinvariant Language Models, section 3.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -124,7 +123,7 @@ def window_starts(length: int, window: int, count: int = 4) -> list[int]:
     return [round(place * (length - window) / (count - 1)) for place in range(count)]
 
 
-def votes(named: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: Sequence[int]) -> tuple[int, int]:
+def votes(named: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: np.ndarray) -> tuple[int, int]:
     """How many entries of the key the votes of a window get right, and how many get votes, over all rows together.
 
     Of plain symbols with equally many votes, the first in the alphabet wins.
@@ -138,14 +137,14 @@ def votes(named: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: S
     rows, symbols = len(named), len(key)
     counts = np.zeros((rows, symbols, symbols), dtype=np.int64)
     np.add.at(counts, (np.arange(rows)[:, None], enciphered, named), 1)
-    counts = counts[:, key[np.asarray(letters)]]  # (N, C, V), by the plain symbol that would be right
+    counts = counts[:, key[letters]]  # (N, C, V), by the plain symbol that would be right
     seen = counts.sum(-1) > 0
-    right = (counts.argmax(-1) == np.asarray(letters)) & seen
+    right = (counts.argmax(-1) == letters) & seen
     return int(right.sum()), int(seen.sum())
 
 
 def key_matrix(
-    probabilities: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: Sequence[int]
+    probabilities: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: np.ndarray
 ) -> list[list[float]]:
     """The mean probabilities of a window, (C, C): a row per cipher symbol, by the alphabet, a column per plain one.
 
@@ -154,8 +153,8 @@ def key_matrix(
         enciphered, key, letters: As for `votes`.
     """
     rows = []
-    for symbol in sorted(key[np.asarray(letters)]):
+    for symbol in sorted(key[letters]):
         here = probabilities[enciphered == symbol]
         mean = here.mean(0) if len(here) else np.zeros(probabilities.shape[-1])
-        rows.append([round(float(value), 4) for value in mean[np.asarray(letters)]])
+        rows.append([round(float(value), 4) for value in mean[letters]])
     return rows
