@@ -17,6 +17,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import aggregate_streams
+from .triton_symbinv import attention_fits, feed_forward_fits, relu_feed_forward, short_attention
 
 
 def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
@@ -337,6 +338,8 @@ def _attend(
     output_attentions: bool,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     fused = config._attn_implementation != "eager" and not output_attentions
+    if fused and attention_fits(queries, keys, mask):
+        return short_attention(queries, keys, values, mask), None
     # Written out, the backward pass over short sequences takes a CPU a third to two thirds of the fused one's time.
     if fused and not (queries.requires_grad and queries.device.type == "cpu" and keys.shape[-2] <= _SHORT):
         return nn.functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask), None
@@ -400,10 +403,13 @@ class FeedForward(nn.Module):
         return self.norm(hidden_states + self.dropout(self._transformed(hidden_states)))
 
     def _transformed(self, hidden_states: torch.Tensor) -> torch.Tensor:
-        if self._in_cache(hidden_states):
-            rows = hidden_states.reshape(-1, hidden_states.shape[-1])
+        if isinstance(self.activation, nn.ReLU) and _is_plain(self.fc1) and _is_plain(self.fc2):
             weights = (self.fc1.weight, self.fc1.bias, self.fc2.weight, self.fc2.bias)
-            return _ReluFeedForward.apply(rows, *weights).view_as(hidden_states)
+            if feed_forward_fits(hidden_states):
+                return relu_feed_forward(hidden_states, *weights)
+            if self._in_cache(hidden_states):
+                rows = hidden_states.reshape(-1, hidden_states.shape[-1])
+                return _ReluFeedForward.apply(rows, *weights).view_as(hidden_states)
         return self.fc2(self.activation(self.fc1(hidden_states)))
 
     def _in_cache(self, hidden_states: torch.Tensor) -> bool:

@@ -226,9 +226,10 @@ class TestVersions:
     ]
     # What checks and builds the package and its documentation; the demo and the trackers, which are tested with the
     # newest version alone; and torch, of which there is one build here that is small enough, while its bound is
-    # transformers' own.
+    # transformers' own, with the Triton that goes with it.
     DOCUMENTATION = {"furo", "ipykernel", "myst-nb", "nbclient", "sphinx"}
-    NEWEST_ALONE = {"mypy", "ruff", "setuptools", "gradio", "playwright", "torch", "trackio", "wandb", *DOCUMENTATION}
+    NEWEST_ALONE = {"mypy", "ruff", "setuptools", "gradio", "playwright", "torch", "trackio", "triton", "wandb",
+                    *DOCUMENTATION}  # fmt: skip
 
     @staticmethod
     def pinned(file):

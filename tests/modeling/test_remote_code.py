@@ -36,6 +36,7 @@ CODE = {
     "loss_symbinv.py",
     "modeling_symbinv.py",
     "tokenization_symbinv.py",
+    "triton_symbinv.py",
 }
 
 # Runs where nothing but the checkpoint is: the package cannot be imported, there is no network and no cache.
