@@ -301,7 +301,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         tuple(
             Setting((_SHOWN[task], label), {"task": task, "kernel": kernel})
             for task in ("same-different", "aba-abb", "majority-4", "print-variable")
-            for kernel, label in (("attention", "attention, then random features"), ("mlp", "random features alone"))
+            for kernel, label in (("attention", "attention and MLP layer"), ("mlp", "MLP layer alone"))
         ),
         measure_kernel,
     ),

@@ -171,7 +171,7 @@ class TestSmoke:
         assert len(rows) == 8
         for (_, kernel), numbers in rows.items():
             singular = numbers["log₁₀ of smallest over largest singular value"]["value"] < -15
-            assert singular == (kernel == "random features alone")
+            assert singular == (kernel == "MLP layer alone")
 
     def test_gpt2_on_a_corpus_of_ones_own(self, tmp_path, capsys, monkeypatch):
         text = tmp_path / "text.txt"
