@@ -39,21 +39,18 @@ def template_model(config: TemplatesConfig, scalars: Mapping[str, Any], fields: 
         fields: Other fields, such as `n_embd`.
     """
     from torch import nn
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
     from hf_symbinv.datasets_scripts.templates import template_task
-    from hf_symbinv.modeling.configuration_identity_gpt2 import IdentityGPT2Config
-    from hf_symbinv.modeling.modeling_identity_gpt2 import (
-        IdentityGPT2ForSequenceClassification,
-        IdentityGPT2LMHeadModel,
-    )
 
     task, padding = template_task(config.task), config.vocab_size()
-    made = IdentityGPT2Config(
-        vocab_size=padding + 1, pad_token_id=padding, bos_token_id=None, eos_token_id=None, num_labels=1,
-        n_positions=len(task.templates[0].tokens) + 2, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+    made = AutoConfig.for_model(
+        "identity_gpt2", vocab_size=padding + 1, pad_token_id=padding, bos_token_id=None, eos_token_id=None,
+        num_labels=1, n_positions=len(task.templates[0].tokens) + 2, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
         **scalars, **fields,
     )  # fmt: skip
-    model = IdentityGPT2LMHeadModel(made) if task.symbolic else IdentityGPT2ForSequenceClassification(made)
+    kind = AutoModelForCausalLM if task.symbolic else AutoModelForSequenceClassification
+    model = kind.from_config(made)
     for table in (model.transformer.wte, model.transformer.wpe):
         nn.init.normal_(table.weight)
     return model
@@ -203,14 +200,12 @@ def measure_kernel(job: Job) -> dict[str, dict[str, Any]]:
 def measure_gpt2(job: Job) -> dict[str, dict[str, Any]]:
     """Perplexity on held-out documents."""
     import torch
-    from transformers import AutoTokenizer, set_seed
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, set_seed
 
     from hf_symbinv.datasets_scripts.builder import WorkFolderError
     from hf_symbinv.datasets_scripts.language import STANDARD_LIBRARY, CorpusError
     from hf_symbinv.datasets_scripts.subwords import SubwordConfig, load_blocks, prepare
     from hf_symbinv.evaluation.report import DataError
-    from hf_symbinv.modeling.configuration_identity_gpt2 import IdentityGPT2Config
-    from hf_symbinv.modeling.modeling_identity_gpt2 import IdentityGPT2LMHeadModel
 
     folder = job.shared / "subwords"
     try:
@@ -225,11 +220,11 @@ def measure_gpt2(job: Job) -> dict[str, dict[str, Any]]:
     set_seed(job.seed)
     scalars = dict(PARAMETRISATIONS[job.values["scalars"]], identity_multiplier=job.values["multiplier"])
     end = tokenizer.eos_token_id
-    config = IdentityGPT2Config(
-        vocab_size=len(tokenizer), n_positions=length, bos_token_id=end, eos_token_id=end, **scalars,
-        **job.sizes["model"],
+    config = AutoConfig.for_model(
+        "identity_gpt2", vocab_size=len(tokenizer), n_positions=length, bos_token_id=end, eos_token_id=end,
+        **scalars, **job.sizes["model"],
     )  # fmt: skip
-    model = IdentityGPT2LMHeadModel(config)
+    model = AutoModelForCausalLM.from_config(config)
     job.say(f"  {len(blocks['train'])} training blocks of {length} tokens, {len(tokenizer)} different")
     _fitted(job, "model", model, blocks["train"])
     model.eval()
