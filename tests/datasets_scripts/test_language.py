@@ -151,6 +151,10 @@ class TestWindows:
         found = split_documents(config(corpus, max_characters=410))
         assert sum(map(len, found.values())) == 5 * 10
 
+    def test_no_document_is_more_than_a_tenth_of_what_was_asked_for(self, corpus):
+        found = split_documents(config(corpus, max_characters=160))
+        assert {split: len(rows) for split, rows in found.items()} == {"train": 16, "validation": 2, "test": 2}
+
     def test_a_corpus_that_is_too_short_is_refused(self, tmp_path):
         (tmp_path / "short.txt").write_text("a" * 100)
         with pytest.raises(
