@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hf_symbinv.evaluation.experiments import Experiment, Job, OutOfTimeError, Setting
+from hf_symbinv.evaluation.experiments import Experiment, Job, MissingDataError, OutOfTimeError, Setting
 
 if TYPE_CHECKING:
     import torch
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from hf_symbinv.datasets_scripts.templates import TemplatesConfig
 
-CORPUS = "HF_SYMBINV_CORPUS"  # environment variable: the text that GPT-2 is trained on
 # Label → which scalars there are. The multiplier is the one with which the scalars helped most (1 and 10 were tried).
 PARAMETRISATIONS: dict[str, dict[str, Any]] = {
     "vanilla": {"identity_qk": False, "identity_vo": False},
@@ -197,21 +197,40 @@ def measure_kernel(job: Job) -> dict[str, dict[str, Any]]:
     }
 
 
+def _subwords(job: Job) -> Path:
+    """The folder with blocks and tokenizer of the row's corpus.
+
+    Raises:
+        MissingDataError: If no corpus is named, or it cannot be used.
+    """
+    from hf_symbinv.datasets_scripts.builder import WorkFolderError
+    from hf_symbinv.datasets_scripts.language import CorpusError
+    from hf_symbinv.datasets_scripts.subwords import SubwordConfig, prepare
+    from hf_symbinv.evaluation.lexinvariant_models import SOURCES
+
+    name = job.values["corpus"]
+    variable, default = SOURCES[name]
+    source, folder = os.environ.get(variable, default), job.shared / f"subwords-{name}"
+    if not source:
+        raise MissingDataError(
+            f"{variable} is not set; let it name the {name} to read: a text file, whose documents begin after lines "
+            "that start with the character 0x01, a folder of texts, or a data set on the Hub"
+        )
+    try:
+        prepare(SubwordConfig(source=source, **job.sizes["data"]), folder)
+    except (CorpusError, WorkFolderError) as error:
+        raise MissingDataError(f"{variable}: {error}") from error
+    return folder
+
+
 def measure_gpt2(job: Job) -> dict[str, dict[str, Any]]:
     """Perplexity on held-out documents."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, set_seed
 
-    from hf_symbinv.datasets_scripts.builder import WorkFolderError
-    from hf_symbinv.datasets_scripts.language import STANDARD_LIBRARY, CorpusError
-    from hf_symbinv.datasets_scripts.subwords import SubwordConfig, load_blocks, prepare
-    from hf_symbinv.evaluation.report import DataError
+    from hf_symbinv.datasets_scripts.subwords import load_blocks
 
-    folder = job.shared / "subwords"
-    try:
-        prepare(SubwordConfig(source=os.environ.get(CORPUS, STANDARD_LIBRARY), **job.sizes["data"]), folder)
-    except (CorpusError, WorkFolderError) as error:
-        raise DataError(f"{error} (the environment variable {CORPUS} names the corpus)") from error
+    folder = _subwords(job)
     tokenizer, length = AutoTokenizer.from_pretrained(folder), job.sizes["data"]["length"]
     blocks = {
         split: [{"input_ids": ids, "labels": ids} for ids in rows["input_ids"]]
@@ -301,12 +320,19 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         measure_kernel,
     ),
     Experiment(
-        "identity-gpt2", "identity", "GPT-2 with two scalars a head", f"{_SOURCE}, Figure 4", ("model",),
+        "identity-gpt2", "identity", "GPT-2 with two scalars a head", f"{_SOURCE}, Figure 4", ("corpus", "model"),
         ("perplexity",), "Perplexity by token on held-out documents; the paper's is that of WikiText-2",
-        (
-            Setting(("GPT-2",), {"scalars": "vanilla", "multiplier": 1.0}, {"perplexity": 64.0}),
-            Setting(("GPT-2, aI + bI",), {"scalars": "aI+bI", "multiplier": 1.0}, {"perplexity": 60.46}),
-            Setting(("GPT-2, aI + bI, tenfold learning rate",), {"scalars": "aI+bI", "multiplier": 10.0}),
+        tuple(
+            Setting(
+                (corpus, label), {"corpus": corpus, "scalars": scalars, "multiplier": multiplier},
+                {"perplexity": number} if corpus == "prose" and number else {},
+            )
+            for corpus in ("prose", "code")
+            for label, scalars, multiplier, number in (
+                ("GPT-2", "vanilla", 1.0, 64.0),
+                ("GPT-2, aI + bI", "aI+bI", 1.0, 60.46),
+                ("GPT-2, aI + bI, tenfold learning rate", "aI+bI", 10.0, None),
+            )
         ),
         measure_gpt2,
     ),

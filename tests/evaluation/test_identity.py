@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from hf_symbinv.cli import DONE
+from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli import main as symbinv
 from hf_symbinv.datasets_scripts.templates import TemplatesConfig, encoded, template_task
 from hf_symbinv.evaluation import identity_theory as theory
-from hf_symbinv.evaluation.identity import CORPUS, EXPERIMENTS, PARAMETRISATIONS, template_model
+from hf_symbinv.evaluation.identity import EXPERIMENTS, PARAMETRISATIONS, template_model
 from hf_symbinv.evaluation.reproduction import SCALES
 
 TASKS = ("same-different", "aba-abb", "majority-4", "print-variable")
@@ -173,16 +173,19 @@ class TestSmoke:
             singular = numbers["log₁₀ of smallest over largest singular value"]["value"] < -15
             assert singular == (kernel == "MLP layer alone")
 
-    def test_gpt2_on_a_corpus_of_ones_own(self, tmp_path, capsys, monkeypatch):
-        text = tmp_path / "text.txt"
-        text.write_text("\n".join(f"line {number} of {number % 7} texts" for number in range(4000)), encoding="utf-8")
-        monkeypatch.setenv(CORPUS, str(text))
+    def test_gpt2_on_prose_and_code(self, tmp_path, capsys, monkeypatch):
+        for name in ("prose", "code"):
+            path = tmp_path / f"{name}.txt"
+            path.write_text("\n".join(f"line {number} of {number % 7} {name}s" for number in range(4000)))
+            monkeypatch.setenv(f"HF_SYMBINV_{name.upper()}", str(path))
         rows = reproduced("identity-gpt2", tmp_path, capsys)
-        assert len(rows) == 3 and all(1 < numbers["perplexity"]["value"] < 400 for numbers in rows.values())
+        assert len(rows) == 6 and all(1 < numbers["perplexity"]["value"] < 400 for numbers in rows.values())
 
 
-def test_a_corpus_that_is_not_there_is_refused(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv(CORPUS, str(tmp_path / "nowhere"))
-    assert symbinv(["reproduce", "identity-gpt2", "--output", str(tmp_path)]) == 2
-    message = capsys.readouterr().err
-    assert "nowhere: no such file or folder" in message and f"(the environment variable {CORPUS} names" in message
+def test_rows_without_a_corpus_are_missing_and_say_why(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("HF_SYMBINV_PROSE", raising=False)
+    monkeypatch.setenv("HF_SYMBINV_CODE", str(tmp_path / "nowhere"))
+    assert symbinv(["reproduce", "identity-gpt2", "--output", str(tmp_path)]) == UNFINISHED
+    printed = capsys.readouterr().out
+    assert "tenfold learning rate (HF_SYMBINV_PROSE is not set; let it name the prose to read: a text file" in printed
+    assert "(HF_SYMBINV_CODE: " in printed and "nowhere: no such file or folder" in printed
