@@ -259,6 +259,9 @@ def template_task(name: str) -> TemplateTask:
         raise TemplateError(f"{path}: not readable as YAML: {error}") from error
     if not isinstance(content, dict) or set(content) != {"name", "wildcards", "templates"}:
         raise TemplateError(f"{path}: must have the keys name, wildcards and templates, and no others")
+    for key in ("wildcards", "templates"):
+        if not isinstance(content[key], list):
+            raise TemplateError(f"{path}: {key} must be a list, not {content[key]!r}")
     return TemplateTask(
         str(content["name"]),
         frozenset(map(str, content["wildcards"])),

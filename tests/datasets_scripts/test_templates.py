@@ -189,6 +189,8 @@ def own(**changes) -> dict:
         ),
         (own(templates=[{"text": "a b", "label": True}]), "label True of template 0 is neither a number nor a token"),
         (own(templates=[{"text": "a b"}]), "template 0 must have the keys text and label"),
+        (own(wildcards="ab"), "wildcards must be a list, not 'ab'"),
+        (own(templates=None), "templates must be a list, not None"),
         (own(more=1), "must have the keys name, wildcards and templates"),
         ([1], "must have the keys name, wildcards and templates"),
     ],
