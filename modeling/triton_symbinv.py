@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,8 @@ MAX_KEYS = 128
 # them and each 64 of the paper's 1,024 middle columns, 256 for the 132 processors of an H100 or H200.
 _SPLITS = 16
 
+# Torch knows one operator of a name, and a process may have this file twice: the package's, and a checkpoint's.
+_NAMESPACE = re.sub(r"\W", "_", __name__)
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 _PRECISIONS = (torch.float32, torch.bfloat16)
 _enabled = False
@@ -315,7 +318,7 @@ def _feed_forward_blocks(width: int, inner: int, compute: torch.dtype) -> dict[s
 
 
 # The compiler takes these for what they say they are, without looking inside.
-@torch.library.custom_op("symbinv::feed_forward", mutates_args=())
+@torch.library.custom_op(f"{_NAMESPACE}::feed_forward", mutates_args=())
 def _feed_forward(
     x: torch.Tensor,
     weight1: torch.Tensor,
@@ -338,7 +341,7 @@ def _(x, weight1, bias1, weight2, bias2, compute):  # type: ignore[no-untyped-de
     return torch.empty_like(x, dtype=compute)
 
 
-@torch.library.custom_op("symbinv::feed_forward_backward", mutates_args=())
+@torch.library.custom_op(f"{_NAMESPACE}::feed_forward_backward", mutates_args=())
 def _feed_forward_backward(
     gradient: torch.Tensor,
     x: torch.Tensor,
@@ -408,7 +411,7 @@ def _attention_arguments(
     return [*states, seen], [num_queries, num_keys, 1 / math.sqrt(width), *strides, *mask_strides], constants
 
 
-@torch.library.custom_op("symbinv::attention", mutates_args=())
+@torch.library.custom_op(f"{_NAMESPACE}::attention", mutates_args=())
 def _attention(
     queries: torch.Tensor,
     keys: torch.Tensor,
@@ -429,7 +432,7 @@ def _(queries, keys, values, mask, compute):  # type: ignore[no-untyped-def]
     return queries.new_empty(queries.shape, dtype=compute)
 
 
-@torch.library.custom_op("symbinv::attention_backward", mutates_args=())
+@torch.library.custom_op(f"{_NAMESPACE}::attention_backward", mutates_args=())
 def _attention_backward(
     gradient: torch.Tensor,
     queries: torch.Tensor,

@@ -1,5 +1,6 @@
 """The Triton kernels compute what the layers do, on a GPU or under Triton's interpreter on a CPU."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -179,6 +180,18 @@ def test_a_training_step_is_the_same_with_the_kernels(components, monkeypatch):
     assert len(used) == len(components.split()) + 2
     for name, gradient in plain.items():
         torch.testing.assert_close(found[name], gradient, rtol=1e-3, atol=1e-5, msg=name)
+
+
+@on_chip
+def test_a_process_may_have_the_file_twice():
+    """The package's, and one that came with a checkpoint."""
+    spec = importlib.util.spec_from_file_location("code.of.a_checkpoint", kernels.__file__)
+    second = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(second)
+    states = random(1, 1, 3, 16)
+    expected = functional.scaled_dot_product_attention(states, states, states)
+    for module in (kernels, second):
+        torch.testing.assert_close(module.short_attention(states, states, states, None), expected)
 
 
 @on_chip
