@@ -102,5 +102,7 @@ def draw_cipher(found: Results, folder: Path) -> None:
             axes.set_xticks([])
             axes.set_yticks([])
         line[0].set_ylabel("\n".join(labels), fontsize=7)
+    figure.supxlabel("plain symbols", fontsize=8)
+    figure.supylabel("cipher symbols", fontsize=8)
     for suffix in FORMATS:
         save_picture(figure, folder / f"lexinv-cipher.{suffix}")
