@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,11 +75,14 @@ def _fitted(job: Job, name: str, model: PreTrainedModel, rows: Any) -> None:
         raise OutOfTimeError
 
 
-def _batches(rows: Sequence[Mapping[str, Any]], size: int = 250) -> Any:
+def _batches(
+    rows: Sequence[Mapping[str, Any]], device: torch.device, size: int = 250
+) -> Iterator[dict[str, torch.Tensor]]:
     from transformers import default_data_collator
 
     for start in range(0, len(rows), size):
-        yield default_data_collator(rows[start : start + size])
+        batch = default_data_collator(rows[start : start + size])
+        yield {name: values.to(device) for name, values in batch.items()}
 
 
 def measure_templates(job: Job) -> dict[str, dict[str, Any]]:
@@ -103,7 +106,7 @@ def measure_templates(job: Job) -> dict[str, dict[str, Any]]:
         with torch.no_grad():
             squares = [
                 (model(input_ids=batch["input_ids"]).logits[:, 0] - batch["labels"]).square()
-                for batch in _batches(encoded(task, splits["test"]))
+                for batch in _batches(encoded(task, splits["test"]), model.device)
             ]
         found[f"n = {count}"] = {"values": [float(torch.cat(squares).mean())]}
     return found
@@ -124,11 +127,13 @@ def measure_copying(job: Job) -> dict[str, dict[str, Any]]:
     scalars = PARAMETRISATIONS[job.values["scalars"]]
     model = template_model(config, scalars, {**job.sizes["model"], "n_embd": width})
     if job.values["model"] == "scaled":
+        # With rows from N(0, 1) the logits of tied embeddings grow with √d: the loss of memorised symbols is soon 0,
+        # and the rule is not learned. At d = 128, with 256 rows, 70 % of unseen symbols were wrong, and 0 % like this.
         torch.nn.init.constant_(model.transformer.ln_f.weight, width**-0.5)
     _fitted(job, "model", model, encoded(task, splits["train"]))
     model.eval()
     with torch.no_grad():
-        batches = list(_batches(encoded(task, splits["test"])))
+        batches = list(_batches(encoded(task, splits["test"]), model.device))
         logits = torch.cat([model(input_ids=batch["input_ids"]).logits[:, -2] for batch in batches])
     return _copied(logits, torch.cat([batch["labels"][:, -1] for batch in batches]))
 
@@ -249,7 +254,8 @@ def measure_gpt2(job: Job) -> dict[str, dict[str, Any]]:
     model.eval()
     with torch.no_grad():
         total = sum(
-            float(model(**batch).loss) * len(batch["input_ids"]) for batch in _batches(blocks["test"], size=16)
+            float(model(**batch).loss) * len(batch["input_ids"])
+            for batch in _batches(blocks["test"], model.device, size=16)
         )
     return {"perplexity": {"values": [math.exp(total / len(blocks["test"]))]}}
 
