@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         trace_to_prefix,
     )
     from .modeling.causal_symbinv import SymbolInvariantForCausalLM
+    from .modeling.classification_symbinv import SymbolInvariantForSequenceClassification
     from .modeling.configuration_identity_gpt2 import IdentityGPT2Config
     from .modeling.configuration_symbinv import SymbolInvariantConfig
     from .modeling.modeling_identity_gpt2 import (
@@ -56,6 +57,7 @@ __version__ = "0.1.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "modeling.causal_symbinv": ("SymbolInvariantForCausalLM",),
+    "modeling.classification_symbinv": ("SymbolInvariantForSequenceClassification",),
     "modeling.configuration_identity_gpt2": ("IdentityGPT2Config",),
     "modeling.configuration_symbinv": ("SymbolInvariantConfig",),
     "modeling.modeling_identity_gpt2": (
@@ -118,6 +120,7 @@ __all__ = [
     "SymbolInvariantConfig",
     "SymbolInvariantForCausalLM",
     "SymbolInvariantForConditionalGeneration",
+    "SymbolInvariantForSequenceClassification",
     "SymbolInvariantModel",
     "SymbolInvariantTokenizer",
     "SymbolPipeline",

@@ -26,11 +26,14 @@ NAMES: dict[str, dict[str, dict[str, str]]] = {
     "transformers.models.auto.modeling_auto": {
         "MODEL_MAPPING": {"symbol_invariant": "SymbolInvariantModel", "identity_gpt2": "IdentityGPT2Model"},
         "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING": {"symbol_invariant": "SymbolInvariantForConditionalGeneration"},
+        "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING": {
+            "symbol_invariant": "SymbolInvariantForSequenceClassification",
+            "identity_gpt2": "IdentityGPT2ForSequenceClassification",
+        },
         "MODEL_FOR_CAUSAL_LM_MAPPING": {
             "symbol_invariant": "SymbolInvariantForCausalLM",
             "identity_gpt2": "IdentityGPT2LMHeadModel",
         },
-        "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING": {"identity_gpt2": "IdentityGPT2ForSequenceClassification"},
     },
 }
 

@@ -58,6 +58,16 @@ PRESETS |= {
         "decoder_positions": "t5", "normalize_embeddings": False, "normalize_features": False, "loss": "cross_entropy",
     },
 }  # fmt: skip
+# The sizes of BERT on which the Renamer is tested: Renamer section 5.2; positions, middle and epsilon are BERT's.
+PRESETS |= {
+    f"renamer-{name}": {
+        "d_model": width, "encoder_layers": layers, "decoder_layers": 0, "num_attention_heads": heads,
+        "d_ff": 4 * width, "activation_function": "gelu", "dropout": 0.0, "layer_norm_eps": 1e-12,
+        "symbol_embedding": "views", "encoder_positions": "learned", "max_positions": 128,
+        "normalize_embeddings": False, "normalize_features": False, "loss": "cross_entropy",
+    }
+    for name, layers, width, heads in (("tiny", 2, 128, 2), ("mini", 4, 256, 4), ("small", 4, 512, 8))
+}  # fmt: skip
 
 
 @strict
@@ -66,13 +76,16 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     Args:
         base_vocab_size: V_n, the number of base tokens; their ids are 0 … V_n - 1 and every id from V_n on is a symbol.
-        num_symbols: symbols seen in training. `vocab_size = base_vocab_size + num_symbols` is the least width of logits
-            in id space, and the initial AdaCos scale is sqrt(2) log(vocab_size - 1). For `learned` and `renamed` also
-            the number of symbols that have a row, and for `gaussian` that of symbols that exist; no other model's
-            weights depend on it.
+        num_symbols: referents seen in training. `vocab_size = base_vocab_size + num_symbols * num_views` is the least
+            width of logits in id space, and the initial AdaCos scale is sqrt(2) log(vocab_size - 1). For `learned` and
+            `renamed` also the number of symbols that have rows, and for `gaussian` that of symbols that exist; no other
+            model's weights depend on it.
+        num_views: views of a referent: what can be said of a symbol besides its identity, as the width of a register.
+            The id of a symbol is `base_vocab_size + referent * num_views + view`. Only for encoders alone.
         d_model: width of a hidden state, a multiple of `2 * num_attention_heads`.
         encoder_layers, decoder_layers: number of layers. Without encoder layers the model is a decoder only, a language
-            model for `SymbolInvariantForCausalLM`.
+            model for `SymbolInvariantForCausalLM`; without decoder layers an encoder only, for
+            `SymbolInvariantForSequenceClassification`.
         num_attention_heads: heads of every attention block.
         d_ff: width of the feed-forward blocks' middle.
         activation_function: activation of the feed-forward blocks, a name of `transformers.activations`.
@@ -81,20 +94,23 @@ class SymbolInvariantConfig(PreTrainedConfig):
         components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and
             CA apply in the order listed; the encoder may do without a block; the decoder needs DP or DA, and CP or CA.
             Default EP DP EA CP, and EP DP CP where there is one stream, which leaves nothing to aggregate; DP for a
-            decoder only, which has nothing else.
+            decoder only, which has nothing else; EP, with streams also EA, for an encoder only.
         symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input; or with one
             stream `"learned"`, a row per symbol, `"renamed"`, the same with rows permuted in every training forward,
             `"random"`, a learned part that all symbols share and a random part each, or for a decoder only
-            `"gaussian"`, a standard normal row per symbol and sequence.
+            `"gaussian"`, a standard normal row per symbol and sequence, or for an encoder only `"views"`, a row per
+            view and a first layer in which only coreferent tokens see each other.
         random_dim: width of the random part.
         random_method: how it is drawn: `"normal"`, `"neighbors"` or `"hypercube"`; see `random_vectors`.
         random_share: probability that a symbol of a sequence gets a random row in training (`gaussian`), or takes part
             in the permutation (`renamed`, then one per sequence). Below 1 the others keep their learned rows, and in
             evaluation all do: a regulariser.
         normalize_parts: L2-normalise the learned and the random part on their own.
-        encoder_positions: `"tree"` (paths in the syntax tree of the prefix text), `"rope"` or `"sinusoidal"`.
+        encoder_positions: `"tree"` (paths in the syntax tree of the prefix text), `"rope"`, `"sinusoidal"` or
+            `"learned"`, a vector for each of the first `max_positions`.
         decoder_positions: `"rope"`, also on cross-attention's queries and keys, `"sinusoidal"`, or `"t5"`, a learned
             bias per distance and head that all layers share, see `RelativeBias`.
+        max_positions: learned positions.
         rope_theta: base of the rotary frequencies.
         token_arity: base id → number of children (0, 1 or 2) of the tokens that make syntax trees, for tree positions.
         identity_qk: add `a_h x xᵀ` to the scores of every attention, with a trainable scalar a per head; x is the
@@ -105,7 +121,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
             and b as if their learning rate was so many times larger.
         normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
         normalize_features: L2-normalise the last hidden states before the projection.
-        loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`.
+        loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`, of the next token.
+        pooling: what `SymbolInvariantForSequenceClassification` makes of the tokens' outputs: their `"sum"`, their
+            `"mean"`, or that of the `"first"`.
         grammar: grammar of the answers, a default for `generation_config.grammar`; see `GrammarLogitsProcessor`.
         canonical_slots: give slots in the order of first appearance, which makes renamed inputs the same tensors.
             False shuffles the slots in every forward pass: a switch for tests of the theorem, up to rounding.
@@ -117,8 +135,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
         huggingface_hub.errors.StrictDataclassError: for a field of a wrong type, or around the ValueError.
 
     Source: sizes and components SIT Table 5 and section 5.2; `gaussian` and `random_share` Huang et al. 2023 (LI),
-    section 2 and appendix G; identities "When can transformers reason with abstract symbols?", section 1; the rest SIT
-    section 3.3 and Işık et al. 2025.
+    section 2 and appendix G; views the Renamer, section 4.1; identities "When can transformers reason with abstract
+    symbols?", section 1; the rest SIT section 3.3 and Işık et al. 2025.
     """
 
     model_type = "symbol_invariant"
@@ -127,6 +145,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     base_vocab_size: int = 13
     num_symbols: int = 5
+    num_views: int = 1
     d_model: int = 64
     encoder_layers: int = 8
     decoder_layers: int = 8
@@ -136,13 +155,14 @@ class SymbolInvariantConfig(PreTrainedConfig):
     dropout: float | int = 0.1
     layer_norm_eps: float = 1e-6
     components: list[str] | None = None
-    symbol_embedding: Literal["streams", "learned", "renamed", "random", "gaussian"] = "streams"
+    symbol_embedding: Literal["streams", "learned", "renamed", "random", "gaussian", "views"] = "streams"
     random_dim: int = 8
     random_method: Literal["normal", "neighbors", "hypercube"] = "hypercube"
     random_share: float | int = 1.0
     normalize_parts: bool = True
-    encoder_positions: Literal["tree", "rope", "sinusoidal"] = "rope"
+    encoder_positions: Literal["tree", "rope", "sinusoidal", "learned"] = "rope"
     decoder_positions: Literal["rope", "sinusoidal", "t5"] = "rope"
+    max_positions: int = 512
     rope_theta: float | int = 10000.0
     token_arity: dict | None = None
     identity_qk: bool = False
@@ -152,6 +172,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     normalize_embeddings: bool = True
     normalize_features: bool = True
     loss: Literal["adacos", "cross_entropy"] = "adacos"
+    pooling: Literal["sum", "mean", "first"] = "sum"
     grammar: dict | None = None
     canonical_slots: bool = True
     use_cache: bool = True
@@ -166,7 +187,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
         for name in kwargs:
             if name == "vocab_size":
                 raise ValueError(
-                    "vocab_size follows from base_vocab_size + num_symbols and cannot be set; set num_symbols instead"
+                    "vocab_size follows from base_vocab_size + num_symbols * num_views and cannot be set; set "
+                    "num_symbols instead"
                 )
             if name not in _INHERITED_KEYS:
                 near = difflib.get_close_matches(name, self.__dataclass_fields__, n=1)
@@ -174,7 +196,11 @@ class SymbolInvariantConfig(PreTrainedConfig):
                                  "SymbolInvariantConfig's docstring lists the fields"))  # fmt: skip
         if self.components is None:
             aggregated = ["EA"] if self.symbol_embedding == "streams" else []
-            self.components = ["EP", "DP", *aggregated, "CP"] if self.kind == "encoder-decoder" else ["DP"]
+            self.components = {
+                "encoder-decoder": ["EP", "DP", *aggregated, "CP"],
+                "decoder-only": ["DP"],
+                "encoder-only": ["EP", *aggregated],
+            }[self.kind]
         self.is_encoder_decoder = self.kind == "encoder-decoder"
         if self.token_arity is not None:  # JSON writes integer keys as strings
             self.token_arity = {_token_id(key): value for key, value in self.token_arity.items()}
@@ -182,13 +208,15 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     @property
     def vocab_size(self) -> int:
-        """V_n + num_symbols: the least width of logits in id space."""
-        return self.base_vocab_size + self.num_symbols
+        """V_n + num_symbols * num_views: the least width of logits in id space."""
+        return self.base_vocab_size + self.num_symbols * self.num_views
 
     @property
     def kind(self) -> str:
-        """`"encoder-decoder"`, or `"decoder-only"` for a model without encoder layers."""
-        return "decoder-only" if self.encoder_layers == 0 else "encoder-decoder"
+        """`"encoder-decoder"`; `"decoder-only"` without encoder layers, `"encoder-only"` without decoder layers."""
+        if self.encoder_layers == 0:
+            return "decoder-only"
+        return "encoder-only" if self.decoder_layers == 0 else "encoder-decoder"
 
     @property
     def num_hidden_layers(self) -> int:
@@ -202,11 +230,12 @@ class SymbolInvariantConfig(PreTrainedConfig):
     @classmethod
     def from_preset(cls, name: str, **overrides: Any) -> "SymbolInvariantConfig":
         """The papers' model for a task, with any field overridden: `"ltl"` and `"prop"` with streams, `"ltl-baseline"`
-        and `"prop-baseline"` with one; `"lexinvariant"`, a language model of ASCII characters.
+        and `"prop-baseline"` with one; `"lexinvariant"`, a language model of ASCII characters; `"renamer-tiny"`,
+        `"renamer-mini"` and `"renamer-small"`, encoders whose vocabulary is to be given.
 
         Raises:
             ValueError: if there is no such preset.
-        Source: SIT Tables 2, 3 and 5; ITE Table 4; LI section 3.
+        Source: SIT Tables 2, 3 and 5; ITE Table 4; LI section 3; Renamer section 5.2.
         """
         if name not in PRESETS:
             raise ValueError(f"preset={name!r}: unknown preset; use one of {', '.join(PRESETS)}")
@@ -214,13 +243,11 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     def validate_sizes(self) -> None:
         """Refuses sizes that no model can have."""
-        for name in ("base_vocab_size", "d_model", "decoder_layers", "num_attention_heads", "d_ff"):
+        for name in ("base_vocab_size", "num_views", "d_model", "num_attention_heads", "d_ff", "max_positions"):
             _require(getattr(self, name) >= 1, f"{name}={getattr(self, name)}: must be at least 1")
-        _require(
-            self.encoder_layers >= 0,
-            f"encoder_layers={self.encoder_layers}: must be at least 1, or 0 for a decoder without encoder",
-        )
-        least = 0 if self.symbol_embedding == "streams" else 1
+        for name, rest in (("encoder_layers", " decoder without encoder"), ("decoder_layers", "n encoder alone")):
+            _require(getattr(self, name) >= 0, f"{name}={getattr(self, name)}: must be at least 1, or 0 for a{rest}")
+        least = 0 if self.symbol_embedding in ("streams", "views") else 1
         _require(self.num_symbols >= least, f"num_symbols={self.num_symbols}: must be at least {least}")
         _require(
             self.d_model % (2 * self.num_attention_heads) == 0,
@@ -245,6 +272,10 @@ class SymbolInvariantConfig(PreTrainedConfig):
         """Refuses component lists that name no model of the family."""
         components = self.components or []  # never None here: the defaults are filled in
         shown = "-".join(map(str, components))
+        _require(
+            self.encoder_layers != 0 or self.decoder_layers != 0,
+            "encoder_layers=0, decoder_layers=0: a model needs layers of one kind at least",
+        )
         for component in components:
             _require(
                 component in COMPONENTS,
@@ -259,16 +290,21 @@ class SymbolInvariantConfig(PreTrainedConfig):
                 components == ["DP"],
                 f'components="{shown}": without encoder (encoder_layers=0) there is DP and nothing else; use ["DP"]',
             )
+        elif self.kind == "encoder-only":
+            _require(
+                bool(components) and set(components) <= {"EP", "EA"},
+                f'components="{shown}": without decoder (decoder_layers=0) there are EP and EA; use one or both',
+            )
         else:
             _require(
                 bool({"CP", "CA"} & set(components)),
                 f'components="{shown}": the decoder would not see the encoder; add CP, CA or both, or for a decoder '
-                "alone set encoder_layers=0",
+                "alone set encoder_layers=0, for an encoder alone decoder_layers=0",
             )
-        _require(
-            bool({"DP", "DA"} & set(components)),
-            f'components="{shown}": the decoder would not see the answer so far; add DP, DA or both',
-        )
+            _require(
+                bool({"DP", "DA"} & set(components)),
+                f'components="{shown}": the decoder would not see the answer so far; add DP, DA or both',
+            )
         _require(
             self.symbol_embedding == "streams" or not {"EA", "DA", "CA"} & set(components),
             f'components="{shown}": symbol_embedding="{self.symbol_embedding}" has one stream, which leaves nothing to '
@@ -277,15 +313,29 @@ class SymbolInvariantConfig(PreTrainedConfig):
         self._validate_embedding()
 
     def _validate_embedding(self) -> None:
-        kind, alone = self.symbol_embedding, self.kind == "decoder-only"
+        kind = self.symbol_embedding
         _require(
-            not alone or kind in ("gaussian", "learned", "renamed"),
+            self.kind != "decoder-only" or kind in ("gaussian", "learned", "renamed"),
             f'symbol_embedding="{kind}": a decoder without encoder (encoder_layers=0) uses "gaussian", "learned" or '
             '"renamed"',
         )
         _require(
-            alone or kind != "gaussian",
+            self.kind != "encoder-only" or kind in ("views", "streams", "learned", "renamed"),
+            f'symbol_embedding="{kind}": an encoder without decoder (decoder_layers=0) uses "views", "streams", '
+            '"learned" or "renamed"',
+        )
+        _require(
+            self.kind == "decoder-only" or kind != "gaussian",
             'symbol_embedding="gaussian": is for a decoder without encoder; set encoder_layers=0 and components=["DP"]',
+        )
+        _require(
+            self.kind == "encoder-only" or kind != "views",
+            'symbol_embedding="views": is for an encoder without decoder; set decoder_layers=0 and components=["EP"]',
+        )
+        _require(
+            self.kind == "encoder-only" or self.num_views <= 1,
+            f"num_views={self.num_views}: a decoder writes symbols of one view only; set num_views=1, or "
+            "decoder_layers=0 for an encoder alone",
         )
         _require(
             0 < self.random_share <= 1,
@@ -305,6 +355,14 @@ class SymbolInvariantConfig(PreTrainedConfig):
             self.symbol_embedding != "random" or self.num_symbols <= num_vectors(self.random_method, self.random_dim),
             f"num_symbols={self.num_symbols}: {self.random_method} with random_dim={self.random_dim} has "
             f"{num_vectors(self.random_method, self.random_dim)} different vectors; choose a larger random_dim",
+        )
+
+    def validate_problem(self) -> None:
+        """Refuses a problem type that `SymbolInvariantForSequenceClassification` has no loss for."""
+        _require(
+            self.problem_type in (None, "regression", "single_label_classification"),
+            f'problem_type="{self.problem_type}": use "regression" or "single_label_classification", or None for '
+            "regression with one label and classification with more",
         )
 
     def validate_tokens(self) -> None:

@@ -7,6 +7,7 @@ Ids are renamed to **slots** first (`assign`), and logits have a column per base
 - `VocabularyEmbedding` (`learned`, `renamed`) has one learned row per symbol, `RandomEmbedding` (`random`) draws a
   part of each symbol's row, and `GaussianEmbedding` (`gaussian`) a whole row per symbol and sequence. All have one
   stream, and slot r is referent r, unless rows are permuted.
+- `ViewsEmbedding` (`views`) has a row per view, one stream and no slots.
 
 Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence length, D model width, V_n base tokens.
 """
@@ -91,7 +92,8 @@ def assign_slots(referents: torch.Tensor, canonical: bool = True) -> Slots:
 class StreamsEmbedding(nn.Module):
     """One stream per symbol: its own symbol as the *actual* row, every other symbol as the *placeholder* row.
 
-    The table has V_n + 2 rows: base tokens, actual (V_n), placeholder (V_n + 1). It is also the projection.
+    The table has V_n + 2 rows: base tokens, actual (V_n), placeholder (V_n + 1). It is also the projection. With
+    several views it has an actual row of each and then a placeholder row of each; the paper has one view.
 
     Source: SIT Algorithms 1 and 5; normalisations SIT section 3.3; the factor sqrt(D) Vaswani et al. 2017, section 3.4.
     """
@@ -102,7 +104,7 @@ class StreamsEmbedding(nn.Module):
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
         self.config = config
-        self.weight = nn.Parameter(torch.empty(config.base_vocab_size + 2, config.d_model))
+        self.weight = nn.Parameter(torch.empty(config.base_vocab_size + 2 * config.num_views, config.d_model))
 
     @property
     def shuffles(self) -> bool:
@@ -114,7 +116,7 @@ class StreamsEmbedding(nn.Module):
         return assign_slots(referents, self.config.canonical_slots)
 
     def table(self) -> torch.Tensor:
-        """The `(V_n + 2, D)` rows as they are looked up and projected on."""
+        """The `(V_n + 2 · num_views, D)` rows as they are looked up and projected on."""
         return nn.functional.normalize(self.weight, dim=1) if self.config.normalize_embeddings else self.weight
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
@@ -128,11 +130,12 @@ class StreamsEmbedding(nn.Module):
         Returns:
             `(B, S, L, D)`, scaled by sqrt(D), without positions.
         """
-        actual = self.config.base_vocab_size
+        actual, views = self.config.base_vocab_size, self.config.num_views
+        view = 0 if views == 1 else ((input_ids - actual) % views).unsqueeze(1)
         streams = torch.arange(slots.referents.shape[1], device=input_ids.device).view(1, -1, 1)
         is_own = symbol_slots.unsqueeze(1) == streams  # (B, S, L)
-        rows = torch.where(input_ids.unsqueeze(1) < actual, input_ids.unsqueeze(1), actual + 1)
-        rows = torch.where(is_own, actual, rows)
+        rows = torch.where(input_ids.unsqueeze(1) < actual, input_ids.unsqueeze(1), actual + views + view)
+        rows = torch.where(is_own, actual + view, rows)
         return nn.functional.embedding(rows, self.table()) * math.sqrt(self.config.d_model)
 
     def project(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
@@ -192,10 +195,11 @@ class OneStreamEmbedding(nn.Module, ABC):
                 if kind == "gaussian" and self.config.random_share == 1
                 else 'use a model with "streams" or "random"'
             )
+            views = self.config.num_views
             raise ValueError(
-                f"symbol id {base + largest}: this model has rows for {count} symbols only, ids {base} … "
-                f'{base + count - 1} (symbol_embedding="{kind}"); rename the symbols if there are few enough, else '
-                f"{more}"
+                f"symbol id {base + largest * views}: this model has rows for {count} symbols only, ids {base} … "
+                f'{base + count * views - 1} (symbol_embedding="{kind}"); rename the symbols if there are few enough, '
+                f"else {more}"
             )
 
     @abstractmethod
@@ -204,9 +208,10 @@ class OneStreamEmbedding(nn.Module, ABC):
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds every token, `(B, 1, L, D)`, scaled by sqrt(D), without positions; as `StreamsEmbedding`."""
-        base = self.config.base_vocab_size
+        base, views = self.config.base_vocab_size, self.config.num_views
+        own = base + symbol_slots if views == 1 else base + symbol_slots * views + (input_ids - base) % views
         # A symbol without a slot is under the mask, where nothing sees it; others were refused.
-        rows = torch.where(symbol_slots >= 0, base + symbol_slots, input_ids.clamp(max=base - 1))
+        rows = torch.where(symbol_slots >= 0, own, input_ids.clamp(max=base - 1))
         return nn.functional.embedding(rows, self.table(slots)).unsqueeze(1) * math.sqrt(self.config.d_model)
 
     def project(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
@@ -219,12 +224,12 @@ class OneStreamEmbedding(nn.Module, ABC):
 
 
 class VocabularyEmbedding(OneStreamEmbedding):
-    """One learned row per symbol: a fixed vocabulary of `num_symbols`.
+    """One learned row per symbol, or per view of it: a fixed vocabulary of `num_symbols`.
 
     With `symbol_embedding="renamed"` every forward pass in training permutes the symbols, which is alpha-renaming as
     data augmentation: all rows are learned, also if no example has that many symbols. An encoder-decoder has one
-    permutation for the batch. A decoder alone, and every model with a `random_share` below 1, has one per sequence; it
-    moves each symbol of the sequence with that probability, among those that move.
+    permutation for the batch. Other models, and all with a `random_share` below 1, have one per sequence; it moves each
+    symbol of the sequence with that probability, among those that move.
 
     Source: ITE section 5, baselines of the first and the third type; the share LI appendix G, which leaves open whether
     it is one of symbols or of positions: symbols, so that the result is a renaming.
@@ -247,15 +252,55 @@ class VocabularyEmbedding(OneStreamEmbedding):
         """
         config, count = self.config, self.config.num_symbols
         self.refuse_unknown(referents)
-        if self.shuffles and (config.random_share < 1 or config.kind == "decoder-only"):
+        if self.shuffles and (config.random_share < 1 or not config.is_encoder_decoder):
             moved = torch.rand(len(referents), count, device=referents.device) < config.random_share
             return Slots.from_referents(permute_some(moved))
         order = torch.randperm(count) if self.shuffles else torch.arange(count)
         return Slots.from_referents(order.to(referents.device).expand(len(referents), -1))
 
     def table(self, slots: Slots) -> torch.Tensor:
-        """The `(V_n + num_symbols, D)` rows as they are looked up and projected on."""
+        """The `(vocab_size, D)` rows as they are looked up and projected on."""
         return nn.functional.normalize(self.weight, dim=1) if self.config.normalize_embeddings else self.weight
+
+
+class ViewsEmbedding(OneStreamEmbedding):
+    """One learned row per view of a symbol, which says nothing of its identity; that is left to attention.
+
+    Source: Renamer section 4.1, name-to-view anonymisation.
+    """
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__(config)
+        self.weight = nn.Parameter(torch.empty(config.base_vocab_size + config.num_views, config.d_model))
+
+    def assign(self, referents: torch.Tensor) -> Slots:
+        """No slot for any symbol."""
+        return Slots.from_referents(referents.new_full((len(referents), 1), -1))
+
+    def table(self, slots: Slots) -> torch.Tensor:
+        """The `(V_n + num_views, D)` rows as they are looked up."""
+        return nn.functional.normalize(self.weight, dim=1) if self.config.normalize_embeddings else self.weight
+
+    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Embeds every token, `(B, 1, L, D)`, scaled by sqrt(D), without positions; as `StreamsEmbedding`."""
+        base = self.config.base_vocab_size
+        rows = torch.where(input_ids < base, input_ids, base + (input_ids - base) % self.config.num_views)
+        return nn.functional.embedding(rows, self.table(slots)).unsqueeze(1) * math.sqrt(self.config.d_model)
+
+
+def coreferent(input_ids: torch.Tensor, attention_mask: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
+    """Where two tokens of `input_ids (B, L)` are coreferential, `(B, L, L)` bool; padding is with itself only.
+
+    Symbols are if they have the same referent, whatever their views; base tokens if they are equal: the paper's
+    relation is one of tokens, not of positions, and reflexive.
+
+    Source: Renamer sections 3 and 5.1.
+    """
+    base = config.base_vocab_size
+    named = torch.where(input_ids < base, input_ids, base + (input_ids - base) // config.num_views)
+    # Each padding has a name of its own, so that no row of the softmax is empty.
+    named = torch.where(attention_mask.bool(), named, -1 - torch.arange(named.shape[1], device=named.device))
+    return named.unsqueeze(1) == named.unsqueeze(2)
 
 
 class RandomEmbedding(OneStreamEmbedding):
@@ -446,16 +491,17 @@ def random_vectors(method: str, width: int, count: int, generator: torch.Generat
     return (2 * digits - 1 if values == 2 else digits - 1).float()
 
 
-Embedder = StreamsEmbedding | VocabularyEmbedding | RandomEmbedding | GaussianEmbedding
+Embedder = StreamsEmbedding | VocabularyEmbedding | RandomEmbedding | GaussianEmbedding | ViewsEmbedding
 
 
 def make_embedder(config: SymbolInvariantConfig) -> Embedder:
     """The embedder that `config.symbol_embedding` names."""
     if config.symbol_embedding == "streams":
         return StreamsEmbedding(config)
-    own: dict[str, type[RandomEmbedding | GaussianEmbedding]] = {
+    own: dict[str, type[RandomEmbedding | GaussianEmbedding | ViewsEmbedding]] = {
         "random": RandomEmbedding,
         "gaussian": GaussianEmbedding,
+        "views": ViewsEmbedding,
     }
     return own.get(config.symbol_embedding, VocabularyEmbedding)(config)
 
@@ -505,7 +551,9 @@ def check_source(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -
         raise ValueError(f"attention_mask row {row} has no token; every input needs at least one")
 
 
-def referents_of(input_ids: torch.Tensor, base_vocab_size: int, attention_mask: torch.Tensor | None) -> torch.Tensor:
+def referents_of(
+    input_ids: torch.Tensor, base_vocab_size: int, attention_mask: torch.Tensor | None, num_views: int = 1
+) -> torch.Tensor:
     """The referent of each token `(B, L)`; -1 at base tokens and where `attention_mask` is 0.
 
     Raises:
@@ -516,7 +564,8 @@ def referents_of(input_ids: torch.Tensor, base_vocab_size: int, attention_mask: 
     is_symbol = input_ids >= base_vocab_size
     if attention_mask is not None:
         is_symbol = is_symbol & attention_mask.bool()
-    return torch.where(is_symbol, input_ids - base_vocab_size, -1)
+    referents = input_ids - base_vocab_size
+    return torch.where(is_symbol, referents if num_views == 1 else referents // num_views, -1)
 
 
 def slots_to_ids(logits: torch.Tensor, slots: Slots, base_vocab_size: int, vocab_size: int) -> torch.Tensor:

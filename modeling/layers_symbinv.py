@@ -133,6 +133,28 @@ class RelativeBias(nn.Module):
         return bias if mask is None else torch.where(mask, bias, -math.inf)
 
 
+class LearnedPositions(nn.Module):
+    """A learned vector for each of the first `max_positions`. Source: Devlin et al. 2019, Figure 2."""
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(config.max_positions, config.d_model))
+
+    def forward(self, positions: torch.Tensor) -> torch.Tensor:
+        """`(B, L, D)` at `positions (B, L)`.
+
+        Raises:
+            ValueError: for a position that has no vector.
+        """
+        limit = len(self.weight)
+        if positions.shape[1] > limit and int(positions.max()) >= limit:
+            raise ValueError(
+                f"an input of {int(positions.max()) + 1} tokens: this model has learned {limit} positions "
+                "(max_positions); shorten the input"
+            )
+        return nn.functional.embedding(positions, self.weight)
+
+
 class Dropout(nn.Dropout):
     """nn.Dropout whose masks on a CPU come from 16 random bits per element, seven times as fast as Bernoulli draws.
 

@@ -5,7 +5,7 @@ Read `embedding_symbinv.py` (ids → slots → streams → logits) and `layers_s
 Letters: B batch, N beams per example, S streams, L source length, T target length, D model width, V_n base tokens.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -20,7 +20,9 @@ from .embedding_symbinv import (
     OneStreamEmbedding,
     Slots,
     StreamsEmbedding,
+    ViewsEmbedding,
     check_source,
+    coreferent,
     make_embedder,
     referents_of,
     slots_to_ids,
@@ -31,6 +33,7 @@ from .layers_symbinv import (
     DecoderLayer,
     Dropout,
     EncoderLayer,
+    LearnedPositions,
     RelativeBias,
     Sequence,
     position_ids,
@@ -185,6 +188,8 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
                 nn.init.zeros_(module.bias)
         elif isinstance(module, RelativeBias):
             nn.init.normal_(module.weight, std=self.config.d_model**-0.5)  # as T5
+        elif isinstance(module, LearnedPositions):
+            nn.init.normal_(module.weight)  # as large as the embeddings that they are added to
         elif isinstance(module, Attention):
             for scalars in (module.identity_qk, module.identity_vo):
                 if scalars is not None:
@@ -199,13 +204,21 @@ class Encoder(nn.Module):
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.positions = LearnedPositions(config) if config.encoder_positions == "learned" else None
 
-    def forward(self, hidden_states: torch.Tensor, source: Sequence, output_attentions: bool) -> tuple[tuple, tuple]:
-        """The embeddings `(B, S, L, D)` and each layer's output; the attention weights of every block."""
+    def forward(
+        self, hidden_states: torch.Tensor, source: Sequence, output_attentions: bool, first: Sequence | None = None
+    ) -> tuple[tuple, tuple]:
+        """The embeddings `(B, S, L, D)` and each layer's output; the attention weights of every block.
+
+        Args:
+            first: what the first layer knows of the sequence, if not the same.
+        """
         states: tuple[torch.Tensor, ...] = (hidden_states,)
         attentions: tuple[torch.Tensor | None, ...] = ()
-        for layer in self.layers:
-            hidden_states, weights = layer(hidden_states, source, output_attentions=output_attentions)
+        for index, layer in enumerate(self.layers):
+            known = first if index == 0 and first is not None else source
+            hidden_states, weights = layer(hidden_states, known, output_attentions=output_attentions)
             states, attentions = (*states, hidden_states), attentions + weights
         return states, attentions
 
@@ -283,18 +296,91 @@ def require_kind(config: SymbolInvariantConfig, model: str, kind: str) -> None:
     # Compared as text: a checkpoint's own code and the package have two classes of configurations.
     if config.kind != kind:
         raise ValueError(
-            f"encoder_layers={config.encoder_layers}, decoder_layers={config.decoder_layers}: this is a {config.kind}, "
-            f"{model} a{'n' if kind[0] == 'e' else ''} {kind}; use {_AUTO_CLASSES[config.kind]}"
+            f"encoder_layers={config.encoder_layers}, decoder_layers={config.decoder_layers}: the configuration is "
+            f"{config.kind}, {model} {kind}; use {_AUTO_CLASSES[config.kind]}"
         )
 
 
 _AUTO_CLASSES = {
     "encoder-decoder": "AutoModelForSeq2SeqLM (SymbolInvariantForConditionalGeneration)",
     "decoder-only": "AutoModelForCausalLM (SymbolInvariantForCausalLM)",
+    "encoder-only": "AutoModelForSequenceClassification (SymbolInvariantForSequenceClassification)",
 }
 
 
-class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
+class EncodingModel(SymbolInvariantPreTrainedModel):
+    """An embedder and an encoder: what `SymbolInvariantModel` and `SymbolInvariantEncoder` share."""
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__(config)
+        self.embedding = make_embedder(config)
+        self.dropout = Dropout(config.dropout)
+        self.encoder = Encoder(config)
+
+    def encode(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        prompt_ids: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> SymbolInvariantEncoderOutput:
+        """Gives slots to the symbols of a batch and encodes it.
+
+        Args:
+            input_ids: `(B, L)` int64.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            prompt_ids: `(B, T)` int64, further tokens whose symbols get streams too: the decoder's prompt.
+            output_attentions, output_hidden_states: return them.
+
+        Raises:
+            ValueError: for an empty input, a mask of another shape or a negative id.
+        """
+        check_source(input_ids, attention_mask)
+        output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
+        config = self.config
+        attention_mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        referents = referents_of(input_ids, config.base_vocab_size, attention_mask, config.num_views)
+        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, config.base_vocab_size, None)]
+        slots = self.embedding.assign(torch.cat((referents, *prompt), dim=1))
+        source = self._source(slots, slots.of(referents), attention_mask, config.encoder_positions == "rope")
+        hidden_states = self.embedding(input_ids, source.symbol_slots, slots)
+        if config.encoder_positions == "tree":
+            hidden_states = hidden_states + self._tree_positions(input_ids, attention_mask, hidden_states.dtype)
+        elif config.encoder_positions == "sinusoidal":
+            added = sinusoidal_positions(position_ids(attention_mask), config.d_model, hidden_states.dtype)
+            hidden_states = hidden_states + added.unsqueeze(1)
+        elif self.encoder.positions is not None:
+            hidden_states = hidden_states + self.encoder.positions(position_ids(attention_mask)).unsqueeze(1)
+        first = None
+        if isinstance(self.embedding, ViewsEmbedding):
+            first = replace(source, mask=coreferent(input_ids, attention_mask, config).unsqueeze(1))
+        states, attentions = self.encoder(self.dropout(hidden_states), source, output_attentions, first)
+        return SymbolInvariantEncoderOutput(
+            last_hidden_state=states[-1],
+            slot_referents=slots.referents,
+            symbol_slots=source.symbol_slots,
+            slot_vectors=slots.vectors,
+            hidden_states=states if output_hidden_states else None,
+            attentions=attentions if output_attentions else None,
+        )
+
+    def _source(self, slots: Slots, symbol_slots: torch.Tensor, attention_mask: torch.Tensor, rotary: bool) -> Sequence:
+        """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
+        angles = rotary_angles(position_ids(attention_mask), self.config, self.dtype) if rotary else None
+        return Sequence(symbol_slots, slots.active, attention_mask.bool()[:, None, None, :], angles)
+
+    def _tree_positions(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, dtype: torch.dtype
+    ) -> torch.Tensor:
+        """Paths in the syntax tree, `(B, 1, L, D)`: base tokens by `token_arity`, symbols are leaves."""
+        base = self.config.base_vocab_size
+        table = [self.config.token_arity.get(token, -1) for token in range(base)] + [0]
+        arity = torch.tensor(table, device=input_ids.device)[input_ids.clamp(max=base)]
+        return tree_positions(arity.masked_fill(attention_mask == 0, -1), self.config.d_model).to(dtype).unsqueeze(1)
+
+
+class SymbolInvariantModel(EncodingModel):
     """Encoder and decoder with one shared embedding, without projection."""
 
     _keys_to_ignore_on_load_unexpected = ["adacos.scale"]
@@ -302,9 +388,6 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
     def __init__(self, config: SymbolInvariantConfig):
         require_kind(config, type(self).__name__, "encoder-decoder")
         super().__init__(config)
-        self.embedding = make_embedder(config)
-        self.dropout = Dropout(config.dropout)
-        self.encoder = Encoder(config)
         self.decoder = Decoder(config)
         self.post_init()
 
@@ -379,63 +462,6 @@ class SymbolInvariantModel(SymbolInvariantPreTrainedModel):
             encoder_attentions=encoder_outputs.attentions,
         )
         return output if return_dict is not False else output.to_tuple()
-
-    def encode(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor | None = None,
-        prompt_ids: torch.Tensor | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> SymbolInvariantEncoderOutput:
-        """Gives slots to the symbols of a batch and encodes it.
-
-        Args:
-            input_ids: `(B, L)` int64.
-            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
-            prompt_ids: `(B, T)` int64, further tokens whose symbols get streams too: the decoder's prompt.
-            output_attentions, output_hidden_states: return them.
-
-        Raises:
-            ValueError: for an empty input, a mask of another shape or a negative id.
-        """
-        check_source(input_ids, attention_mask)
-        output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
-        config = self.config
-        attention_mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        referents = referents_of(input_ids, config.base_vocab_size, attention_mask)
-        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, config.base_vocab_size, None)]
-        slots = self.embedding.assign(torch.cat((referents, *prompt), dim=1))
-        source = self._source(slots, slots.of(referents), attention_mask, config.encoder_positions == "rope")
-        hidden_states = self.embedding(input_ids, source.symbol_slots, slots)
-        if config.encoder_positions == "tree":
-            hidden_states = hidden_states + self._tree_positions(input_ids, attention_mask, hidden_states.dtype)
-        elif config.encoder_positions == "sinusoidal":
-            added = sinusoidal_positions(position_ids(attention_mask), config.d_model, hidden_states.dtype)
-            hidden_states = hidden_states + added.unsqueeze(1)
-        states, attentions = self.encoder(self.dropout(hidden_states), source, output_attentions)
-        return SymbolInvariantEncoderOutput(
-            last_hidden_state=states[-1],
-            slot_referents=slots.referents,
-            symbol_slots=source.symbol_slots,
-            slot_vectors=slots.vectors,
-            hidden_states=states if output_hidden_states else None,
-            attentions=attentions if output_attentions else None,
-        )
-
-    def _source(self, slots: Slots, symbol_slots: torch.Tensor, attention_mask: torch.Tensor, rotary: bool) -> Sequence:
-        """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
-        angles = rotary_angles(position_ids(attention_mask), self.config, self.dtype) if rotary else None
-        return Sequence(symbol_slots, slots.active, attention_mask.bool()[:, None, None, :], angles)
-
-    def _tree_positions(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, dtype: torch.dtype
-    ) -> torch.Tensor:
-        """Paths in the syntax tree, `(B, 1, L, D)`: base tokens by `token_arity`, symbols are leaves."""
-        base = self.config.base_vocab_size
-        table = [self.config.token_arity.get(token, -1) for token in range(base)] + [0]
-        arity = torch.tensor(table, device=input_ids.device)[input_ids.clamp(max=base)]
-        return tree_positions(arity.masked_fill(attention_mask == 0, -1), self.config.d_model).to(dtype).unsqueeze(1)
 
     def _embed_target(
         self, input_ids: torch.Tensor, slots: Slots, past: int, attention_mask: torch.Tensor | None

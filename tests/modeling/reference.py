@@ -106,6 +106,8 @@ class Reference:
     def encoder_positions(self, tokens: list[int]) -> Array:
         """What is added to the embeddings of the encoder, `(L, d)`."""
         width = self.config.d_model
+        if self.config.encoder_positions == "learned":
+            return self.weights["model.encoder.positions.weight"][: len(tokens)]
         if self.config.encoder_positions == "sinusoidal":
             return np.stack([sinusoid(position, width) for position in range(len(tokens))])
         if self.config.encoder_positions == "tree":
@@ -113,9 +115,9 @@ class Reference:
             return np.stack([padded(path, width) for path in tree_paths(arity)])
         return np.zeros((len(tokens), width))
 
-    def encoder_layer(self, name: str, hidden: Array, masks: Array) -> Array:
-        """Algorithm 3."""
-        everywhere = np.ones((hidden.shape[1], hidden.shape[1]), dtype=bool)
+    def encoder_layer(self, name: str, hidden: Array, masks: Array, visible: Array | None = None) -> Array:
+        """Algorithm 3; `visible (L, L)` where tokens may attend if not everywhere."""
+        everywhere = np.ones((hidden.shape[1], hidden.shape[1]), dtype=bool) if visible is None else visible
         rotary = self.config.encoder_positions == "rope"
         if "EP" in self.config.components:
             block = f"{name}.self_attention.EP"
@@ -303,6 +305,47 @@ class CausalReference(Reference):
         if config.normalize_features:
             features = np.stack([v / np.linalg.norm(v) for v in features])
         return features @ table.T * (self.weights["adacos.scale"] if config.loss == "adacos" else 1.0)
+
+
+class EncoderReference(Reference):
+    """An encoder without decoder, whose symbols have views: id = V_n + referent · num_views + view."""
+
+    def split(self, token: int) -> tuple[int | None, int]:
+        """Referent and view of a token; (None, its id) for a base token."""
+        base, views = self.config.base_vocab_size, self.config.num_views
+        return (None, token) if token < base else divmod(token - base, views)
+
+    def row(self, token: int, own: int | None) -> Array:
+        """What the stream of the referent `own` sees of a token."""
+        config, (referent, view), table = self.config, self.split(token), self.table()
+        base, views = config.base_vocab_size, config.num_views
+        if referent is None:
+            return table[token]
+        if config.symbol_embedding == "views":
+            return table[base + view]
+        if config.symbol_embedding != "streams":
+            return table[token]
+        return table[base + view] if referent == own else table[base + views + view]
+
+    def predict(self, tokens: list[int]) -> Array:
+        """The pooled prediction `(labels,)`."""
+        config = self.config
+        referents = [self.split(token)[0] for token in tokens]
+        streams: list[int | None] = [None]
+        if config.symbol_embedding == "streams":
+            streams = list(dict.fromkeys(referent for referent in referents if referent is not None)) or [None]
+        hidden = np.stack([[self.row(token, own) * math.sqrt(config.d_model) for token in tokens] for own in streams])
+        masks = np.array([[float(own is not None and own == referent) for referent in referents] for own in streams])
+        hidden = hidden + self.encoder_positions(tokens)
+        named = [
+            token if referent is None else -1 - referent for token, referent in zip(tokens, referents, strict=True)
+        ]
+        coreferent = np.array([[one == other for other in named] for one in named])
+        for layer in range(config.encoder_layers):
+            visible = coreferent if layer == 0 and config.symbol_embedding == "views" else None
+            hidden = self.encoder_layer(f"model.encoder.layers.{layer}", hidden, masks, visible)
+        outputs = self.linear("classifier", sum(hidden) / len(hidden))
+        return {"sum": sum(outputs), "mean": sum(outputs) / len(outputs), "first": outputs[0]}[config.pooling]
 
 
 def t5_bucket(distance: int) -> int:

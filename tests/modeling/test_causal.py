@@ -412,10 +412,10 @@ class TestErrors:
         for auto in (AutoModel, AutoModelForSeq2SeqLM):
             with pytest.raises(
                 ValueError,
-                match=r"encoder_layers=0, .*a decoder-only, Symbol.* an encoder-decoder; use AutoModelForCausalLM",
+                match=r"encoder_layers=0, .* is decoder-only, Symbol.* encoder-decoder; use AutoModelForCausalLM",
             ):
                 auto.from_config(config())
-        with pytest.raises(ValueError, match="SymbolInvariantForCausalLM a decoder-only; use AutoModelForSeq2SeqLM"):
+        with pytest.raises(ValueError, match="SymbolInvariantForCausalLM decoder-only; use AutoModelForSeq2SeqLM"):
             SymbolInvariantForCausalLM(SymbolInvariantConfig())
 
 

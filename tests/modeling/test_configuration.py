@@ -127,7 +127,35 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
         ({"base_vocab_size": 0}, "base_vocab_size=0: must be at least 1"),
         ({"d_model": 0}, "d_model=0: must be at least 1"),
         ({"encoder_layers": -1}, "encoder_layers=-1: must be at least 1, or 0 for a decoder without encoder"),
-        ({"decoder_layers": -1}, "decoder_layers=-1: must be at least 1"),
+        ({"decoder_layers": -1}, "decoder_layers=-1: must be at least 1, or 0 for an encoder alone"),
+        ({"encoder_layers": 0, "decoder_layers": 0}, "encoder_layers=0, decoder_layers=0: a model needs layers of one"),
+        ({"num_views": 0}, "num_views=0: must be at least 1"),
+        ({"num_views": 2}, "num_views=2: a decoder writes symbols of one view only; set num_views=1, or decoder_lay"),
+        ({"max_positions": 0}, "max_positions=0: must be at least 1"),
+        (
+            {"decoder_layers": 0, "components": ["EP", "CP"]},
+            r'components="EP-CP": without decoder \(decoder_layers=0\) there are EP and EA; use one or both',
+        ),
+        ({"decoder_layers": 0, "components": []}, 'components="": without decoder'),
+        (
+            {"decoder_layers": 0, "symbol_embedding": "views", "components": ["EP", "EA"]},
+            'components="EP-EA": symbol_embedding="views" has one stream, which leaves nothing to aggregate',
+        ),
+        *(
+            (
+                {"decoder_layers": 0, "symbol_embedding": kind},
+                rf'symbol_embedding="{kind}": an encoder without decoder \(decoder_layers=0\) uses "views", "streams",',
+            )
+            for kind in ("gaussian", "random")
+        ),
+        (
+            {"symbol_embedding": "views"},
+            'symbol_embedding="views": is for an encoder without decoder; set decoder_layers=0 and components=',
+        ),
+        (
+            {"problem_type": "multi_label_classification"},
+            'problem_type="multi_label_classification": use "regression" or "single_label_classification", or None',
+        ),
         ({"num_attention_heads": 0}, "num_attention_heads=0: must be at least 1"),
         ({"d_ff": 0}, "d_ff=0: must be at least 1"),
         ({"num_symbols": -1}, "num_symbols=-1: must be at least 0"),
@@ -217,7 +245,7 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
         ({"normalize_features": False}, 'loss="adacos": scales cosines, so it needs normalize_embeddings=True and'),
         ({"normalize_embeddings": False}, 'loss="adacos": scales cosines'),
         ({"tie_word_embeddings": False}, "tie_word_embeddings=False: encoder, decoder and projection share one table"),
-        ({"vocab_size": 18}, r"vocab_size follows from base_vocab_size \+ num_symbols and cannot be set"),
+        ({"vocab_size": 18}, r"vocab_size follows from base_vocab_size \+ num_symbols \* num_views and cannot"),
         ({"num_atention_heads": 4}, "num_atention_heads=4: unknown field; did you mean num_attention_heads?"),
         ({"zzz": 1}, "zzz=1: unknown field; SymbolInvariantConfig's docstring lists the fields"),
     ],
@@ -235,7 +263,8 @@ def test_impossible_configurations_are_refused_with_a_reason(fields, message):
         {"components": "EP-DP-EA-CP"},
         {"components": [1]},
         {"loss": "mse"},
-        {"encoder_positions": "learned"},
+        {"encoder_positions": "t5"},
+        {"pooling": "max"},
         {"decoder_positions": "tree"},
         {"symbol_embedding": "one_hot"},
         {"random_method": "uniform"},

@@ -1,0 +1,137 @@
+"""The encoder alone, which regresses or classifies sequences whose symbols may have several views.
+
+Read `embedding_symbinv.py` and `layers_symbinv.py` first.
+
+Letters: B batch, S streams, L length, D model width, C labels.
+"""
+
+import torch
+from torch import nn
+from transformers.modeling_outputs import SequenceClassifierOutput
+
+from .configuration_symbinv import SymbolInvariantConfig
+from .embedding_symbinv import Slots, mean_over_streams
+from .modeling_symbinv import (
+    EncodingModel,
+    SymbolInvariantEncoderOutput,
+    SymbolInvariantPreTrainedModel,
+    require_kind,
+)
+
+
+class SymbolInvariantEncoder(EncodingModel):
+    """An encoder with its embedder, without head."""
+
+    _keys_to_ignore_on_load_unexpected = [r"classifier\..*"]
+
+    def __init__(self, config: SymbolInvariantConfig):
+        require_kind(config, type(self).__name__, "encoder-only")
+        super().__init__(config)
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> SymbolInvariantEncoderOutput | tuple:
+        """Hidden states `(B, S, L, D)` of `input_ids (B, L)`; see `encode`."""
+        output = self.encode(
+            input_ids,
+            attention_mask,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+        )
+        return output if return_dict is not False else output.to_tuple()
+
+
+class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
+    """An encoder whose outputs are pooled to one prediction per sequence: a number, or a class.
+
+        y = pool over tokens of (W h + b),   h the mean over streams
+
+    With `views` or `streams` a renaming of the input changes no prediction, bit for bit.
+
+    Source: Renamer section 5; the read-out is open there, `pooling="sum"` is our choice, because what instructions cost
+    adds up.
+    """
+
+    def __init__(self, config: SymbolInvariantConfig):
+        require_kind(config, type(self).__name__, "encoder-only")
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = SymbolInvariantEncoder(config)
+        self.classifier = nn.Linear(config.d_model, config.num_labels)
+        self.post_init()
+
+    @property
+    def problem_type(self) -> str:
+        """`config.problem_type`; if that is None, regression with one label and classification with more."""
+        return self.config.problem_type or ("regression" if self.num_labels == 1 else "single_label_classification")
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        labels: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> SequenceClassifierOutput | tuple:
+        """Predictions, and with `labels` the loss.
+
+        Args:
+            input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            labels: for regression `(B,)` or `(B, C)` floats, none of them 0: the loss is the mean absolute percentage
+                error, `mean |y - ŷ| / |y|`; for classification `(B,)` int64: the loss is the cross-entropy.
+
+        Returns:
+            `loss`, `logits (B, C)`, and on request `hidden_states` and `attentions`.
+
+        Raises:
+            ValueError: for an input that cannot be encoded, or labels that have no percentage error.
+        """
+        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states)
+        active = Slots.from_referents(outputs.slot_referents).active
+        logits = self._pool(mean_over_streams(outputs.last_hidden_state, active), attention_mask)
+        output = SequenceClassifierOutput(
+            loss=None if labels is None else self._loss(logits, labels),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
+        return output if return_dict is not False else output.to_tuple()
+
+    def _pool(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
+        """The prediction `(B, C)` of `hidden_states (B, L, D)`."""
+        outputs = self.classifier(hidden_states)
+        if attention_mask is None:
+            attention_mask = outputs.new_ones(outputs.shape[:2])
+        if self.config.pooling == "first":
+            first = attention_mask.bool().int().argmax(1)
+            return outputs[torch.arange(len(outputs), device=outputs.device), first]
+        mask = attention_mask.bool().unsqueeze(2)
+        total = outputs.masked_fill(~mask, 0).sum(1)
+        return total / mask.sum(1) if self.config.pooling == "mean" else total
+
+    def _loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        if self.problem_type == "single_label_classification":
+            return nn.functional.cross_entropy(logits, labels.flatten())
+        if labels.numel() != logits.numel():
+            raise ValueError(
+                f"labels has shape {tuple(labels.shape)}, the predictions {tuple(logits.shape)}; give one number per "
+                "sequence and label"
+            )
+        labels = labels.reshape(logits.shape).to(logits.dtype)
+        if (labels == 0).any():
+            raise ValueError("labels: 0 has no percentage error; leave such examples out")
+        return ((labels - logits).abs() / labels.abs()).mean()
+
+
+SymbolInvariantForSequenceClassification.register_for_auto_class("AutoModelForSequenceClassification")
+
+__all__ = ["SymbolInvariantEncoder", "SymbolInvariantForSequenceClassification"]

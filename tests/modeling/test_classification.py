@@ -1,0 +1,263 @@
+"""The encoder alone, with views: what it computes, what renaming does to it, its losses, and how it is kept."""
+
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSequenceClassification,
+    Trainer,
+    TrainingArguments,
+)
+
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM, SymbolInvariantForSequenceClassification
+
+from .reference import EncoderReference, cross_entropy
+from .tiny import pad
+
+BASE, VIEWS, SYMBOLS = 7, 3, 5
+SIZES = {
+    "base_vocab_size": BASE, "num_symbols": SYMBOLS, "num_views": VIEWS, "d_model": 18, "encoder_layers": 2,
+    "decoder_layers": 0, "num_attention_heads": 3, "d_ff": 11, "dropout": 0.0, "symbol_embedding": "views",
+    "encoder_positions": "learned", "max_positions": 12, "normalize_embeddings": False, "loss": "cross_entropy",
+    "normalize_features": False, "num_labels": 1,
+}  # fmt: skip
+STREAMS = {"symbol_embedding": "streams", "components": ["EP", "EA"]}
+
+
+def config(**changes) -> SymbolInvariantConfig:
+    return SymbolInvariantConfig(**{**SIZES, **changes})
+
+
+def encoder(*, seed=0, dtype=torch.float64, attention="sdpa", **changes) -> SymbolInvariantForSequenceClassification:
+    """In evaluation mode, with random parameters, so that each one matters."""
+    made = config(**changes)
+    made._attn_implementation = attention
+    model = SymbolInvariantForSequenceClassification(made)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.copy_(
+                (0.05 if "identity" in name else 0.4) * noise + (1.0 if name.endswith("norm.weight") else 0)
+            )
+    return model.to(dtype).eval()
+
+
+def symbol(referent: int, view: int) -> int:
+    return BASE + referent * VIEWS + view
+
+
+def texts(counts=(0, 3, 1, 4, 2), seed=0, referents=range(SYMBOLS)) -> list[list[int]]:
+    """Rows of different lengths and numbers of referents, each with base tokens and several views that repeat."""
+    rng, rows = random.Random(seed), []
+    for index, count in enumerate(counts):
+        own = rng.sample(list(referents), count)
+        symbols = [symbol(rng.choice(own), rng.randrange(VIEWS)) for _ in range(5)] if own else []
+        row = [rng.choice([2, 3, 4, 5, 6]) for _ in range(3 + index)] + symbols
+        rng.shuffle(row)
+        rows.append(row)
+    return rows
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"pooling": "mean", "encoder_positions": "sinusoidal", "normalize_embeddings": True},
+        {"pooling": "first", "encoder_positions": "rope"},
+        {"symbol_embedding": "learned", "num_labels": 4},
+        {"symbol_embedding": "renamed"},
+        STREAMS,
+        {"symbol_embedding": "streams", "components": ["EA"], "num_views": 1, "base_vocab_size": BASE + 8},
+        {"identity_qk": True, "identity_vo": True},
+    ],
+    ids=str,
+)
+def test_predictions_are_those_of_the_pseudocode_however_padded(changes, attention):
+    model, rows = encoder(**changes, attention=attention), texts()
+    expected = np.stack([EncoderReference(model).predict(row) for row in rows])
+    with torch.no_grad():
+        for side in ("right", "left"):
+            batch = pad(rows, side, value=symbol(2, 1))
+            np.testing.assert_allclose(model(**batch).logits, expected, rtol=0, atol=1e-10)
+        alone = model(torch.tensor(rows[1:2])).logits
+    np.testing.assert_allclose(alone, expected[1:2], rtol=0, atol=1e-10)
+
+
+def renamed(batch, renaming):
+    def rename(token):
+        referent, view = divmod(token - BASE, VIEWS)
+        return symbol(renaming[referent], view) if token >= BASE else token
+
+    return {**batch, "input_ids": batch["input_ids"].clone().apply_(rename)}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("changes", [{}, STREAMS, {"identity_qk": True}], ids=["views", "streams", "identity"])
+def test_renaming_referents_changes_no_prediction_by_a_single_bit(changes, dtype):
+    model, batch, rng = encoder(**changes, dtype=dtype), pad(texts()), random.Random(1)
+    with torch.no_grad():
+        before = model(**batch).logits
+        for images in ([0, 1, 2, 3, 4], [999, 5, 7, 10_000, 0]):
+            renaming = dict(enumerate(rng.sample(images, SYMBOLS)))
+            assert torch.equal(model(**renamed(batch, renaming)).logits, before)
+
+
+@pytest.mark.parametrize("changes", [{}, STREAMS], ids=["views", "streams"])
+def test_views_and_the_referent_relation_change_the_prediction(changes):
+    model = encoder(**changes)
+    same, other_view, other_referent = ([[3, symbol(0, 0), 4, symbol(*second)]] for second in ((0, 1), (0, 2), (1, 1)))
+    predictions = [model(torch.tensor(ids)).logits.item() for ids in (same, other_view, other_referent)]
+    assert len(set(predictions)) == 3
+
+
+def test_names_matter_to_learned_rows_only():
+    model, batch = encoder(symbol_embedding="learned"), pad(texts())
+    renaming = {0: 1, 1: 0, 2: 3, 3: 4, 4: 2}
+    assert not torch.allclose(model(**batch).logits[1:], model(**renamed(batch, renaming)).logits[1:])
+
+
+def test_in_the_first_layer_only_coreferent_tokens_see_each_other():
+    model = encoder()
+    ids = torch.tensor([[3, symbol(0, 0), 4, symbol(0, 2), symbol(1, 0), 3]])
+    first, second = model(ids, output_attentions=True).attentions
+    sees = torch.eye(6, dtype=torch.bool)
+    for one, other in ((0, 5), (1, 3)):  # equal base tokens, and two views of a referent
+        sees[one, other] = sees[other, one] = True
+    assert torch.equal(first[0, 0] > 0, sees.expand(3, -1, -1))
+    assert (second > 0).all()
+
+
+def test_renamed_rows_are_permuted_by_referent_in_training_and_views_stay():
+    model = encoder(symbol_embedding="renamed").train()
+    ids = torch.tensor([[symbol(0, 0), symbol(0, 2), symbol(3, 0), 4]])
+    torch.manual_seed(0)
+    embedding = model.model.embedding
+    referents = torch.tensor([[0, 0, 3, -1]])
+    slots = embedding.assign(referents)
+    rows = embedding(ids, slots.of(referents), slots)[0, 0] / math.sqrt(18)
+    place = slots.referents[0].argsort()
+    expected = [BASE + place[0] * VIEWS, BASE + place[0] * VIEWS + 2, BASE + place[3] * VIEWS, 4]
+    torch.testing.assert_close(rows, embedding.weight[torch.tensor(expected)])
+
+
+class TestLoss:
+    def test_regression_has_the_mean_absolute_percentage_error(self):
+        model, batch = encoder(), pad(texts())
+        labels = torch.tensor([1.5, -2.0, 100.0, 0.25, 3.0])
+        output = model(**batch, labels=labels)
+        pairs = zip(labels.tolist(), output.logits.flatten().tolist(), strict=True)
+        assert output.loss.item() == pytest.approx(sum(abs(y - p) / abs(y) for y, p in pairs) / 5)
+        assert torch.equal(model(**batch, labels=labels.unsqueeze(1)).loss, output.loss)
+
+    def test_classification_has_the_cross_entropy(self):
+        model, batch = encoder(num_labels=4), pad(texts())
+        labels = torch.tensor([0, 3, 2, 1, 0])
+        output = model(**batch, labels=labels)
+        assert output.loss.item() == pytest.approx(cross_entropy(output.logits.tolist(), labels.tolist()))
+
+    @pytest.mark.parametrize(
+        ("labels", "message"),
+        [
+            ([1.0, 0.0, 2.0, 3.0, 4.0], "labels: 0 has no percentage error; leave such examples out"),
+            ([1.0, 2.0], r"labels has shape \(2,\), the predictions \(5, 1\); give one number per sequence and label"),
+        ],
+    )
+    def test_labels_without_an_error_are_refused(self, labels, message):
+        with pytest.raises(ValueError, match=message):
+            encoder()(**pad(texts()), labels=torch.tensor(labels))
+
+    def test_gradient_checkpointing_gives_the_same_gradients(self):
+        gradients = []
+        for checkpointing in (False, True):
+            model = encoder(**STREAMS).train()
+            if checkpointing:
+                model.activation_checkpointing_enable()
+            model(**pad(texts()), labels=torch.arange(1.0, 6.0)).loss.backward()
+            gradients.append([parameter.grad for parameter in model.parameters()])
+        for one, other in zip(*gradients, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def test_an_input_longer_than_the_learned_positions_is_refused_unless_it_is_padding():
+    model = encoder()
+    with pytest.raises(
+        ValueError, match=r"an input of 13 tokens: this model has learned 12 positions \(max_positions\)"
+    ):
+        model(torch.full((1, 13), 3))
+    mask = (torch.arange(13) > 0).long().unsqueeze(0)
+    torch.testing.assert_close(model(torch.full((1, 13), 3), mask).logits, model(torch.full((1, 12), 3)).logits)
+
+
+@pytest.mark.parametrize(
+    ("symbol_embedding", "rows"),
+    [("views", BASE + VIEWS), ("streams", BASE + 2 * VIEWS), ("learned", BASE + SYMBOLS * VIEWS)],
+)
+def test_the_parameters_are_those_of_the_blocks_and_a_row_per_view(symbol_embedding, rows):
+    model = SymbolInvariantForSequenceClassification(
+        config(symbol_embedding=symbol_embedding, components=["EP"], num_labels=2)
+    )
+    d, f = 18, 11
+    block = 4 * (d * d + d) + 2 * d + 2 * d * f + f + d + 2 * d
+    assert sum(parameter.numel() for parameter in model.parameters()) == 2 * block + (rows + 12) * d + 2 * (d + 1)
+
+
+def test_presets_have_the_sizes_of_bert():
+    for name, layers, width, heads in (("tiny", 2, 128, 2), ("mini", 4, 256, 4), ("small", 4, 512, 8)):
+        preset = SymbolInvariantConfig.from_preset(f"renamer-{name}", num_views=9)
+        assert (preset.num_hidden_layers, preset.hidden_size, preset.num_attention_heads) == (layers, width, heads)
+        assert preset.d_ff == 4 * width and preset.components == ["EP"] and preset.kind == "encoder-only"
+
+
+def test_a_symbol_without_rows_is_refused_by_its_first_id():
+    model = encoder(symbol_embedding="learned")
+    with pytest.raises(ValueError, match="symbol id 22: this model has rows for 5 symbols only, ids 7 … 21"):
+        model(torch.tensor([[symbol(5, 2)]]))
+
+
+def test_models_of_another_kind_refuse_the_configuration_and_name_the_right_one():
+    for make in (AutoModel.from_config, SymbolInvariantForCausalLM):
+        with pytest.raises(ValueError, match=r"is encoder-only, Symbol.*; use AutoModelForSequenceClassification"):
+            make(config())
+    with pytest.raises(ValueError, match="SymbolInvariantForSequenceClassification encoder-only; use AutoModelForSeq2"):
+        SymbolInvariantForSequenceClassification(SymbolInvariantConfig())
+
+
+@pytest.mark.parametrize("changes", [{}, STREAMS, {"symbol_embedding": "renamed", "num_labels": 3}])
+def test_a_saved_model_comes_back(tmp_path, changes):
+    model, batch = encoder(**changes, dtype=torch.float32), pad(texts())
+    model.save_pretrained(tmp_path)
+    auto_map = json.loads((tmp_path / "config.json").read_text())["auto_map"]
+    assert set(auto_map) == {"AutoConfig", "AutoModelForSequenceClassification"}
+    assert {"classification_symbinv.py", "modeling_symbinv.py"} <= {path.name for path in tmp_path.iterdir()}
+    loaded = AutoModelForSequenceClassification.from_pretrained(tmp_path)
+    assert type(loaded) is SymbolInvariantForSequenceClassification
+    assert torch.equal(loaded(**batch).logits, model(**batch).logits)
+    assert AutoConfig.from_pretrained(tmp_path).to_diff_dict() == model.config.to_diff_dict()
+
+
+@pytest.mark.slow
+def test_trainer_teaches_it_to_count_referents(tmp_path):
+    rng, data = random.Random(0), []
+    for _ in range(400):
+        count = rng.randint(1, 4)
+        row = [symbol(referent, 0) for referent in rng.sample(range(50), count)]
+        row += rng.choices(row, k=8 - count)
+        data.append({"input_ids": row, "labels": float(count)})
+    torch.manual_seed(0)
+    model = SymbolInvariantForSequenceClassification(config())
+    arguments = TrainingArguments(
+        str(tmp_path), max_steps=150, learning_rate=5e-3, logging_steps=50, save_strategy="no", use_cpu=True,
+        report_to=[], disable_tqdm=True, dataloader_pin_memory=False, per_device_train_batch_size=32,
+    )  # fmt: skip
+    trainer = Trainer(model, arguments, train_dataset=data)
+    trainer.train()
+    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    assert losses[-1] < 0.6 * losses[0]
