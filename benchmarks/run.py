@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-MODULES = ("starting", "training", "decoding", "memory", "scaling", "covariance", "spot_ratio")
+MODULES = ("starting", "training", "decoding", "memory", "scaling", "covariance", "spot_ratio", "gpu")
 
 
 def benchmarks() -> dict[str, Callable]:

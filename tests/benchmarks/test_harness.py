@@ -109,3 +109,11 @@ def test_every_benchmark_runs_at_toy_size_and_leaves_a_report(run, tmp_path, nam
         assert re.search(rf"^{measured['name']} +[0-9.]", printed, flags=re.MULTILINE)
         assert len(measured["ours"]) == 1 and measured["ratio"]["min"] > 0
     assert out.with_suffix(".md").read_text(encoding="utf-8").count("\n| ") == len(names) + 1
+
+
+@pytest.mark.parametrize("name", ["kernels", "training-kernels"])
+def test_benchmarks_of_a_gpu_are_left_out_without_one(run, monkeypatch, name):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    code, printed, errors = run(name, "--device", "cpu", "--threads", "1")
+    assert code == 0 and len(printed.splitlines()) == 1
+    assert f"{name}: left out, kernels run on a GPU" in errors
