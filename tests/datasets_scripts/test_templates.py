@@ -158,8 +158,7 @@ def test_the_builder_and_the_folder_of_the_command_hold_the_same_rows(tmp_path, 
 def test_a_task_from_a_file(tmp_path):
     path = tmp_path / "second.yaml"
     path.write_text(
-        "name: second\nwildcards: [a, b]\ntemplates:\n"
-        "  - {text: the a b, label: b}\n  - {text: a the b, label: the}\n",
+        "name: second\nwildcards: [a, b]\ntemplates:\n  - {text: the a b, label: b}\n  - {text: a the b, label: the}\n",
         encoding="utf-8",
     )
     task = template_task(str(path))
