@@ -1,7 +1,154 @@
-"""Experiments of Renamer: A Transformer Architecture Invariant to Variable Renaming."""
+"""Experiments of Renamer: A Transformer Architecture Invariant to Variable Renaming.
+
+Cycles of basic blocks, with registers as they are and renamed; the predictions for all renamings of one block; and
+whether one expression is the derivative of another, with coefficients that training had and with one more.
+
+Blocks are the user's own: the variable HF_SYMBINV_BLOCKS names them.
+
+Source: Ankner, Renda, Carbin, Renamer: tables 1 and 2, figure 2, appendices D and E.
+"""
 
 from __future__ import annotations
 
-from hf_symbinv.evaluation.experiments import Experiment
+import random
+from typing import Any
 
-EXPERIMENTS: tuple[Experiment, ...] = ()
+from hf_symbinv.evaluation.experiments import Experiment, Job, Setting
+from hf_symbinv.evaluation.renamer_plot import draw_predictions
+
+MODELS = {
+    "vanilla": "vanilla",
+    "augmented": "augmented",
+    "canonicalised": "canonicalised",
+    "renamer": "Renamer",
+    "streams": "streams with views (ours)",
+}
+SPLITTINGS = {"random": "random", "disjoint": "disjoint up to renaming"}
+# Renamer, figure 1(a), and what llvm-mca says of it.
+FIGURE_1, FIGURE_1_CYCLES = "movq 64(%rsp), %rax;subl $1, 56(%rbp);movl 16(%rax), %eax", 1.68
+
+_TINY = {"vanilla": (3.30, 5.26), "augmented": (3.34, 3.44), "canonicalised": (3.03, 3.03), "renamer": (2.39, 2.39)}
+_RANGE = {"vanilla": (1.11, 4.86), "augmented": (1.12, 1.12), "renamer": (1.72, 1.72)}
+_ALGEBRA = {"vanilla": (0.79, 4.68), "canonicalised": (0.71, 4.98), "renamer": (0.80, 2.38)}
+
+
+def measure_blocks(job: Job) -> dict[str, dict[str, Any]]:
+    """Errors on the test blocks as they are and renamed, and when the error of vanilla's best step was reached."""
+    import torch
+
+    from hf_symbinv.evaluation.renamer_models import ASSEMBLY, block_data, mape, outputs_of, trained, validation_curve
+
+    kind, splitting = job.values["model"], job.values["split"]
+    data, name = block_data(job, splitting), f"blocks-{splitting}"
+    trained(job, ASSEMBLY, "vanilla", data, name)  # the others are compared with it
+    model = trained(job, ASSEMBLY, kind, data, name)
+    blocks, true = data["test"]["input_ids"], torch.tensor(data["test"]["labels"])
+    renamed = [ASSEMBLY.renamed(ids, random.Random(place)) for place, ids in enumerate(blocks)]
+    batch = job.sizes["batch"]
+    plain, other = (outputs_of(model, ASSEMBLY, kind, ids, batch)[:, 0] for ids in (blocks, renamed))
+    best = min(loss for _, loss in validation_curve(job, "vanilla", name))
+    reached = [step for step, loss in validation_curve(job, kind, name) if loss <= best]
+    found: dict[str, dict[str, Any]] = {
+        "MAPE": {"values": [mape(plain, true)]},
+        "MAPE, renamed": {"values": [mape(other, true)]},
+        "changed, %": {"correct": int((plain != other).sum()), "count": len(true)},
+    }
+    if reached:
+        found["steps to vanilla's best"] = {"values": [reached[0]]}
+    return found
+
+
+def measure_range(job: Job) -> dict[str, dict[str, Any]]:
+    """The lowest, mean and highest prediction over all renamings of the block of Figure 1."""
+    from hf_symbinv.evaluation.renamer_models import ASSEMBLY, block_data, outputs_of, trained
+    from hf_symbinv.logic.x86 import Block
+
+    kind = job.values["model"]
+    model = trained(job, ASSEMBLY, kind, block_data(job, "random"), "blocks-random")
+    renamings = ASSEMBLY.all_renamings(Block.parse(FIGURE_1).ids())
+    # In one batch: rows of batches of different shapes may be rounded differently.
+    predictions = outputs_of(model, ASSEMBLY, kind, renamings, len(renamings))[:, 0].tolist()
+    return {
+        "lowest": {"values": [min(predictions)]},
+        "mean": {"values": [sum(predictions) / len(predictions)]},
+        "highest": {"values": [max(predictions)]},
+        "predictions": {"values": predictions},
+    }
+
+
+def measure_derivatives(job: Job) -> dict[str, dict[str, Any]]:
+    """Wrong answers on the test pairs, on those with a coefficient that training lacks, and on those with all four."""
+    import torch
+
+    from hf_symbinv.evaluation.renamer_models import ALGEBRA, derivative_data, outputs_of, trained
+
+    kind, data = job.values["model"], derivative_data(job)
+    model = trained(job, ALGEBRA, kind, data, "derivatives")
+    found: dict[str, dict[str, Any]] = {}
+    for split, measure in (("test", "error"), ("extended", "error, a3")):
+        rows = data[split]
+        answers = outputs_of(model, ALGEBRA, kind, rows["input_ids"], job.sizes["batch"]).argmax(1)
+        wrong = answers != torch.tensor(rows["labels"])
+        found[measure] = {"correct": int(wrong.sum()), "count": len(wrong)}
+        all_four = torch.tensor(rows["coefficients"]) == 4
+        if all_four.any():
+            found["error, a0 to a3"] = {"correct": int(wrong[all_four].sum()), "count": int(all_four.sum())}
+    return found
+
+
+def _paper(numbers: dict[str, tuple[float, float]], kind: str, measures: tuple[str, str]) -> dict[str, float]:
+    return dict(zip(measures, numbers.get(kind, ()), strict=False))
+
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    Experiment(
+        name="renamer-blocks",
+        family="renamer",
+        title="Cycles of basic blocks, registers as they are and renamed",
+        source="Renamer Tables 1 and 2, Tiny; appendix D",
+        heads=("split", "model"),
+        measures=("MAPE", "MAPE, renamed", "changed, %", "steps to vanilla's best"),
+        unit="MAPE in percent on the test blocks, of the step with the lowest validation error; the share of "
+        "predictions that a renaming changes; the first step whose validation error is at most vanilla's lowest",
+        rows=tuple(
+            Setting(
+                (label, MODELS[kind]),
+                {"split": splitting, "model": kind},
+                _paper(_TINY, kind, ("MAPE", "MAPE, renamed")) if splitting == "random" else {},
+            )
+            for splitting, label in SPLITTINGS.items()
+            for kind in MODELS
+        ),
+        measure=measure_blocks,
+    ),
+    Experiment(
+        name="renamer-figure2",
+        family="renamer",
+        title="Predictions for all renamings of one block",
+        source="Renamer Figure 2",
+        heads=("model",),
+        measures=("lowest", "mean", "highest"),
+        unit=f"Cycles; llvm-mca says {FIGURE_1_CYCLES} for each of the 210 renamings",
+        rows=tuple(
+            Setting((label,), {"model": kind}, _paper(_RANGE, kind, ("lowest", "highest")))
+            for kind, label in MODELS.items()
+        ),
+        measure=measure_range,
+        draw=draw_predictions,
+    ),
+    Experiment(
+        name="renamer-derivatives",
+        family="renamer",
+        title="Is g the derivative of f? With the coefficients of training, and with one more",
+        source="Renamer Tables 3 and 4",
+        heads=("model",),
+        measures=("error", "error, a3", "error, a0 to a3"),
+        unit="Wrong answers in percent, of the step with the lowest validation loss",
+        rows=tuple(
+            Setting((label,), {"model": kind}, _paper(_ALGEBRA, kind, ("error", "error, a3")))
+            for kind, label in MODELS.items()
+            if kind != "augmented"
+        ),
+        measure=measure_derivatives,
+    ),
+)
