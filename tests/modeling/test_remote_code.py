@@ -26,6 +26,8 @@ from hf_symbinv import (
     SymbolInvariantTokenizer,
 )
 
+from .test_causal import language_model
+from .test_classification import encoder
 from .tiny import tiny_model
 
 FORMULAS = ["&UabXc", "& U request grant_1 X c", "1", "U!a&bb"]
@@ -78,6 +80,31 @@ second = answer(
 )
 with open(result, "w") as file:
     json.dump({"refusal": refusal, "names": names, "ids": ids, "texts": texts, "same": second == (ids, texts)}, file)
+"""
+
+
+# The same for the models without encoder and without decoder.
+STRANGER_ALONE = """
+import sys
+
+class NoPackage:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("hf_symbinv", "spot", "modeling"):
+            raise ImportError(name + " is not installed here")
+
+sys.meta_path.insert(0, NoPackage())
+import torch, transformers
+
+torch.set_grad_enabled(False)
+for auto, folder, inputs, expected in torch.load(sys.argv[1]):
+    model = getattr(transformers, auto).from_pretrained(folder, trust_remote_code=True)
+    assert type(model).__module__.startswith("transformers_modules."), type(model)
+    assert torch.equal(model(**inputs).logits, expected), auto
+    model.save_pretrained(folder + "-again")
+    model = getattr(transformers, auto).from_pretrained(folder + "-again", trust_remote_code=True)
+    assert torch.equal(model(**inputs).logits, expected), auto
+    if auto == "AutoModelForCausalLM":
+        print(model.generate(**inputs, max_new_tokens=4, num_beams=2).tolist())
 """
 
 
@@ -205,3 +232,39 @@ def test_without_the_package_the_checkpoints_own_code_gives_the_same_answers(fol
     }
     assert (given["ids"], given["texts"]) == (ids, texts)
     assert given["same"] and code_in(again) == CODE
+
+
+@pytest.mark.slow
+def test_without_the_package_models_without_encoder_or_decoder_load_too(tmp_path):
+    causal = language_model(dtype=torch.float32, identity_qk=True, identity_vo=True)
+    inputs = {"input_ids": torch.tensor([[3, 4, 5, 3]]), "slot_vectors": causal.draw(1)}
+    cases = [("AutoModelForCausalLM", causal, inputs)]
+    for options in ({}, {"symbol_embedding": "streams", "components": ["EP", "EA"]}):
+        classifier = encoder(dtype=torch.float32, **options)
+        cases.append(("AutoModelForSequenceClassification", classifier, {"input_ids": torch.tensor([[7, 3, 8, 12]])}))
+    saved = []
+    for index, (auto, model, inputs) in enumerate(cases):
+        folder = tmp_path / f"model-{index}"
+        model.save_pretrained(folder)
+        names = {"causal_symbinv.py"} if index == 0 else {"classification_symbinv.py"}
+        assert code_in(folder) == CODE - {"tokenization_symbinv.py"} | names
+        with torch.no_grad():
+            saved.append((auto, str(folder), inputs, model(**inputs).logits))
+    torch.save(saved, tmp_path / "cases.pt")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HF_"))}
+    environment |= {
+        "HF_HOME": str(tmp_path / "home"),
+        "HF_MODULES_CACHE": str(tmp_path / "modules"),
+        "HF_HUB_OFFLINE": "1",
+    }
+    run = subprocess.run(
+        [sys.executable, "-I", "-c", STRANGER_ALONE, str(tmp_path / "cases.pt")],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    written = causal.generate(**saved[0][2], max_new_tokens=4, num_beams=2)
+    assert run.stdout.strip() == str(written.tolist())
