@@ -104,8 +104,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="renamer-blocks",
         family="renamer",
-        title="Cycles of basic blocks, registers as they are and renamed",
-        source="Renamer Tables 1 and 2, Tiny; appendix D",
+        title="Cycles of basic blocks, as they are and renamed",
+        source="Renamer Tables 1 and 2, Tiny",
         heads=("split", "model"),
         measures=("MAPE", "MAPE, renamed", "changed, %", "steps to vanilla's best"),
         unit="MAPE in percent on the test blocks, of the step with the lowest validation error; the share of "
@@ -139,7 +139,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="renamer-derivatives",
         family="renamer",
-        title="Is g the derivative of f? With the coefficients of training, and with one more",
+        title="Derivatives or not, also with one more coefficient",
         source="Renamer Tables 3 and 4",
         heads=("model",),
         measures=("error", "error, a3", "error, a0 to a3"),
