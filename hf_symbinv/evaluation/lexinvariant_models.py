@@ -146,7 +146,7 @@ def trained(job: Job, name: str, kind: str, texts: Texts) -> PreTrainedModel:
     rows = Rows(texts.train)
     if not fit(model, folder, arguments, max_seconds=left, train_dataset=rows, data_collator=collate, **options):
         raise OutOfTimeError
-    return model.eval()
+    return model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
 
 
 class Rows(torch.utils.data.Dataset):

@@ -13,8 +13,6 @@ Source: Lexinvariant Language Models, section 3.3.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import nn
@@ -64,7 +62,7 @@ class CipherProbe(PreTrainedModel):
         self._frozen = [language_model]  # in a list it is no part of the probe
         self.post_init()
 
-    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor | None = None, **unused: Any) -> ModelOutput:
+    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor | None = None) -> ModelOutput:
         """Logits (N, T, V) of the plain characters, and the loss.
 
         Args:
