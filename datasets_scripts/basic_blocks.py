@@ -294,28 +294,31 @@ def prepare(
         splits = assign(selection.rows, splitting, seed)
         shares = twins(splits)
         counts = ", ".join(f"{number:,} {why}" for why, number in selection.left_out.most_common()) or "none"
-        story = (
-            f"Basic blocks of x86-64 with the throughput that llvm-mca simulates for {llvm.PROCESSOR}. Registers are "
-            "symbols: a referent is a base register, a view its width and class.\n\n"
-            f"Left out: {counts}.\n\n"
-            f"Split {splitting}: {shares['renaming']:.1%} of the test blocks are renamings of a block in train, "
-            f"{shares['renaming and constants']:.1%} are so up to the values of constants.\n\nFrom: {origin}."
-        )
         command = f"python -m hf_symbinv.datasets_scripts.basic_blocks {origin} --split {splitting} --seed {seed}"
-        about = About(
-            "Basic blocks of x86-64 with llvm-mca's cycles", story, f"{command} --output FOLDER",
-            "tabular-regression", ("x86", "assembly", "llvm-mca"), license,
-            "Ankner, Renda, Carbin. Renamer: A Transformer Architecture Invariant to Variable Renaming. Blocks of "
-            "BHive, if that is where they are from: Chen et al. BHive: A Benchmark Suite and Measurement Framework for "
-            "Validating x86-64 Basic Block Performance Models. IEEE International Symposium on Workload "
-            "Characterization, 2019.",
-        )  # fmt: skip
+        about = _about(f"{command} --max-tokens {max_tokens} --output FOLDER", splitting, counts, shares, license)
         publish_rows(folder, COLUMNS, splits, about)
     rows = ", ".join(f"{len(found):,} {split}" for split, found in splits.items())
     return (
         f"{folder}: {rows}; left out: {counts}; test blocks with a renaming in train: {shares['renaming']:.1%}, up to "
         f"constants: {shares['renaming and constants']:.1%}"
     )
+
+
+def _about(command: str, splitting: str, counts: str, shares: Mapping[str, float], license: str) -> About:
+    story = (
+        f"Basic blocks of x86-64 with the throughput that llvm-mca simulates for {llvm.PROCESSOR}. Registers are "
+        "symbols: a referent is a base register, a view its width and class.\n\n"
+        f"Left out: {counts}.\n\n"
+        f"Split {splitting}: {shares['renaming']:.1%} of the test blocks are renamings of a block in train, "
+        f"{shares['renaming and constants']:.1%} are so up to the values of constants."
+    )
+    return About(
+        "Basic blocks of x86-64 with llvm-mca's cycles", story, command,
+        "tabular-regression", ("x86", "assembly", "llvm-mca"), license,
+        "Ankner, Renda, Carbin. Renamer: A Transformer Architecture Invariant to Variable Renaming. Blocks of BHive, "
+        "if that is where they are from: Chen et al. BHive: A Benchmark Suite and Measurement Framework for Validating "
+        "x86-64 Basic Block Performance Models. IEEE International Symposium on Workload Characterization, 2019.",
+    )  # fmt: skip
 
 
 def load_blocks(folder: Path) -> datasets.DatasetDict:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any
@@ -56,7 +56,7 @@ class Language:
     ids: SymbolIds
     num_symbols: int
     pad: int
-    groups: Any
+    groups: Callable[[Sequence[int]], Sequence[range]]
     targets: Mapping[str, Any]
 
     def canonical(self, ids: Sequence[int]) -> list[int]:
