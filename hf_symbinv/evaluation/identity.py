@@ -285,7 +285,7 @@ _SOURCE = "Abstract symbols"
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
-        "identity-templates", "identity", "Templates: error on unseen symbols by number of training rows",
+        "identity-templates", "identity", "Templates: error on unseen symbols by training rows",
         f"{_SOURCE}, Figure 1 and Appendix B", ("templates", "attention"),
         tuple(f"n = {count}" for count in (16, 64, 256, 1024)),
         "Mean squared error of a regression on labels 1 and -1 (1 is what a constant has)",
