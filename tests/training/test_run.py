@@ -29,6 +29,13 @@ def test_a_run_writes_model_record_and_events_and_learns(finished):
 
 
 @pytest.mark.slow
+def test_processes_that_read_ahead_as_beside_a_gpu_change_no_weight(data, finished, tmp_path):
+    run(data, tmp_path / "ahead", "trainer.dataloader_num_workers=2")
+    found, expected = weights(tmp_path / "ahead"), weights(finished)
+    assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in expected)
+
+
+@pytest.mark.slow
 def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit(data, finished, tmp_path):
     output = tmp_path / "killed"
     process = subprocess.Popen(command(data, output), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
