@@ -44,7 +44,10 @@ def fit(
         raise ValueError(f"trainer: {error}; see transformers.TrainingArguments for the arguments") from error
     last = last_checkpoint(output)
     for folder in (output, last):
-        if folder is not None and _finished(folder):
+        state = None if folder is None else _final_state(folder)
+        if state is not None:
+            if folder == last and args.load_best_model_at_end and state.best_model_checkpoint:
+                folder = output / Path(state.best_model_checkpoint).name
             model.load_state_dict(type(model).from_pretrained(folder).state_dict())
             model.save_pretrained(output)
             return True
@@ -57,11 +60,12 @@ def fit(
         trainer.save_model()
         trainer.save_state()  # last: it says that training is finished
     trainer.end()
-    return _finished(output)
+    return _final_state(output) is not None
 
 
-def _finished(folder: Path) -> bool:
+def _final_state(folder: Path) -> TrainerState | None:
+    """The state of the last step, if the folder holds that."""
     if not (folder / STATE).is_file():
-        return False
+        return None
     state = TrainerState.load_from_json(str(folder / STATE))
-    return state.global_step >= state.max_steps
+    return state if state.global_step >= state.max_steps else None

@@ -43,12 +43,16 @@ def test_a_finished_run_is_loaded_and_not_repeated(tmp_path, rows):
         assert torch.equal(one, other)
 
 
-def test_a_run_that_was_killed_before_it_wrote_its_model_takes_no_further_step(tmp_path, rows):
+@pytest.mark.parametrize("best", [False, True])
+def test_a_run_that_was_killed_before_it_wrote_its_model_takes_no_further_step(tmp_path, rows, best):
     trained, again = model(), model()
-    fit(trained, tmp_path, ARGUMENTS, train_dataset=rows)
+    arguments = {**ARGUMENTS, "learning_rate": 1.0}  # at which training makes the loss worse
+    if best:
+        arguments |= {"eval_strategy": "steps", "eval_steps": 2, "load_best_model_at_end": True}
+    fit(trained, tmp_path, arguments, train_dataset=rows, eval_dataset=rows)
     (tmp_path / "trainer_state.json").unlink()
     (tmp_path / "model.safetensors").unlink()
-    assert fit(again, tmp_path, ARGUMENTS, train_dataset=rows)
+    assert fit(again, tmp_path, arguments, train_dataset=rows, eval_dataset=rows)
     for one, other in zip(trained.parameters(), again.parameters(), strict=True):
         assert torch.equal(one, other)
 
