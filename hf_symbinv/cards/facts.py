@@ -18,11 +18,12 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from hf_symbinv.cards.relatives import relative_of
 from hf_symbinv.tasks import SymbolTask, TaskError, load_task, task_of
 
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer_config.json", "*.safetensors"
 RECORD, STATE, CONVERSION, RESULTS = "run.json", "trainer_state.json", "conversion.json", "results.json"
-MODEL_TYPE = "symbol_invariant"
+MODEL_TYPES = ("symbol_invariant", "identity_gpt2")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 # What `symbinv evaluate` always writes, of all that a card uses.
 _EVALUATION = {"model", "data", "split", "generation", "groups"}
@@ -39,7 +40,7 @@ class ModelFacts:
     Attributes:
         name: OWNER/NAME on the Hub, or the path that the snippet loads the model from.
         config: As `config.json` has it.
-        task: What the model answers; None if that is not known here.
+        task: What the model answers; None if that is not known here, or it answers no questions.
         parameters: Their number.
         record: How it was trained, as `run.json` has it; empty if that is not known.
         conversion: `source`, `how` and, if the source is on the Hub, `base_model`, for a model that was made of
@@ -79,10 +80,15 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
             f"{folder}: has no {CONFIG}; name the folder of a model (`symbinv data` writes the cards of data sets)"
         )
     config = read_object(folder / CONFIG)
-    if config.get("model_type") != MODEL_TYPE:
+    if config.get("model_type") not in MODEL_TYPES:
         raise CardError(
             f"{folder}: its model type is {config.get('model_type')!r}; this command knows what to say of models of "
-            f"type {MODEL_TYPE!r} only"
+            f"types {' and '.join(MODEL_TYPES)} only"
+        )
+    relative = relative_of(config)
+    if relative is not None and relative.head(config) is None:
+        raise CardError(
+            f"{folder}: holds a {config['architectures'][0]}; save the whole model, {' or '.join(relative.heads)}"
         )
     record = read_object(folder / RECORD)
     if not record and (state := read_object(folder / STATE)):
@@ -90,7 +96,7 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
     return ModelFacts(
         name=name or folder.resolve().name,
         config=config,
-        task=task or _find_task(read_object(folder / TOKENIZER), record),
+        task=task or (None if relative else _find_task(read_object(folder / TOKENIZER), record)),
         parameters=_count_parameters(folder),
         record=record,
         conversion=read_object(folder / CONVERSION),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -13,6 +14,7 @@ from hf_symbinv.cards.descriptions import TASKS, embedding_of
 from hf_symbinv.cards.energy import estimate_energy
 from hf_symbinv.cards.facts import CardError, ModelFacts, hub_id
 from hf_symbinv.cards.papers import papers_of
+from hf_symbinv.cards.relatives import NAME, papers_of_variant, relative_of, variant_of
 from hf_symbinv.cards.rendering import check_card, render
 from hf_symbinv.tasks import symbol_names
 
@@ -21,6 +23,7 @@ MARK = "<!-- Written by `symbinv card` from the files in this folder. What stand
 NOTES_BEGIN, NOTES_END = "<!-- notes -->", "<!-- end of notes -->"
 # Our choice: rows of the table of losses, at most.
 LOG_ROWS = 12
+LOG_COLUMNS = ("step", "training loss", "validation loss", "validation verified")
 SEQ2SEQ = "SymbolInvariantForConditionalGeneration"
 # What an evaluation calls the questions that training has under no names.
 NOVEL = "no renamed twin in train"
@@ -72,26 +75,35 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
         notes: Markdown that the card holds too.
 
     Raises:
-        CardError: If the Hub would refuse the card.
+        CardError: If the Hub would refuse the card, or a model that answers no questions has a task or evaluations.
     """
-    task, embedding = facts.task, str(facts.config.get("symbol_embedding", "streams"))
-    kind = TASKS.get(task.name) if task else None
-    results = [*(_own_test(facts)), *facts.results]
+    task, relative = facts.task, relative_of(facts.config)
+    if relative is not None and (task or facts.results):
+        raise CardError(f"{facts.name}: a model for {relative.title} answers no questions; leave task and results out")
+    variant = variant_of(facts.config)
+    kind = relative.of_variant(variant) if relative else TASKS.get(task.name) if task else None
+    results = [] if relative else [*_own_test(facts), *facts.results]
     text = render(
         "model.md.jinja",
         card_data=_metadata(facts, results, datasets, license),
         mark=MARK, notes_begin=NOTES_BEGIN, notes_end=NOTES_END, notes=notes,
         title=facts.name.rstrip("/").rpartition("/")[2], name=facts.name,
         parameters=f"{facts.parameters:,}",
-        embedding=embedding_of(embedding), kind=kind,
+        embedding=(relative.variants.get(variant) if relative else None) or embedding_of(variant),
+        kind=kind, relative=relative,
         converted={name: public(value) for name, value in facts.conversion.items() if value},
         start=facts.start and public(facts.start),
         **_snippet(facts),
         task_description=task.description if task else "",
         results=[_result(facts.name, evaluation) for evaluation in results],
         training=_training(facts) if facts.record else None,
-        model=[(field, _shown(facts.config[field])) for field in FIELDS if field in facts.config],
-        papers=papers_of(embedding, task.name if task else None),
+        log_columns=LOG_COLUMNS[:3] if relative else LOG_COLUMNS,
+        model=[
+            (field, _shown(facts.config[field]))
+            for field in (relative.fields if relative else FIELDS)
+            if facts.config.get(field) is not None
+        ],
+        papers=papers_of_variant(relative, variant) if relative else papers_of(variant, task.name if task else None),
     )  # fmt: skip
     return check_card(text, "model")
 
@@ -100,11 +112,13 @@ def _metadata(facts: ModelFacts, results: Sequence[Mapping[str, Any]], datasets:
     from huggingface_hub import ModelCardData
 
     kind = TASKS.get(facts.task.name) if facts.task else None
-    tags = ["symbol-invariance", str(facts.config.get("symbol_embedding", "streams"))]
+    relative, variant = relative_of(facts.config), variant_of(facts.config)
+    head = relative.head(facts.config) if relative else None
+    tags = [*(relative.tags if relative else ["symbol-invariance"]), variant]
     measured = [entry for evaluation in results for entry in _eval_results(facts, evaluation)]
     return ModelCardData(
         library_name="transformers",
-        pipeline_tag="text-generation",
+        pipeline_tag=head.pipeline_tag if head else "text-generation",
         license=license,
         tags=[*tags, *(kind.tags if kind else [facts.task.name] if facts.task else [])],
         datasets=list(datasets) or None,
@@ -215,7 +229,10 @@ def _interval(summary: Mapping[str, Any]) -> str:
 def _snippet(facts: ModelFacts) -> dict[str, Any]:
     """Questions for the snippets, and the pipeline that answers them; its file, for a task that is a user's own."""
     task, architectures = facts.task, facts.config.get("architectures") or [SEQ2SEQ]
-    found: dict[str, Any] = {"pipeline": None, "prompt": None, "example": None, "task_file": None}
+    found: dict[str, Any] = {"pipeline": None, "prompt": None, "example": None, "task_file": None, "snippet": None}
+    relative = relative_of(facts.config)
+    if relative is not None and (head := relative.head(facts.config)):
+        return {**found, "snippet": head.snippet.replace(NAME, json.dumps(facts.name, ensure_ascii=False))}
     if SEQ2SEQ not in architectures:
         return found
     if task is None:
@@ -227,7 +244,8 @@ def _snippet(facts: ModelFacts) -> dict[str, Any]:
     drawn = next(iter(task.draw(symbol_names(4), 4, 8, 0, 50)), "a")
     file = Path(str(facts.record.get("recipe", {}).get("task", f"{task.name}.py"))).name
     example = task.write_question(drawn, task.notations[0])
-    return {"pipeline": "symbol-task", "prompt": task.prompt(drawn), "example": example, "task_file": file}
+    told = {"prompt": task.prompt(drawn), "example": example, "task_file": file}
+    return {**found, "pipeline": "symbol-task", **told}
 
 
 def _training(facts: ModelFacts) -> dict[str, Any]:

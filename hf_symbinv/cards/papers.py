@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper: its title, its number on arXiv, and its BibTeX entry."""
+    """A paper: its title, its number on arXiv if it has one, and its BibTeX entry."""
 
     title: str
-    arxiv: str
+    arxiv: str | None
     bibtex: str
 
     @property
     def link(self) -> str:
         """The paper as a Markdown link; the Hub shows the models, data sets and Spaces that link to it on its page."""
-        return f"[{self.title}](https://arxiv.org/abs/{self.arxiv})"
+        return self.title if self.arxiv is None else f"[{self.title}](https://arxiv.org/abs/{self.arxiv})"
 
 
 SIT = Paper(
@@ -56,6 +56,38 @@ DEEP_LTL = Paper(
   url       = {https://arxiv.org/abs/2003.04218}
 }""",
 )
+LEXINVARIANT = Paper(
+    "Lexinvariant Language Models",
+    "2305.16349",
+    """\
+@inproceedings{huang2023lexinvariant,
+  title     = {Lexinvariant Language Models},
+  author    = {Huang, Qian and Zelikman, Eric and Chen, Sarah Li and Wu, Yuhuai and Valiant, Gregory and Liang, Percy},
+  booktitle = {Advances in Neural Information Processing Systems},
+  year      = {2023},
+  url       = {https://arxiv.org/abs/2305.16349}
+}""",
+)
+# The text that was used names no authors.
+ABSTRACT_SYMBOLS = Paper(
+    "When Can Transformers Reason With Abstract Symbols?",
+    "2310.09753",
+    """\
+@misc{abstractsymbols,
+  title = {When Can Transformers Reason With Abstract Symbols?},
+  url   = {https://arxiv.org/abs/2310.09753}
+}""",
+)
+RENAMER = Paper(
+    "Renamer: A Transformer Architecture Invariant to Variable Renaming",
+    None,
+    """\
+@misc{ankner-renamer,
+  title  = {Renamer: A Transformer Architecture Invariant to Variable Renaming},
+  author = {Ankner, Zachary and Renda, Alex and Carbin, Michael},
+  note   = {An earlier version: \\url{https://openreview.net/forum?id=7hYCGFacpz}}
+}""",
+)
 
 # Symbol embedding -> the papers that it comes from; task -> those of its data.
 OF_EMBEDDING = {"streams": (SIT,), "learned": (SIT, ITE), "renamed": (ITE,), "random": (ITE,)}
@@ -68,4 +100,4 @@ def papers_of(embedding: str | None, task: str | None) -> tuple[Paper, ...]:
     return tuple(dict.fromkeys(found))
 
 
-__all__ = ["DEEP_LTL", "ITE", "SIT", "Paper", "papers_of"]
+__all__ = ["ABSTRACT_SYMBOLS", "DEEP_LTL", "ITE", "LEXINVARIANT", "RENAMER", "SIT", "Paper", "papers_of"]

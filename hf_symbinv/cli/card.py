@@ -26,8 +26,8 @@ is replaced.
 What you write between the marks <!-- notes --> and <!-- end of notes --> of a
 card is kept. A card that this command did not write is not touched.
 
-With --families the cards of whole families, an embedding and a task each, are
-written into FOLDER instead.
+With --families the cards of whole families, an embedding and a task each, and
+those of language models, GPT-2 and encoders, are written into FOLDER instead.
 
 exit codes: 0 the card is written, 2 bad usage or input
 """

@@ -44,11 +44,11 @@ class ModelCardCallback(TrainerCallback):
     """Writes `README.md`, the model's card, into the output folder when training ends.
 
     Args:
-        task: what the model is trained to answer.
+        task: what the model is trained to answer; None for one that answers no questions.
         recipe: what else a card says of how it was trained, as `run.json` has it under this name.
     """
 
-    def __init__(self, task: SymbolTask, recipe: Mapping[str, Any] | None = None):
+    def __init__(self, task: SymbolTask | None = None, recipe: Mapping[str, Any] | None = None):
         self.task, self.recipe = task, dict(recipe or {})
         self._started = time.monotonic()
 
@@ -74,7 +74,7 @@ class ModelCardCallback(TrainerCallback):
         folder.mkdir(parents=True, exist_ok=True)
         facts = ModelFacts(
             name=args.hub_model_id or folder.resolve().name,
-            config=model.config.to_dict(),
+            config={**model.config.to_dict(), "architectures": [type(model).__name__]},  # as it will be saved
             task=self.task,
             parameters=model.num_parameters(),
             record=record,

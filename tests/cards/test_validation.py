@@ -8,6 +8,8 @@ from huggingface_hub import DatasetCard, ModelCard, SpaceCard
 import hf_symbinv
 from hf_symbinv import LTL
 from hf_symbinv.cards.dataset import Origin
+from hf_symbinv.cards.families import relative_card
+from hf_symbinv.cards.relatives import RELATIVES
 from hf_symbinv.datasets_scripts.storage import Pair, publish
 
 from ..hub.fixtures import hub, server  # noqa: F401, fixtures
@@ -20,5 +22,7 @@ def test_a_hub_accepts_the_cards(tmp_path):
     publish(LTL, tmp_path, Origin("tiny", "A story.", "symbinv data", "spot 2.13"), {"train": [Pair("a", "{a}")]})
     DatasetCard.load(tmp_path / "README.md").validate()
     ModelCard.load(PACKAGE / "checkpoints" / "ltl-small" / "README.md").validate()
+    for name in RELATIVES:
+        ModelCard(relative_card(name)).validate()
     for path in PACKAGE.glob("metrics/*/README.md"):
         SpaceCard.load(path).validate()

@@ -4,9 +4,14 @@ import sys
 
 import pytest
 from huggingface_hub import ModelCard
-from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments
+from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments, Trainer
 
-from hf_symbinv import LTL, SymbolInvariantForConditionalGeneration
+from hf_symbinv import (
+    LTL,
+    IdentityGPT2Config,
+    IdentityGPT2ForSequenceClassification,
+    SymbolInvariantForConditionalGeneration,
+)
 from hf_symbinv.training.batching import Collator, tokenize
 from hf_symbinv.training.cards import ModelCardCallback, command, environment, hyperparameters
 
@@ -38,6 +43,19 @@ def test_a_plain_trainer_leaves_a_card(trainer, tmp_path):
     assert "# run\n" in card.text and "| learning_rate | 0.01 |" in card.text and "| steps | 2 |" in card.text
     assert card.data.library_name == "transformers" and card.data.eval_results is None
     assert f"{trainer.model.num_parameters():,} parameters" in card.text
+
+
+def test_a_model_that_answers_no_questions_needs_no_task(tmp_path):
+    sizes = {"vocab_size": 5, "n_positions": 4, "n_embd": 8, "n_layer": 1, "n_head": 2, "num_labels": 1}
+    Trainer(
+        model=IdentityGPT2ForSequenceClassification(IdentityGPT2Config(**sizes, pad_token_id=0)),
+        args=arguments(tmp_path / "run", max_steps=1, disable_tqdm=True),
+        train_dataset=[{"input_ids": [1, 2, 1], "labels": 1.0}] * 8,
+        callbacks=[ModelCardCallback()],
+    ).train()
+    card = ModelCard.load(tmp_path / "run" / "README.md")
+    assert card.data.pipeline_tag == "text-classification" and "AutoModelForSequenceClassification" in card.text
+    assert "| steps | 1 |" in card.text and "verified" not in card.text
 
 
 def test_a_card_of_other_origin_stays(trainer, tmp_path, caplog):
