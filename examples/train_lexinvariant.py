@@ -17,7 +17,7 @@ import yaml
 from accelerate import PartialState
 from transformers import set_seed
 
-from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM
+from hf_symbinv import ModelCardCallback, SymbolInvariantConfig, SymbolInvariantForCausalLM
 from hf_symbinv.datasets_scripts.language import BASE_TOKENS, CorpusConfig, encode, load_windows, prepare
 from hf_symbinv.training.fitting import fit
 
@@ -61,7 +61,14 @@ def main() -> None:
         "lexinvariant", base_vocab_size=len(BASE_TOKENS), num_symbols=len(corpus.characters), **recipe["model"]
     ))  # fmt: skip
     arguments = {"remove_unused_columns": False, **recipe["trainer"]}  # Trainer sees no column that the model takes
-    fit(model, args.output / "model", arguments, train_dataset=windows["train"], data_collator=collate)
+    fit(
+        model,
+        args.output / "model",
+        arguments,
+        train_dataset=windows["train"],
+        data_collator=collate,
+        callbacks=[ModelCardCallback()],
+    )
     if not PartialState().is_main_process:
         return
     texts = windows["test"].shuffle(seed=0)["text"][: recipe["test"]["rows"]]

@@ -18,7 +18,7 @@ import yaml
 from accelerate import PartialState
 from transformers import set_seed
 
-from hf_symbinv import SymbolInvariantForSequenceClassification
+from hf_symbinv import ModelCardCallback, SymbolInvariantForSequenceClassification
 from hf_symbinv.datasets_scripts.basic_blocks import load_blocks, origin_of, prepare, read_blocks, sample_file
 from hf_symbinv.evaluation.renamer_models import ASSEMBLY, KINDS, mape, outputs_of, regression_rows
 from hf_symbinv.training.fitting import fit
@@ -53,6 +53,7 @@ def main() -> None:
         train_dataset=ASSEMBLY.rows_for(args.kind, data["train"], training=True),
         eval_dataset=ASSEMBLY.rows_for(args.kind, data["validation"]),
         data_collator=SequenceCollator(ASSEMBLY.pad),
+        callbacks=[ModelCardCallback()],
     )
     if not PartialState().is_main_process:
         return
