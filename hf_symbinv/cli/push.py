@@ -30,7 +30,7 @@ because the Hub did not take it
 
 EXAMPLE = """\
 $ symbinv push runs/tiny alice/tiny --private
-alice/tiny: model, 10 files
+alice/tiny: model, 12 files
 """
 
 
