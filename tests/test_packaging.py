@@ -106,7 +106,7 @@ def source_files():
             inside = path.relative_to(ROOT / folder)
             if not path.is_file() or "__pycache__" in path.parts:
                 continue
-            if path.suffix in (".py", ".yaml", ".jinja") or path.name in data or inside.parts[0] == "checkpoints":
+            if path.suffix in (".py", ".yaml", ".jinja", ".tsv") or path.name in data or inside.parts[0] == "checkpoints":
                 found.add((Path(package) / inside).as_posix())
     return found
 
