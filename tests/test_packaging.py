@@ -99,14 +99,14 @@ print(type(AutoModel.from_config(config)).__name__, type(AutoModelForSeq2SeqLM.f
 
 def source_files():
     """Where an installation puts every module and data file; linked folders are listed where they really are."""
-    data = {"py.typed", "README.md"}
+    data, suffixes = {"py.typed", "README.md"}, {".py", ".yaml", ".jinja", ".tsv"}
     found = set()
     for folder, package in PACKAGES.items():
         for path in (ROOT / folder).rglob("*"):
             inside = path.relative_to(ROOT / folder)
             if not path.is_file() or "__pycache__" in path.parts:
                 continue
-            if path.suffix in (".py", ".yaml", ".jinja", ".tsv") or path.name in data or inside.parts[0] == "checkpoints":
+            if path.suffix in suffixes or path.name in data or inside.parts[0] == "checkpoints":
                 found.add((Path(package) / inside).as_posix())
     return found
 
