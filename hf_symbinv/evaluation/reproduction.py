@@ -387,9 +387,9 @@ def _cells(name: str, number: Number | None, row: Row | Setting) -> tuple[str, s
         return "", paper
     if name == "parameters":
         return f"{number.value:,.0f}", paper
-    places = 2 if number.low is None or abs(number.value) < 10 else 1
     if number.low is None or number.high is None:
-        return f"{number.value:.{places}f}", paper
+        return f"{number.value:.2f}" if abs(number.value) >= 1 else f"{number.value:.2g}", paper
+    places = 2 if abs(number.value) < 10 else 1
     return f"{number.value:.{places}f} ({number.low:.{places}f} - {number.high:.{places}f})", paper
 
 
