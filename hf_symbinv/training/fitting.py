@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 from transformers import PreTrainedModel, Trainer, TrainerState, TrainingArguments, set_seed
 
 from hf_symbinv.training.run import STATE, Clock, last_checkpoint, seconds_of
+
+# What a run was asked for, to tell it from another.
+ASKED = "fit.json"
 
 
 def fit(
@@ -35,13 +39,15 @@ def fit(
         Whether training is finished.
 
     Raises:
-        ValueError: For an argument that transformers refuses.
+        ValueError: For an argument that transformers refuses, or a folder that holds a run of another model or of other
+            arguments.
     """
     started = time.monotonic()
     try:
         args = TrainingArguments(output_dir=str(output), **{"dataloader_pin_memory": False, **arguments})
     except (TypeError, ValueError) as error:
         raise ValueError(f"trainer: {error}; see transformers.TrainingArguments for the arguments") from error
+    _refuse_other_run(output, {"model": model.config.to_diff_dict(), "trainer": dict(arguments)}, args.should_save)
     last = last_checkpoint(output)
     for folder in (output, last):
         state = None if folder is None else _final_state(folder)
@@ -61,6 +67,21 @@ def fit(
         trainer.save_state()  # last: it says that training is finished
     trainer.end()
     return _final_state(output) is not None
+
+
+def _refuse_other_run(output: Path, asked: dict[str, Any], write: bool) -> None:
+    """One process writes down what is asked for, where every later call finds it."""
+    path, text = output / ASKED, json.dumps(asked, indent=2, default=str) + "\n"
+    if path.is_file() and path.read_text(encoding="utf-8") != text:
+        raise ValueError(
+            f"{output} holds a run of another model or other arguments (see {ASKED}); choose another folder or remove "
+            "it"
+        )
+    if write:
+        output.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
 
 
 def _final_state(folder: Path) -> TrainerState | None:

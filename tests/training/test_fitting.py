@@ -57,6 +57,15 @@ def test_a_run_that_was_killed_before_it_wrote_its_model_takes_no_further_step(t
         assert torch.equal(one, other)
 
 
+def test_a_folder_that_holds_another_run_is_refused(tmp_path, rows):
+    fit(model(), tmp_path, ARGUMENTS, train_dataset=rows)
+    with pytest.raises(ValueError, match=r"holds a run of another model or other arguments \(see fit\.json\)"):
+        fit(model(), tmp_path, {**ARGUMENTS, "max_steps": 8}, train_dataset=rows)
+    other = GPT2LMHeadModel(GPT2Config(**{**model().config.to_dict(), "n_embd": 16}))
+    with pytest.raises(ValueError, match="choose another folder or remove it"):
+        fit(other, tmp_path, ARGUMENTS, train_dataset=rows)
+
+
 def test_an_argument_that_transformers_does_not_know_is_refused_by_name(tmp_path):
     with pytest.raises(ValueError, match=r"trainer: .*max_stepz.*see transformers\.TrainingArguments"):
         fit(model(), tmp_path, {"max_stepz": 3})
