@@ -13,13 +13,13 @@ import argparse
 from pathlib import Path
 
 import torch
-import yaml
 from accelerate import PartialState
 from transformers import set_seed
 
 from hf_symbinv import ModelCardCallback, SymbolInvariantConfig, SymbolInvariantForCausalLM
 from hf_symbinv.datasets_scripts.language import BASE_TOKENS, CorpusConfig, encode, load_windows, prepare
 from hf_symbinv.training.fitting import fit
+from hf_symbinv.training.recipe import load_sections
 
 
 @torch.inference_mode()
@@ -39,13 +39,10 @@ def main() -> None:
                         "standard library (default: %(default)s)")  # fmt: skip
     parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
     args = parser.parse_args()
-    recipe = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    for override in args.override:
-        key, _, value = override.partition("=")
-        section, _, name = key.partition(".")
-        if section not in recipe or not name:
-            parser.error(f"{override!r}: write SECTION.KEY=VALUE with a section of {', '.join(recipe)}")
-        recipe[section][name] = yaml.safe_load(value)
+    try:
+        recipe = load_sections(Path(__file__).with_suffix(".yaml"), args.override)
+    except ValueError as error:
+        parser.error(str(error))
 
     corpus = CorpusConfig(name="corpus", source=args.corpus, **recipe["data"])
     with PartialState().main_process_first():

@@ -14,7 +14,6 @@ import random
 from pathlib import Path
 
 import torch
-import yaml
 from accelerate import PartialState
 from transformers import set_seed
 
@@ -22,6 +21,7 @@ from hf_symbinv import ModelCardCallback, SymbolInvariantForSequenceClassificati
 from hf_symbinv.datasets_scripts.basic_blocks import load_blocks, origin_of, prepare, read_blocks, sample_file
 from hf_symbinv.evaluation.renamer_models import ASSEMBLY, KINDS, mape, outputs_of, regression_rows
 from hf_symbinv.training.fitting import fit
+from hf_symbinv.training.recipe import load_sections
 from hf_symbinv.training.sequences import SequenceCollator
 
 
@@ -32,13 +32,10 @@ def main() -> None:
     parser.add_argument("--kind", choices=KINDS, default="renamer", help="which model (default: %(default)s)")
     parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
     args = parser.parse_args()
-    recipe = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    for override in args.override:
-        key, _, value = override.partition("=")
-        section, _, name = key.partition(".")
-        if section not in recipe or not name:
-            parser.error(f"{override!r}: write SECTION.KEY=VALUE with a section of {', '.join(recipe)}")
-        recipe[section][name] = yaml.safe_load(value)
+    try:
+        recipe = load_sections(Path(__file__).with_suffix(".yaml"), args.override)
+    except ValueError as error:
+        parser.error(str(error))
 
     with PartialState().main_process_first():
         blocks = read_blocks(args.blocks)

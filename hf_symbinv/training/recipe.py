@@ -11,7 +11,7 @@ start:            folder of a model whose weights the run starts from; fresh wei
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
@@ -103,6 +103,22 @@ class Recipe:
                 f"{len(task.base_tokens)}; use a preset of this task, or none"
             )
         return config
+
+
+def load_sections(path: Path, overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Reads a YAML file of sections, such as the examples have, with values changed by `SECTION.KEY=VALUE`.
+
+    Raises:
+        ValueError: for an override that names no section of the file.
+    """
+    sections: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for override in overrides:
+        key, _, value = override.partition("=")
+        section, _, name = key.partition(".")
+        if section not in sections or not name:
+            raise ValueError(f"{override!r}: write SECTION.KEY=VALUE with a section of {', '.join(sections)}")
+        sections[section][name] = yaml.safe_load(value)
+    return sections
 
 
 def recipe_names() -> list[str]:
