@@ -29,7 +29,7 @@ import pyarrow
 
 from hf_symbinv.cards.dataset import LICENSE
 from hf_symbinv.datasets_scripts.builder import WorkFolderError, claimed
-from hf_symbinv.datasets_scripts.expressions import QUESTION, SYMBOLS, Derivative, derive, ids_of
+from hf_symbinv.datasets_scripts.expressions import QUESTION, SYMBOLS, Derivative, derive, ids_of, load_sympy
 from hf_symbinv.datasets_scripts.rows import About, publish_rows
 from hf_symbinv.solvers.pool import ProcessPool
 
@@ -151,7 +151,7 @@ def generate(config: DerivativesConfig, workers: int | None = None) -> dict[str,
         raise DerivativesError("derivatives need sympy, which is not installed; run pip install 'hf_symbinv[algebra]'")
     generator = random.Random(config.seed)
     source: Iterator[Derivative]
-    with ProcessPool(derive, workers=workers, timeout=config.timeout) as pool:
+    with ProcessPool(derive, workers=workers, timeout=config.timeout, initializer=load_sympy) as pool:
         source = _draw(config, 3, pool)
         pairs = [next(source) for _ in range(config.rows + 2 * config.held_out)]
         source = (pair for pair in _draw(config, 4, pool) if "a3" in pair.function.split())

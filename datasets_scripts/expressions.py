@@ -170,6 +170,13 @@ def write_expression(expression: sympy.Expr) -> list[str]:
     return words
 
 
+def load_sympy() -> None:
+    """What the first expression would else wait for: seconds where sympy has never run."""
+    import sympy
+
+    sympy.diff(sympy.sin(sympy.Symbol("x", real=True)))
+
+
 def derive(item: tuple[int, int, int, int, int]) -> Derivative | None:
     """A random expression and its derivative; None if there is nothing to use.
 

@@ -32,7 +32,8 @@ from hf_symbinv.datasets_scripts.expressions import (
 )
 from hf_symbinv.logic.referents import random_renaming
 
-CONFIG = DerivativesConfig(rows=20, held_out=8, max_operators=3, max_tokens=30)
+# No expression may reach the limit, however busy the machine: another data set would come out.
+CONFIG = DerivativesConfig(rows=20, held_out=8, max_operators=3, max_tokens=30, timeout=600)
 X = sympy.Symbol("x", real=True)
 
 
