@@ -259,6 +259,12 @@ def _id(word: str) -> int:
     return BASE_TOKENS.index(word)
 
 
+def words() -> dict[str, Any]:
+    """What makes a `SymbolInvariantWordTokenizer` that gives texts the ids of `ids_of`."""
+    symbols = {name: IDS.parts(_id(name)) for name in SYMBOLS}
+    return {"base_tokens": BASE_TOKENS, "symbols": symbols, "num_views": len(VIEWS)}
+
+
 def canonical_ids(ids: Sequence[int]) -> list[int]:
     """The ids with y and z, and coefficients, named in the order of their first appearance."""
     return IDS.rename(ids, IDS.canonical_renaming(ids, INTERCHANGEABLE))

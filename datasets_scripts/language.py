@@ -341,6 +341,18 @@ def symbol_ids(places: np.ndarray) -> np.ndarray:
     return np.pad(places + len(BASE_TOKENS), [(0, 0), (1, 0)], constant_values=BASE_TOKENS.index("<s>"))
 
 
+def words(characters: str) -> dict[str, Any]:
+    """What makes a `SymbolInvariantWordTokenizer` that gives texts the ids of `encode`."""
+    return {
+        "base_tokens": BASE_TOKENS,
+        "symbols": {character: [place, 0] for place, character in enumerate(characters)},
+        "patterns": [[r"(?s:.)", None]],
+        "separators": "(?!)",  # nothing
+        "joint": "",
+        "add_bos_token": True,
+    }
+
+
 def decode(ids: Sequence[int], characters: str) -> str:
     """Ids as text; base tokens are left out."""
     return "".join(characters[token - len(BASE_TOKENS)] for token in ids if token >= len(BASE_TOKENS))

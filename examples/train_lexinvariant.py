@@ -17,7 +17,7 @@ from accelerate import PartialState
 from transformers import set_seed
 
 from hf_symbinv import ModelCardCallback, SymbolInvariantConfig, SymbolInvariantForCausalLM
-from hf_symbinv.datasets_scripts.language import BASE_TOKENS, CorpusConfig, encode, load_windows, prepare
+from hf_symbinv.datasets_scripts.language import BASE_TOKENS, CorpusConfig, encode, load_windows, prepare, words
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.recipe import load_sections
 
@@ -64,6 +64,7 @@ def main() -> None:
         arguments,
         train_dataset=windows["train"],
         data_collator=collate,
+        words=words(corpus.characters),
         callbacks=[ModelCardCallback()],
     )
     if not PartialState().is_main_process:

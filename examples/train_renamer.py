@@ -50,6 +50,7 @@ def main() -> None:
         train_dataset=ASSEMBLY.rows_for(args.kind, data["train"], training=True),
         eval_dataset=ASSEMBLY.rows_for(args.kind, data["validation"]),
         data_collator=SequenceCollator(ASSEMBLY.pad),
+        words=ASSEMBLY.words,
         callbacks=[ModelCardCallback()],
     )
     if not PartialState().is_main_process:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
     from .modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration, SymbolInvariantModel
     from .modeling.tokenization_symbinv import SymbolInvariantTokenizer, SymbolTable, TokenizationError
+    from .modeling.words_symbinv import SymbolInvariantWordTokenizer
     from .pipelines import LtlWitnessPipeline, PropAssignmentPipeline, SymbolPipeline
     from .solvers import Checker, CheckResult, find_witness
     from .tasks import COPY, LTL, PROP, SymbolTask, load_task
@@ -67,6 +68,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "modeling.modeling_symbinv": ("SymbolInvariantModel", "SymbolInvariantForConditionalGeneration"),
     "modeling.tokenization_symbinv": ("SymbolInvariantTokenizer", "SymbolTable", "TokenizationError"),
+    "modeling.words_symbinv": ("SymbolInvariantWordTokenizer",),
     "logic": (
         "Formula",
         "Trace",
@@ -123,6 +125,7 @@ __all__ = [
     "SymbolInvariantForSequenceClassification",
     "SymbolInvariantModel",
     "SymbolInvariantTokenizer",
+    "SymbolInvariantWordTokenizer",
     "SymbolPipeline",
     "SymbolTable",
     "SymbolTask",

@@ -17,11 +17,16 @@ from types import ModuleType
 
 # model type -> its configuration
 CONFIGS = {"symbol_invariant": "SymbolInvariantConfig", "identity_gpt2": "IdentityGPT2Config"}
+# no model's type: a place for the second tokenizer in the table, where AutoTokenizer looks for the name of its class
+WORDS = "symbol_invariant_words"
 # module of transformers -> table of names -> model type -> class; the names are those of the Auto class's own table
 NAMES: dict[str, dict[str, dict[str, str]]] = {
     "transformers.models.auto.configuration_auto": {"CONFIG_MAPPING": CONFIGS},
     "transformers.models.auto.tokenization_auto": {
-        "TOKENIZER_MAPPING": {"symbol_invariant": "SymbolInvariantTokenizer"},
+        "TOKENIZER_MAPPING": {
+            "symbol_invariant": "SymbolInvariantTokenizer",
+            WORDS: "SymbolInvariantWordTokenizer",
+        },
     },
     "transformers.models.auto.modeling_auto": {
         "MODEL_MAPPING": {"symbol_invariant": "SymbolInvariantModel", "identity_gpt2": "IdentityGPT2Model"},
@@ -52,7 +57,7 @@ def register_auto_classes(package: ModuleType) -> None:
     Args:
         package: Module whose attributes are the classes named in `NAMES`; its attributes are read on first use.
     """
-    for model_type in CONFIGS:
+    for model_type in (*CONFIGS, WORDS):
         sys.modules[f"transformers.models.{model_type}"] = package
     _now_or_after_loading(tuple(NAMES), _add_names)
 
@@ -75,7 +80,9 @@ def _add_names(module: ModuleType) -> None:
         getattr(module, f"{table}_NAMES").update(classes)
         mapping = getattr(module, table)
         if table != "CONFIG_MAPPING":  # a mapping built before the configurations had names cannot look them up
-            mapping._reverse_config_mapping.update({CONFIGS[model_type]: model_type for model_type in classes})
+            mapping._reverse_config_mapping.update(
+                {CONFIGS[model_type]: model_type for model_type in classes if model_type in CONFIGS}
+            )
 
 
 def _add_pipelines(module: ModuleType) -> None:

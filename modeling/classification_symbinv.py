@@ -52,7 +52,8 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
 
         y = pool over tokens of (W h + b),   h the mean over streams
 
-    With `views` or `streams` a renaming of the input changes no prediction, bit for bit.
+    With `views` or `streams` a renaming of the input changes no prediction, bit for bit. Where `config.problem_type` is
+    None, one label means regression, more mean classification.
 
     Source: Renamer section 5; the read-out is open there, `pooling="sum"` is our choice, because what instructions cost
     adds up.
@@ -62,14 +63,13 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         require_kind(config, type(self).__name__, "encoder-only")
         super().__init__(config)
         self.num_labels = config.num_labels
+        # Said in the configuration, where transformers' pipelines look.
+        config.problem_type = config.problem_type or (
+            "regression" if config.num_labels == 1 else "single_label_classification"
+        )
         self.model = SymbolInvariantEncoder(config)
         self.classifier = nn.Linear(config.d_model, config.num_labels)
         self.post_init()
-
-    @property
-    def problem_type(self) -> str:
-        """`config.problem_type`; if that is None, regression with one label and classification with more."""
-        return self.config.problem_type or ("regression" if self.num_labels == 1 else "single_label_classification")
 
     def forward(
         self,
@@ -119,7 +119,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
 
     def _loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        if self.problem_type == "single_label_classification":
+        if self.config.problem_type == "single_label_classification":
             return nn.functional.cross_entropy(logits, labels.flatten())
         if labels.numel() != logits.numel():
             raise ValueError(

@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from transformers import pipeline
+
+import hf_symbinv  # noqa: F401 makes its classes known
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "train_lexinvariant.py"
 TINY = [
@@ -29,6 +32,9 @@ def test_it_prints_the_perplexity_of_every_place_and_goes_on_where_it_was(tmp_pa
     lines = [line for line in done.stdout.splitlines() if line.startswith("characters ")]
     assert [line.split(":")[0] for line in lines] == ["characters 1 to 8", "characters 9 to 16", "characters 17 to 24"]
     assert all(re.fullmatch(r".*: perplexity \d+\.\d\d", line) for line in lines)
+    write = pipeline("text-generation", model=str(tmp_path / "run" / "model"))
+    [answer] = write("The quick ", max_new_tokens=4, do_sample=False)
+    assert answer["generated_text"].startswith("The quick ") and len(answer["generated_text"]) == 14
     again = run(*arguments)
     assert [line for line in again.stdout.splitlines() if line.startswith("characters ")] == lines
     assert "train_runtime" in done.stdout and "train_runtime" not in again.stdout

@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from transformers import pipeline
+
+import hf_symbinv  # noqa: F401 makes its classes known
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "train_renamer.py"
 TINY = [
@@ -29,6 +32,9 @@ def test_it_prints_one_error_for_blocks_and_renamed_blocks_and_goes_on_where_it_
     ]
     assert [match[1] for match in shown] == ["as they are", "renamed"]
     assert shown[0][2] == shown[1][2]
+    cycles = pipeline("text-classification", model=str(tmp_path / "run" / "model"))
+    [first], [second] = (cycles(block) for block in ("movq (%rax), %rbx;decl %ebx", "movq (%rsi), %r8;decl %r8d"))
+    assert first["score"] == second["score"] and cycles.model.config.problem_type == "regression"
     again = run("--output", tmp_path / "run", *TINY)
     assert [line for line in again.stdout.splitlines() if "MAPE" in line] == lines
     assert "train_runtime" in done.stdout and "train_runtime" not in again.stdout

@@ -173,15 +173,13 @@ RELATIVES = {
         misuse="as a language model of texts whose words are known: it has to find out in every text which symbol is "
         "which",
         example="""\
-import torch
-from hf_symbinv import SymbolInvariantForCausalLM
-from hf_symbinv.datasets_scripts.language import ALPHABETS, encode
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
-model = SymbolInvariantForCausalLM.from_pretrained("OWNER/NAME").eval()
-alphabet = ALPHABETS["printable"]  # for a model of characters, its symbols
-ids = torch.from_numpy(encode(["abracadabra abracad"], alphabet))
-logits = model(ids, num_draws=8).logits[0, -1, model.config.base_vocab_size :]
-print(alphabet[logits.argmax()])
+model = AutoModelForCausalLM.from_pretrained("OWNER/NAME", trust_remote_code=True).eval()
+tokenizer = AutoTokenizer.from_pretrained("OWNER/NAME", trust_remote_code=True)
+inputs = tokenizer("abracadabra abracad", return_tensors="pt")
+logits = model(inputs.input_ids, num_draws=8).logits[0, -1]
+print(tokenizer.decode(logits.argmax()))
 """,
         data="Windows of characters of any text, which `python -m hf_symbinv.datasets_scripts.language` cuts, or a "
         "random Markov language. Every character is a symbol.",
@@ -299,13 +297,11 @@ print([block.attn.identity_qk for block in model.transformer.h])  # a of every h
         misuse="where a name means something, as registers do that instructions use without naming them: such tokens "
         "must be base tokens",
         example="""\
-import torch
-from hf_symbinv import SymbolInvariantForSequenceClassification
-from hf_symbinv.logic.x86 import Block
+from transformers import pipeline
 
-model = SymbolInvariantForSequenceClassification.from_pretrained("OWNER/NAME").eval()
-for text in ("movq (%rax), %rbx;addq %rbx, %rax", "movq (%rsi), %r8;addq %r8, %rsi"):
-    print(model(torch.tensor([Block.parse(text).ids()])).logits.item())  # the same number twice
+cycles = pipeline("text-classification", model="OWNER/NAME", trust_remote_code=True)
+for block in ("movq (%rax), %rbx;addq %rbx, %rax", "movq (%rsi), %r8;addq %r8, %rsi"):
+    print(cycles(block)[0]["score"])  # the same number twice
 """,
         data="Basic blocks of x86-64 with the cycles that llvm-mca simulates (`python -m "
         "hf_symbinv.datasets_scripts.basic_blocks`), or pairs of expressions, of which one may be the derivative of "

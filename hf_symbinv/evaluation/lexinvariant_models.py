@@ -28,6 +28,7 @@ from hf_symbinv.datasets_scripts.language import (
     load_windows,
     prepare,
     symbol_ids,
+    words,
 )
 from hf_symbinv.datasets_scripts.puzzles import Puzzle
 from hf_symbinv.evaluation.experiments import Job, MissingDataError, OutOfTimeError
@@ -143,6 +144,8 @@ def trained(job: Job, name: str, kind: str, texts: Texts) -> PreTrainedModel:
     if arguments.get("optim") == "adafactor":  # steps relative to the weights' size, without which 0.01 is far too much
         kept = {"lr": arguments["learning_rate"], "scale_parameter": True, "relative_step": False}
         options["optimizer_cls_and_kwargs"] = (Adafactor, kept)
+    if texts.characters is not None:
+        options["words"] = words(texts.characters)
     rows = Rows(texts.train)
     if not fit(model, folder, arguments, max_seconds=left, train_dataset=rows, data_collator=collate, **options):
         raise OutOfTimeError

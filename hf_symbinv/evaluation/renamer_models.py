@@ -51,6 +51,7 @@ class Language:
         pad: The id of padding.
         groups: From the ids of a sequence the sets of referents that may trade names.
         targets: Fields of the configuration that say what is predicted.
+        words: What makes the tokenizer that is saved with models.
     """
 
     ids: SymbolIds
@@ -58,6 +59,7 @@ class Language:
     pad: int
     groups: Callable[[Sequence[int]], Sequence[range]]
     targets: Mapping[str, Any]
+    words: Mapping[str, Any]
 
     def canonical(self, ids: Sequence[int]) -> list[int]:
         """The canonical form of a sequence."""
@@ -113,11 +115,12 @@ class Language:
 
 
 ASSEMBLY = Language(
-    x86.IDS, len(x86.REFERENTS), x86.PAD, x86.interchangeable, {"num_labels": 1, "problem_type": "regression"}
-)
+    x86.IDS, len(x86.REFERENTS), x86.PAD, x86.interchangeable, {"num_labels": 1, "problem_type": "regression"},
+    x86.words(),
+)  # fmt: skip
 ALGEBRA = Language(
     expressions.IDS, len(expressions.SYMBOLS), expressions.PAD, lambda ids: expressions.INTERCHANGEABLE,
-    {"num_labels": 2, "problem_type": "single_label_classification"},
+    {"num_labels": 2, "problem_type": "single_label_classification"}, expressions.words(),
 )  # fmt: skip
 
 
@@ -208,6 +211,7 @@ def trained(job: Job, language: Language, kind: str, data: datasets.DatasetDict,
         train_dataset=language.rows_for(kind, data["train"], training=True),
         eval_dataset=language.rows_for(kind, data["validation"]),
         data_collator=SequenceCollator(language.pad),
+        words=language.words,
     )
     if not finished:
         raise OutOfTimeError

@@ -24,6 +24,7 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hf_symbinv.logic import referents
 from hf_symbinv.logic.referents import SymbolIds
@@ -234,6 +235,25 @@ def _is_implicit(words: Sequence[str]) -> bool:
 
 def _operands(words: Sequence[str]) -> int:
     return len(re.findall(r", ", _write(words))) + (len(words) > 1)
+
+
+def words() -> dict[str, Any]:
+    """What makes a `SymbolInvariantWordTokenizer` that gives texts the ids of `Block.ids`.
+
+    It refuses registers and mnemonics that are not known, and nothing else: what it is given should be blocks.
+    """
+    return {
+        "base_tokens": BASE_TOKENS,
+        "symbols": {name: IDS.parts(number) for name, number in _SYMBOLS.items()},
+        "num_views": len(VIEWS),
+        "patterns": [
+            [r"%st\(\d\)|%\w+|[,():*]|[a-z]\w*", None],
+            [rf"\${_NUMBER}", "<immediate>"],
+            [r"(?<=,)[1248](?=\))", "<scale>"],
+            [_NUMBER, "<displacement>"],
+        ],
+        "separators": r"[\s;]+",
+    }
 
 
 def read_ids(ids: Sequence[int]) -> str:

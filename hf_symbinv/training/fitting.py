@@ -10,6 +10,7 @@ from typing import Any
 
 from transformers import PreTrainedModel, Trainer, TrainerState, TrainingArguments, set_seed
 
+from hf_symbinv.modeling.words_symbinv import SymbolInvariantWordTokenizer
 from hf_symbinv.training.run import STATE, Clock, last_checkpoint, seconds_of
 
 # What a run was asked for, to tell it from another.
@@ -23,6 +24,7 @@ def fit(
     *,
     max_seconds: float | None = None,
     trainer_class: type[Trainer] = Trainer,
+    words: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> bool:
     """Trains `model`, or goes on from the last checkpoint in `output`; what is finished is only loaded.
@@ -33,6 +35,7 @@ def fit(
         arguments: Of `transformers.TrainingArguments`, without `output_dir`.
         max_seconds: Stop after the step that reaches this time, with a checkpoint to go on from; None for no limit.
         trainer_class: A Trainer with another loss or optimizer.
+        words: What makes the `SymbolInvariantWordTokenizer` that is saved with the model; None for a model without one.
         options: Of the Trainer: `train_dataset`, `eval_dataset`, `data_collator`, `compute_metrics`, `callbacks`, ...
 
     Returns:
@@ -56,10 +59,14 @@ def fit(
                 folder = output / Path(state.best_model_checkpoint).name
             model.load_state_dict(type(model).from_pretrained(folder).state_dict())
             model.save_pretrained(output)
+            if words is not None:
+                SymbolInvariantWordTokenizer(**words).save_pretrained(output)
             return True
     set_seed(args.seed)
     clock = Clock(started, seconds_of(last), max_seconds)
     options["callbacks"] = [*options.get("callbacks", ()), clock]
+    if words is not None:
+        options["processing_class"] = SymbolInvariantWordTokenizer(**words)
     trainer = trainer_class(model=model, args=args, **options)
     trainer.train(resume_from_checkpoint=None if last is None else str(last))
     if trainer.state.global_step >= trainer.state.max_steps:

@@ -16,11 +16,13 @@ from hf_symbinv import (
     SymbolInvariantConfig,
     SymbolInvariantForCausalLM,
     SymbolInvariantForSequenceClassification,
+    SymbolInvariantWordTokenizer,
 )
 from hf_symbinv.cards.facts import CardError, read_facts
 from hf_symbinv.cards.families import relative_card
 from hf_symbinv.cards.model import model_card, write_model_card
 from hf_symbinv.cards.relatives import RELATIVES, relative_of, variant_of
+from hf_symbinv.datasets_scripts.language import ALPHABETS, words
 from hf_symbinv.evaluation.experiments import experiments
 from hf_symbinv.logic import x86
 
@@ -70,6 +72,9 @@ def saved(key, folder):
     torch.manual_seed(0)
     model = MODELS[key]()
     model.save_pretrained(folder)
+    tables = {"lexinvariant": words(ALPHABETS["printable"]), "renamer": x86.words()}
+    if key[0] in tables:
+        SymbolInvariantWordTokenizer(**tables[key[0]]).save_pretrained(folder)
     (folder / "trainer_state.json").write_text(json.dumps(STATE))
     return model
 

@@ -24,6 +24,7 @@ from hf_symbinv import (
     SymbolInvariantForConditionalGeneration,
     SymbolInvariantModel,
     SymbolInvariantTokenizer,
+    SymbolInvariantWordTokenizer,
 )
 
 from .test_causal import language_model
@@ -105,6 +106,9 @@ for auto, folder, inputs, expected in torch.load(sys.argv[1]):
     assert torch.equal(model(**inputs).logits, expected), auto
     if auto == "AutoModelForCausalLM":
         print(model.generate(**inputs, max_new_tokens=4, num_beams=2).tolist())
+words = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+assert type(words).__module__.startswith("transformers_modules."), type(words)
+print(words("b = a + 17")["input_ids"])
 """
 
 
@@ -242,12 +246,15 @@ def test_without_the_package_models_without_encoder_or_decoder_load_too(tmp_path
     for options in ({}, {"symbol_embedding": "streams", "components": ["EP", "EA"]}):
         classifier = encoder(dtype=torch.float32, **options)
         cases.append(("AutoModelForSequenceClassification", classifier, {"input_ids": torch.tensor([[7, 3, 8, 12]])}))
+    table = {"base_tokens": ["<s>", "<pad>", "</s>", "<number>", "+", "="], "symbols": {"a": [0, 0], "b": [1, 0]}}
+    words = SymbolInvariantWordTokenizer(**table, patterns=[[r"\d+", "<number>"], [r"\S", None]])
     saved = []
     for index, (auto, model, inputs) in enumerate(cases):
         folder = tmp_path / f"model-{index}"
         model.save_pretrained(folder)
+        words.save_pretrained(folder)
         names = {"causal_symbinv.py"} if index == 0 else {"classification_symbinv.py"}
-        assert code_in(folder) == CODE - {"tokenization_symbinv.py"} | names
+        assert code_in(folder) == CODE | {"words_symbinv.py"} | names
         with torch.no_grad():
             saved.append((auto, str(folder), inputs, model(**inputs).logits))
     torch.save(saved, tmp_path / "cases.pt")
@@ -267,4 +274,4 @@ def test_without_the_package_models_without_encoder_or_decoder_load_too(tmp_path
     )
     assert run.returncode == 0, run.stderr
     written = causal.generate(**saved[0][2], max_new_tokens=4, num_beams=2)
-    assert run.stdout.strip() == str(written.tolist())
+    assert run.stdout.splitlines() == [str(written.tolist()), "[7, 5, 6, 4, 3]"]

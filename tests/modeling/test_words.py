@@ -1,0 +1,118 @@
+"""The tokenizer of words: ids by referent and view, and a saved folder from which it comes back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import AutoTokenizer
+
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantWordTokenizer, TokenizationError
+from hf_symbinv.datasets_scripts import expressions, language
+from hf_symbinv.datasets_scripts.basic_blocks import read_blocks, sample_file
+from hf_symbinv.logic import x86
+
+LETTERS = {"A": [0, 0], "a": [0, 1], "B": [1, 0], "b": [1, 1]}
+TABLE = {
+    "base_tokens": ["<s>", "<pad>", "</s>", "<number>", "+", "="],
+    "symbols": LETTERS,
+    "num_views": 2,
+    "patterns": [[r"\d+", "<number>"], [r"[a-zA-Z+=]|\S", None]],
+}
+
+
+@pytest.fixture
+def tokenizer():
+    return SymbolInvariantWordTokenizer(**TABLE)
+
+
+def test_names_of_one_referent_have_neighbouring_ids_and_constants_their_kinds(tokenizer):
+    assert tokenizer("A = b + 17")["input_ids"] == [6, 5, 9, 4, 3]
+    assert tokenizer.tokenize("a+a") == ["a", "+", "a"]
+    assert tokenizer.decode([6, 5, 9, 4, 3]) == "A = b + <number>"
+    assert tokenizer.decode([6, 1, 2], skip_special_tokens=True) == "A"
+    assert len(tokenizer) == 10 and tokenizer.vocab_size == 6 and tokenizer.get_vocab()["b"] == 9
+
+
+def test_batches_are_padded(tokenizer):
+    batch = tokenizer(["a=b", "a"], padding=True, return_tensors="pt")
+    assert batch["input_ids"].tolist() == [[7, 5, 9], [7, 1, 1]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("A = c", "position 4 of 'A = c': 'c' is none of the 10 words; get_vocab"),
+        ("<s>", "position 0 of '<s>': '<' is none of the 10 words; get_vocab"),
+        ("\x00", "'\\\\x00' is none of the 10 words"),
+    ],
+)
+def test_what_is_no_word_is_refused_with_its_place(tokenizer, text, message):
+    with pytest.raises(TokenizationError, match=message):
+        tokenizer(text)
+
+
+def test_a_text_that_no_pattern_fits_is_refused():
+    with pytest.raises(TokenizationError, match="position 1 of 'a!': no word begins with '!'"):
+        SymbolInvariantWordTokenizer(symbols=LETTERS, num_views=2, patterns=[["[a-z]", None]])("a!")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"base_tokens": ["<s>", "<pad>", "</s>", "<s>"]}, "a token is listed twice"),
+        ({"base_tokens": ["<s>", "<pad>", "<number>"]}, "'</s>': is special or stands for a pattern"),
+        ({"symbols": {"+": [0, 0]}}, "symbol '\\+': is a base token or another symbol"),
+        ({"symbols": {"a": [0, 2]}}, "symbol 'a': referent 0 and view 2 .* below num_views=2"),
+        ({"symbols": {"a": [0, 0], "b": [0, 0]}}, "two names have the same referent and view"),
+        ({"patterns": [["(", None]]}, "patterns: '\\(' is no regular expression"),
+        ({"patterns": [[r"\d", "<digit>"]]}, "'<digit>': is special or stands for a pattern"),
+    ],
+)
+def test_tables_that_contradict_each_other_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        SymbolInvariantWordTokenizer(**{**TABLE, **change})
+
+
+def test_new_words_and_ids_without_a_word_are_refused(tokenizer):
+    with pytest.raises(ValueError, match="'x': a model's words are fixed"):
+        tokenizer.add_tokens(["x"])
+    with pytest.raises(TokenizationError, match="token id 99: has no word"):
+        tokenizer.decode([99])
+    with pytest.raises(TokenizationError, match="'x' is none of the 10 words"):
+        tokenizer.convert_tokens_to_ids(["x"])
+
+
+@pytest.mark.parametrize("with_model", [False, True])
+def test_a_saved_tokenizer_comes_back_by_the_auto_class(tokenizer, tmp_path, with_model):
+    if with_model:
+        SymbolInvariantConfig.from_preset("renamer-tiny", base_vocab_size=6, num_views=2).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    again = AutoTokenizer.from_pretrained(tmp_path)
+    assert type(again) is SymbolInvariantWordTokenizer
+    assert again.get_vocab() == tokenizer.get_vocab() and again("A=b+1") == tokenizer("A=b+1")
+
+
+def test_blocks_of_assembly_have_the_ids_of_the_data():
+    assembly = SymbolInvariantWordTokenizer(**x86.words())
+    for block in read_blocks(sample_file()):
+        assert assembly(block.text)["input_ids"] == x86.Block.parse(block.text).ids(), block.text
+    assert assembly.decode(assembly("movl %eax, 4(%rsi,%r8,8)\naddq $-0x1f, %rax")["input_ids"]) == (
+        "movl %eax , <displacement> ( %rsi , %r8 , <scale> ) addq <immediate> , %rax"
+    )
+    with pytest.raises(TokenizationError, match=r"position 5 .*'%rxx' is none of the 687 words; did you mean '%r"):
+        assembly("movq %rxx, %rax")
+
+
+def test_expressions_have_the_ids_of_the_data():
+    text = "mul INT- 1 pow x a3 =d/dx? add y z"
+    assert SymbolInvariantWordTokenizer(**expressions.words())(text)["input_ids"] == expressions.ids_of(text)
+
+
+@given(st.text(language.ALPHABETS["printable"], min_size=1))
+def test_characters_have_the_ids_of_the_data_whatever_they_spell(text):
+    characters = language.ALPHABETS["printable"]
+    tokenizer = SymbolInvariantWordTokenizer(**language.words(characters))
+    ids = tokenizer(text)["input_ids"]
+    assert ids == language.encode([text], characters)[0].tolist()
+    assert tokenizer.decode(ids, skip_special_tokens=True) == text
+    assert tokenizer(text + "</s>")["input_ids"][-4:] == language.encode(["</s>"], characters)[0, 1:].tolist()
