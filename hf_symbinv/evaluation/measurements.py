@@ -123,7 +123,10 @@ def _verdicts(measurement: Measurement) -> dict[str, Any]:
 
 
 def _covariance(measurement: Measurement) -> dict[str, Any]:
-    """Alpha-covariance of each example of `alpha-normal` or `alpha-wide`, by number of symbols."""
+    """Alpha-covariance of each example of `renamings-normal` or `renamings-wide`, by number of symbols.
+
+    All renamings are decoded, also by models with streams: the law that they keep is put to the test, like the others.
+    """
     from hf_symbinv.evaluation.report import alpha_covariance
 
     variant, limit = measurement.kind.partition("-")[2], measurement.sizes["rows"]["alpha"]
@@ -138,7 +141,9 @@ def _covariance(measurement: Measurement) -> dict[str, Any]:
     def measure(piece: Sequence[Question]) -> list[float]:
         values = []
         for question in piece:
-            found = alpha_covariance(measurement.checkpoint, [question], alphabet=names, **measurement.generation())
+            found = alpha_covariance(
+                measurement.checkpoint, [question], alphabet=names, every_renaming=True, **measurement.generation()
+            )
             values.append(found["alpha_covariance"])
         return values
 
@@ -206,7 +211,7 @@ def _parameters(measurement: Measurement) -> dict[str, Any]:
 
 MEASUREMENTS: dict[str, Callable[[Measurement], dict[str, Any]]] = {
     "verdicts": _verdicts,
-    "alpha": _covariance,
+    "renamings": _covariance,
     "grid": _grid,
     "cost": _cost,
     "parameters": _parameters,

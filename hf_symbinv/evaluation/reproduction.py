@@ -294,7 +294,7 @@ def measure(place: Workspace, training: Training, seeds: Sequence[int], name: st
         return Number.share(sum(part[key] for part in found), sum(part["count"] for part in found))
     if "alpha-covariance" in name:
         symbols = name.rpartition(", ")[2].partition(" ")[0]
-        kind = "alpha-wide" if name.startswith("wide") else "alpha-normal"
+        kind = "renamings-wide" if name.startswith("wide") else "renamings-normal"
         values = [
             value for seed in seeds for value in place.numbers(training, seed, kind)["by_symbols"].get(symbols, [])
         ]

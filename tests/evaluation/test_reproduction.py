@@ -13,6 +13,7 @@ from hf_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli import main as symbinv
 from hf_symbinv.datasets_scripts.transforms import read_folder
+from hf_symbinv.evaluation import read_question
 from hf_symbinv.evaluation.checkpoints import Checkpoint
 from hf_symbinv.evaluation.measurements import MEASUREMENTS, Measurement
 from hf_symbinv.evaluation.reproduction import (
@@ -150,6 +151,29 @@ class TestPieces:
             late.piecewise([1, 2, 3], lambda piece: pytest.fail("asked without time"), 2)
 
 
+class NamesMatter(SymbolInvariantForConditionalGeneration):
+    """Says that it has streams, but reads the first symbol of the alphabet as the constant 1."""
+
+    def generate(self, input_ids, **options):
+        first, one = self.config.base_vocab_size, load_task("prop").tokenizer().convert_tokens_to_ids("1")
+        return super().generate(torch.where(input_ids == first, one, input_ids), **options)
+
+
+class TestCovariance:
+    @pytest.mark.parametrize(("kind", "kept"), [(SymbolInvariantForConditionalGeneration, True), (NamesMatter, False)])
+    def test_it_is_measured_of_models_with_streams_too(self, kind, kept, tmp_path, monkeypatch):
+        place = Workspace(tmp_path, Scale.load("smoke"))
+        torch.manual_seed(0)
+        model = kind(place.scale.recipe(Training("prop"), 0).config())
+        checkpoint = Checkpoint("tiny", None, model.eval(), load_task("prop").tokenizer(), load_task("prop"))
+        questions = [read_question(load_task("prop"), text) for text in ("&ab", "|a!b", "&a&bc", "|c|ab")]
+        monkeypatch.setattr(Measurement, "questions", lambda *_: questions)
+        measurement = Measurement(place, Training("prop"), checkpoint, "renamings-normal", tmp_path / "pieces")
+        values = MEASUREMENTS["renamings"](measurement)["by_symbols"]
+        assert {symbols: len(same) for symbols, same in values.items()} == {"2": 2, "3": 2}
+        assert all(value == 1 for same in values.values() for value in same) == kept
+
+
 class TestNumbers:
     def test_a_share_has_wilsons_interval_in_percent(self):
         number = Number.share(90, 100)
@@ -199,12 +223,12 @@ class TestSmoke:
 
     def test_streams_have_alpha_covariance_1_whatever_they_have_learned(self, folder):
         place = Workspace(folder, Scale.load("smoke"))
-        values = place.numbers(components_of("prop", "EP DP CP"), 0, "alpha-wide")["by_symbols"]
+        values = place.numbers(components_of("prop", "EP DP CP"), 0, "renamings-wide")["by_symbols"]
         assert values and all(value == 1.0 for same in values.values() for value in same)
 
     def test_every_measurement_runs(self, folder):
         place, training = Workspace(folder, Scale.load("smoke")), components_of("ltl", "EP DP CP")
-        kinds = {"verdicts-test-normal", "alpha-normal", "grid", "grid-3", "cost", "parameters"}
+        kinds = {"verdicts-test-normal", "renamings-normal", "grid", "grid-3", "cost", "parameters"}
         assert {kind.partition("-")[0] for kind in kinds} == set(MEASUREMENTS)
         assert all(place.numbers(training, 0, kind) for kind in kinds)
 
