@@ -42,8 +42,8 @@ Draw a picture, legible in black and white too, and print its table.
 
   heatmap FILE...           how well models answer by number of symbols (up) and
                             length of the question (right), side by side. Light
-                            is good; small squares have few samples; the dashed
-                            box is what the model was trained on
+                            is good; cells that are not filled have few samples;
+                            the dashed box is what the model was trained on
   alpha-covariance FILE...  alpha-covariance by number of symbols, a line for
                             each FILE that `symbinv evaluate --alpha-covariance`
                             wrote, with 95 % intervals of the means

@@ -1,9 +1,10 @@
 """Accuracy or edit distance over (number of symbols) × (size of the question): as tables, and as a picture.
 
 `Grid` holds the counts of one model on one data set; an evaluation's JSON has it, and `symbinv plot heatmap` reads it.
-The picture is ITE Figures 2, 3 and 8 and SIT Figure 2, made to be read without colour too: the lightness of a square
-grows with the quality of the answers, and its area with the number of samples, full at 100 (at the largest number, if
-all cells have fewer). The papers show that number as brightness; in grey it could not be told from the quality.
+The picture is ITE Figures 2, 3 and 8 and SIT Figure 2, made to be read without colour too: the lightness of a cell
+grows with the quality of the answers, and how much of the cell is filled with the number of samples, all of it at 100
+(at the largest number, if all cells have fewer). The papers show that number as brightness, which leaves the quality to
+colour alone: on black and white paper a good cell with few samples would look like a bad cell with many.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hf_symbinv.evaluation.pictures import PictureError, save_picture
-from hf_symbinv.metrics.intervals import wilson_interval
+from hf_symbinv.metrics.intervals import NORMAL_QUANTILE, wilson_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +32,10 @@ QUESTIONS = ("formula", "string", "question")
 # Our choice: as many columns as a page of text holds.
 COLUMNS = 10
 TOTALS = {"accuracy": "correct", "edit_distance": "total_distance"}
+SQUARES = "total_squared_distance"
 DASHES = (0, (4, 2.5))
+# Our choice: between the grid and its frame, as a share of the width; twice that of the height, which is half as long.
+MARGIN = 0.01
 
 
 class GridError(PictureError):
@@ -54,12 +58,14 @@ class Cell:
         size: Tokens of the question.
         count: Samples; 0 for a cell that was asked for and stayed empty.
         total: Correct answers, or the sum of the edit distances.
+        squares: The sum of the squared edit distances, which intervals need; None if it is not known.
     """
 
     symbols: int
     size: int
     count: int
     total: float
+    squares: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,8 @@ class Mean:
 
     Attributes:
         value: Share of correct answers, or edit distance; nan if there is no sample.
-        low, high: Wilson's 95 % interval of the share; nan for edit distances.
+        low, high: Wilson's 95 % interval of the share, the normal one of the mean edit distance; nan for edit distances
+            whose squares are not known, or of which there is only one.
         count: Samples.
     """
 
@@ -133,6 +140,17 @@ class Grid:
             isinstance(total, (int, float)) and 0 <= total <= most and (cell.count > 0 or total == 0),
             f"{_where(cell)}: {TOTALS[self.metric]}={total!r} does not fit count={cell.count}",
         )
+        squares = cell.squares
+        _require(
+            squares is None
+            or (
+                self.metric == "edit_distance"
+                and isinstance(squares, (int, float))
+                # At least those of equal distances, but for rounding.
+                and total**2 / max(cell.count, 1) * (1 - 1e-9) <= squares < math.inf
+            ),
+            f"{_where(cell)}: {SQUARES}={squares!r} does not fit {TOTALS[self.metric]}={total!r}, count={cell.count}",
+        )
         _require(
             cell.count == 0 or self.is_possible(cell.symbols, cell.size),
             f"{_where(cell)}: no {self.questions} of {cell.size} tokens has {cell.symbols} symbols; "
@@ -155,7 +173,12 @@ class Grid:
         values: dict[tuple[int, int], list[float]] = {}
         for symbols, size, value in samples:
             values.setdefault((symbols, size), []).append(value)
-        return cls(cells=tuple(Cell(*key, len(found), sum(found)) for key, found in sorted(values.items())), **fields)
+        squared = fields.get("metric") == "edit_distance"
+        cells = [
+            Cell(*key, len(found), sum(found), sum(value**2 for value in found) if squared else None)
+            for key, found in sorted(values.items())
+        ]
+        return cls(cells=tuple(cells), **fields)
 
     @classmethod
     def from_dict(cls, content: Any) -> Grid:
@@ -173,7 +196,7 @@ class Grid:
         metric = content.get("metric", "accuracy")
         _require(metric in tuple(TOTALS), f"metric={metric!r}: unknown; use one of {', '.join(TOTALS)}")
         _require(isinstance(content["cells"], list), "cells: must be a list of objects")
-        cells = tuple(Cell(*_fields(cell, ("symbols", "size", "count", TOTALS[metric]))) for cell in content["cells"])
+        cells = tuple(_cell(cell, metric) for cell in content["cells"])
         box = content.get("training_box")
         return cls(
             model=str(content["model"]),
@@ -194,7 +217,13 @@ class Grid:
             "metric": self.metric,
             "questions": self.questions,
             "cells": [
-                {"symbols": cell.symbols, "size": cell.size, "count": cell.count, TOTALS[self.metric]: cell.total}
+                {
+                    "symbols": cell.symbols,
+                    "size": cell.size,
+                    "count": cell.count,
+                    TOTALS[self.metric]: cell.total,
+                    **({} if cell.squares is None else {SQUARES: cell.squares}),
+                }
                 for cell in self.cells
             ],
         }
@@ -213,12 +242,7 @@ class Grid:
         return self._mean([c for c in self.cells if (c.symbols <= box.symbols and c.size <= box.size) == inside])
 
     def _mean(self, cells: Sequence[Cell]) -> Mean:
-        count, total = sum(cell.count for cell in cells), sum(cell.total for cell in cells)
-        if count == 0:
-            return Mean(math.nan, math.nan, math.nan, 0)
-        if self.metric == "accuracy":
-            return Mean(total / count, *wilson_interval(int(total), count), count)
-        return Mean(total / count, math.nan, math.nan, count)
+        return mean_of(cells, self.metric)
 
     def table(self, markdown: bool = False) -> str:
         """Means by number of symbols and range of sizes, as text of at most `COLUMNS` ranges, or as Markdown.
@@ -259,7 +283,8 @@ class Grid:
             return "no samples"
         if self.metric == "accuracy":
             return f"{100 * mean.value:.1f} % ({100 * mean.low:.1f} - {100 * mean.high:.1f}) of {mean.count:,}"
-        return f"{mean.value:.2f} of {mean.count:,}"
+        interval = "" if math.isnan(mean.low) else f" ({mean.low:.2f} - {mean.high:.2f})"
+        return f"{mean.value:.2f}{interval} of {mean.count:,}"
 
     def _text(self, mean: Mean) -> str:
         if mean.count == 0:
@@ -267,7 +292,7 @@ class Grid:
         return f"{100 * mean.value:.0f}" if self.metric == "accuracy" else f"{mean.value:.2f}"
 
     def csv(self) -> str:
-        """One line per cell: symbols, size, count, mean, and for accuracies the 95 % interval."""
+        """One line per cell: symbols, size, count, mean, and the 95 % interval as far as it is known."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["model", "data", "metric", "symbols", "size", "count", "mean", "low", "high"])
@@ -277,6 +302,36 @@ class Grid:
             texts = ["" if math.isnan(number) else f"{number:.6g}" for number in numbers]
             writer.writerow([self.model, self.data, self.metric, cell.symbols, cell.size, cell.count, *texts])
         return out.getvalue()
+
+
+def mean_of(cells: Iterable[Cell], metric: str) -> Mean:
+    """The mean over the samples of all cells, with its 95 % interval.
+
+    The normal interval of a mean m of n edit distances is m ± 1.96 s / sqrt(n), s² = (sum of squares - n m²) / (n - 1).
+
+    Args:
+        cells: Of one grid or of several.
+        metric: Of the grids.
+    """
+    filled = [cell for cell in cells if cell.count]
+    count, total = sum(cell.count for cell in filled), sum(cell.total for cell in filled)
+    if count == 0:
+        return Mean(math.nan, math.nan, math.nan, 0)
+    value = total / count
+    if metric == "accuracy":
+        return Mean(value, *wilson_interval(int(total), count), count)
+    known = [cell.squares for cell in filled if cell.squares is not None]
+    if len(known) < len(filled) or count == 1:
+        return Mean(value, math.nan, math.nan, count)
+    side = NORMAL_QUANTILE * math.sqrt(max(sum(known) - count * value**2, 0.0) / (count - 1) / count)
+    return Mean(value, max(value - side, 0.0), value + side, count)
+
+
+def region_of(cell: Cell, box: Box) -> Literal["in the box", "more symbols", "longer"]:
+    """Where a cell lies: in the training box, beyond its number of symbols, or only beyond its size."""
+    if cell.symbols > box.symbols:
+        return "more symbols"
+    return "longer" if cell.size > box.size else "in the box"
 
 
 def save_heatmaps(grids: Sequence[Grid], path: str | Path, *, lowest: float = 0.0) -> None:
@@ -342,7 +397,7 @@ def _axis(grids: Sequence[Grid], name: str) -> range:
     return range(values[0], values[-1] + 1, step)
 
 
-def _squares(points: Sequence[tuple[int, int, float]], width: float, height: float) -> list[list[tuple[float, float]]]:
+def _corners(points: Sequence[tuple[int, int, float]], width: float, height: float) -> list[list[tuple[float, float]]]:
     """Corners of a rectangle around each (x, y), whose sides are `scale` of a cell's."""
     corners = []
     for x, y, scale in points:
@@ -354,37 +409,46 @@ def _squares(points: Sequence[tuple[int, int, float]], width: float, height: flo
 def _draw_panel(axes: Axes, grid: Grid, symbols: range, sizes: range, full: int, colours: Any) -> None:
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Rectangle
-    from matplotlib.ticker import MaxNLocator
 
     width, height = sizes.step, symbols.step
     filled = [cell for cell in grid.cells if cell.count]
     sampled = {(cell.symbols, cell.size) for cell in filled}
-    # Neighbouring full squares must not show a seam, and small ones must be seen on white.
+    # Neighbouring full cells must not show a seam, and small ones must be seen on white.
     for cells, edge in (
         ([c for c in filled if c.count >= full], {"linewidths": 0, "antialiaseds": False}),
         ([c for c in filled if c.count < full], {"linewidths": 0.3, "edgecolors": "0.25"}),
     ):
         points = [(cell.size, cell.symbols, math.sqrt(min(cell.count / full, 1))) for cell in cells]
         faces = colours.to_rgba([cell.total / cell.count for cell in cells])
-        axes.add_collection(PolyCollection(_squares(points, width, height), facecolors=faces, **edge))
+        axes.add_collection(PolyCollection(_corners(points, width, height), facecolors=faces, **edge))
     others = [(x, y) for y in symbols for x in sizes if (y, x) not in sampled]
     for hatch, possible in (("//////", True), ("......", False)):
         places = [(x, y, 1.0) for x, y in others if grid.is_possible(y, x) == possible]
-        axes.add_collection(PolyCollection(_squares(places, width, height), **_blank(hatch)))
-    axes.set_xlim(sizes[0] - width / 2, sizes[-1] + width / 2)
-    axes.set_ylim(symbols[0] - height / 2, symbols[-1] + height / 2)
+        axes.add_collection(PolyCollection(_corners(places, width, height), **_blank(hatch)))
+    left, bottom = sizes[0] - width / 2, symbols[0] - height / 2
+    # Without a margin the edges of a training box that ends where the grid does would lie below the frame.
+    free_x, free_y = MARGIN * width * len(sizes), 2 * MARGIN * height * len(symbols)
+    axes.set_xlim(left - free_x, sizes[-1] + width / 2 + free_x)
+    axes.set_ylim(bottom - free_y, symbols[-1] + height / 2 + free_y)
     if grid.training_box is not None:
-        left, bottom = sizes[0] - width / 2, symbols[0] - height / 2
         right, top = grid.training_box.size + width / 2, grid.training_box.symbols + height / 2
         # A white line below makes the dashes visible on dark and on light.
         for colour, line, dashes in (("white", 2.6, "solid"), ("black", 1.2, DASHES)):
             box = Rectangle((left, bottom), right - left, top - bottom, fill=False)
             box.set(edgecolor=colour, linewidth=line, linestyle=dashes, zorder=3)
             axes.add_patch(box)
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
-    axes.yaxis.set_major_locator(MaxNLocator(11 if len(symbols) <= 11 else 7, integer=True, min_n_ticks=1))
+    axes.set_xticks(_ticks(sizes, 6))
+    axes.set_yticks(_ticks(symbols, 11 if len(symbols) <= 11 else 7))
     axes.tick_params(labelsize=8)
     axes.label_outer()
+
+
+def _ticks(values: range, most: int) -> list[float]:
+    """Whole numbers at round places between the first and the last value."""
+    from matplotlib.ticker import MaxNLocator
+
+    places = MaxNLocator(most, integer=True, min_n_ticks=1).tick_values(values[0], values[-1])
+    return [float(place) for place in places if values[0] <= place <= values[-1]]
 
 
 def _blank(hatch: str) -> dict[str, Any]:
@@ -402,18 +466,18 @@ def _title(grid: Grid, width: int) -> str:
 
 
 def _add_legend(figure: Figure, grids: Sequence[Grid], full: int) -> None:
-    """Below the panels: what a square's area, the hatches and the dashed box mean, as far as they occur."""
+    """Below the panels: what the filled part of a cell, the hatches and the dashed box mean, as far as they occur."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    def square(count: int, label: str) -> Line2D:
+    def filled(count: int, label: str) -> Line2D:
         side = 9 * math.sqrt(count / full)
         return Line2D([], [], marker="s", linestyle="none", color="0.35", markersize=side, label=label)
 
     counts = {cell.count for grid in grids for cell in grid.cells if cell.count}
     parts = [part for part in (full // 10, full // 2) if 0 < part < full] if min(counts) < full else []
-    handles: list[Any] = [square(part, str(part)) for part in parts]
-    handles.append(square(full, f"{full}{' or more' if max(counts) > full else ''} samples"))
+    handles: list[Any] = [filled(part, str(part)) for part in parts]
+    handles.append(filled(full, f"{full}{' or more' if max(counts) > full else ''} samples"))
     blank: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.45", "linewidth": 0.4}
     cells = [(g, s, n) for g in grids for s in _axis(grids, "symbols") for n in _axis(grids, "size")]
     sampled = {(id(grid), cell.symbols, cell.size) for grid in grids for cell in grid.cells if cell.count}
@@ -442,6 +506,13 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+def _cell(content: Any, metric: str) -> Cell:
+    names = ["symbols", "size", "count", TOTALS[metric]]
+    if metric == "edit_distance" and isinstance(content, dict) and SQUARES in content:
+        names.append(SQUARES)
+    return Cell(*_fields(content, names))
+
+
 def _fields(content: Any, names: Sequence[str]) -> Iterator[Any]:
     """The values of exactly these names."""
     _require(
@@ -456,4 +527,4 @@ def _require(condition: bool, message: str) -> None:
         raise GridError(message)
 
 
-__all__ = ["Box", "Cell", "Grid", "GridError", "Mean", "draw_heatmaps", "save_heatmaps"]
+__all__ = ["Box", "Cell", "Grid", "GridError", "Mean", "draw_heatmaps", "mean_of", "region_of", "save_heatmaps"]

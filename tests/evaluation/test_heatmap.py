@@ -157,8 +157,8 @@ def lightness(colour):
     return 116 * (luminance ** (1 / 3) if luminance > 216 / 24389 else luminance * 841 / 108 + 4 / 29) - 16
 
 
-def squares(figure, panel=0):
-    """(x, y, area, colour) of every filled square of a panel."""
+def filled(figure, panel=0):
+    """(x, y, area, colour) of what is filled of every cell of a panel."""
     found = []
     for collection in figure.axes[panel].collections:
         if collection.get_hatch() is None:
@@ -171,30 +171,41 @@ def squares(figure, panel=0):
 class TestPicture:
     def test_in_grey_a_better_cell_is_lighter(self):
         cells = tuple(Cell(1, 1 + place, 100, correct) for place, correct in enumerate(range(0, 101, 5)))
-        found = sorted(squares(draw_heatmaps([grid(cells)])))
+        found = sorted(filled(draw_heatmaps([grid(cells)])))
         levels = [lightness(colour) for *_, colour in found]
         assert all(high - low > 1 for low, high in pairwise(levels))
 
     def test_in_grey_a_shorter_edit_distance_is_lighter(self):
         cells = tuple(Cell(1, 1 + place, 10, 10 * place) for place in range(10))
         levels = [
-            lightness(colour) for *_, colour in sorted(squares(draw_heatmaps([grid(cells, metric="edit_distance")])))
+            lightness(colour) for *_, colour in sorted(filled(draw_heatmaps([grid(cells, metric="edit_distance")])))
         ]
         assert levels == sorted(levels, reverse=True) and levels[0] - levels[-1] > 50
 
-    def test_the_area_of_a_square_is_its_share_of_the_samples_that_fill_a_cell(self):
+    def test_as_much_of_a_cell_is_filled_as_it_has_of_the_samples_that_fill_one(self):
         cells = (Cell(1, 3, 100, 1), Cell(1, 4, 250, 1), Cell(1, 5, 25, 1), Cell(1, 6, 1, 1))
-        assert [area for _, _, area, _ in sorted(squares(draw_heatmaps([grid(cells)])))] == pytest.approx(
+        assert [area for _, _, area, _ in sorted(filled(draw_heatmaps([grid(cells)])))] == pytest.approx(
             [1, 1, 0.25, 0.01]
         )
         few = (Cell(1, 3, 20, 1), Cell(1, 4, 10, 1))
-        assert [area for _, _, area, _ in sorted(squares(draw_heatmaps([grid(few)])))] == pytest.approx([1, 0.5])
+        assert [area for _, _, area, _ in sorted(filled(draw_heatmaps([grid(few)])))] == pytest.approx([1, 0.5])
 
-    def test_every_cell_is_a_square_a_hatch_of_the_empty_or_one_of_the_impossible(self):
+    def test_every_cell_is_filled_or_has_the_hatch_of_the_empty_or_of_the_impossible(self):
         figure = draw_heatmaps([grid((Cell(0, 1, 5, 5), Cell(1, 2, 5, 5), Cell(2, 4, 5, 5)))])
         hatched = {c.get_hatch(): len(c.get_paths()) for c in figure.axes[0].collections if c.get_hatch()}
         # Of 3 x 4 cells three have samples; two symbols do not fit into one or two tokens.
-        assert len(squares(figure)) == 3 and hatched == {"//////": 7, "......": 2}
+        assert len(filled(figure)) == 3 and hatched == {"//////": 7, "......": 2}
+
+    @pytest.mark.parametrize("panels", [1, 3])
+    def test_all_edges_of_a_training_box_that_ends_where_the_grid_does_are_seen(self, panels):
+        cells = tuple(Cell(k, n, 5, 5) for k in range(11) for n in range(max(2 * k - 1, 1), 51))
+        figure = draw_heatmaps([grid(cells, training_box=Box(10, 50))] * panels)
+        figure.draw_without_rendering()
+        for axes in figure.axes[:panels]:
+            box, frame = axes.patches[-1].get_window_extent(), axes.get_window_extent()
+            thickness = axes.patches[-1].get_linewidth() * figure.dpi / 72
+            gaps = [box.x0 - frame.x0, box.y0 - frame.y0, frame.x1 - box.x1, frame.y1 - box.y1]
+            assert min(gaps) > thickness
 
     def test_ticks_are_whole_numbers_even_of_a_single_cell(self):
         figure = draw_heatmaps([grid((Cell(1, 3, 7, 5),))])
@@ -206,7 +217,7 @@ class TestPicture:
 
     def test_grids_in_steps_have_no_gaps(self):
         cells = tuple(Cell(5 * a, 10 * b, 20, 1) for a in (1, 2) for b in (4, 5, 7))
-        found = squares(draw_heatmaps([grid(cells, questions="string")]))
+        found = filled(draw_heatmaps([grid(cells, questions="string")]))
         assert {area for _, _, area, _ in found} == {50.0}
 
     @pytest.mark.parametrize("panels", [1, 2, 4])
@@ -232,7 +243,8 @@ class TestPicture:
     def test_panels_share_their_axes_and_the_y_label_stands_once(self):
         figure = draw_heatmaps([grid(), grid((Cell(4, 9, 1, 1),))])
         first, second = figure.axes[:2]
-        assert first.get_xlim() == second.get_xlim() == (2.5, 9.5) and first.get_ylim() == second.get_ylim()
+        assert first.get_xlim() == second.get_xlim() == pytest.approx((2.5, 9.5), abs=0.1)
+        assert first.get_ylim() == second.get_ylim()
         assert first.get_ylabel() and not second.get_ylabel()
 
     @pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
