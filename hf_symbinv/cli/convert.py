@@ -19,7 +19,7 @@ Make a model of another. SOURCE is
 - a checkpoint of this package with a fixed vocabulary (symbol_embedding learned
   or renamed): OUTPUT gets a model with streams, whose answers do not depend on
   names, with the same parameters but for the symbols' rows (SIT section 5.8).
-  Fine-tune it then: symbinv train RECIPE start=OUTPUT
+  Fine-tune it then: symbinv train RECIPE --output FOLDER start=OUTPUT
 - a folder with config.json and pytorch_model.bin from the authors of
   "Interchangeable Token Embeddings": OUTPUT gets the same model for this package.
 

@@ -25,10 +25,15 @@ With --max-minutes a run stops in time, after a step and with a checkpoint, and
 goes on when the command is repeated, until it is done: in pieces of any length,
 it ends with the weights of a run in one.
 
+With start=FOLDER a run trains on a model that there is, such as one of `symbinv
+convert`: its architecture stays, and the recipe gives the rest. Of the model,
+only dropout and the like may be set, such as model.dropout=0.2.
+
   symbinv train ltl-smoke --output runs/smoke
   symbinv train ltl-paper --output runs/paper --data data/ltl trainer.bf16=true
-  symbinv train ltl-paper --output runs/tuned start=runs/converted
   accelerate launch --multi_gpu -m hf_symbinv.cli train ltl-paper --output runs/p
+  symbinv convert runs/baseline --output runs/converted
+  symbinv train ltl-paper --output runs/tuned start=runs/converted
 
 exit codes: 0 the model is trained, 2 bad usage or input, 3 time was up: repeat
 the command to go on
@@ -111,15 +116,19 @@ def read_recipe(name: str, texts: Sequence[str]) -> Recipe:
 
 
 def check_model(recipe: Recipe) -> None:
-    """Finds what is wrong with the model of a recipe before data are made for it.
+    """Finds what is wrong with the model of a recipe, or with its start, before data are made for it.
 
     Raises:
         InputError: If it cannot be built.
     """
     from huggingface_hub.errors import StrictDataclassError
 
+    from hf_symbinv.training.start import load_start
+
     try:
-        recipe.config()
+        config = recipe.config()
+        if recipe.start is not None:
+            load_start(recipe.start, config)
     except StrictDataclassError as error:
         raise InputError(f"model: {error.__cause__ or error}") from error
     except (ValueError, TypeError) as error:

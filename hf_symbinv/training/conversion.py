@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
 
 from hf_symbinv.cards.facts import CONVERSION, hub_id, read_facts
 from hf_symbinv.cards.model import public, write_model_card
@@ -82,41 +81,6 @@ def to_streams(
     return converted.to(model.device).eval()
 
 
-def load_start(folder: str | Path, config: SymbolInvariantConfig) -> SymbolInvariantForConditionalGeneration:
-    """The model in a folder, in single precision, to train on as `config` says.
-
-    Args:
-        folder: of a saved model.
-        config: the same but for `dropout`, which no weight depends on.
-
-    Raises:
-        ValueError: If there is no model of this package, its weights are not whole, or its configuration is another.
-    """
-    where = f"start={folder}"
-    if not isinstance(folder, (str, Path)) or not (Path(folder) / "config.json").is_file():
-        raise ValueError(f"{where}: no folder with a config.json; name one that `symbinv train` or `convert` wrote")
-    try:
-        own = SymbolInvariantConfig.from_pretrained(folder)
-    except (ValueError, OSError, StrictDataclassError) as error:
-        raise ValueError(f"{where}: its config.json is none of ours ({error.__cause__ or error})") from error
-    for name in SymbolInvariantConfig.__annotations__:
-        have, want = getattr(own, name), getattr(config, name)
-        if have != want and name not in ("dropout", "use_cache"):  # Trainer switches the cache off
-            raise ValueError(
-                f"{where}: its {name} is {have!r}, the recipe's {want!r}; set model.{name} or the preset so"
-            )
-    try:
-        model, info = SymbolInvariantForConditionalGeneration.from_pretrained(
-            folder, config=config, dtype=torch.float32, output_loading_info=True
-        )
-    except Exception as error:  # of many types, for files that are missing or damaged
-        raise ValueError(f"{where}: its weights cannot be read ({str(error).splitlines()[0]})") from error
-    lost = sorted(map(str, (*info["missing_keys"], *info["unexpected_keys"], *info["mismatched_keys"])))
-    if lost:
-        raise ValueError(f"{where}: its weights do not fit its config.json, first {lost[0]}; save or convert it again")
-    return model
-
-
 def save_converted(
     model: SymbolInvariantForConditionalGeneration,
     tokenizer: PreTrainedTokenizerBase,
@@ -147,4 +111,4 @@ def _require(condition: bool, message: str) -> None:
         raise ConversionError(message)
 
 
-__all__ = ["ConversionError", "load_start", "save_converted", "to_streams"]
+__all__ = ["ConversionError", "save_converted", "to_streams"]

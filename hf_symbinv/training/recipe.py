@@ -6,7 +6,8 @@ model:            fields of SymbolInvariantConfig that differ from the task's, w
 trainer:          fields of transformers.Seq2SeqTrainingArguments
 evaluation_rows:  validation rows of every evaluation, for the loss and to answer and check
 test_rows:        test rows that are answered and checked at the end
-start:            folder of a model whose weights the run starts from; fresh weights if it is left out
+start:            folder of a model that the run starts from, with its weights and its architecture; `model` then has at
+                  most dropout and the like. Fresh weights if it is left out
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import yaml
 
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.tasks import load_task
+from hf_symbinv.training.start import start_config
 
 # Keys whose values have keys.
 SECTIONS = ("data", "model", "trainer")
@@ -36,7 +38,8 @@ class Recipe:
         model: keyword arguments of `SymbolInvariantConfig`, with `preset` for a named start; the task gives the others.
         trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`.
         evaluation_rows, test_rows: how many rows an evaluation and the final test use.
-        start: folder of a model with the configuration that `model` gives, to fine-tune; None for fresh weights.
+        start: folder of a model to fine-tune; None for fresh weights. The architecture is then that model's, and
+            `model` says at most what does not contradict it: see `start_config`.
     """
 
     task: str
@@ -53,7 +56,8 @@ class Recipe:
 
         Args:
             name_or_path: a YAML file, or the name of a recipe of this package.
-            overrides: values by dotted key, such as `{"trainer.max_steps": 10}`.
+            overrides: values by dotted key, such as `{"trainer.max_steps": 10}`. With `start` among them, the recipe's
+                own `model`, which describes a new one, does not count, unless the recipe has a start too.
 
         Raises:
             FileNotFoundError: if there is no such file or recipe.
@@ -70,7 +74,10 @@ class Recipe:
             raise ValueError(
                 f"{name_or_path}: has {keys}; a recipe has task, data, model and trainer, and may have {known[4:]}"
             )
-        for key, value in (overrides or {}).items():
+        changes = dict(overrides or {})
+        if changes.get("start") is not None and content.get("start") is None:
+            content["model"] = {}
+        for key, value in changes.items():
             section, _, option = key.partition(".")
             if section not in known or bool(option) != (section in SECTIONS):
                 raise ValueError(
@@ -89,10 +96,12 @@ class Recipe:
         """The model's configuration.
 
         Raises:
-            ValueError: if there is no such task, it has other base tokens than the preset, and as
-                `SymbolInvariantConfig`.
+            ValueError: if there is no such task, it has other base tokens than the preset, `model` contradicts `start`,
+                and as `SymbolInvariantConfig`.
         """
         own, task = dict(self.model), load_task(self.task)
+        if self.start is not None:
+            return start_config(self.start, own, task)
         preset = own.pop("preset", None)
         if preset is None:
             return task.config(**own)

@@ -18,8 +18,8 @@ from hf_symbinv.hub import push_folder
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.tasks import load_task
 from hf_symbinv.training.cards import ModelCardCallback, command, environment, hyperparameters, write_card
-from hf_symbinv.training.conversion import load_start
 from hf_symbinv.training.recipe import Recipe
+from hf_symbinv.training.start import load_start
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
 # SIT section 5.2: three beams. Scores are log-probability / length; the search ends when no open beam can win.
@@ -51,8 +51,9 @@ def train(
 
     Raises:
         ValueError: for a data set without these splits or columns, a text in it that is none of the task's, a trainer
-            argument that transformers refuses, a folder of another recipe, or a `start` that is not the recipe's model;
-            and, as hf_symbinv.hub.PushError, if the model is trained, but cannot be pushed: the same call pushes it.
+            argument that transformers refuses, a folder of another recipe, or a `start` that is no model or that the
+            recipe's model contradicts; and, as hf_symbinv.hub.PushError, if the model is trained, but cannot be pushed:
+            the same call pushes it.
         ImportError: if the task's solver is not installed.
     """
     started = time.monotonic()

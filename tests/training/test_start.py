@@ -7,9 +7,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
-from hf_symbinv.tasks import LTL
-from hf_symbinv.training import Recipe
-from hf_symbinv.training.conversion import load_start, to_streams
+from hf_symbinv.tasks import LTL, PROP, load_task
+from hf_symbinv.training import Recipe, recipe_names
+from hf_symbinv.training.conversion import to_streams
+from hf_symbinv.training.start import load_start, start_config
 
 MODEL = {
     "num_symbols": 3, "d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 12,
@@ -31,31 +32,73 @@ def converted(tmp_path_factory):
     return folder
 
 
-def test_a_start_has_the_weights_of_its_folder_and_the_dropout_of_the_recipe(converted):
-    model = load_start(converted, config(components=["EP", "DP", "CP"], dropout=0.3))
+def test_a_start_has_the_weights_and_the_architecture_of_its_folder_and_the_dropout_of_the_recipe(converted):
+    model = load_start(converted, start_config(converted, {"dropout": 0.3}, LTL))
     saved = load_file(converted / "model.safetensors")
     assert all(torch.equal(tensor, saved[name]) for name, tensor in model.state_dict().items())
     assert model.config.dropout == model.model.dropout.p == 0.3
+    assert (model.config.components, model.config.d_ff) == (["EP", "DP", "CP"], 12)
+
+
+def test_what_a_recipe_says_of_the_model_may_say_what_the_start_is(converted):
+    same = {"preset": "ltl-baseline", "symbol_embedding": "streams", **MODEL, "num_symbols": 7}
+    assert start_config(converted, same, LTL).num_symbols == 7
+
+
+def test_all_that_contradicts_a_start_is_named_at_once(converted):
+    fields = {"preset": "ltl", "num_symbols": 3, "d_model": 8, "d_ff": 16, "loss": "adacos"}
+    with pytest.raises(ValueError, match="its base tokens") as caught:
+        start_config(converted, fields, PROP)
+    message = str(caught.value)
+    for part in (
+        "its base tokens are not those of task prop, <s> <pad>",
+        "its encoder_layers is 1, the recipe's 8",
+        "its components is ['EP', 'DP', 'CP'], the recipe's ['EP', 'DP', 'EA', 'CP']",
+        "its d_ff is 12, the recipe's 16",
+        "its loss is 'cross_entropy', the recipe's 'adacos'",
+        "name a model for this task, and leave model.preset, model.d_ff, model.loss out of the recipe, because the "
+        "architecture is the start's",
+    ):
+        assert part in message
+    assert "d_model" not in message and "num_symbols" not in message
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({}, r"its components is \['EP', 'DP', 'CP'\], the recipe's \['EP', 'DP', 'EA', 'CP'\]; set model\.components"),
-        ({"symbol_embedding": "learned"}, "its symbol_embedding is 'streams', the recipe's 'learned'"),
-        ({"components": ["EP", "DP", "CP"], "d_ff": 16}, "its d_ff is 12, the recipe's 16; set model.d_ff"),
+        ({"d_modle": 8}, "d_modle=8: unknown field; did you mean d_model"),
+        ({"preset": "tls"}, "preset='tls': unknown preset; use one of ltl"),
     ],
 )
-def test_a_start_that_is_not_the_recipes_model_is_refused(converted, fields, message):
+def test_a_misspelt_field_is_refused_with_a_start_too(converted, fields, message):
     with pytest.raises(ValueError, match=message):
-        load_start(converted, config(**fields))
+        start_config(converted, fields, LTL)
+
+
+def test_a_row_more_or_less_is_another_model(tmp_path):
+    config(symbol_embedding="learned").save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"its num_symbols is 3, the recipe's 4; leave model\.num_symbols out"):
+        start_config(tmp_path, {"num_symbols": 4}, LTL)
+
+
+def test_a_start_with_another_tasks_tokenizer_is_refused(tmp_path):
+    """Two tasks may have as many base tokens: their order is in the tokenizer."""
+    config(symbol_embedding="learned").save_pretrained(tmp_path)
+    tokenizer = LTL.tokenizer()
+    tokenizer.save_pretrained(tmp_path)
+    assert start_config(tmp_path, {}, LTL).d_model == 8
+    path = tmp_path / "tokenizer_config.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "base_tokens": content["base_tokens"][::-1]}))
+    with pytest.raises(ValueError, match=r"its base tokens are not those of task ltl, .*; name a model for this task"):
+        start_config(tmp_path, {}, LTL)
 
 
 def test_a_start_that_is_no_model_is_refused(converted, tmp_path):
-    want = config(components=["EP", "DP", "CP"])
     for start in (tmp_path / "none", tmp_path, 5):
         with pytest.raises(ValueError, match=r"no folder with a config\.json"):
-            load_start(start, want)
+            start_config(start, {}, LTL)
+    want = start_config(converted, {}, LTL)
     want.save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="its weights cannot be read"):
         load_start(tmp_path, want)
@@ -66,14 +109,25 @@ def test_a_start_that_is_no_model_is_refused(converted, tmp_path):
         load_start(tmp_path, want)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "symbol_invariant", "d_model": -1}))
     with pytest.raises(ValueError, match=r"its config\.json is none of ours \(.*d_model=-1"):
-        load_start(tmp_path, want)
+        start_config(tmp_path, {}, LTL)
 
 
-def test_a_recipe_names_its_start(tmp_path):
+@pytest.mark.parametrize("name", [name for name in recipe_names() if not name.startswith("copy")])
+def test_a_start_on_the_command_line_takes_the_place_of_any_recipes_model(name, tmp_path):
+    task = load_task(Recipe.load(name).task)
+    task.config(**{**MODEL, "components": ["EP", "DP", "CP"]}).save_pretrained(tmp_path)
+    recipe = Recipe.load(name, {"start": str(tmp_path), "model.dropout": 0.2})
+    assert recipe.model == {"dropout": 0.2}
+    assert (recipe.config().d_ff, recipe.config().dropout) == (12, 0.2)
+
+
+def test_a_recipe_may_name_its_start(tmp_path):
     path = tmp_path / "recipe.yaml"
-    path.write_text("{task: ltl, data: {}, model: {}, trainer: {}}")
-    assert Recipe.load(path).start is None
-    assert Recipe.load(path, {"start": "runs/converted"}).start == "runs/converted"
+    path.write_text("{task: ltl, data: {}, model: {d_ff: 12}, trainer: {}}")
+    assert Recipe.load(path).start is None and Recipe.load(path, {"start": None}).model == {"d_ff": 12}
+    path.write_text("{task: ltl, data: {}, model: {d_ff: 12}, trainer: {}, start: runs/one}")
+    recipe = Recipe.load(path, {"start": "runs/converted"})
+    assert (recipe.start, recipe.model) == ("runs/converted", {"d_ff": 12})
 
 
 @pytest.mark.slow
@@ -85,7 +139,7 @@ def test_without_a_learning_rate_a_run_ends_where_it_started(converted, tmp_path
     rows = datasets.Dataset.from_dict({"formula": ["Xa", "&ab"] * 4, "witness": ["1;{a}", "{&ab}"] * 4})
     data = datasets.DatasetDict(dict.fromkeys(("train", "validation", "test"), rows))
     recipe = Recipe(
-        task="ltl", data={}, model={**MODEL, "components": ["EP", "DP", "CP"]}, start=str(converted), test_rows=2,
+        task="ltl", data={}, model={"dropout": 0.0}, start=str(converted), test_rows=2,
         trainer={"max_steps": 2, "learning_rate": 0.0, "use_cpu": True, "report_to": "none"},
     )  # fmt: skip
     record = train(recipe, data, tmp_path / "run")
