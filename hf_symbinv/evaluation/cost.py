@@ -1,8 +1,9 @@
 """What an answer costs: seconds and peak memory for each number of symbols.
 
-Every number of symbols is measured in a fresh process, so that no measurement holds memory of another one. After one
-question that is not counted, it decodes all and reports the wall-clock time and, on a GPU, the peak of what torch has
-allocated; on the CPU, where torch does not count, the peak of the process's resident memory above what it held before
+Every number of symbols is measured in a fresh process, so that no measurement holds memory of another one. It decodes
+all questions once without counting, because the first batch of a shape is slower, and then several times. It reports
+the median of the wall-clock times with the shortest and the longest, and on a GPU the peak of what torch allocated;
+on the CPU, where torch does not count, the peak of the process's resident memory above what it held after one question
 (on Linux, where a process can reset the kernel's high-water mark; elsewhere above the mark until then).
 """
 
@@ -17,11 +18,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from hf_symbinv.evaluation.answers import Question
 from hf_symbinv.evaluation.checkpoints import Checkpoint
 
+# Our choice: the fewest of which one that was disturbed is not the median.
+REPEATS = 3
 MEMORY = {"cuda": "allocated by torch at the most", "cpu": "resident above what the loaded model holds"}
 
 
@@ -36,18 +40,25 @@ class Cost:
     Attributes:
         symbols: Distinct symbols of each question.
         count: Questions decoded.
-        seconds_per_sample: Wall-clock time of decoding, divided by `count`.
+        seconds_per_sample: Wall-clock time of decoding, divided by `count`: the median of the repeats.
+        seconds_range: The shortest and the longest.
         peak_bytes: Memory, as the module describes it; on a GPU with the weights, on the CPU without.
     """
 
     symbols: int
     count: int
     seconds_per_sample: float
+    seconds_range: tuple[float, float]
     peak_bytes: int
 
 
 def measure_cost(
-    checkpoint: Checkpoint, questions: Sequence[Question], *, batch_size: int = 64, **generation: Any
+    checkpoint: Checkpoint,
+    questions: Sequence[Question],
+    *,
+    batch_size: int = 64,
+    repeats: int = REPEATS,
+    **generation: Any,
 ) -> list[Cost]:
     """Decode the questions of each number of symbols in a process of its own.
 
@@ -55,6 +66,7 @@ def measure_cost(
         checkpoint: Where the model comes from and on which device it is; it is loaded again.
         questions: Of any numbers of symbols. Times are comparable if each number has about equal sizes.
         batch_size: Questions decoded together, the shortest first; SIT measures memory with 64.
+        repeats: How often all questions are decoded and timed, at least once.
         generation: Arguments of `generate`.
 
     Returns:
@@ -72,6 +84,7 @@ def measure_cost(
         "source": str(checkpoint.folder or checkpoint.name),
         "device": str(checkpoint.model.device),
         "batch_size": batch_size,
+        "repeats": repeats,
         "generation": generation,
     }
     return [
@@ -81,12 +94,13 @@ def measure_cost(
 
 
 def cost_table(costs: Sequence[Cost], device: str) -> str:
-    """Lines of text: milliseconds per question and memory in MiB, for each number of symbols."""
+    """Lines of text: milliseconds per question with their range, and memory in MiB, for each number of symbols."""
     lines = [f"cost on {device}; memory: {MEMORY['cuda' if device.startswith('cuda') else 'cpu']}"]
-    lines.append(f"{'symbols':>7}  {'questions':>9}  {'ms each':>8}  {'MiB':>8}")
+    lines.append(f"{'symbols':>7}  {'questions':>9}  {'ms each':>8}  {'range':>19}  {'MiB':>8}")
     for cost in costs:
         milliseconds, memory = 1000 * cost.seconds_per_sample, cost.peak_bytes / 2**20
-        lines.append(f"{cost.symbols:>7}  {cost.count:>9,}  {milliseconds:>8.2f}  {memory:>8,.1f}")
+        span = " - ".join(f"{1000 * seconds:.2f}" for seconds in cost.seconds_range)
+        lines.append(f"{cost.symbols:>7}  {cost.count:>9,}  {milliseconds:>8.2f}  {span:>19}  {memory:>8,.1f}")
     return "\n".join(lines)
 
 
@@ -96,11 +110,12 @@ def _run(job: dict[str, Any], symbols: int) -> dict[str, Any]:
     if result.returncode:
         reason = next(reversed(result.stderr.strip().splitlines()), f"exit code {result.returncode}")
         raise CostError(f"cost with {symbols} symbols: the measuring process failed ({reason}); try a smaller batch")
-    return dict(json.loads(result.stdout))
+    found = json.loads(result.stdout)
+    return {**found, "seconds_range": tuple(found["seconds_range"])}
 
 
 def _measure(job: dict[str, Any]) -> dict[str, Any]:
-    """Load the model, decode one question for warming up, then decode all and measure."""
+    """Load the model, decode one question and then all for warming up, then decode all several times and measure."""
     import torch
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
@@ -119,11 +134,18 @@ def _measure(job: dict[str, Any]) -> dict[str, Any]:
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
     held = _reset_peak()
-    start = time.perf_counter()
-    decode(job["prompts"])
-    seconds = time.perf_counter() - start
+    seconds = []
+    for _ in range(1 + job["repeats"]):
+        start = time.perf_counter()
+        decode(job["prompts"])
+        seconds.append((time.perf_counter() - start) / len(job["prompts"]))
+    counted = seconds[1:]
     peak = torch.cuda.max_memory_allocated() if on_gpu else _peak() - held
-    return {"seconds_per_sample": seconds / len(job["prompts"]), "peak_bytes": peak}
+    return {
+        "seconds_per_sample": median(counted),
+        "seconds_range": [min(counted), max(counted)],
+        "peak_bytes": peak,
+    }
 
 
 def _reset_peak() -> int:

@@ -185,12 +185,16 @@ def _grid(measurement: Measurement) -> dict[str, Any]:
 
 
 def _cost(measurement: Measurement) -> dict[str, Any]:
-    """Time and memory by number of symbols, on the heat map's questions about as long as the longest in training."""
+    """Time and memory by number of symbols, on the heat map's questions about as long as the longest in training.
+
+    `cost-N` times them N times.
+    """
     from hf_symbinv.evaluation.cost import measure_cost
 
     longest = measurement.sizes["data"]["normal"]["max_size"]
     questions = [q for q in measurement.questions("grid", "test") if longest - 5 < q.size <= longest]
-    costs = measure_cost(measurement.checkpoint, questions, **measurement.generation())
+    repeats = int(measurement.kind.partition("-")[2])
+    costs = measure_cost(measurement.checkpoint, questions, repeats=repeats, **measurement.generation())
     return {
         "device": str(measurement.checkpoint.model.device),
         "costs": [
@@ -198,6 +202,7 @@ def _cost(measurement: Measurement) -> dict[str, Any]:
                 "symbols": cost.symbols,
                 "count": cost.count,
                 "ms": 1000 * cost.seconds_per_sample,
+                "ms range": [1000 * seconds for seconds in cost.seconds_range],
                 "MB": cost.peak_bytes / 1e6,
             }
             for cost in costs

@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
+from hf_symbinv.evaluation.cost import REPEATS
 from hf_symbinv.evaluation.experiments import Experiment, Job, MissingDataError, OutOfTimeError, Setting, experiments
-from hf_symbinv.evaluation.heatmap import Grid
+from hf_symbinv.evaluation.heatmap import Box, Grid, mean_of, region_of
 from hf_symbinv.evaluation.measurements import MEASUREMENTS, Measurement
-from hf_symbinv.evaluation.tables import TABLES, Row, Table, Training
-from hf_symbinv.metrics.intervals import NORMAL_QUANTILE, wilson_interval
+from hf_symbinv.evaluation.provenance import read_record, timed
+from hf_symbinv.evaluation.reproduced import Made, Number, Reproduction
+from hf_symbinv.evaluation.tables import HEAT_MAP, NAMES, TABLES, Row, Table, Training
 from hf_symbinv.tasks import load_task
 
 if TYPE_CHECKING:
@@ -33,50 +35,11 @@ SCALES = ("smoke", "cpu", "paper")
 PICTURES = ("sit-heatmap", "ite-ablation")  # the papers show them
 # Our choice: the shortest time in which resuming a run and taking a useful number of steps is worth while.
 SHORTEST_PIECE = 30.0
+RECORD = ".made.json"
 
 
 class ScaleError(ValueError):
     """A scale or a table that does not exist."""
-
-
-@dataclass(frozen=True)
-class Number:
-    """A measured number: in percent if it is a share or an alpha-covariance.
-
-    Attributes:
-        value: The number.
-        low, high: Its 95 % interval: Wilson's for shares, the normal one for means; None where there is none.
-        count: Samples behind it.
-    """
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    count: int = 1
-
-    @classmethod
-    def share(cls, correct: float, count: int) -> Number:
-        """A share of `count` samples."""
-        low, high = wilson_interval(round(correct), count)
-        return cls(100 * correct / count, 100 * low, 100 * high, count)
-
-    @classmethod
-    def mean(cls, values: Sequence[float]) -> Number:
-        """A mean of values between 0 and 1."""
-        middle = math.fsum(values) / len(values)
-        spread = math.sqrt(math.fsum((value - middle) ** 2 for value in values) / max(len(values) - 1, 1))
-        side = NORMAL_QUANTILE * spread / math.sqrt(len(values))
-        return cls(100 * middle, 100 * max(middle - side, 0), 100 * min(middle + side, 1), len(values))
-
-    @classmethod
-    def average(cls, values: Sequence[float]) -> Number:
-        """A mean of values of any size; without an interval if there is only one."""
-        middle = math.fsum(values) / len(values)
-        if len(values) == 1:
-            return cls(middle)
-        spread = math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
-        side = NORMAL_QUANTILE * spread / math.sqrt(len(values))
-        return cls(middle, middle - side, middle + side, len(values))
 
 
 @dataclass(frozen=True)
@@ -115,6 +78,11 @@ class Scale:
         if wanted is None:
             return list(table.rows)
         return [row for row in table.rows if any(" / ".join(row.labels).endswith(part) for part in wanted)]
+
+    def box(self, task: str) -> Box:
+        """The largest number of symbols and the largest size in training, but for models trained on `wide` data."""
+        normal = self.tasks[task]["data"]["normal"]
+        return Box(normal["num_symbols"], normal["max_size"])
 
     def recipe(self, training: Training, seed: int) -> Recipe:
         """The recipe of a training."""
@@ -203,6 +171,10 @@ class Workspace:
             builder.prepare(config, folder, None)
         return folder
 
+    def run_folder(self, training: Training, seed: int) -> Path:
+        """Where a model is trained."""
+        return self.folder / "runs" / f"{training.name}_seed{seed}"
+
     def run(self, training: Training, seed: int) -> Path:
         """The folder of a trained model; trains or goes on training it.
 
@@ -212,7 +184,7 @@ class Workspace:
         from hf_symbinv.datasets_scripts.loading import load_data
         from hf_symbinv.training import train
 
-        folder = self.folder / "runs" / f"{training.name}_seed{seed}"
+        folder = self.run_folder(training, seed)
         if (folder / "run.json").exists():
             return folder
         recipe = self.scale.recipe(training, seed)
@@ -238,9 +210,13 @@ class Workspace:
             save_converted(to_streams(checkpoint.model), checkpoint.tokenizer, folder, source=source.name, how=how)
         return folder
 
+    def result(self, training: Training, seed: int, kind: str) -> Path:
+        """The file of a measurement of `MEASUREMENTS`; beside it lies a record of how it was made."""
+        return self.folder / "results" / f"{training.name}_seed{seed}_{kind}.json"
+
     def numbers(self, training: Training, seed: int, kind: str) -> dict[str, Any]:
         """The result of one kind of measurement of `MEASUREMENTS`, as plain values."""
-        path = self.folder / "results" / f"{training.name}_seed{seed}_{kind}.json"
+        path = self.result(training, seed, kind)
         if path.exists():
             return dict(json.loads(path.read_text(encoding="utf-8")))
         checkpoint = load_checkpoint(str(self.run(training, seed)))
@@ -248,18 +224,38 @@ class Workspace:
         self.say(f"measure {path.stem}")
         path.parent.mkdir(parents=True, exist_ok=True)
         measurement = Measurement(self, training, checkpoint, kind, path.with_suffix(".pieces"))
-        content = MEASUREMENTS[kind.partition("-")[0]](measurement)
+        with timed(path.with_suffix(RECORD)):
+            content = MEASUREMENTS[kind.partition("-")[0]](measurement)
         unfinished = path.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(content) + "\n", encoding="utf-8")
         unfinished.replace(path)
         measurement.pieces.unlink(missing_ok=True)
         return content
 
+    def records(self, training: Training, seeds: Sequence[int], kinds: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """How a model was trained, and how the results that are there were measured; empty where it is not known."""
+        runs = [self.run_folder(training, seed) / "run.json" for seed in seeds]
+        results = [self.result(training, seed, kind) for seed in seeds for kind in dict.fromkeys(kinds)]
+        return {
+            "training": {str(path): read_record(path) for path in runs if path.exists()},
+            "measuring": {str(path): read_record(path.with_suffix(RECORD)) for path in results if path.exists()},
+        }
+
+    def experiment_result(self, experiment: Experiment, row: Setting, seed: int) -> Path:
+        """The file of the results of one row of an experiment; beside it lies a record of how it was made."""
+        return self.folder / "experiments" / experiment.name / f"{row.name}_seed{seed}" / "result.json"
+
+    def experiment_records(self, experiment: Experiment, row: Setting, seeds: Sequence[int]) -> dict[str, Any]:
+        """How the results that are there were made; empty where it is not known."""
+        paths = [self.experiment_result(experiment, row, seed) for seed in seeds]
+        records = {str(path): read_record(path.with_suffix(RECORD)) for path in paths if path.exists()}
+        return {"training and measuring": records}
+
     def experiment(self, experiment: Experiment, row: Setting, seed: int) -> dict[str, Any]:
         """The results of one row of an experiment, by measure; makes them if they are not there."""
         home = self.folder / "experiments"
-        folder = home / experiment.name / f"{row.name}_seed{seed}"
-        path = folder / "result.json"
+        path = self.experiment_result(experiment, row, seed)
+        folder = path.parent
         if path.exists():
             return dict(json.loads(path.read_text(encoding="utf-8")))
         self.time_left()
@@ -268,129 +264,82 @@ class Workspace:
         shared = home / f"{experiment.family}-data"
         shared.mkdir(exist_ok=True)
         sizes = experiment.sizes(self.scale.name)
-        content = experiment.measure(Job(folder, shared, row.values, sizes, seed, self.time_left, self.say))
+        with timed(path.with_suffix(RECORD)):
+            content = experiment.measure(Job(folder, shared, row.values, sizes, seed, self.time_left, self.say))
         unfinished = path.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(content) + "\n", encoding="utf-8")
         unfinished.replace(path)
         return content
 
 
+# Measure → kind of measurement, and what of it is counted.
+_SHARES = {
+    "correct": ("verdicts-test-normal", "correct"),
+    "exact": ("verdicts-test-normal", "exact"),
+    "validation": ("verdicts-validation-normal", "correct"),
+    "validation, wide": ("verdicts-validation-wide", "correct"),
+}
+
+
+def kind_of(measure: str) -> str:
+    """The kind of measurement that a table's measure is read from.
+
+    Raises:
+        ScaleError: If no table has such a measure.
+    """
+    if measure in _SHARES:
+        return _SHARES[measure][0]
+    if "alpha-covariance" in measure:
+        return "renamings-wide" if measure.startswith("wide") else "renamings-normal"
+    if measure in (*HEAT_MAP, "edit distance"):
+        return "grid"
+    if measure.startswith("top-"):
+        return f"grid-{measure.removeprefix('top-')}"
+    if measure.startswith(("ms, ", "MB, ")):
+        return f"cost-{REPEATS}"
+    if measure == "parameters":
+        return "parameters"
+    raise ScaleError(f"measure={measure!r}: unknown; use one that a table of TABLES has")
+
+
 def measure(place: Workspace, training: Training, seeds: Sequence[int], name: str) -> Number | None:
     """A number of a table, over all seeds together; None where the test data have nothing to measure it on.
+
+    Parameters and costs are those of the first seed.
 
     Raises:
         OutOfTimeError: If there was no time to finish; the next call goes on.
         ScaleError: If no table has such a measure.
     """
-    shares = {
-        "correct": ("verdicts-test-normal", "correct"),
-        "exact": ("verdicts-test-normal", "exact"),
-        "validation": ("verdicts-validation-normal", "correct"),
-        "validation, wide": ("verdicts-validation-wide", "correct"),
-    }
-    if name in shares:
-        kind, key = shares[name]
-        found = [place.numbers(training, seed, kind) for seed in seeds]
+    kind = kind_of(name)
+    if name == "parameters":
+        return Number(place.numbers(training, seeds[0], kind)["parameters"])
+    if kind.startswith("cost"):
+        return _cost(place.numbers(training, seeds[0], kind)["costs"], name)
+    found = [place.numbers(training, seed, kind) for seed in seeds]
+    if name in _SHARES:
+        key = _SHARES[name][1]
         return Number.share(sum(part[key] for part in found), sum(part["count"] for part in found))
-    if "alpha-covariance" in name:
+    if kind.startswith("renamings"):
         symbols = name.rpartition(", ")[2].partition(" ")[0]
-        kind = "renamings-wide" if name.startswith("wide") else "renamings-normal"
-        values = [
-            value for seed in seeds for value in place.numbers(training, seed, kind)["by_symbols"].get(symbols, [])
-        ]
+        values = [value for part in found for value in part["by_symbols"].get(symbols, [])]
         return Number.mean(values) if values else None
-    if name == "parameters":
-        return Number(place.numbers(training, seeds[0], "parameters")["parameters"])
-    if name in ("heat map", "edit distance") or name.startswith("top-"):
-        kind = "grid" if not name.startswith("top-") else f"grid-{name.removeprefix('top-')}"
-        grids = [Grid.from_dict(place.numbers(training, seed, kind)) for seed in seeds]
-        total = sum(cell.total for grid in grids for cell in grid.cells)
-        count = sum(cell.count for grid in grids for cell in grid.cells)
-        return Number(total / count, count=count) if name == "edit distance" else Number.share(total, count)
-    raise ScaleError(f"measure={name!r}: unknown; use one that a table of TABLES has")
+    grids = [Grid.from_dict(part) for part in found]
+    cells = [cell for grid in grids for cell in grid.cells]
+    if name in HEAT_MAP[1:]:
+        box = place.scale.box(training.task)
+        cells = [cell for cell in cells if region_of(cell, box) == name]
+    return Number.of_cells(mean_of(cells, grids[0].metric), 1 if name == "edit distance" else 100)
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """A table with our numbers; `missing` says what the time of a call was too short for.
-
-    Attributes:
-        table: What is made again.
-        scale, about: How large, by its name and in a sentence.
-        unit: What its numbers are.
-        seeds: Of the trainings.
-        rows: Our numbers by measure.
-        missing: The rows that are not finished.
-    """
-
-    table: Table | Experiment
-    scale: str
-    about: str
-    unit: str
-    seeds: tuple[int, ...]
-    rows: tuple[tuple[Row | Setting, dict[str, Number | None]], ...]
-    missing: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values that JSON can hold."""
-        rows = [
-            {
-                "labels": list(row.labels),
-                "training": row.name,
-                "numbers": {name: number and asdict(number) for name, number in numbers.items()},
-                "paper": row.paper,
-            }
-            for row, numbers in self.rows
-        ]
-        return {
-            "table": self.table.name, "scale": self.scale, "seeds": list(self.seeds),
-            "rows": rows, "missing": list(self.missing),
-        }  # fmt: skip
-
-    def markdown(self) -> str:
-        """The table as Markdown, each number with its interval, and the paper's in the column after it."""
-        table, measures = self.table, self._measures()
-        heads = [*table.heads, *(head for name in measures for head in (name, "paper"))]
-        lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-        for row, numbers in self.rows:
-            cells = [*row.labels, *(cell for name in measures for cell in _cells(name, numbers.get(name), row))]
-            lines.append(f"| {' | '.join(cells)} |")
-        counts = sorted({number.count for _, found in self.rows for number in found.values() if number})
-        notes = [
-            f"{table.title} ({table.source}), scale {self.scale}: {self.about}",
-            f"{self.unit}, with 95 % intervals (Wilson for shares, normal for means)"
-            + (f"; {_span(counts)} samples behind a number" if counts else "")
-            + f"; seeds {', '.join(map(str, self.seeds))}.",
-            f"Command: `symbinv reproduce {table.name} --scale {self.scale}"
-            + (f" --seeds {len(self.seeds)}`." if len(self.seeds) > 1 else "`."),
-        ]
-        if self.missing:
-            notes.append(f"Missing: {', '.join(self.missing)}. Repeat the command to go on.")
-        return "\n".join(["\n\n".join(notes), "", *lines]) + "\n"
-
-    def _measures(self) -> list[str]:
-        """The measures of which there is a number, ours or the paper's; those of ours come in the table's order."""
-        found = {name for _, numbers in self.rows for name, number in numbers.items() if number is not None}
-        found |= {name for row, _ in self.rows for name in row.paper}
-        order = list(dict.fromkeys([*self.table.measures, *(name for _, numbers in self.rows for name in numbers)]))
-        return [name for name in order if name in found]
-
-
-def _span(counts: Sequence[int]) -> str:
-    return f"{counts[0]:,}" if counts[0] == counts[-1] else f"{counts[0]:,} to {counts[-1]:,}"
-
-
-def _cells(name: str, number: Number | None, row: Row | Setting) -> tuple[str, str]:
-    """Our number and the paper's."""
-    paper = f"{row.paper[name]:g}" if name in row.paper else ""
-    if number is None:
-        return "", paper
-    if name == "parameters":
-        return f"{number.value:,.0f}", paper
-    if number.low is None or number.high is None:
-        return f"{number.value:.2f}" if abs(number.value) >= 1 else f"{number.value:.2g}", paper
-    places = 2 if abs(number.value) < 10 else 1
-    return f"{number.value:.{places}f} ({number.low:.{places}f} - {number.high:.{places}f})", paper
+def _cost(costs: Sequence[dict[str, Any]], name: str) -> Number | None:
+    """Milliseconds, or megabytes, for the number of symbols that a measure names."""
+    unit, _, symbols = name.removesuffix(" symbols").partition(", ")
+    for cost in costs:
+        if str(cost["symbols"]) == symbols:
+            low, high = cost["ms range"] if unit == "ms" else (None, None)
+            return Number(cost[unit], low, high, cost["count"])
+    return None
 
 
 def reproduce(place: Workspace, name: str, seeds: Sequence[int] = (0,)) -> Reproduction:
@@ -414,6 +363,8 @@ def reproduce(place: Workspace, name: str, seeds: Sequence[int] = (0,)) -> Repro
         result = _reproduce_experiment(place, table, seeds)
     (folder / f"{name}.md").write_text(result.markdown(), encoding="utf-8")
     (folder / f"{name}.json").write_text(json.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
+    if isinstance(table, Table) and table.name in PICTURES:
+        draw(place, table, seeds[0], folder)
     return result
 
 
@@ -423,19 +374,40 @@ def tables() -> dict[str, Table | Experiment]:
 
 
 def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Reproduction:
-    done, missing = [], []
-    for row in place.scale.rows_of(table):
+    rows, missing = place.scale.rows_of(table), []
+    done = []
+    for row in rows:
         numbers: dict[str, Number | None] = {}
+        measures = _measures(table, row)
         try:
-            for measured in _measured(place, table, row, seeds):
-                numbers.update(measured)
+            for name in measures:
+                numbers[name] = measure(place, row.training, seeds, name)
         except OutOfTimeError:
             missing.append(" / ".join(row.labels))
-        done.append((row, numbers))
-    if table.name in PICTURES and not missing:
-        draw(place, table, seeds[0], place.folder / "tables")
-    unit = "Shares and alpha-covariances in percent"
-    return Reproduction(table, place.scale.name, place.scale.about, unit, tuple(seeds), tuple(done), tuple(missing))
+        done.append(Made(row, numbers, place.records(row.training, seeds, [kind_of(name) for name in measures])))
+    return Reproduction(
+        table, place.scale.name, place.scale.about, table.unit, tuple(seeds), tuple(done), tuple(missing),
+        tuple(_notes(place.scale, table, rows)),
+    )  # fmt: skip
+
+
+def _measures(table: Table, row: Row) -> list[str]:
+    """What is measured of a row: in SIT Table 4 nothing beyond a vocabulary that ends with the symbols of training."""
+    closed = row.training.model in ("learned", "renamed") and table.name == "sit-4"
+    return ["validation"] if closed else list(table.measures)
+
+
+def _notes(scale: Scale, table: Table, rows: Sequence[Row]) -> Iterator[str]:
+    """What a reader must know of a table beside its numbers."""
+    if table.measures == HEAT_MAP:
+        boxes = {row.training.task: scale.box(row.training.task) for row in rows}
+        shown = [f"{NAMES[task]} {box.symbols} symbols and {box.size} tokens" for task, box in boxes.items()]
+        yield f"The box: {', '.join(shown)}."
+    if table.note:
+        yield table.note
+    left_out = len(table.rows) - len(rows)
+    if left_out:
+        yield f"Of the paper's {len(table.rows)} rows {left_out} are not made at this scale."
 
 
 def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[int]) -> Reproduction:
@@ -448,12 +420,14 @@ def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[i
                 found.append((row, parts[-1]))
         except (MissingDataError, OutOfTimeError) as error:
             reasons.setdefault(str(error), []).append(" / ".join(row.labels))
-        done.append((row, {name: _together([part[name] for part in parts if name in part]) for name in table.measures}))
-    missing = reasons.pop("", []) + [f"{', '.join(rows)} ({reason})" for reason, rows in reasons.items()]
+        numbers = {name: _together([part[name] for part in parts if name in part]) for name in table.measures}
+        done.append(Made(row, numbers, place.experiment_records(table, row, seeds)))
+    missing = reasons.pop("", []) + [f"{'; '.join(rows)} ({reason})" for reason, rows in reasons.items()]
     if table.draw is not None and not missing:
         table.draw(found, place.folder / "tables")
     about = table.sizes(place.scale.name)["about"]
-    return Reproduction(table, place.scale.name, about, table.unit, tuple(seeds), tuple(done), tuple(missing))
+    unit = f"{table.unit}, with 95 % intervals (Wilson for shares, normal for means)"
+    return Reproduction(table, place.scale.name, about, unit, tuple(seeds), tuple(done), tuple(missing))
 
 
 def _together(parts: Sequence[dict[str, Any]]) -> Number | None:
@@ -466,27 +440,21 @@ def _together(parts: Sequence[dict[str, Any]]) -> Number | None:
 
 
 def draw(place: Workspace, table: Table, seed: int, folder: Path) -> None:
-    """The heat maps of a table side by side, a picture for each task; in two formats."""
+    """The heat maps that are there of a table: for each task a picture of all side by side, in two formats, and their
+    tables, as Markdown.
+    """
     from hf_symbinv.evaluation.heatmap import save_heatmaps
 
     grids: dict[str, list[Grid]] = {}
     for row in place.scale.rows_of(table):
-        grid = Grid.from_dict(place.numbers(row.training, seed, "grid"))
-        grids.setdefault(row.training.task, []).append(replace(grid, model=row.labels[-1]))
+        path = place.result(row.training, seed, "grid")
+        if path.exists():
+            grid = Grid.from_dict(place.numbers(row.training, seed, "grid"))
+            grids.setdefault(row.training.task, []).append(replace(grid, model=row.labels[-1]))
     for task, same in grids.items():
-        for suffix in ("png", "svg"):
-            save_heatmaps(same, folder / f"{table.name}-{task}.{suffix}")
-
-
-def _measured(place: Workspace, table: Table, row: Row, seeds: Sequence[int]) -> Iterator[dict[str, Number | None]]:
-    if table.name == "sit-cost":
-        costs = place.numbers(row.training, seeds[0], "cost")["costs"]
-        for unit in ("ms", "MB"):
-            yield {f"{unit}, {cost['symbols']} symbols": Number(cost[unit], count=cost["count"]) for cost in costs}
-        return
-    # A vocabulary that ends with the symbols of training has no answers beyond: SIT Table 4.
-    closed = row.training.model in ("learned", "renamed")
-    for name in table.measures:
-        if closed and table.name == "sit-4" and name != "validation":
-            continue
-        yield {name: measure(place, row.training, seeds, name)}
+        file = folder / f"{table.name}-{task}"
+        file.with_suffix(".md").write_text(
+            "\n\n".join(grid.table(markdown=True) for grid in same) + "\n", encoding="utf-8"
+        )
+        for suffix in (".png", ".svg"):
+            save_heatmaps(same, file.with_suffix(suffix))

@@ -3,12 +3,13 @@
 import json
 import math
 from itertools import pairwise
+from statistics import stdev
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv.evaluation.heatmap import Box, Cell, Grid, GridError, draw_heatmaps, save_heatmaps
+from hf_symbinv.evaluation.heatmap import Box, Cell, Grid, GridError, draw_heatmaps, region_of, save_heatmaps
 from hf_symbinv.evaluation.pictures import PictureError
 from hf_symbinv.metrics.intervals import wilson_interval
 
@@ -52,6 +53,21 @@ class TestNumbers:
     def test_the_interval_is_wilsons_over_all_samples(self):
         assert (grid().mean().low, grid().mean().high) == wilson_interval(86, 100)
         assert math.isnan(grid(metric="edit_distance").mean().low)
+
+    @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 9)), min_size=2, max_size=30))
+    def test_the_interval_of_edit_distances_is_that_of_the_samples_not_of_the_cells(self, samples):
+        counted = Grid.count(
+            [(symbols, 9, distance) for symbols, distance in samples], model="m", data="d", metric="edit_distance"
+        )
+        assert Grid.from_dict(json.loads(json.dumps(counted.to_dict()))) == counted
+        mean, side = counted.mean(), 1.96 * stdev(value for _, value in samples) / math.sqrt(len(samples))
+        assert mean.high - mean.value == pytest.approx(side, rel=1e-3, abs=1e-6)
+        assert mean.low == pytest.approx(max(mean.value - side, 0), rel=1e-3, abs=1e-3)
+        assert f"{mean.value:.2f} ({mean.low:.2f} - {mean.high:.2f}) of {len(samples)}" in counted.headline()[1]
+
+    def test_a_cell_lies_in_the_box_beyond_its_symbols_or_only_beyond_its_size(self):
+        cells = (Cell(2, 4, 1, 1), Cell(2, 5, 1, 1), Cell(3, 5, 1, 1), Cell(3, 4, 1, 1))
+        assert [region_of(cell, Box(2, 4)) for cell in cells] == ["in the box", "longer", *["more symbols"] * 2]
 
     def test_the_table_tells_impossible_from_empty_and_both_from_zero(self):
         cells = (Cell(0, 1, 5, 0), Cell(3, 9, 0, 0), Cell(3, 6, 10, 5))
@@ -97,6 +113,12 @@ class TestWhatIsRefused:
             ((Cell(1, 3, 4, 5),), {}, "correct=5 does not fit count=4"),
             ((Cell(1, 3, 4, -5),), {"metric": "edit_distance"}, "total_distance=-5 does not fit count=4"),
             ((Cell(1, 3, 4, math.nan),), {"metric": "edit_distance"}, "total_distance=nan does not fit"),
+            (
+                (Cell(1, 3, 4, 8, 15),),
+                {"metric": "edit_distance"},
+                "total_squared_distance=15 does not fit total_distance=8, count=4",
+            ),
+            ((Cell(1, 3, 4, 2, 2),), {}, "total_squared_distance=2 does not fit correct=2, count=4"),
             ((Cell(3, 4, 4, 2),), {}, "no formula of 4 tokens has 3 symbols; check the counts"),
             ((Cell(5, 4, 4, 2),), {"questions": "string"}, "no string of 4 tokens has 5 symbols"),
             ((Cell(1, 3, 4, 2), Cell(1, 3, 1, 1)), {}, "cell symbols=1, size=3: listed twice"),

@@ -16,13 +16,15 @@ from hf_symbinv.datasets_scripts.transforms import read_folder
 from hf_symbinv.evaluation import read_question
 from hf_symbinv.evaluation.checkpoints import Checkpoint
 from hf_symbinv.evaluation.measurements import MEASUREMENTS, Measurement
+from hf_symbinv.evaluation.reproduced import Number
 from hf_symbinv.evaluation.reproduction import (
     SCALES,
-    Number,
     OutOfTimeError,
     Scale,
     ScaleError,
     Workspace,
+    kind_of,
+    measure,
     reproduce,
 )
 from hf_symbinv.evaluation.tables import ABLATIONS, TABLES, Training, components_of
@@ -114,6 +116,12 @@ class TestScales:
             Scale.load("huge")
         with pytest.raises(ScaleError, match="table='sit-5': unknown; use one of sit-1, "):
             reproduce(Workspace(tmp_path, Scale.load("smoke")), "sit-5")
+        with pytest.raises(ScaleError, match="measure='beauty': unknown; use one that a table of TABLES has"):
+            measure(Workspace(tmp_path, Scale.load("smoke")), Training("ltl"), [0], "beauty")
+
+    def test_every_measure_of_every_table_is_read_from_a_measurement_that_exists(self):
+        kinds = {kind_of(name) for table in TABLES.values() for name in table.measures}
+        assert {kind.partition("-")[0] for kind in kinds} == set(MEASUREMENTS)
 
 
 class TestPieces:
@@ -188,6 +196,9 @@ class TestNumbers:
     def test_equal_values_have_no_width(self):
         assert Number.mean([1.0, 1.0, 1.0]) == Number(100.0, 100.0, 100.0, 3)
 
+    def test_a_single_value_has_no_interval(self):
+        assert Number.mean([0.5]) == Number(50.0)
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
@@ -204,7 +215,7 @@ class TestSmoke:
         printed = capsys.readouterr().out
         lines = [line for line in printed.splitlines() if line.startswith("|")]
         assert lines[0].startswith(
-            "| task | model | validation | paper | validation, wide | paper | heat map | paper |"
+            "| task | model | validation (n 50) | paper | validation, wide (n 50) | paper | heat map (n "
         )
         assert len(lines) == 2 + 8
         assert "| LTL | converted, 1 epoch |" in printed and "| 94.75 |" in printed
@@ -212,6 +223,8 @@ class TestSmoke:
         content = json.loads((folder / "smoke/tables/sit-4.json").read_text())
         first = content["rows"][0]["numbers"]
         assert list(first) == ["validation"] and first["validation"]["count"] == 50
+        assert all(set(row["seconds"]) == {"training", "measuring"} for row in content["rows"])
+        assert "training" in printed.splitlines()[-2] and "measuring" in printed.splitlines()[-2]
 
     def test_what_is_there_is_not_made_again(self, folder, capsys):
         before = {
@@ -228,7 +241,7 @@ class TestSmoke:
 
     def test_every_measurement_runs(self, folder):
         place, training = Workspace(folder, Scale.load("smoke")), components_of("ltl", "EP DP CP")
-        kinds = {"verdicts-test-normal", "renamings-normal", "grid", "grid-3", "cost", "parameters"}
+        kinds = {"verdicts-test-normal", "renamings-normal", "grid", "grid-3", "cost-1", "parameters"}
         assert {kind.partition("-")[0] for kind in kinds} == set(MEASUREMENTS)
         assert all(place.numbers(training, 0, kind) for kind in kinds)
 
