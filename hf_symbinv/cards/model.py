@@ -199,11 +199,26 @@ def _result(name: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
         more.append(f"Mean edit distance {summary['edit_distance']:.2f}.")
     measured = evaluation.get("alpha_covariance") or {}
     if measured.get("alpha_covariance") is not None:
-        more.append(
-            f"Alpha-covariance {measured['alpha_covariance']:.4f} over {measured['examples']:,} questions and "
-            f"{measured['predictions']:,} answers to renamed ones."
-        )
+        more.append(_alpha_covariance(measured))
     return {"heading": heading, "command": command, "rows": rows, "more": (" ".join(more) + by).strip()}
+
+
+def _alpha_covariance(measured: Mapping[str, Any]) -> str:
+    """Alpha-covariance, over all questions and for each number of symbols, in sentences."""
+
+    def mean(part: Mapping[str, Any]) -> str:
+        low, high = part.get("interval") or (None, None)
+        return f"{part['alpha_covariance']:.4f}" + ("" if low is None else f" ({low:.4f} – {high:.4f})")
+
+    text = (
+        f"Alpha-covariance {mean(measured)} over {measured['examples']:,} questions and {measured['predictions']:,} "
+        "answers to renamed ones"
+    )
+    parts = [f"{mean(part)} with {part['symbols']}" for part in measured.get("by_symbols", [])]
+    text += f"; by number of symbols {', '.join(parts)}." if parts else "."
+    if measured.get("renamed"):
+        text += " Each question was decoded once and its answer renamed: names do not reach a model with streams."
+    return text
 
 
 def _command(name: str, data: str, evaluation: Mapping[str, Any]) -> list[str]:
@@ -216,8 +231,12 @@ def _command(name: str, data: str, evaluation: Mapping[str, Any]) -> list[str]:
             parts += [option, str(generation[key])]
     if any(group["label"] == NOVEL for group in evaluation["groups"]):
         parts.append("--novel")
-    if "examples" in measured:
-        parts += ["--alpha-covariance", str(measured["examples"] + measured.get("excluded", 0))]
+    if "per_symbols" in measured:
+        parts += ["--alpha-covariance", str(measured["per_symbols"])]
+        for option, key, default in (("--renamings", "renamings", 120), ("--alphabet", "alphabet", None)):
+            if measured[key] not in (default, None):
+                parts += [option, str(measured[key])]
+        parts += ["--every-renaming"] * measured["every_renaming"]
     return parts
 
 

@@ -6,12 +6,12 @@ Runs and models are told apart by markers and dashes too, so that a picture in b
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import stdev
 from typing import TYPE_CHECKING, Any
+
+from hf_symbinv.metrics.intervals import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,6 @@ LINES = (
 )  # fmt: skip
 # Our choice: characters of a name in a legend, and markers along a line.
 LONGEST_NAME, MARKERS = 40, 12
-Z_95 = 1.96
 
 
 class PictureError(ValueError):
@@ -86,9 +85,9 @@ def alpha_covariance_series(evaluations: Sequence[Mapping[str, Any]]) -> list[Se
 
 
 def _mean(part: Mapping[str, Any]) -> tuple[float, float, float, float]:
-    mean, values = part["alpha_covariance"], part.get("values", [])
-    half = Z_95 * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
-    return part["symbols"], mean, max(mean - half, 0.0), min(mean + half, 1.0)
+    mean = part["alpha_covariance"]
+    low, high = mean_interval(part.get("values", [])) or (mean, mean)
+    return part["symbols"], mean, low, high
 
 
 def alpha_covariance_table(series: Sequence[Series]) -> str:

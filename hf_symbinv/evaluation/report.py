@@ -23,6 +23,7 @@ from hf_symbinv.evaluation.heatmap import Box, Grid
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, measure_alpha_covariance, once_for_all_renamings
 from hf_symbinv.metrics.edit_distance import edit_distance
+from hf_symbinv.metrics.intervals import mean_interval
 from hf_symbinv.metrics.verdicts import VERDICTS
 from hf_symbinv.tasks import SymbolTask
 from hf_symbinv.training.scoring import score_answers
@@ -60,7 +61,9 @@ class Evaluation:
             known, the questions that are in it under no names; bins of length; numbers of symbols.
         decode_seconds, check_seconds: Summed over the questions.
         grid: All questions by number of symbols and size.
-        alpha_covariance: As `alpha_covariance` gives it; None if not measured.
+        alpha_covariance: As `alpha_covariance` gives it, and how it was measured: `per_symbols`, `renamings`,
+            `alphabet` and `every_renaming` as they were asked for, and whether answers were `renamed`, not decoded;
+            None if it was not measured.
         verified_by: What checked the answers, with its version.
         hub: Whether `data` is a name on the Hub, and no folder.
     """
@@ -110,16 +113,28 @@ def _cells(group: Group, extra: Sequence[str]) -> list[str]:
 
 
 def _alpha_covariance_lines(measured: dict[str, Any]) -> list[str]:
-    value = measured["alpha_covariance"]
-    if value is None:
-        return [f"alpha-covariance: none of {measured['excluded']} questions has two renamings"]
+    excluded = measured["excluded"]
+    if measured["alpha_covariance"] is None:
+        return [f"alpha-covariance: none of {excluded} questions has two renamings"]
+    left_out = f" ({excluded} questions without two renamings left out)" if excluded else ""
     lines = [
-        f"alpha-covariance: {value:.4f} over {measured['examples']} questions and {measured['predictions']:,} answers"
-        f" ({measured['excluded']} questions without two renamings left out)"
+        f"alpha-covariance with 95 % intervals: {_mean_text(measured)} over {measured['examples']:,} questions and "
+        f"{measured['predictions']:,} answers{left_out}"
     ]
     for part in measured["by_symbols"]:
-        lines.append(f"  symbols {part['symbols']}: {part['alpha_covariance']:.4f} over {part['examples']} questions")
+        lines.append(f"  symbols {part['symbols']}: {_mean_text(part)} over {part['examples']:,} questions")
+    if measured["renamed"]:
+        lines += [
+            "  each question was decoded once and its answer renamed: names do not reach a model with streams;",
+            "  --every-renaming decodes all renamings",
+        ]
     return lines
+
+
+def _mean_text(measured: dict[str, Any]) -> str:
+    """A mean with its interval, which a single value does not have."""
+    mean, interval = measured["alpha_covariance"], measured["interval"]
+    return f"{mean:.4f}" if interval is None else f"{mean:.4f} ({interval[0]:.4f} - {interval[1]:.4f})"
 
 
 def load_questions(task: SymbolTask, data: str, split: str, rows: int | None = None) -> list[Question]:
@@ -190,9 +205,10 @@ def evaluate_checkpoint(
     split: str,
     trained_on: Set[str] = frozenset(),
     embedding_seed: int | None = None,
-    alpha_covariance_rows: int = 0,
+    alpha_covariance_questions: int = 0,
     renamings: int | None = DEFAULT_LIMIT,
     alphabet: Sequence[str] | None = None,
+    every_renaming: bool = False,
     num_candidates: int = 1,
     batch_size: int = 100,
     progress: bool = False,
@@ -207,8 +223,10 @@ def evaluate_checkpoint(
         data, split: Names for the report.
         trained_on: As `training_classes` gives them; if any, the questions outside get a group of their own.
         embedding_seed: Of a model's random embeddings; None for the median of ten sessions.
-        alpha_covariance_rows: Measure alpha-covariance on the first so many questions.
-        renamings, alphabet: As `alpha_covariance` takes them.
+        alpha_covariance_questions: Measure alpha-covariance on the first so many questions with each number of
+            symbols; 0 to leave it out.
+        renamings, every_renaming: As `alpha_covariance` takes them.
+        alphabet: As well; None for the names in `questions`.
         num_candidates: Candidates for each question; one is enough that holds.
         batch_size: Questions decoded together.
         progress: Show a progress bar on stderr.
@@ -220,10 +238,19 @@ def evaluate_checkpoint(
         num_candidates=num_candidates, batch_size=batch_size, progress=progress, **generation,
     )  # fmt: skip
     measured = None
-    if alpha_covariance_rows:
-        asked = questions[:alpha_covariance_rows]
-        names = all_symbols(checkpoint.task, questions) if alphabet is None else alphabet
-        measured = alpha_covariance(checkpoint, asked, alphabet=names, renamings=renamings, **generation)
+    if alpha_covariance_questions:
+        measured = alpha_covariance(
+            checkpoint, first_of_each(questions, alpha_covariance_questions),
+            alphabet=all_symbols(checkpoint.task, questions) if alphabet is None else alphabet,
+            renamings=renamings, every_renaming=every_renaming, **generation,
+        )  # fmt: skip
+        measured |= {
+            "per_symbols": alpha_covariance_questions,
+            "renamings": renamings,
+            "alphabet": None if alphabet is None else len(alphabet),
+            "every_renaming": every_renaming,
+            "renamed": _answers_once(checkpoint, every_renaming),
+        }
     return Evaluation(
         model=checkpoint.name,
         task=checkpoint.task.name,
@@ -331,6 +358,20 @@ def all_symbols(task: SymbolTask, questions: Sequence[Question]) -> list[str]:
     return sorted({name for question in questions for name in task.symbols(question.prompt)})
 
 
+def first_of_each(questions: Sequence[Question], count: int) -> list[Question]:
+    """The first `count` questions with each number of symbols, or as many as there are."""
+    found: dict[int, list[Question]] = {}
+    for question in questions:
+        found.setdefault(question.symbols, []).append(question)
+    return [question for symbols in sorted(found) for question in found[symbols][:count]]
+
+
+def _answers_once(checkpoint: Checkpoint, every_renaming: bool) -> bool:
+    """Whether renamings of a question are the same tensors to the model, and one of them may stand for all."""
+    config = checkpoint.model.config
+    return config.symbol_embedding == "streams" and config.canonical_slots and not every_renaming
+
+
 def alpha_covariance(
     checkpoint: Checkpoint,
     questions: Sequence[Question],
@@ -358,8 +399,9 @@ def alpha_covariance(
         generation: Arguments of `generate`.
 
     Returns:
-        As `measure_alpha_covariance`, but with `by_symbols` for the single examples: for each number of symbols, from
-        the smallest, `symbols`, `alpha_covariance`, `examples` and the `values` of the single ones.
+        As `measure_alpha_covariance`, with the `interval` of the mean as `mean_interval` gives it, and with
+        `by_symbols` for the single examples: for each number of symbols, from the smallest, `symbols`,
+        `alpha_covariance`, `interval`, `examples` and the `values` of the single ones.
 
     Raises:
         ValueError: As `measure_alpha_covariance`.
@@ -374,11 +416,11 @@ def alpha_covariance(
         answers = generate_answers(checkpoint.model, checkpoint.tokenizer, inputs, batch_size=batch_size, **generation)
         return [answer[0] for answer in answers]
 
-    config, base_tokens = checkpoint.model.config, checkpoint.task.base_tokens
+    base_tokens = checkpoint.task.base_tokens
     prompts = [question.prompt for question in questions]
-    same = config.symbol_embedding == "streams" and config.canonical_slots and not every_renaming
+    once = _answers_once(checkpoint, every_renaming)
     measured = measure_alpha_covariance(
-        once_for_all_renamings(decode, prompts, base_tokens) if same else decode,
+        once_for_all_renamings(decode, prompts, base_tokens) if once else decode,
         prompts,
         alphabet=alphabet, limit=renamings, seed=seed, base_tokens=base_tokens,
     )  # fmt: skip
@@ -387,7 +429,17 @@ def alpha_covariance(
         if value is not None:
             values.setdefault(question.symbols, []).append(value)
     by_symbols = [
-        {"symbols": count, "alpha_covariance": math.fsum(found) / len(found), "examples": len(found), "values": found}
+        {
+            "symbols": count, "alpha_covariance": math.fsum(found) / len(found), "interval": mean_interval(found),
+            "examples": len(found), "values": found,
+        }
         for count, found in sorted(values.items())
-    ]
-    return {**{name: value for name, value in measured.items() if name != "per_example"}, "by_symbols": by_symbols}
+    ]  # fmt: skip
+    return {
+        "alpha_covariance": measured["alpha_covariance"],
+        "interval": mean_interval([value for value in measured["per_example"] if value is not None]),
+        "examples": measured["examples"],
+        "excluded": measured["excluded"],
+        "predictions": measured["predictions"],
+        "by_symbols": by_symbols,
+    }

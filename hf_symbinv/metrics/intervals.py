@@ -1,8 +1,10 @@
-"""Confidence intervals for shares."""
+"""Confidence intervals for shares and for means."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from statistics import fmean, stdev
 
 # The 97.5 % quantile of the standard normal distribution: a two-sided 95 % interval.
 NORMAL_QUANTILE = 1.959963984540054
@@ -35,3 +37,20 @@ def wilson_interval(successes: int, count: int) -> tuple[float, float]:
     low = 0.0 if successes == 0 else (centre - spread) / scale
     high = 1.0 if successes == count else (centre + spread) / scale
     return low, high
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """The normal 95 % interval of the mean behind values between 0 and 1: mean ± 1.96 s / sqrt(n), cut to [0, 1].
+
+    Where all values are equal it has no width.
+
+    Args:
+        values: In [0, 1], independent of each other.
+
+    Returns:
+        The lower and the upper bound; None for fewer than two values, which have no spread.
+    """
+    if len(values) < 2:
+        return None
+    middle, side = fmean(values), NORMAL_QUANTILE * stdev(values) / math.sqrt(len(values))
+    return max(middle - side, 0.0), min(middle + side, 1.0)

@@ -92,11 +92,36 @@ def test_the_card_of_the_bundled_checkpoint_is_the_commands_own():
 
 def test_the_command_of_an_evaluation_has_its_options(tiny):
     measured = {"alpha_covariance": 1.0, "examples": 9, "excluded": 1, "predictions": 50}
+    measured |= {"per_symbols": 4, "renamings": 7, "alphabet": 6, "every_renaming": True, "renamed": False}
     odd = evaluation(alpha_covariance=measured, generation={"num_beams": 5, "num_candidates": 5})
     odd["groups"][1]["label"] = "no renamed twin in train"
     text = model_card(replace(read_facts(tiny), results=[odd]))
     asked = "symbinv evaluate tiny --data data/ltl --split test --rows 10"
-    assert f"`{asked} --beams 5 --n-best 5 --novel --alpha-covariance 10` measured" in text
+    covariance = "--alpha-covariance 4 --renamings 7 --alphabet 6 --every-renaming"
+    assert f"`{asked} --beams 5 --n-best 5 --novel {covariance}` measured" in text
+    plain = evaluation(alpha_covariance={**measured, "renamings": 120, "alphabet": None, "every_renaming": False})
+    assert f"`{asked} --alpha-covariance 4` measured" in model_card(replace(read_facts(tiny), results=[plain]))
+
+
+def test_alpha_covariance_is_told_by_number_of_symbols_and_says_what_was_decoded(tiny):
+    parts = [
+        {"symbols": 2, "alpha_covariance": 1.0, "interval": [1.0, 1.0], "examples": 8, "values": [1.0] * 8},
+        {"symbols": 3, "alpha_covariance": 0.5, "interval": None, "examples": 1, "values": [0.5]},
+    ]
+    old = {"alpha_covariance": 0.95, "examples": 9, "excluded": 1, "predictions": 5000}
+    new = {**old, "interval": [0.85, 1.0], "by_symbols": parts, "per_symbols": 8, "renamings": 120, "alphabet": None}
+    new |= {"every_renaming": False, "renamed": True}
+    answers = "over 9 questions and 5,000 answers to renamed ones"
+    for measured, told in (
+        (old, f"Alpha-covariance 0.9500 {answers}."),
+        (
+            new,
+            f"Alpha-covariance 0.9500 (0.8500 – 1.0000) {answers}; by number of symbols 1.0000 (1.0000 – 1.0000) with "
+            "2, 0.5000 with 3. Each question was decoded once and its answer renamed: names do not reach a model with "
+            "streams.",
+        ),
+    ):
+        assert told in model_card(replace(read_facts(tiny), results=[evaluation(alpha_covariance=measured)]))
 
 
 def test_a_folder_without_records_gets_a_card_that_says_so(weights):

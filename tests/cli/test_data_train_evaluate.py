@@ -47,15 +47,19 @@ class TestEvaluate:
         content = json.loads((tmp_path / "report.json").read_text())
         again = json.loads(symbinv(*arguments, "--json").out)
         assert all(again[name] == content[name] for name in content if not name.endswith("seconds"))
-        head, columns, *rows = (line for line in table.out.splitlines() if not line.startswith("  symbols "))
-        covariance = rows.pop()
+        head, columns, *rest = table.out.splitlines()
+        rows, (covariance, *by_symbols) = rest[: len(content["groups"])], rest[len(content["groups"]) :]
         assert head == f"{checkpoint} on {data}, split test, task ltl; num_beams 1, max_new_tokens 6, num_candidates 1"
         assert columns.split()[:2] == ["questions", "verified"]
         assert [row[: len(group["label"])] for row, group in zip(rows, content["groups"], strict=True)] == [
             group["label"] for group in content["groups"]
         ]
         assert content["groups"][0]["summary"]["count"] == 10
-        assert covariance.startswith("alpha-covariance: 1.0000 over 3 questions")
+        parts = content["alpha_covariance"]["by_symbols"]
+        assert covariance.startswith("alpha-covariance with 95 % intervals: 1.0000 (1.0000 - 1.0000) over ")
+        assert [line.split(":")[0] for line in by_symbols[: len(parts)]] == [f"  symbols {p['symbols']}" for p in parts]
+        assert by_symbols[-1] == "  --every-renaming decodes all renamings"
+        assert all(len(part["values"]) == part["examples"] <= 3 for part in parts)
         assert max(map(len, columns)) <= 100
 
     def test_with_candidates_the_first_one_alone_is_shown_too(self, symbinv, checkpoint, data):
@@ -74,6 +78,7 @@ class TestEvaluate:
             (["--data", "DATA", "--output", "/no/file"], "/no/file: No such file or directory; check the path"),
             (["--data", "DATA", "--model", "x"], "unrecognized arguments: --model x"),
             ([], "the following arguments are required: --data"),
+            (["--data", "DATA", "--every-renaming"], "--every-renaming: only with --alpha-covariance N"),
             (["--data", "DATA", "--rows", "0"], "'0': must be an integer of at least 1"),
         ],
     )

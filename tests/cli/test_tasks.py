@@ -207,6 +207,8 @@ class TestEvaluate:
         arguments = ["evaluate", copier, "--data", strings, *SHORT, *renamings]
         content = json.loads(symbinv(*arguments, "--alphabet", "3").out)["alpha_covariance"]
         assert (content["predictions"], content["examples"]) == (5 + 5 + 5 + 3, 4)
+        again = json.loads(symbinv(*arguments, "--alphabet", "3", "--every-renaming").out)["alpha_covariance"]
+        assert again == {**content, "every_renaming": True, "renamed": False}
         result = symbinv(*arguments, "--alphabet", "2")
         assert result.code == 2 and "--alphabet 2: a question has 3 symbols; use at least 3" in result.err
 

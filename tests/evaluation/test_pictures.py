@@ -20,6 +20,7 @@ from hf_symbinv.evaluation.pictures import (
     save_picture,
     short,
 )
+from hf_symbinv.metrics.intervals import NORMAL_QUANTILE
 
 LOG = [
     {"step": 10, "loss": 2.0}, {"step": 20, "loss": 1.0}, {"step": 20, "eval_loss": 1.5},
@@ -40,7 +41,7 @@ class TestAlphaCovariance:
     def test_intervals_are_those_of_the_mean(self):
         (series,) = alpha_covariance_series([evaluation("m", k1=[1.0, 1.0], k2=[0.2, 0.4, 0.6], k3=[0.5])])
         assert series.points[0] == (1, 1.0, 1.0, 1.0) and series.points[2] == (3, 0.5, 0.5, 0.5)
-        half = 1.96 * 0.2 / math.sqrt(3)
+        half = NORMAL_QUANTILE * 0.2 / math.sqrt(3)
         assert series.points[1] == pytest.approx((2, 0.4, 0.4 - half, 0.4 + half))
 
     def test_the_table_has_a_column_for_every_number_of_symbols(self):

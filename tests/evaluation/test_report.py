@@ -21,7 +21,7 @@ from hf_symbinv.evaluation import (
     training_classes,
 )
 from hf_symbinv.evaluation.heatmap import Grid
-from hf_symbinv.evaluation.report import groups, training_box
+from hf_symbinv.evaluation.report import first_of_each, groups, training_box
 from hf_symbinv.metrics.edit_distance import edit_distance
 
 
@@ -124,20 +124,48 @@ def test_a_stream_model_has_alpha_covariance_one(whole):
     with LTL.checker(timeout=10.0) as checker:
         evaluation = evaluate_checkpoint(
             checkpoint, questions, checker,
-            data="five", split="test", alpha_covariance_rows=5, num_beams=2, max_new_tokens=12,
+            data="five", split="test", alpha_covariance_questions=5, num_beams=2, max_new_tokens=12,
         )  # fmt: skip
     measured = evaluation.alpha_covariance
     assert measured["alpha_covariance"] == 1.0 and measured["excluded"] == 1
     assert measured["predictions"] == 2 * math.perm(4, 3) + math.perm(4, 2) + 4  # names a to d
     assert measured["by_symbols"] == [
-        {"symbols": count, "alpha_covariance": 1.0, "examples": number, "values": [1.0] * number}
-        for count, number in [(1, 1), (2, 1), (3, 2)]
+        {"symbols": count, "alpha_covariance": 1.0, "interval": interval, "examples": number, "values": [1.0] * number}
+        for count, number, interval in [(1, 1, None), (2, 1, None), (3, 2, (1.0, 1.0))]
     ]
-    assert evaluation.table().splitlines()[-4:-1] == [
-        "alpha-covariance: 1.0000 over 4 questions and 64 answers (1 questions without two renamings left out)",
+    assert evaluation.table().splitlines()[-6:] == [
+        "alpha-covariance with 95 % intervals: 1.0000 (1.0000 - 1.0000) over 4 questions and 64 answers (1 questions "
+        "without two renamings left out)",
         "  symbols 1: 1.0000 over 1 questions",
         "  symbols 2: 1.0000 over 1 questions",
+        "  symbols 3: 1.0000 (1.0000 - 1.0000) over 2 questions",
+        "  each question was decoded once and its answer renamed: names do not reach a model with streams;",
+        "  --every-renaming decodes all renamings",
     ]
+    asked = {"per_symbols": 5, "renamings": 120, "alphabet": None, "every_renaming": False, "renamed": True}
+    assert asked.items() <= measured.items()
+
+
+def test_so_many_questions_are_renamed_with_each_number_of_symbols():
+    questions = [Question(text, text, len(text), symbols) for text, symbols in
+                 [("a", 1), ("Xa", 1), ("1", 0), ("&ab", 2), ("XXa", 1), ("|ab", 2)]]  # fmt: skip
+    assert [question.text for question in first_of_each(questions, 2)] == ["1", "a", "Xa", "&ab", "|ab"]
+    assert [question.text for question in first_of_each(questions, 1)] == ["1", "a", "&ab"]
+
+
+def test_a_report_says_whether_all_renamings_were_decoded(whole, make_checkpoint):
+    learned = make_checkpoint(LTL, symbol_embedding="learned", components=None)
+    options = {"data": "two", "split": "test", "num_beams": 1, "max_new_tokens": 6, "alpha_covariance_questions": 1}
+    with LTL.checker(timeout=10.0) as checker:
+        for folder, every, renamed in ((whole, True, False), (whole, False, True), (learned, False, False)):
+            checkpoint = load_checkpoint(str(folder), "cpu")
+            evaluation = evaluate_checkpoint(
+                checkpoint, [read_question(LTL, "&ab")], checker, alphabet="abc", every_renaming=every, **options
+            )
+            measured = evaluation.alpha_covariance
+            assert (measured["renamed"], measured["every_renaming"]) == (renamed, every)
+            assert (measured["alphabet"], measured["predictions"]) == (3, 6)
+            assert ("decoded once" in evaluation.table()) == renamed
 
 
 def test_without_two_names_there_is_no_alpha_covariance(whole):
@@ -145,7 +173,7 @@ def test_without_two_names_there_is_no_alpha_covariance(whole):
     with LTL.checker(timeout=10.0) as checker:
         evaluation = evaluate_checkpoint(
             checkpoint, [read_question(LTL, "a")], checker,
-            data="one", split="test", alpha_covariance_rows=1, num_beams=1, max_new_tokens=6,
+            data="one", split="test", alpha_covariance_questions=1, num_beams=1, max_new_tokens=6,
         )  # fmt: skip
     assert evaluation.table().endswith("\nalpha-covariance: none of 1 questions has two renamings")
 

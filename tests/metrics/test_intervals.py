@@ -1,4 +1,4 @@
-"""Wilson's interval holds exactly the probabilities that its definition names."""
+"""Intervals: Wilson's holds exactly the probabilities that its definition names, the normal one follows its formula."""
 
 import math
 from statistics import NormalDist
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_symbinv.metrics import wilson_interval
-from hf_symbinv.metrics.intervals import NORMAL_QUANTILE
+from hf_symbinv.metrics.intervals import NORMAL_QUANTILE, mean_interval
 
 
 def is_inside(probability: float, successes: int, count: int, slack: float) -> bool:
@@ -35,3 +35,15 @@ def test_the_quantile_makes_the_interval_one_of_95_percent():
 def test_impossible_counts_are_refused(successes, count):
     with pytest.raises(ValueError, match=f"{successes} successes of {count} trials: need at least 1 trial"):
         wilson_interval(successes, count)
+
+
+def test_the_interval_of_a_mean_is_as_wide_as_the_values_are_spread():
+    side = NORMAL_QUANTILE * 0.2 / math.sqrt(3)
+    assert mean_interval([0.2, 0.4, 0.6]) == pytest.approx((0.4 - side, 0.4 + side))
+    assert mean_interval([1.0, 1.0, 1.0]) == (1.0, 1.0)
+    assert mean_interval([0.0, 1.0]) == (0.0, 1.0), "shares end there"
+
+
+@pytest.mark.parametrize("values", [[], [0.5]])
+def test_without_a_spread_there_is_no_interval_of_the_mean(values):
+    assert mean_interval(values) is None
