@@ -279,7 +279,7 @@ def generate(config: RandomQuestionsConfig, work: Path, workers: int | None, *, 
     with (
         solving_pool(task, workers, config.timeout) as pool,
         Gate(task, symbol_names(config.num_symbols), config.min_size, config.max_size, task.uniform_from) as gate,
-        tqdm(total=config.rows, unit=" pairs", file=sys.stderr, disable=not progress) as bar,
+        tqdm(total=config.rows, unit=" pairs", file=sys.stderr, disable=None if progress else True) as bar,
     ):
         rounds = Rounds(gate, pool, work, bar)
         harvest = rounds.run(lambda have, exhausted: missing_rows(quota, have, exhausted), "", config.seed)

@@ -83,7 +83,10 @@ def generate(config: QuestionGridConfig, work: Path, workers: int | None, *, pro
     with (
         solving_pool(task, workers, config.timeout) as pool,
         tqdm(
-            total=len(sizes) * len(numbers) * config.per_cell, unit=" pairs", file=sys.stderr, disable=not progress
+            total=len(sizes) * len(numbers) * config.per_cell,
+            unit=" pairs",
+            file=sys.stderr,
+            disable=None if progress else True,
         ) as bar,
     ):
         for number in numbers:

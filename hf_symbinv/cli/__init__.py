@@ -65,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments[0] not in COMMANDS:
         parser().parse_args(arguments)
     name = arguments[0]
+    if not sys.stderr.isatty():  # tqdm, which draws the bars of all libraries, reads this when it is imported
+        os.environ.setdefault("TQDM_DISABLE", "1")
     # An answer may hold a name that the terminal cannot show; a file may hold text that is none.
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):

@@ -21,7 +21,14 @@ Make a model of another. SOURCE is
   names, with the same parameters but for the symbols' rows (SIT section 5.8).
   Fine-tune it then: symbinv train RECIPE --output FOLDER start=OUTPUT
 - a folder with config.json and pytorch_model.bin from the authors of
-  "Interchangeable Token Embeddings": OUTPUT gets the same model for this package.
+  "Interchangeable Token Embeddings", or such a folder on the Hub, called
+  OWNER/NAME/FOLDER: OUTPUT gets the same model for this package. Convert that
+  again for one with streams.
+
+With access to the Hub, this reads one of the authors' models; what folders there
+are, the command says when it is given the repository alone:
+
+  symbinv convert necrashter/interchangeable-token-embeddings/FOLDER --output ours
 
 exit codes: 0 the model is written, 2 bad usage or input
 """
@@ -35,7 +42,7 @@ runs/converted: streams, EP DP CP, 5,810,048 parameters
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv convert`."""
     command = command_parser("convert", DESCRIPTION, EXAMPLE)
-    command.add_argument("source", metavar="SOURCE", help="folder, file of weights, or name on the Hub")
+    command.add_argument("source", metavar="SOURCE", help="folder, file of weights, OWNER/NAME or OWNER/NAME/FOLDER")
     command.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="a new folder")
     command.add_argument("--actual", metavar="NAME", help="symbol whose row a stream sees at its own (default: a)")
     command.add_argument("--placeholder", metavar="NAME", help="symbol whose row it sees elsewhere (default: b)")
@@ -51,14 +58,15 @@ def main(arguments: Sequence[str]) -> int:
         raise InputError(f"--output {options.output}: exists; name a new folder")
 
     from hf_symbinv.training.conversion import ConversionError, save_converted
-    from hf_symbinv.training.releases import is_release
+    from hf_symbinv.training.releases import find_release
 
     given = options.actual, options.placeholder
     try:
-        if is_release(options.source):
+        release = find_release(options.source)
+        if release is not None:
             if given != (None, None):
                 command.error("--actual and --placeholder: a release stays what it is; convert the OUTPUT again")
-            model, tokenizer, how = _from_release(options.source)
+            model, tokenizer, how = _from_release(release)
         else:
             names = [default if name is None else name for name, default in zip(given, "ab", strict=True)]
             model, tokenizer, how = _to_streams(options.source, *names)
@@ -77,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
     return DONE
 
 
-def _from_release(source: str) -> tuple[Any, Any, str]:
+def _from_release(source: Path) -> tuple[Any, Any, str]:
     from hf_symbinv.training.releases import read_release
     from hf_symbinv.training.run import GENERATION
 

@@ -100,7 +100,8 @@ def save_converted(
     folder = Path(folder)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    made = {"source": public(source), "how": how, "base_model": hub_id(source)}
+    repository = "/".join(source.split("/")[:2])  # of OWNER/NAME/FOLDER too
+    made = {"source": public(source), "how": how, "base_model": hub_id(repository)}
     text = json.dumps(made, indent=2, ensure_ascii=False)
     (folder / CONVERSION).write_text(text + "\n", encoding="utf-8")
     write_model_card(folder, read_facts(folder))

@@ -17,6 +17,7 @@ tokens out). A release searches with plain cosines, so AdaCos starts with the sc
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,16 @@ from typing import Any
 import torch
 from huggingface_hub.errors import StrictDataclassError
 
+from hf_symbinv.hub import hub_failure
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.tasks import TASKS, SymbolTask
 from hf_symbinv.training.conversion import TABLE, ConversionError
 
-WEIGHTS = ("pytorch_model.bin", "model.safetensors")
+# The first that there is: nothing but tensors can be in safetensors.
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+ON_THE_HUB = re.compile(r"(?P<repository>[A-Za-z0-9][\w.-]*/[\w.-]+)(?:/(?P<folder>[\w./-]*\w))?/?")
+SHOWN_FOLDERS = 20
 # Their tokens → ours, where they differ.
 TOKENS = {"<start>": "<s>", "<eos>": "</s>", "xor": "^"}
 LASSO = [";", "{", "}"]
@@ -73,6 +78,46 @@ def is_release(path: str | Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(content, dict) and "d_embed_enc" in content
+
+
+def find_release(source: str) -> Path | None:
+    """Where a checkpoint of the authors lies; one on the Hub is downloaded, its configuration and its weights alone.
+
+    Args:
+        source: A folder, the file with the weights in it, or OWNER/NAME or OWNER/NAME/FOLDER on the Hub.
+
+    Returns:
+        Its folder or file; None if `source` is something else.
+
+    Raises:
+        ConversionError: If the Hub cannot be reached, or has no such release.
+    """
+    path, hub = Path(source), ON_THE_HUB.fullmatch(source)
+    if path.exists() or hub is None:
+        return path if is_release(path) else None
+    from huggingface_hub import HfApi, snapshot_download
+
+    repository, prefix = hub["repository"], f"{hub['folder']}/" if hub["folder"] else ""
+    try:
+        snapshot = Path(snapshot_download(repository, allow_patterns=f"{prefix}config.json"))
+        folder = snapshot / prefix
+        if is_release(folder):
+            # The revision is that of the configuration, also if somebody pushes meanwhile.
+            names = [f"{prefix}{name}" for name in WEIGHTS]
+            snapshot_download(repository, revision=snapshot.name, allow_patterns=names)
+            return folder
+        if (folder / "config.json").is_file():
+            _require(not prefix, "is no release; of this package's checkpoints, name the repository or a folder here")
+            return None
+        files = HfApi().list_repo_files(repository, revision=snapshot.name)
+    except Exception as error:  # of many types, for no network, no such repository, no access
+        failure = hub_failure(error, repository)
+        if failure is None:
+            raise
+        raise ConversionError(f"no such folder, and {failure.removeprefix(f'{repository}: ')}") from error
+    folders = sorted(f"{repository}/{file.removesuffix('/config.json')}" for file in files if "/config.json" in file)
+    shown = f"{', '.join(folders[:SHOWN_FOLDERS])}{', …' * (len(folders) > SHOWN_FOLDERS)}" or "none"
+    raise ConversionError(f"has no config.json there; folders of this repository with one: {shown}")
 
 
 def read_release(path: str | Path) -> tuple[SymbolInvariantForConditionalGeneration, SymbolTask]:
@@ -315,4 +360,4 @@ def _require(condition: bool, message: str) -> None:
         raise ConversionError(message)
 
 
-__all__ = ["is_release", "read_release"]
+__all__ = ["find_release", "is_release", "read_release"]

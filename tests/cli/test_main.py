@@ -50,6 +50,18 @@ class TestHelp:
         assert symbinv("--version").out == f"hf_symbinv {hf_symbinv.__version__}\n"
 
 
+class TestBars:
+    @pytest.mark.slow
+    def test_there_are_none_where_stderr_is_no_terminal(self, tmp_path):
+        data = ["data", "--task", "copy", "--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--workers", "1"]
+        for arguments in (
+            [*data, "--rows", "40", "--output", tmp_path / "rows"],
+            ["data", "--from", tmp_path / "rows", "--max-size", "4", "--reduce", "9", "--output", tmp_path / "fewer"],
+        ):
+            result = subprocess.run([*MODULE, *map(str, arguments)], capture_output=True, text=True, check=False)
+            assert (result.returncode, result.stderr) == (0, "")
+
+
 class TestUsage:
     def test_no_command_shows_the_help_on_stderr(self, symbinv):
         result = symbinv()
