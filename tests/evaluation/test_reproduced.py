@@ -51,6 +51,7 @@ def lines_of(result):
     return [line for line in result.markdown().splitlines() if line.startswith("|")]
 
 
+BOX = Scale.load("cpu").box("prop")
 WIDE = Training("prop", data="wide", model="learned-wide")
 
 
@@ -58,9 +59,9 @@ WIDE = Training("prop", data="wide", model="learned-wide")
 def partial(tmp_path_factory) -> Workspace:
     """Two of four heat maps of one task, and no model."""
     place = workspace(tmp_path_factory.mktemp("partial"))
-    store(place, Training("prop"), "grid", heat_map(Box(5, 10), (40, 50), (3, 20), (9, 30)))
+    store(place, Training("prop"), "grid", heat_map(BOX, (40, 50), (3, 20), (9, 30)))
     # The model of the wide data says so in its own box; the table has one box for all.
-    wide = {**heat_map(Box(5, 10), (30, 50), (10, 20), (20, 30)), "training_box": {"symbols": 7, "size": 14}}
+    wide = {**heat_map(BOX, (30, 50), (10, 20), (20, 30)), "training_box": Box(9, 99)._asdict()}
     store(place, WIDE, "grid", wide)
     return place
 
@@ -92,7 +93,9 @@ class TestHeatMaps:
         assert full.startswith("| propositional logic | full vocabulary | 60.0 (50.2 - 69.1) |  | 60.0 (")
 
     def test_notes_say_what_the_box_is_and_who_was_trained_beyond_it(self, result):
-        assert "The box: propositional logic 5 symbols and 10 tokens, LTL 3 symbols and 15 tokens." in result.markdown()
+        prop, ltl = (Scale.load("cpu").box(task) for task in ("prop", "ltl"))
+        boxes = f"propositional logic {prop.symbols} symbols and {prop.size} tokens, LTL {ltl.symbols} symbols and"
+        assert f"The box: {boxes} {ltl.size} tokens." in result.markdown()
         assert "Full vocabulary was trained beyond the box" in result.markdown()
 
     def test_what_is_there_is_drawn(self, result, partial):
@@ -116,7 +119,7 @@ class TestHeatMaps:
         assert names == {"ite-ablation-ltl.png", "ite-ablation-prop.png"}
 
     def test_a_region_without_samples_has_no_number(self, place):
-        store(place, Training("prop"), "grid", heat_map(Box(5, 10), (9, 10), (5, 10), (0, 0)))
+        store(place, Training("prop"), "grid", heat_map(BOX, (9, 10), (5, 10), (0, 0)))
         numbers = reproduce(place, "sit-2").rows[0].numbers
         assert numbers["longer"] is None and numbers["in the box"].count == 10
 
@@ -197,7 +200,7 @@ class TestHowItWasMade:
     def test_every_row_has_its_seconds_and_the_table_its_versions(self, place):
         best, plain = TABLES["sit-2"].rows[0].training, TABLES["sit-2"].rows[5].training
         for training, seconds in ((best, 5000.0), (plain, 4000.0)):
-            store(place, training, "grid", heat_map(Box(5, 10), (9, 10), (5, 10), (1, 10)))
+            store(place, training, "grid", heat_map(BOX, (9, 10), (5, 10), (1, 10)))
             store_run(place, training, seconds)
         record = {"seconds": 90.0, "commit": "abc", "environment": {"packages": {"torch": "2.9.0"}}}
         place.result(best, 0, "grid").with_suffix(".made.json").write_text(json.dumps(record))
@@ -219,7 +222,7 @@ class TestHowItWasMade:
         assert [row["seconds"] for row in made.to_dict()["rows"]] == [{"training": 100.0}] * 2
 
     def test_the_command_prints_what_it_wrote(self, place, capsys):
-        store(place, Training("prop"), "grid-3", heat_map(Box(5, 10), (9, 10), (5, 10), (1, 10)))
+        store(place, Training("prop"), "grid-3", heat_map(BOX, (9, 10), (5, 10), (1, 10)))
         folder = place.folder.parent
         arguments = ["reproduce", "sit-topn", "--scale", "cpu", "--output", str(folder), "--max-minutes", "0.01"]
         assert symbinv(arguments) == UNFINISHED
