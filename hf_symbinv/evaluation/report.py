@@ -116,11 +116,12 @@ def _alpha_covariance_lines(measured: dict[str, Any]) -> list[str]:
     excluded = measured["excluded"]
     if measured["alpha_covariance"] is None:
         return [f"alpha-covariance: none of {excluded} questions has two renamings"]
-    left_out = f" ({excluded} questions without two renamings left out)" if excluded else ""
     lines = [
         f"alpha-covariance with 95 % intervals: {_mean_text(measured)} over {measured['examples']:,} questions and "
-        f"{measured['predictions']:,} answers{left_out}"
+        f"{measured['predictions']:,} answers"
     ]
+    if excluded:
+        lines.append(f"  without {excluded} questions that have no two renamings")
     for part in measured["by_symbols"]:
         lines.append(f"  symbols {part['symbols']}: {_mean_text(part)} over {part['examples']:,} questions")
     if measured["renamed"]:
