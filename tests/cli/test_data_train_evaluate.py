@@ -57,7 +57,9 @@ class TestEvaluate:
         assert content["groups"][0]["summary"]["count"] == 10
         parts = content["alpha_covariance"]["by_symbols"]
         assert covariance.startswith("alpha-covariance with 95 % intervals: 1.0000 (1.0000 - 1.0000) over ")
-        assert [line.split(":")[0] for line in by_symbols if ": 1.0" in line] == [f"  symbols {p['symbols']}" for p in parts]
+        assert [line.split(":")[0] for line in by_symbols if ": 1.0" in line] == [
+            f"  symbols {p['symbols']}" for p in parts
+        ]
         assert by_symbols[-1] == "  --every-renaming decodes all renamings"
         assert all(len(part["values"]) == part["examples"] <= 3 for part in parts)
         assert max(map(len, columns)) <= 100
