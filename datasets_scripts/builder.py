@@ -58,6 +58,8 @@ from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
 # Rounds in a row in which no question of a size gets an answer, after which that size counts as exhausted.
 FRUITLESS_ROUNDS = 50
 NO_ANSWER = "no answer"
+# So that every split of 80/10/10 has one.
+LEAST_ROWS = 10
 
 
 @dataclass
@@ -125,8 +127,10 @@ class RandomQuestionsConfig(QuestionsConfig):
 
     def validate(self) -> None:
         super().validate()
-        if self.rows < 10:
-            raise ValueError(f"rows={self.rows}: ask for at least 10, so that every split of 80/10/10 has one")
+        if self.rows < LEAST_ROWS:
+            raise ValueError(
+                f"rows={self.rows}: ask for at least {LEAST_ROWS}, so that every split of 80/10/10 has one"
+            )
 
 
 @dataclass
@@ -139,6 +143,10 @@ class Harvest:
     def add(self, other: Harvest) -> None:
         self.pairs += other.pairs
         self.left_out += other.left_out
+
+
+class FewerRowsWarning(UserWarning):
+    """A data set has fewer rows than were asked for."""
 
 
 class WorkFolderError(RuntimeError):
@@ -283,12 +291,6 @@ def generate(config: RandomQuestionsConfig, work: Path, workers: int | None, *, 
     ):
         rounds = Rounds(gate, pool, work, bar)
         harvest = rounds.run(lambda have, exhausted: missing_rows(quota, have, exhausted), "", config.seed)
-    if len(harvest.pairs) < config.rows:
-        warnings.warn(
-            f"rows={config.rows}: only {len(harvest.pairs)} different questions with answers turned up "
-            f"with num_symbols={config.num_symbols} and sizes {config.min_size} to {config.max_size}",
-            stacklevel=2,
-        )
     return harvest
 
 
@@ -350,7 +352,7 @@ def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *,
 
     Raises:
         WorkFolderError: If the folder cannot take it.
-        ValueError: If nothing was found (DrawingError if the task cannot draw what is asked for).
+        ValueError: If too little was found for three splits (DrawingError if the task cannot draw what is asked for).
         ImportError: If a solver is not installed.
     """
     task = load_task(config.task)
@@ -359,10 +361,20 @@ def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *,
         if work is None:
             return
         harvest = generate(config, work, workers, progress=progress)
-        if not harvest.pairs:
+        if len(harvest.pairs) < LEAST_ROWS:
+            for shard in work.iterdir():
+                shard.unlink()
             raise ValueError(
-                f"no question of {config.num_symbols} symbols and sizes {config.min_size} to {config.max_size} with an "
-                "answer turned up; ask for more symbols or larger sizes"
+                f"num_symbols={config.num_symbols}, sizes {config.min_size} to {config.max_size}: only "
+                f"{len(harvest.pairs)} different questions with answers turned up, and three splits take at least "
+                f"{LEAST_ROWS}; ask for more symbols or larger sizes"
+            )
+        if len(harvest.pairs) < config.rows:
+            warnings.warn(
+                f"rows={config.rows}: only {len(harvest.pairs)} different questions with answers turned up "
+                f"with num_symbols={config.num_symbols} and sizes {config.min_size} to {config.max_size}",
+                FewerRowsWarning,
+                stacklevel=2,
             )
         uniform = (
             f" Sizes from {task.uniform_from} up are equally frequent." if task.uniform_from < config.max_size else ""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 
 from hf_symbinv.datasets_scripts import grid, texts, transforms
-from hf_symbinv.datasets_scripts.builder import RandomQuestionsConfig, WorkFolderError, prepare
+from hf_symbinv.datasets_scripts.builder import FewerRowsWarning, RandomQuestionsConfig, WorkFolderError, prepare
 from hf_symbinv.datasets_scripts.grid import QuestionGridConfig
 from hf_symbinv.datasets_scripts.storage import split_files, splits_of
 from hf_symbinv.tasks import load_task
@@ -58,7 +60,7 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
         "--from-text",
         metavar="TEXT",
         help="none: read two-line pairs from a file (.txt, .gz, .xz), a folder with train.txt, val.txt, test.txt, or "
-        "such a folder on the Hub, OWNER/NAME/FOLDER",
+        "such a folder on the Hub, OWNER/NAME/FOLDER, as necrashter/interchangeable-token-embeddings-datasets has them",
     )
     made = command.add_argument_group("from another data set, in this order")
     made.add_argument("--from", type=Path, metavar="FOLDER", help="the data set, which stays as it is")
@@ -102,13 +104,31 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
         prepare(type(defaults)(name="custom", **options), folder, workers)
 
 
+@contextmanager
+def _fewer_rows_said_plainly() -> Iterator[None]:
+    """Prints the warning of builders as a sentence, without the line of code; others stay as they are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", FewerRowsWarning)
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, FewerRowsWarning):
+                print(f"warning: {message}", file=sys.stderr)
+            else:
+                usual(message, category, *place)
+
+        warnings.showwarning = show
+        yield
+
+
 def main(arguments: Sequence[str] | None = None, *, defaults: RandomQuestionsConfig | None = None) -> int:
     """Run the command; its exit code."""
     defaults = defaults or RandomQuestionsConfig(name="custom")
     options = vars(parser(defaults).parse_args(arguments))
     folder = options["output"]
     try:
-        make(options, defaults)
+        with _fewer_rows_said_plainly():
+            make(options, defaults)
     except (ValueError, ImportError, WorkFolderError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -136,7 +136,14 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def publish(task: SymbolTask, folder: Path, origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> None:
-    """Write the splits and, last, the card: a folder with a card is complete."""
+    """Write the splits and, last, the card: a folder with a card is complete.
+
+    Raises:
+        ValueError: If a split is empty.
+    """
+    empty = [split for split, pairs in splits.items() if not pairs]
+    if empty:
+        raise ValueError(f"{' and '.join(empty)}: no question is left for it; give more, each in one split only")
     for split, pairs in splits.items():
         write_split(task, folder, split, pairs, origin.solver_version)
     write_atomically(folder / CARD, card(task, folder, origin, splits))

@@ -107,11 +107,18 @@ def local_path(source: str) -> Path:
         raise TextsError(f"{source}: no such file or folder; on the Hub a folder is called OWNER/NAME/FOLDER")
     from huggingface_hub import snapshot_download
 
+    folder = hub["folder"].rstrip("/")
+    names = [f"{folder}/{stem}{suffix}" for stems in FILES.values() for stem in stems for suffix in SUFFIXES]
     try:
-        downloaded = snapshot_download(hub["repository"], repo_type="dataset", allow_patterns=f"{hub['folder']}/*")
+        downloaded = snapshot_download(hub["repository"], repo_type="dataset", allow_patterns=names)
     except Exception as error:  # of many types, for no network, no such repository, no access
         reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise TextsError(
             f"{source}: no such file or folder, and from the Hub it cannot be loaded ({reason})"
         ) from error
-    return Path(downloaded) / hub["folder"]
+    path = Path(downloaded) / folder
+    if not path.is_dir():
+        raise TextsError(
+            f"{source}: the repository has no {folder}/train.txt; name a folder with train.txt, val.txt and test.txt"
+        )
+    return path

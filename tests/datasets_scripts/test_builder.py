@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from collections import Counter
 from itertools import chain, count, islice
 from pathlib import Path
@@ -18,6 +17,7 @@ from tqdm import tqdm
 
 from hf_symbinv.datasets_scripts.builder import (
     FRUITLESS_ROUNDS,
+    FewerRowsWarning,
     Harvest,
     RandomQuestionsConfig,
     Rounds,
@@ -202,26 +202,25 @@ def test_the_card_counts_the_test_formulas_that_occur_in_train_under_other_names
 
 def test_few_possible_formulas_give_fewer_rows_and_a_warning(tmp_path):
     with pytest.warns(
-        UserWarning, match="rows=100: only .* different questions with answers turned up with num_symbols=1"
+        FewerRowsWarning, match="rows=100: only 10 different questions with answers turned up with num_symbols=3"
     ):
-        prepare(config(num_symbols=1, max_size=2, rows=100), tmp_path / "few", 1, progress=False)
-    assert {row["formula"] for row in all_rows(tmp_path / "few")} == {"a", "1", "!a", "Xa"}
+        prepare(config(num_symbols=3, max_size=2, rows=100), tmp_path / "few", 1, progress=False)
+    names = {row["formula"] for row in all_rows(tmp_path / "few")}
+    assert names == {"1", *(f"{operator}{name}" for operator in ("", "!", "X") for name in "abc")}
 
 
 def test_formulas_without_symbols_are_possible(tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        prepare(config(num_symbols=0, max_size=5, rows=10), tmp_path / "none", 1, progress=False)
+    prepare(config(num_symbols=0, max_size=7, rows=10), tmp_path / "none", 1, progress=False)
     rows = all_rows(tmp_path / "none")
     assert rows and all(row["symbols"] == [] for row in rows)
 
 
-def test_a_data_set_without_rows_is_refused(tmp_path):
-    with (
-        pytest.warns(UserWarning, match="rows=10: only 0 different questions"),
-        pytest.raises(ValueError, match="no question of 0 symbols and sizes 1 to 3 with an answer turned up; ask for"),
-    ):
-        prepare(config(task="prop", num_symbols=0, max_size=3, rows=10), tmp_path / "none", 1, progress=False)
+@pytest.mark.parametrize(("task", "found"), [("prop", 0), ("ltl", 1)])
+def test_a_data_set_with_an_empty_split_is_refused_and_leaves_no_trace(task, found, tmp_path):
+    message = f"num_symbols=0, sizes 1 to 1: only {found} different questions with answers turned up, and three splits"
+    with pytest.raises(ValueError, match=f"{message} take at least 10; ask for more symbols or larger sizes"):
+        prepare(config(task=task, num_symbols=0, max_size=1, rows=10), tmp_path / "none", 1, progress=False)
+    assert not (tmp_path / "none").exists()
 
 
 def gate(symbols="ab", min_size=1, max_size=14, task=LTL):

@@ -61,6 +61,16 @@ def test_a_folder_without_a_split_is_refused(tmp_path, capsys):
     assert not (tmp_path / "made").exists()
 
 
+def test_a_split_whose_questions_are_all_in_another_is_refused(tmp_path, capsys):
+    source = tmp_path / "ltl-35"
+    source.mkdir()
+    for name, numbers in (("train", range(10)), ("val", range(5)), ("test", range(9, 12))):
+        (source / f"{name}.txt").write_text("".join(f"{'X' * number}a\n{'1;' * number}{{a}}\n" for number in numbers))
+    assert main([f"--output={tmp_path / 'made'}", f"--from-text={source}"]) == 1
+    assert "error: validation: no question is left for it; give more, each in one split" in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+
+
 def test_names_of_nothing_are_refused_with_what_they_may_be(monkeypatch):
     with pytest.raises(TextsError, match="nowhere: no such file or folder; on the Hub a folder is called OWNER/NAME"):
         local_path("nowhere")

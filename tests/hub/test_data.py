@@ -1,6 +1,12 @@
 """Data sets go to the Hub, by `symbinv push` or by `datasets` itself, and come back as they were."""
 
+import lzma
+
 import pytest
+
+from hf_symbinv.datasets_scripts.command import main
+from hf_symbinv.datasets_scripts.texts import TextsError, local_path
+from hf_symbinv.datasets_scripts.transforms import read_folder
 
 from .fixtures import run, tokens_in
 
@@ -42,3 +48,34 @@ def test_what_was_pushed_comes_back_row_by_row(server, tmp_path):
     assert few == {"test": rows["train"]}
     assert server["dataset", "alice/copy"].private and not server["dataset", "alice/rows"].private
     assert tokens_in(tmp_path) == []
+
+
+def texts(*numbers):
+    """Pairs in the format of earlier releases."""
+    return "".join(f"{'X' * number}a\n{'1;' * number}{{a}}\n" for number in numbers).encode()
+
+
+@pytest.fixture
+def published(hub):
+    """A repository with texts in a folder, as earlier releases publish them, and with other things."""
+    files = {"ltl-35/train.txt.xz": lzma.compress(texts(*range(8))), "ltl-35/val.txt": texts(8)}
+    hub.put("dataset", "authors/data", {**files, "ltl-35/test.txt": texts(9), "ltl-35/notes/train.txt": b"?"})
+    return hub
+
+
+def test_published_texts_become_a_data_set(published, tmp_path, capsys):
+    assert main([f"--output={tmp_path / 'made'}", "--from-text=authors/data/ltl-35"]) == 0, capsys.readouterr().err
+    made = read_folder(tmp_path / "made")
+    assert {split: rows["length"] for split, rows in made.items()} == {
+        "train": list(range(1, 9)), "validation": [9], "test": [10],
+    }  # fmt: skip
+    assert sorted(path.name for path in local_path("authors/data/ltl-35/").iterdir()) == [
+        "test.txt", "train.txt.xz", "val.txt",
+    ]  # fmt: skip
+
+
+def test_a_folder_that_a_repository_does_not_have_is_refused(published):
+    with pytest.raises(TextsError, match=r"authors/data/ltl: the repository has no ltl/train\.txt; name a folder with"):
+        local_path("authors/data/ltl")
+    with pytest.raises(TextsError, match="authors/none/ltl: no such file or folder, and from the Hub it cannot be"):
+        local_path("authors/none/ltl")
