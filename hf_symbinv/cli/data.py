@@ -12,6 +12,12 @@ Make a data set of questions with answers: Parquet files and a card, which
 `symbinv train --data`, `symbinv evaluate --data` and `datasets.load_dataset`
 read. A run that was stopped goes on when it is repeated.
 
+With access to the Hub, this reads the texts that the authors of "Interchangeable
+Token Embeddings" published, FOLDER being one of their repository's:
+
+  symbinv data --output data/published --from-text \\
+      necrashter/interchangeable-token-embeddings-datasets/FOLDER
+
 exit codes: 0 the data set is complete, 2 bad usage or input, 130 stopped
 """
 

@@ -27,7 +27,8 @@ Answer each question with a model, and have the task's solver check the answer.
   ltl   a formula with any operators of LTL; the answer, its witness, is a lasso
         trace: steps, then a cycle that repeats for ever
   prop  a formula with & | ! xor <-> ->; the answer is an assignment of some
-        symbols that makes it true whatever the others are
+        symbols that makes it true whatever the others are; a formula that is true
+        anyway needs none
   copy  a string of symbols; the answer is its copy
 
 Any names may be used. Of a file, 100 lines are read at a time. If no candidate
@@ -163,7 +164,7 @@ class _Show:
 
     def _print_block(self, question: str, answer: Answer) -> None:
         best, width = answer.best, max(len(self.answer), len("verdict"))
-        lines = {self.answer: self._written(best.text), "verdict": best.verdict}
+        lines = {self.answer: self._written(best.text) or "none needed", "verdict": best.verdict}
         if not best.verified:
             lines = {
                 self.answer: "not verified",

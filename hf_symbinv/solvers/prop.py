@@ -165,11 +165,12 @@ def find_assignment(formula_prefix: str) -> str | None:
 def judge(formula_prefix: str, assignment_prefix: str) -> tuple[str, str]:
     """Whether the assignment makes the formula true whatever the symbols are that it leaves open.
 
-    Symbols that the formula does not have may be assigned too.
+    Symbols that the formula does not have may be assigned too. To a valid formula, which needs no assignment, the empty
+    text is a correct answer, and the only one that a model can write where there is no symbol.
 
     Args:
         formula_prefix: A propositional formula in prefix notation.
-        assignment_prefix: A partial assignment in prefix notation.
+        assignment_prefix: A partial assignment in prefix notation, or nothing.
 
     Returns:
         The verdict `correct`, `incorrect` or `invalid` and a message, empty if the verdict is `correct`.
@@ -180,14 +181,19 @@ def judge(formula_prefix: str, assignment_prefix: str) -> tuple[str, str]:
         AigerMissingError: If py-aiger-sat is not installed.
     """
     formula = check_propositional(parse_prefix(formula_prefix))
+    values, problem = dict[str, bool](), ""
     try:
         values = dict(parse_assignment(assignment_prefix).values)
     except FormulaSyntaxError as error:
-        return "invalid", str(error)
-    symbols = formula.symbols()
+        problem = str(error)
+    symbols, is_empty = formula.symbols(), not assignment_prefix.strip()
+    if problem and not is_empty:
+        return "invalid", problem
     with _solver(formula) as solver:
         if not solver.is_sat(_violation(values, symbols)):
             return "correct", ""
+        if is_empty and symbols:
+            return "invalid", problem
         model: Mapping[str, bool] = solver.get_model()
     if not symbols:
         return "incorrect", "the formula is false under every assignment"

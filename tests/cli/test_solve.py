@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from hf_symbinv import PROP, SymbolInvariantForConditionalGeneration
+
 FIELDS = ["formula", "witness", "verdict", "seconds", "decode_seconds", "check_seconds", "message"]
 # What the test's model has learned, in other words.
 KNOWN = ["1", "X request", "F grant_1", '!"next state"', "true U X2"]
@@ -53,6 +55,16 @@ class TestAnswers:
         assert verified == "F request\n  witness  request; cycle{1}\n  verdict  correct\n"
         assert refuted.startswith("  tried    cycle{1}\n  verdict  incorrect: ")
         assert (result.code, result.err) == (1, "")
+
+    def test_a_formula_that_is_true_anyway_needs_no_assignment(self, symbinv, tmp_path):
+        """Where there is no symbol, an assignment has nothing to write, whatever the model has learned."""
+        sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 12}
+        SymbolInvariantForConditionalGeneration(PROP.config(**sizes)).save_pretrained(tmp_path)
+        PROP.tokenizer().save_pretrained(tmp_path)
+        result = symbinv("solve", "--model", tmp_path, "1")
+        assert (result.code, result.out) == (0, "1\n  assignment  none needed\n  verdict     correct\n")
+        result = symbinv("solve", "--model", tmp_path, "0")
+        assert result.code == 1 and "verdict     incorrect: the formula is false under every assignment" in result.out
 
     def test_an_answer_that_cannot_be_checked_in_time_is_not_called_wrong(self, solve, hanging_formula):
         result = solve("--timeout", "0.3", hanging_formula)

@@ -186,6 +186,16 @@ def test_an_answer_may_assign_symbols_that_the_formula_lacks():
     assert judge("0", "z0") == ("incorrect", "the formula is false under every assignment")
 
 
+@pytest.mark.parametrize("formula", ["1", "|a!a", "!0", "<-> a a"])
+def test_a_formula_that_is_true_anyway_needs_no_assignment(formula):
+    assert judge(formula, "") == judge(formula, " ") == ("correct", "")
+
+
+def test_nothing_is_no_answer_to_any_other_formula():
+    assert judge("0", "") == ("incorrect", "the formula is false under every assignment")
+    assert judge("|ab", "")[0] == "invalid"
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
