@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pyarrow.parquet
 
@@ -111,11 +111,18 @@ def _fewer_rows_said_plainly() -> Iterator[None]:
         warnings.simplefilter("always", FewerRowsWarning)
         usual = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
             if issubclass(category, FewerRowsWarning):
                 print(f"warning: {message}", file=sys.stderr)
             else:
-                usual(message, category, *place)
+                usual(message, category, filename, lineno, file, line)
 
         warnings.showwarning = show
         yield
