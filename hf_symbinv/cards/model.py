@@ -233,9 +233,10 @@ def _command(name: str, data: str, evaluation: Mapping[str, Any]) -> list[str]:
         parts.append("--novel")
     if "per_symbols" in measured:
         parts += ["--alpha-covariance", str(measured["per_symbols"])]
-        for option, key, default in (("--renamings", "renamings", 120), ("--alphabet", "alphabet", None)):
-            if measured[key] not in (default, None):
-                parts += [option, str(measured[key])]
+        if measured["renamings"] not in (120, None):
+            parts += ["--renamings", str(measured["renamings"])]
+        if measured["alphabet"] is not None:
+            parts += ["--alphabet", str(measured["alphabet"])]
         parts += ["--every-renaming"] * measured["every_renaming"]
     return parts
 
