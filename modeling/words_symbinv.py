@@ -19,13 +19,14 @@ from .tokenization_symbinv import TokenizationError
 class SymbolInvariantWordTokenizer(PythonBackend):
     """Turns texts into ids by a table of words, and ids into words.
 
-        tokenizer = SymbolInvariantWordTokenizer(
-            ["<s>", "<pad>", "</s>", "<number>", "+", "="],
-            symbols={"A": [0, 0], "a": [0, 1], "B": [1, 0], "b": [1, 1]},  # two referents, upper and lower case
-            num_views=2,
-            patterns=[[r"\\d+", "<number>"], [r".", None]],
-        )
-        tokenizer("A = b + 17")["input_ids"]  # [6, 5, 9, 4, 3]
+    >>> tokenizer = SymbolInvariantWordTokenizer(
+    ...     ["<s>", "<pad>", "</s>", "<number>", "+", "="],
+    ...     symbols={"A": [0, 0], "a": [0, 1], "B": [1, 0], "b": [1, 1]},  # two referents, upper and lower case
+    ...     num_views=2,
+    ...     patterns=[[r"\\d+", "<number>"], [r".", None]],
+    ... )
+    >>> tokenizer("A = b + 17")["input_ids"]
+    [6, 5, 9, 4, 3]
 
     Args:
         base_tokens: Tokens of fixed identity in the order of their ids, the special tokens among them.

@@ -52,7 +52,7 @@ def test_what_evaluate_writes_is_what_card_reads(symbinv, model, tmp_path):
     accuracy, covariance = card.data.eval_results
     assert accuracy.metric_name.startswith("answers verified by spot 2.") and accuracy.dataset_type == "ltl"
     assert accuracy.dataset_name == "data" and covariance.metric_value == 1.0
-    assert "Alpha-covariance 1.0000 over 2 questions" in card.text and str(tmp_path) not in card.text
+    assert "Alpha-covariance 1.0000 (1.0000 – 1.0000) over 3 questions" in card.text and str(tmp_path) not in card.text
 
 
 def test_the_card_may_go_elsewhere(symbinv, model, tmp_path):
