@@ -184,17 +184,28 @@ class Clock(TrainerCallback):
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-            (folder / SECONDS).write_text(json.dumps(self.seconds()) + "\n")
+            unfinished = folder / f"{SECONDS}.unfinished"
+            unfinished.write_text(json.dumps(self.seconds()) + "\n")
+            unfinished.replace(folder / SECONDS)
 
 
 def last_checkpoint(output: Path) -> Path | None:
     """The last checkpoint in a run's folder that is complete; None if there is none."""
-    complete = [path.parent for path in output.glob(f"checkpoint-*/{STATE}")]
+    complete = [path.parent for path in output.glob(f"checkpoint-*/{STATE}") if _is_json(path)]
     return max(complete, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
+def _is_json(path: Path) -> bool:
+    """Whether a file that is written last, and not at once, was written to its end."""
+    try:
+        json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return False
+    return True
+
+
 def seconds_of(checkpoint: Path | None) -> float:
-    """The seconds that a run took up to a checkpoint; 0 if there is none, or it does not say."""
+    """The seconds that a run took up to a checkpoint; 0 if there is none, or the run ended before it was said."""
     if checkpoint is None or not (checkpoint / SECONDS).is_file():
         return 0.0
     return float(json.loads((checkpoint / SECONDS).read_text()))

@@ -10,6 +10,8 @@ import time
 import pytest
 import torch
 
+from hf_symbinv.training.run import last_checkpoint, seconds_of
+
 from .runs import RECIPE, assert_equal_up_to_rounding, command, run, weights
 
 
@@ -51,6 +53,15 @@ def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit
     run(data, output)
     resumed, straight = weights(output), weights(finished)
     assert all(torch.equal(resumed[name], straight[name]) for name in straight)
+
+
+@pytest.mark.parametrize("cut", ["", '{"global_step": 6, "lo'])
+def test_a_checkpoint_that_was_not_written_to_its_end_is_passed_over(cut, tmp_path):
+    for step, state in ((3, '{"global_step": 3}'), (6, cut)):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(state)
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-3"
+    assert seconds_of(tmp_path / "checkpoint-3") == 0
 
 
 @pytest.mark.slow
