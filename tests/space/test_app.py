@@ -30,6 +30,17 @@ class Visitor:
         self.page.goto(site.url)
         self.page.wait_for_selector("#witness table")
 
+    def set_limit(self, seconds):
+        """Types the limit until the slider beside it, which a user sees, has moved there and stays."""
+        number, slider = (self.page.locator(f"#limit input[type={kind}]") for kind in ("number", "range"))
+        for _ in range(20):
+            number.fill(seconds)
+            number.press("Tab")
+            self.page.wait_for_timeout(300)  # what a part that has just been opened is given late would undo it
+            if slider.input_value() == number.input_value() == seconds:
+                return
+        raise AssertionError(f"the limit is {number.input_value()}, its slider {slider.input_value()}")
+
     def ask(self, text, key=None):
         """Types a formula and asks for a witness, by the button or a key, and waits for the answer."""
         box = self.page.locator("#formula textarea")
@@ -122,8 +133,7 @@ def test_a_visit_open_solve_rename_mistype_and_recover(opened):
 
 def test_a_busy_spot_is_cut_at_its_limit_and_the_page_says_so(opened, busy_formula):
     opened.page.get_by_text("Settings", exact=True).click()
-    opened.page.locator("#limit input[type=number]").fill("0.5")
-    opened.page.locator("#limit input[type=number]").press("Tab")
+    opened.set_limit("0.5")
     opened.ask(busy_formula)
     assert "busy for 0.5 s" in opened.text("#witness .busy") and "4 answers were not checked" in opened.text("#witness")
     assert opened.text("#answers li >> nth=0").startswith("timeout") and "timeout" in opened.text("#witness .verdict")
