@@ -98,7 +98,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
                 f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)} after "
                 f"{past} cached tokens; it must be {(len(input_ids), past + input_ids.shape[1])}"
             )
-        hidden_states = self.embedding(input_ids, symbol_slots, slots)
+        hidden_states = self.embedding("embed", input_ids, symbol_slots, slots)
         hidden_states, target = self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
         states, attentions, _ = self.decoder(hidden_states, None, target, None, past_key_values, output_attentions)
         output = SymbolInvariantDecoderOutput(
@@ -240,7 +240,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             output_hidden_states=output_hidden_states,
         )
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
-        cosines = self.model.embedding.project(outputs.last_hidden_state[:, :, -logits_to_keep:], slots)
+        cosines = self.model.embedding("project", outputs.last_hidden_state[:, :, -logits_to_keep:], slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
         shuffled = slot_referents is not None or self.model.embedding.shuffles
         if num_draws > 1:

@@ -16,6 +16,7 @@ import math
 import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -89,7 +90,19 @@ def assign_slots(referents: torch.Tensor, canonical: bool = True) -> Slots:
     return Slots.from_referents(table)
 
 
-class StreamsEmbedding(nn.Module):
+class TwoWayEmbedding(nn.Module):
+    """What is both an embedding, `embed`, and a projection, `project`; each runs as a forward pass of the module.
+
+    What shards a model (FSDP) gathers a module's weights for its forward pass and for no other method.
+    """
+
+    def forward(self, way: str, *arguments: Any) -> torch.Tensor:
+        """`embed` or `project`, with its arguments."""
+        result: torch.Tensor = self.embed(*arguments) if way == "embed" else self.project(*arguments)
+        return result
+
+
+class StreamsEmbedding(TwoWayEmbedding):
     """One stream per symbol: its own symbol as the *actual* row, every other symbol as the *placeholder* row.
 
     The table has V_n + 2 rows: base tokens, actual (V_n), placeholder (V_n + 1). It is also the projection. With
@@ -119,7 +132,7 @@ class StreamsEmbedding(nn.Module):
         """The `(V_n + 2 · num_views, D)` rows as they are looked up and projected on."""
         return nn.functional.normalize(self.weight, dim=1) if self.config.normalize_embeddings else self.weight
 
-    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def embed(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds every token as each stream sees it.
 
         Args:
@@ -158,7 +171,7 @@ class StreamsEmbedding(nn.Module):
         )
 
 
-class OneStreamEmbedding(nn.Module, ABC):
+class OneStreamEmbedding(TwoWayEmbedding, ABC):
     """What the embedders below share: one stream, and a row for every base token and slot.
 
     The table is also the projection (three-way tying).
@@ -206,7 +219,7 @@ class OneStreamEmbedding(nn.Module, ABC):
     def table(self, slots: Slots) -> torch.Tensor:
         """The `(V_n + K, D)` rows as they are looked up and projected on."""
 
-    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def embed(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds every token, `(B, 1, L, D)`, scaled by sqrt(D), without positions; as `StreamsEmbedding`."""
         base, views = self.config.base_vocab_size, self.config.num_views
         own = base + symbol_slots if views == 1 else base + symbol_slots * views + (input_ids - base) % views
@@ -281,7 +294,7 @@ class ViewsEmbedding(OneStreamEmbedding):
         """The `(V_n + num_views, D)` rows as they are looked up."""
         return nn.functional.normalize(self.weight, dim=1) if self.config.normalize_embeddings else self.weight
 
-    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def embed(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds every token, `(B, 1, L, D)`, scaled by sqrt(D), without positions; as `StreamsEmbedding`."""
         base = self.config.base_vocab_size
         rows = torch.where(input_ids < base, input_ids, base + (input_ids - base) % self.config.num_views)
@@ -432,7 +445,7 @@ class GaussianEmbedding(OneStreamEmbedding):
             return nn.functional.normalize(vectors, dim=2)
         return vectors / math.sqrt(self.config.d_model)
 
-    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def embed(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds every token, `(B, 1, L, D)`, scaled and shifted, without positions; as `StreamsEmbedding`."""
         # Neither here nor in `project` is the table of base tokens copied per sequence.
         base = nn.functional.embedding(input_ids.clamp(max=self.config.base_vocab_size - 1), self._base_rows())

@@ -344,7 +344,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         prompt = [] if prompt_ids is None else [referents_of(prompt_ids, config.base_vocab_size, None)]
         slots = self.embedding.assign(torch.cat((referents, *prompt), dim=1))
         source = self._source(slots, slots.of(referents), attention_mask, config.encoder_positions == "rope")
-        hidden_states = self.embedding(input_ids, source.symbol_slots, slots)
+        hidden_states = self.embedding("embed", input_ids, source.symbol_slots, slots)
         if config.encoder_positions == "tree":
             hidden_states = hidden_states + self._tree_positions(input_ids, attention_mask, hidden_states.dtype)
         elif config.encoder_positions == "sinusoidal":
@@ -472,7 +472,7 @@ class SymbolInvariantModel(EncodingModel):
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
             _refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
-        hidden_states = self.embedding(input_ids, symbol_slots, slots)
+        hidden_states = self.embedding("embed", input_ids, symbol_slots, slots)
         return self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
 
 
@@ -544,7 +544,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         )
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
         slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
-        cosines = self.model.embedding.project(outputs.last_hidden_state, slots)
+        cosines = self.model.embedding("project", outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
         loss = None if labels is None else token_loss(logits, cosines, columns, num_items_in_batch, self.adacos)
         if return_id_logits:

@@ -15,6 +15,7 @@ from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.batching import Collator, GroupedSampler, group_keys, tokenize
 from hf_symbinv.training.decoding import generate_answers
 from hf_symbinv.training.scoring import score_answers
+from hf_symbinv.training.sharding import whole_model
 
 
 class SymbolInvariantTrainer(Seq2SeqTrainer):
@@ -68,7 +69,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
 
     def check_answers(self, rows: datasets.Dataset, metric_key_prefix: str) -> dict[str, Any]:
         """Answers the questions of `rows` on all processes, has the answers checked, and sums up."""
-        model = self.accelerator.unwrap_model(self.model)
+        model = whole_model(self.accelerator.unwrap_model(self.model))
         pairs = list(zip(*(rows[column] for column in self.task.columns), strict=True))
         with self.accelerator.split_between_processes(pairs) as mine:
             prompts = [self.task.prompt(question) for question, _ in mine]
@@ -84,6 +85,15 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             summary = [score_answers(self.task, verdicts, predictions, references)]
         broadcast_object_list(summary)
         return {f"{metric_key_prefix}_{name}": value for name, value in summary[0].items()}
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """As the base class, and whole also where weights are sharded (FSDP), whatever is asked for in checkpoints."""
+        sharded = self.model, self.is_fsdp_enabled
+        self.model, self.is_fsdp_enabled = whole_model(self.model), False
+        try:
+            super().save_model(output_dir, _internal_call)
+        finally:
+            self.model, self.is_fsdp_enabled = sharded
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         super()._save(output_dir, state_dict)

@@ -15,6 +15,8 @@ from .runs import EXAMPLE, accelerate, assert_equal_up_to_rounding, run, weights
 FOLDER = EXAMPLE.parent / "accelerate"
 CONFIGS = sorted(FOLDER.glob("*.yaml"))
 TWO = accelerate("--config_file", str(FOLDER / "cpu-2.yaml"))
+FSDP = accelerate("--config_file", str(FOLDER / "fsdp.yaml"), "--num_processes", "2", "--mixed_precision", "no")
+SHARDED = (*FSDP, str(Path(__file__).parent / "shard_on_processors.py"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
@@ -49,14 +51,55 @@ def test_two_processes_are_two_and_train_as_one_with_the_same_global_batch(finis
 
 @pytest.mark.slow
 def test_two_processes_resume_to_the_same_weights_bit_for_bit(data, two, tmp_path):
-    output = tmp_path / "resumed"
+    resume(data, two, tmp_path / "resumed", TWO)
+
+
+def resume(data, run_to_the_end, output, launcher):
+    """Goes on from the first checkpoint of a run, and finds the weights that the run found."""
     output.mkdir()
-    shutil.copy(two / "recipe.json", output)
-    shutil.copytree(two / "checkpoint-3", output / "checkpoint-3")
-    run(data, output, "trainer.per_device_train_batch_size=4", launcher=TWO)
-    resumed, straight = weights(output), weights(two)
+    shutil.copy(run_to_the_end / "recipe.json", output)
+    shutil.copytree(run_to_the_end / "checkpoint-3", output / "checkpoint-3")
+    run(data, output, "trainer.per_device_train_batch_size=4", launcher=launcher)
+    resumed, straight = weights(output), weights(run_to_the_end)
     assert resumed.keys() == straight.keys()
     assert all(torch.equal(resumed[name], straight[name]) for name in straight)
+
+
+@pytest.fixture(scope="module")
+def sharded(data, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("run") / "sharded"
+    run(data, output, "trainer.per_device_train_batch_size=4", launcher=SHARDED)
+    return output
+
+
+@pytest.mark.slow
+def test_sharded_weights_train_as_those_of_one_process(finished, sharded):
+    assert json.loads((sharded / "run.json").read_text())["processes"] == 2
+    parts = {path.name for path in (sharded / "checkpoint-6" / "pytorch_model_fsdp_0").glob("*.distcp")}
+    assert parts == {"__0_0.distcp", "__1_0.distcp"}  # of each process its own
+    assert_equal_up_to_rounding(weights(sharded), weights(finished))
+
+
+@pytest.mark.slow
+def test_a_sharded_run_leaves_whole_models_with_their_own_code(finished, sharded):
+    for folder in (sharded, sharded / "checkpoint-6"):
+        assert {path.name for path in finished.glob("*.py")} == {path.name for path in folder.glob("*.py")}
+        assert json.loads((folder / "config.json").read_text()) == json.loads((finished / "config.json").read_text())
+        assert weights(folder).keys() == weights(finished).keys()
+
+
+@pytest.mark.slow
+def test_a_sharded_run_resumes_to_the_same_weights_bit_for_bit(data, sharded, tmp_path):
+    resume(data, sharded, tmp_path / "resumed", SHARDED)
+
+
+@pytest.mark.slow
+def test_without_accelerators_accelerate_itself_shards_nothing(data, two, tmp_path):
+    """When this fails, shard_on_processors.py is not needed any more."""
+    output = tmp_path / "whole"
+    run(data, output, "trainer.per_device_train_batch_size=4", launcher=FSDP)
+    assert not list(output.rglob("*.distcp"))
+    assert all(torch.equal(tensor, weights(two)[name]) for name, tensor in weights(output).items())
 
 
 @pytest.mark.slow
