@@ -27,7 +27,7 @@ COMMANDS = {
     "convert": "make a model with streams of a vanilla one, or read an earlier release",
     "ablate": "train a recipe with several component sets and seeds, and compare them",
     "reproduce": "make a table of the papers again, and print it beside the papers' numbers",
-    "push": "bring a model, a data set or a metric to the Hub",
+    "push": "bring a model, data, a metric or a Space to the Hub",
     "info": "show versions, recipes and checkpoints, or what is in a checkpoint",
 }
 DONE, NOT_VERIFIED, BAD_INPUT, UNFINISHED, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141

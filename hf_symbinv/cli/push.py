@@ -1,4 +1,4 @@
-"""`symbinv push`: a model, a data set or a metric goes to the Hub."""
+"""`symbinv push`: a model, a data set, a metric or a Space goes to the Hub."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ Push a folder to the Hub, in one commit. FOLDER holds
   a data set  what `symbinv data` wrote: Parquet files and a card
   a metric    a script of the folder's name and a card, as those of this package;
               it becomes a Space, and evaluate.load("OWNER/NAME") loads it
+  a Space     an app with a card whose first lines say `sdk: gradio`, as the
+              demo in examples/space
 
 The repository is made if there is none. Repeat a push that broke off: until it
 is done the repository stays as it was. The token is that of HF_TOKEN or of

@@ -1,4 +1,4 @@
-"""What a folder holds, a checkpoint, a data set or a metric; which of its files go to the Hub; whether they are whole.
+"""What a folder holds: checkpoint, data set, metric or Space; which files go to the Hub; whether they are whole.
 
 Pickles never go: loading one runs whatever its author put into it.
 """
@@ -40,6 +40,7 @@ class Content:
         replaces: Patterns of files that a repository must not keep from before, such as weights of another number of
             parts.
         name: The name that the repository must have after its owner's; None for any.
+        sdk: Of a Space, what runs it; None for other repositories.
     """
 
     type: RepoType
@@ -47,26 +48,30 @@ class Content:
     left_out: list[str] = field(default_factory=list)
     replaces: tuple[str, ...] = ()
     name: str | None = None
+    sdk: str | None = None
 
 
 def read_folder(folder: Path) -> Content:
     """Finds out what a folder holds, and that it is whole.
 
     Raises:
-        PushError: If it is no checkpoint, data set or metric, a file is missing or damaged, or one holds a token.
+        PushError: If it is none of these, a file is missing or damaged, or one holds a token.
     """
     if not folder.is_dir():
-        raise PushError(f"{folder}: no such folder; pass one that holds a model, a data set or a metric")
+        raise PushError(f"{folder}: no such folder; pass one that holds a model, a data set, a metric or a Space")
     if (folder / CONFIG).is_file():
         content = _model(folder)
     elif any(folder.glob(DATA)):
         content = _dataset(folder)
     elif (folder / f"{folder.resolve().name}.py").is_file() and (folder / CARD).is_file():
         content = _metric(folder)
+    elif "sdk" in (card := _front_matter(folder)):
+        content = _space(folder, card)
     else:
         raise PushError(
             f"{folder}: holds neither a model ({CONFIG}), nor a data set ({DATA}), nor a metric "
-            f"({folder.resolve().name}.py and {CARD}); pass the folder that one was saved in"
+            f"({folder.resolve().name}.py and {CARD}), nor a Space ({CARD} with sdk in its first lines); pass the "
+            "folder that one was saved in"
         )
     for path, file in content.files.items():
         if isinstance(file, Path) and file.suffix in TEXTS and TOKEN.search(file.read_bytes()):
@@ -140,7 +145,34 @@ def _metric(folder: Path) -> Content:
     for path, text in space_files(name).items():
         own = folder / path
         files[path] = own if own.is_file() else text.encode()
-    return _content("space", folder, files, name=name)
+    return _content("space", folder, files, name=name, sdk="gradio")
+
+
+def _space(folder: Path, card: Mapping[str, Any]) -> Content:
+    app = str(card.get("app_file", "app.py"))
+    if card["sdk"] == "gradio" and not (folder / app).is_file():
+        raise PushError(f"{folder}: has no {app}, which is its app; write it, or name another as app_file in {CARD}")
+    inside = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    seen = {path: file for path, file in inside.items() if not any(part.startswith((".", "__")) for part in path.parts)}
+    files = {path.as_posix(): file for path, file in seen.items() if path.suffix not in PICKLES}
+    pickles = [path.as_posix() for path in seen if path.suffix in PICKLES]
+    return Content("space", files, pickles, sdk=str(card["sdk"]))
+
+
+def _front_matter(folder: Path) -> dict[str, Any]:
+    """What the first lines of a folder's card say; nothing if there is no card."""
+    import yaml
+    from huggingface_hub import metadata_load
+
+    card = folder / CARD
+    if not card.is_file():
+        return {}
+    try:
+        return metadata_load(card) or {}
+    except (ValueError, yaml.YAMLError) as error:
+        raise PushError(
+            f"{card}: its first lines are damaged ({' '.join(str(error).split())}); correct them"
+        ) from error
 
 
 def _content(type_: RepoType, folder: Path, files: Mapping[str, Path | bytes], **more: Any) -> Content:

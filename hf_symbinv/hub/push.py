@@ -39,13 +39,13 @@ class Pushed(NamedTuple):
 def push_folder(
     folder: str | Path, name: str, *, private: bool = False, revision: str = "main", token: str | None = None
 ) -> Pushed:
-    """Pushes a model, a data set or a metric to the Hub, into a repository that is made if there is none.
+    """Pushes a model, a data set, a metric or a Space to the Hub, into a repository that is made if there is none.
 
     Everything goes in one commit, so a push that breaks off leaves the repository as it was, and another one takes up
     the large files that arrived.
 
     Args:
-        folder: What `save_pretrained`, `symbinv train` or `symbinv data` wrote, or a metric's folder.
+        folder: What `save_pretrained`, `symbinv train` or `symbinv data` wrote, or the folder of a metric or a Space.
         name: OWNER/NAME.
         private: Make it private.
         revision: The branch, made from `main` if there is none.
@@ -90,8 +90,7 @@ def _push(
 ) -> Pushed:
     from huggingface_hub import CommitOperationAdd, CommitOperationCopy, CommitOperationDelete
 
-    sdk = "gradio" if content.type == "space" else None
-    url = api.create_repo(name, repo_type=content.type, private=private or None, exist_ok=True, space_sdk=sdk)
+    url = api.create_repo(name, repo_type=content.type, private=private or None, exist_ok=True, space_sdk=content.sdk)
     if private and not api.repo_info(name, repo_type=content.type).private:
         raise PushError(
             f"{name}: exists and is public; make it private in its settings on the Hub, or leave out --private"

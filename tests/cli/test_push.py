@@ -78,6 +78,18 @@ class TestWhatIsPushed:
         assert card.data.sdk == "gradio" and card.data.app_file == "app.py" and "metric" in card.data.tags
         compile(space.files()["app.py"], "app.py", "exec")
 
+    def test_a_space_goes_with_all_its_folders_and_without_pickles(self, hub, symbinv, tmp_path):
+        for name in ("app.py", "model/config.json", "model/old.bin", "__pycache__/app.pyc", ".cache/notes.txt"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text("{}")
+        (tmp_path / "README.md").write_text("---\nsdk: static\n---\n# Ours\n")
+        result = symbinv("push", tmp_path, "alice/ours")
+        assert (result.code, result.out) == (0, "alice/ours: space, 3 files\n")
+        assert "left here: model/old.bin\n" in result.err
+        space = hub["space", "alice/ours"]
+        assert space.sdk == "static"
+        assert set(space.files()) == {".gitattributes", "README.md", "app.py", "model/config.json"}
+
     def test_a_branch_is_made_and_leaves_main_alone(self, hub, symbinv, model):
         assert symbinv("push", model, "alice/tiny").code == 0
         before = hub["model", "alice/tiny"].resolve("main")
@@ -125,13 +137,29 @@ class TestFoldersThatAreRefused:
 
     def test_a_folder_that_is_not_there(self, refusal, tmp_path):
         folder = tmp_path / "nothing"
-        assert refusal(folder) == f"{folder}: no such folder; pass one that holds a model, a data set or a metric"
+        assert (
+            refusal(folder) == f"{folder}: no such folder; pass one that holds a model, a data set, a metric or a Space"
+        )
 
     def test_a_folder_of_something_else(self, refusal, tmp_path):
         assert refusal(tmp_path) == (
             f"{tmp_path}: holds neither a model (config.json), nor a data set (data/*.parquet), nor a metric "
-            f"({tmp_path.name}.py and README.md); pass the folder that one was saved in"
+            f"({tmp_path.name}.py and README.md), nor a Space (README.md with sdk in its first lines); pass the folder "
+            "that one was saved in"
         )
+
+    def test_a_space_without_its_app(self, refusal, tmp_path):
+        (tmp_path / "README.md").write_text("---\nsdk: gradio\napp_file: main.py\n---\n")
+        assert refusal(tmp_path) == (
+            f"{tmp_path}: has no main.py, which is its app; write it, or name another as app_file in README.md"
+        )
+
+    @pytest.mark.parametrize("lines", ["sdk: [", "- sdk"])
+    def test_a_card_whose_first_lines_cannot_be_read(self, refusal, tmp_path, lines):
+        (tmp_path / "README.md").write_text(f"---\n{lines}\n---\n")
+        message = refusal(tmp_path)
+        assert message.startswith(f"{tmp_path / 'README.md'}: its first lines are damaged (")
+        assert message.endswith("); correct them")
 
     def test_weights_cut_in_half(self, refusal, model):
         weights = model / "model.safetensors"
