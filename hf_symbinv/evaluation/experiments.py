@@ -90,12 +90,14 @@ class Experiment:
         unit: A sentence on the numbers: what is a share in percent, what else.
         rows: The models.
         measure: Makes and measures a row with one seed. For each measure either `{"correct": 90, "count": 100}`, a
-            share that is printed in percent, or `{"values": [1.68, 1.72]}`, whose mean is printed; and what `draw`
-            needs. JSON must be able to hold it.
+            share that is printed in percent, `{"values": [1.68, 1.72]}`, whose mean is printed, or `{"losses": [1.1,
+            0.9]}`, of which the perplexity is; and what `draw` needs. JSON must be able to hold it.
 
             Raises:
                 OutOfTimeError: If there was no time to finish; the next call with the same `folder` goes on.
                 MissingDataError: If it needs data that this machine does not have.
+        compared: Measures of which rows that differ in their last label are compared over seeds, by the tests of
+            `rank_tests`: the less the better.
         draw: Draws the finished table's pictures into a folder, from the results of each row and seed; None if it has
             none.
     """
@@ -109,12 +111,21 @@ class Experiment:
     unit: str
     rows: tuple[Setting, ...]
     measure: Callable[[Job], dict[str, dict[str, Any]]]
+    compared: tuple[str, ...] = ()
     draw: Callable[[list[tuple[Setting, dict[str, Any]]], Path], None] | None = None
 
     def sizes(self, scale: str) -> dict[str, Any]:
-        """What `scales/FAMILY.yaml` says for a scale: `about`, perhaps `rows`, and what `measure` needs."""
+        """What `scales/FAMILY.yaml` says for a scale: `about`, what `measure` needs, and perhaps `only`.
+
+        `only` names values of rows, such as `{size: [mini]}`; rows with others are not made at this scale.
+        """
         text = (resources.files("hf_symbinv.evaluation") / "scales" / f"{self.family}.yaml").read_text(encoding="utf-8")
         return dict(yaml.safe_load(text)[scale][self.name])
+
+    def rows_of(self, scale: str) -> list[Setting]:
+        """The rows that are made at a scale."""
+        only = self.sizes(scale).get("only", {})
+        return [row for row in self.rows if all(row.values.get(name) in kept for name, kept in only.items())]
 
 
 @cache

@@ -7,7 +7,6 @@ token and position embeddings from N(0, 1), as in the paper's release; they answ
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -86,7 +85,7 @@ def _batches(
 
 
 def measure_templates(job: Job) -> dict[str, dict[str, Any]]:
-    """Mean squared error on unseen symbols, after training on each number of rows."""
+    """Squared errors on unseen symbols, after training on each number of rows."""
     import torch
     from transformers import set_seed
 
@@ -108,7 +107,7 @@ def measure_templates(job: Job) -> dict[str, dict[str, Any]]:
                 (model(input_ids=batch["input_ids"]).logits[:, 0] - batch["labels"]).square()
                 for batch in _batches(encoded(task, splits["test"]), model.device)
             ]
-        found[f"n = {count}"] = {"values": [float(torch.cat(squares).mean())]}
+        found[f"n = {count}"] = {"values": [round(square, 6) for square in torch.cat(squares).tolist()]}
     return found
 
 
@@ -164,7 +163,7 @@ def _copied(logits: torch.Tensor, wanted: torch.Tensor) -> dict[str, dict[str, A
 
     return {
         "error": {"correct": int((logits.argmax(-1) != wanted).sum()), "count": len(wanted)},
-        "cross-entropy": {"values": [float(cross_entropy(logits, wanted))]},
+        "cross-entropy": {"values": cross_entropy(logits, wanted, reduction="none").tolist()},
     }
 
 
@@ -253,11 +252,8 @@ def measure_gpt2(job: Job) -> dict[str, dict[str, Any]]:
     _fitted(job, "model", model, blocks["train"])
     model.eval()
     with torch.no_grad():
-        total = sum(
-            float(model(**batch).loss) * len(batch["input_ids"])
-            for batch in _batches(blocks["test"], model.device, size=16)
-        )
-    return {"perplexity": {"values": [math.exp(total / len(blocks["test"]))]}}
+        losses = [float(model(**block).loss) for block in _batches(blocks["test"], model.device, size=1)]
+    return {"perplexity": {"losses": losses}}
 
 
 # Read from the figures' files: error or loss over the number of training rows, which is that of training symbols too.

@@ -39,7 +39,7 @@ def span(places: tuple[int, int]) -> str:
 
 
 def perplexities(losses: np.ndarray, groups: Sequence[tuple[int, int]]) -> dict[str, dict[str, Any]]:
-    """The perplexity of each group of places that the texts have: exp of the mean loss.
+    """The mean loss of each text at each group of places that the texts have, for the group's perplexity.
 
     Args:
         losses: (N, T).
@@ -48,7 +48,7 @@ def perplexities(losses: np.ndarray, groups: Sequence[tuple[int, int]]) -> dict[
     import numpy as np
 
     return {
-        span(places): {"values": [float(np.exp(losses[:, slice(*places)].mean()))]}
+        span(places): {"losses": np.round(losses[:, slice(*places)].mean(1), 6).tolist()}
         for places in groups
         if places[1] <= losses.shape[1]
     }

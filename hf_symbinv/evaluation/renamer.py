@@ -23,11 +23,23 @@ MODELS = {
     "renamer": "Renamer",
     "streams": "streams with views (ours)",
 }
+PLAIN, RENAMED = "MAPE", "MAPE, renamed"
+READOUTS = {"sum": "sum", "mean": "mean", "first": "first token"}
 SPLITTINGS = {"random": "random", "disjoint": "disjoint up to renaming"}
 # Renamer, figure 1(a), and what llvm-mca says of it.
 FIGURE_1, FIGURE_1_CYCLES = "movq 64(%rsp), %rax;subl $1, 56(%rbp);movl 16(%rax), %eax", 1.68
 
-_TINY = {"vanilla": (3.30, 5.26), "augmented": (3.34, 3.44), "canonicalised": (3.03, 3.03), "renamer": (2.39, 2.39)}
+# Size → kind → MAPE on the blocks as they are and renamed.
+_BLOCKS = {
+    "tiny": {"vanilla": (3.30, 5.26), "augmented": (3.34, 3.44), "canonicalised": (3.03, 3.03),
+             "renamer": (2.39, 2.39)},
+    "mini": {"vanilla": (1.13, 2.76), "augmented": (2.25, 2.55), "canonicalised": (0.96, 0.96),
+             "renamer": (0.85, 0.85)},
+    "small": {"vanilla": (1.25, 2.89), "augmented": (2.36, 2.36), "canonicalised": (0.76, 0.76),
+              "renamer": (0.59, 0.59)},
+}  # fmt: skip
+# Section 5.2: how much earlier Renamer has the best error of the vanilla model.
+_EARLIER = {"tiny": 42.77, "mini": 24.75, "small": 59.06}
 _RANGE = {"vanilla": (1.11, 4.86), "augmented": (1.12, 1.12), "renamer": (1.72, 1.72)}
 _ALGEBRA = {"vanilla": (0.79, 4.68), "canonicalised": (0.71, 4.98), "renamer": (0.80, 2.38)}
 
@@ -36,25 +48,29 @@ def measure_blocks(job: Job) -> dict[str, dict[str, Any]]:
     """Errors on the test blocks as they are and renamed, and when the error of vanilla's best step was reached."""
     import torch
 
-    from hf_symbinv.evaluation.renamer_models import ASSEMBLY, block_data, mape, outputs_of, trained, validation_curve
+    from hf_symbinv.evaluation import renamer_models as models
 
-    kind, splitting = job.values["model"], job.values["split"]
-    data, name = block_data(job, splitting), f"blocks-{splitting}"
-    trained(job, ASSEMBLY, "vanilla", data, name)  # the others are compared with it
-    model = trained(job, ASSEMBLY, kind, data, name)
+    job, suffix = models.sized(job)
+    kind, splitting = job.values["model"], job.values.get("split", "random")
+    data, name = models.block_data(job, splitting), f"blocks-{splitting}{suffix}"
+    models.trained(job, models.ASSEMBLY, "vanilla", data, name)  # the others are compared with it
+    model = models.trained(job, models.ASSEMBLY, kind, data, name)
     blocks, true = data["test"]["input_ids"], torch.tensor(data["test"]["labels"])
-    renamed = [ASSEMBLY.renamed(ids, random.Random(place)) for place, ids in enumerate(blocks)]
-    batch = job.sizes["batch"]
-    plain, other = (outputs_of(model, ASSEMBLY, kind, ids, batch)[:, 0] for ids in (blocks, renamed))
-    best = min(loss for _, loss in validation_curve(job, "vanilla", name))
-    reached = [step for step, loss in validation_curve(job, kind, name) if loss <= best]
+    renamed = [models.ASSEMBLY.renamed(ids, random.Random(place)) for place, ids in enumerate(blocks)]
+    plain, other = (
+        models.outputs_of(model, models.ASSEMBLY, kind, ids, job.sizes["batch"])[:, 0] for ids in (blocks, renamed)
+    )
     found: dict[str, dict[str, Any]] = {
-        "MAPE": {"values": [mape(plain, true)]},
-        "MAPE, renamed": {"values": [mape(other, true)]},
-        "changed, %": {"correct": int((plain != other).sum()), "count": len(true)},
+        measure: {"values": [round(error, 4) for error in models.percentage_errors(predicted, true).tolist()]}
+        for measure, predicted in ((PLAIN, plain), (RENAMED, other))
     }
+    found["changed, %"] = {"correct": int((plain != other).sum()), "count": len(true)}
+    at, best = min(models.validation_curve(job, "vanilla", name), key=lambda entry: entry[1])
+    reached = [step for step, loss in models.validation_curve(job, kind, name) if loss <= best]
     if reached:
-        found["steps to vanilla's best"] = {"values": [reached[0]]}
+        epoch = len(data["train"]) / job.sizes["trainer"]["per_device_train_batch_size"]
+        found["epochs to vanilla's best"] = {"values": [reached[0] / epoch]}
+        found["earlier, %"] = {"values": [100 * (1 - reached[0] / at)]}
     return found
 
 
@@ -100,6 +116,18 @@ def _paper(numbers: dict[str, tuple[float, float]], kind: str, measures: tuple[s
     return dict(zip(measures, numbers.get(kind, ()), strict=False))
 
 
+def _of_blocks(size: str, kind: str) -> dict[str, float]:
+    earlier = {"earlier, %": _EARLIER[size]} if kind == "renamer" else {}
+    return {**_paper(_BLOCKS[size], kind, (PLAIN, RENAMED)), **earlier}
+
+
+_BLOCK_MEASURES = (PLAIN, RENAMED, "changed, %", "epochs to vanilla's best", "earlier, %")
+_BLOCK_UNIT = (
+    "MAPE in percent on the test blocks, of the step with the lowest validation error; the share of predictions that a "
+    "renaming changes; the first epoch whose validation error is at most vanilla's lowest, and how much earlier it is "
+    "than that of vanilla, in percent of it"
+)
+
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="renamer-blocks",
@@ -107,19 +135,52 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         title="Cycles of basic blocks, as they are and renamed",
         source="Renamer Tables 1 and 2, Tiny",
         heads=("split", "model"),
-        measures=("MAPE", "MAPE, renamed", "changed, %", "steps to vanilla's best"),
-        unit="MAPE in percent on the test blocks, of the step with the lowest validation error; the share of "
-        "predictions that a renaming changes; the first step whose validation error is at most vanilla's lowest",
+        measures=_BLOCK_MEASURES,
+        unit=_BLOCK_UNIT,
         rows=tuple(
             Setting(
                 (label, MODELS[kind]),
                 {"split": splitting, "model": kind},
-                _paper(_TINY, kind, ("MAPE", "MAPE, renamed")) if splitting == "random" else {},
+                _of_blocks("tiny", kind) if splitting == "random" else {},
             )
             for splitting, label in SPLITTINGS.items()
             for kind in MODELS
         ),
         measure=measure_blocks,
+        compared=(PLAIN, RENAMED),
+    ),
+    Experiment(
+        name="renamer-sizes",
+        family="renamer",
+        title="Cycles of basic blocks by larger models",
+        source="Renamer Tables 1 and 2, Mini and Small",
+        heads=("size", "model"),
+        measures=_BLOCK_MEASURES,
+        unit=_BLOCK_UNIT,
+        rows=tuple(
+            Setting((size.capitalize(), MODELS[kind]), {"size": size, "model": kind}, _of_blocks(size, kind))
+            for size in ("mini", "small")
+            for kind in MODELS
+        ),
+        measure=measure_blocks,
+        compared=(PLAIN, RENAMED),
+    ),
+    Experiment(
+        name="renamer-readout",
+        family="renamer",
+        title="Cycles of basic blocks by what is read out",
+        source="the paper does not name its readout",
+        heads=("readout", "model"),
+        measures=_BLOCK_MEASURES[:3],
+        unit="MAPE in percent on the test blocks, of the step with the lowest validation error; the share of "
+        "predictions that a renaming changes. All other tables read out the sum",
+        rows=tuple(
+            Setting((label, MODELS[kind]), {"pooling": pooling, "model": kind})
+            for pooling, label in READOUTS.items()
+            for kind in ("vanilla", "renamer")
+        ),
+        measure=measure_blocks,
+        compared=(PLAIN, RENAMED),
     ),
     Experiment(
         name="renamer-figure2",
@@ -150,5 +211,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             if kind != "augmented"
         ),
         measure=measure_derivatives,
+        compared=("error", "error, a3"),
     ),
 )

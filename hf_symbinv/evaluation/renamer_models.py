@@ -14,7 +14,7 @@ import json
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations, product
 from typing import Any
 
@@ -183,6 +183,20 @@ def _parts(data: datasets.DatasetDict, sizes: Mapping[str, Any], held_out: Seque
     )
 
 
+def sized(job: Job) -> tuple[Job, str]:
+    """The job with what its row changes of the sizes, and what this adds to the names of models.
+
+    A row's `size` names an entry of the sizes' `sizes`, with fields of `model` and `trainer`; its `pooling` is the
+    model's.
+    """
+    size, pooling = job.values.get("size"), job.values.get("pooling", job.sizes["model"]["pooling"])
+    own = job.sizes["sizes"][size] if size else {}
+    model = {**job.sizes["model"], **own.get("model", {}), "pooling": pooling}
+    changed = {**job.sizes, "model": model, "trainer": {**job.sizes["trainer"], **own.get("trainer", {})}}
+    suffix = f"-{size}" * bool(size) + f"-{pooling}" * (pooling != job.sizes["model"]["pooling"])
+    return replace(job, sizes=changed), suffix
+
+
 def trained(job: Job, language: Language, kind: str, data: datasets.DatasetDict, name: str) -> PreTrainedModel:
     """A model as it was when its validation error was lowest; trains it, goes on, or only loads it.
 
@@ -245,12 +259,18 @@ def outputs_of(
     return torch.cat(found)
 
 
-def mape(predicted: torch.Tensor, true: torch.Tensor) -> float:
-    """The mean absolute percentage error, in percent.
+def percentage_errors(predicted: torch.Tensor, true: torch.Tensor) -> torch.Tensor:
+    """Absolute errors (N,) in percent of the true values.
 
     Args:
         predicted, true: (N,); the true values are not 0.
+    """
+    return 100 * ((predicted - true).abs() / true.abs()).double()
+
+
+def mape(predicted: torch.Tensor, true: torch.Tensor) -> float:
+    """The mean absolute percentage error of `predicted` (N,), in percent.
 
     Source: Renamer, appendix C, divided by the number of blocks.
     """
-    return float(100 * ((predicted - true).abs() / true.abs()).double().mean())
+    return float(percentage_errors(predicted, true).mean())

@@ -56,6 +56,13 @@ class Number:
         return cls(middle, middle - side, middle + side, len(values))
 
     @classmethod
+    def perplexity(cls, losses: Sequence[float]) -> Number:
+        """exp of the mean of losses in nats, the geometric mean of perplexities, and exp of its interval."""
+        mean = cls.average(losses)
+        low, high = (None if side is None else math.exp(side) for side in (mean.low, mean.high))
+        return cls(math.exp(mean.value), low, high, mean.count)
+
+    @classmethod
     def of_cells(cls, mean: Mean, factor: float) -> Number | None:
         """A mean over cells of a grid, times `factor`; None if they have no samples."""
         if mean.count == 0:

@@ -7,13 +7,15 @@ there is not made again; a call that was stopped, or ran out of its time, goes o
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -26,6 +28,7 @@ from hf_symbinv.evaluation.measurements import MEASUREMENTS, Measurement
 from hf_symbinv.evaluation.provenance import read_record, timed
 from hf_symbinv.evaluation.reproduced import Made, Number, Reproduction
 from hf_symbinv.evaluation.tables import HEAT_MAP, NAMES, TABLES, Row, Table, Training
+from hf_symbinv.metrics.rank_tests import compare
 from hf_symbinv.tasks import load_task
 
 if TYPE_CHECKING:
@@ -412,8 +415,9 @@ def _notes(scale: Scale, table: Table, rows: Sequence[Row]) -> Iterator[str]:
 
 def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[int]) -> Reproduction:
     done, found, reasons = [], [], dict[str, list[str]]()
-    for row in table.rows:
-        parts: list[dict[str, Any]] = []
+    rows, results = table.rows_of(place.scale.name), dict[tuple[str, ...], list[dict[str, Any]]]()
+    for row in rows:
+        parts = results.setdefault(row.labels, [])
         try:
             for seed in seeds:
                 parts.append(place.experiment(table, row, seed))
@@ -422,18 +426,62 @@ def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[i
             reasons.setdefault(str(error), []).append(" / ".join(row.labels))
         numbers = {name: _together([part[name] for part in parts if name in part]) for name in table.measures}
         done.append(Made(row, numbers, place.experiment_records(table, row, seeds)))
-    missing = reasons.pop("", []) + [f"{'; '.join(rows)} ({reason})" for reason, rows in reasons.items()]
+    missing = reasons.pop("", []) + [f"{'; '.join(same)} ({reason})" for reason, same in reasons.items()]
     if table.draw is not None and not missing:
         table.draw(found, place.folder / "tables")
     about = table.sizes(place.scale.name)["about"]
     unit = f"{table.unit}, with 95 % intervals (Wilson for shares, normal for means)"
-    return Reproduction(table, place.scale.name, about, unit, tuple(seeds), tuple(done), tuple(missing))
+    notes = list(comparisons(results, table.compared, len(seeds)))
+    if len(rows) < len(table.rows):
+        notes.append(f"Of {len(table.rows)} rows {len(table.rows) - len(rows)} are not made at this scale.")
+    return Reproduction(table, place.scale.name, about, unit, tuple(seeds), tuple(done), tuple(missing), tuple(notes))
+
+
+def comparisons(
+    results: Mapping[tuple[str, ...], Sequence[Mapping[str, Any]]], measures: Sequence[str], seeds: int
+) -> Iterator[str]:
+    """For each measure a sentence on the rows that differ in their last label, where all seeds of two are there.
+
+    Args:
+        results: Labels of a row → what was measured with each seed.
+        measures: The less of them the better.
+        seeds: How many; with one there is nothing to compare.
+    """
+    if seeds < 2:
+        return
+    for measure, group in itertools.product(measures, dict.fromkeys(labels[:-1] for labels in results)):
+        means = {
+            labels[-1]: [value for part in parts if (value := _mean_of_part(part.get(measure))) is not None]
+            for labels, parts in results.items()
+            if labels[:-1] == group
+        }
+        means = {label: values for label, values in means.items() if len(values) == seeds}
+        if len(means) < 2:
+            continue
+        best = min(means, key=lambda label: fmean(means[label]))
+        errors = {label: stdev(values) / math.sqrt(seeds) for label, values in means.items()}
+        shown = "; ".join(f"{label} {fmean(means[label]):.3g} ± {error:.2g}" for label, error in errors.items())
+        found = compare(means)
+        alike = ", ".join(found.alike(best))
+        where = ", ".join([*group, measure])
+        yield (
+            f"Over {seeds} seeds, {where}, means and standard errors: {shown}; Kruskal-Wallis p = {found.p_value:.3g}; "
+            f"lowest: {best}, " + (f"not told from {alike} (Conover, 0.05)." if alike else "alone (Conover, 0.05).")
+        )
+
+
+def _mean_of_part(part: Mapping[str, Any] | None) -> float | None:
+    """What one seed has of a measure."""
+    number = None if part is None else _together([dict(part)])
+    return None if number is None else number.value
 
 
 def _together(parts: Sequence[dict[str, Any]]) -> Number | None:
     """The number of a measure over all seeds."""
     if not parts:
         return None
+    if "losses" in parts[0]:
+        return Number.perplexity([loss for part in parts for loss in part["losses"]])
     if "values" in parts[0]:
         return Number.average([value for part in parts for value in part["values"]])
     return Number.share(sum(part["correct"] for part in parts), sum(part["count"] for part in parts))

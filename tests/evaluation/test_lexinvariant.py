@@ -37,6 +37,7 @@ from hf_symbinv.evaluation.lexinvariant_probe import (
     votes,
     window_starts,
 )
+from hf_symbinv.evaluation.reproduced import Number
 from hf_symbinv.evaluation.reproduction import SCALES
 
 SMOKE = {experiment.name: experiment.sizes("smoke") for experiment in EXPERIMENTS}
@@ -138,7 +139,8 @@ class TestMeasures:
         losses = np.log(np.arange(1.0, 9.0))[None].repeat(3, axis=0)
         found = perplexities(losses, MARKOV_PLACES)
         assert list(found) == ["1 to 4", "5 to 8"]
-        assert found["1 to 4"]["values"] == [pytest.approx(24 ** (1 / 4))]
+        number = Number.perplexity(found["1 to 4"]["losses"])
+        assert (number.value, number.count) == (pytest.approx(24 ** (1 / 4)), 3)
 
     def test_moving_averages_are_means_of_what_follows(self):
         assert moving_average([1.0, 2.0, 6.0, 4.0], 2) == pytest.approx([1.5, 4.0, 5.0])
@@ -152,7 +154,9 @@ class TestMeasures:
         assert set(found["gap, 33 to 64"]["values"]) == {0.0}
         truth = measure_markov(replace(job, values={"model": "truth"}))
         assert sum(truth["gap, 1 to 4"]["values"]) < 0 and len(truth["curve"]["losses"]) == 64
-        assert truth["33 to 64"]["values"][0] == pytest.approx(found["33 to 64"]["values"][0], rel=0.05)
+        numbers = [Number.perplexity(part["33 to 64"]["losses"]) for part in (truth, found)]
+        assert numbers[0].value == pytest.approx(numbers[1].value, rel=0.05) and numbers[0].count == 20
+        assert numbers[0].low < numbers[0].value < numbers[0].high
 
 
 class TestKeys:

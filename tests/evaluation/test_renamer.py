@@ -10,11 +10,11 @@ from transformers import AutoModelForSequenceClassification
 
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli import main as symbinv
-from hf_symbinv.datasets_scripts.basic_blocks import read_blocks, sample_file, select
+from hf_symbinv.datasets_scripts.basic_blocks import assign, read_blocks, sample_file, select
 from hf_symbinv.datasets_scripts.expressions import ids_of
-from hf_symbinv.evaluation.experiments import Setting
+from hf_symbinv.evaluation.experiments import Job, Setting
 from hf_symbinv.evaluation.renamer import EXPERIMENTS, FIGURE_1, MODELS
-from hf_symbinv.evaluation.renamer_models import ALGEBRA, ASSEMBLY, BLOCKS, KINDS, mape, outputs_of
+from hf_symbinv.evaluation.renamer_models import ALGEBRA, ASSEMBLY, BLOCKS, KINDS, mape, outputs_of, sized
 from hf_symbinv.evaluation.renamer_plot import draw_predictions
 from hf_symbinv.evaluation.reproduction import SCALES
 from hf_symbinv.logic.x86 import Block, read_ids
@@ -42,9 +42,40 @@ class TestKinds:
             for scale in SCALES:
                 sizes = experiment.sizes(scale)
                 language = ALGEBRA if experiment.name == "renamer-derivatives" else ASSEMBLY
-                for kind in MODELS:
-                    language.config(kind, sizes["model"])
+                for row in experiment.rows_of(scale):
+                    made, _ = sized(Job(Path(), Path(), row.values, sizes, 0, lambda: None, print))
+                    language.config(row.values["model"], made.sizes["model"])
                 assert sizes["trainer"]["save_steps"] == sizes["trainer"]["eval_steps"]
+
+    @pytest.mark.parametrize(
+        ("scale", "name", "shape"),
+        [
+            ("cpu", "mini", (4, 256, 4, 1024)),
+            ("paper", "mini", (4, 256, 4, 1024)),
+            ("paper", "small", (4, 512, 8, 2048)),
+        ],
+    )
+    def test_larger_models_are_those_of_the_paper_and_share_no_folder_with_others(self, scale, name, shape):
+        [experiment] = [one for one in EXPERIMENTS if one.name == "renamer-sizes"]
+        job = Job(Path(), Path(), {"size": name, "model": "renamer"}, experiment.sizes(scale), 0, lambda: None, print)
+        made, suffix = sized(job)
+        config = ASSEMBLY.config("renamer", made.sizes["model"])
+        assert (config.encoder_layers, config.d_model, config.num_attention_heads, config.d_ff) == shape
+        assert suffix == f"-{name}" and config.pooling == "sum"
+        assert (made.sizes["trainer"]["learning_rate"] == 1e-4) is (name == "small")
+
+    def test_a_readout_of_its_own_has_its_own_models_and_the_sum_those_of_the_other_tables(self):
+        [experiment] = [one for one in EXPERIMENTS if one.name == "renamer-readout"]
+        found = {}
+        for row in experiment.rows:
+            made, suffix = sized(Job(Path(), Path(), row.values, experiment.sizes("cpu"), 0, lambda: None, print))
+            found[ASSEMBLY.config("renamer", made.sizes["model"]).pooling] = suffix
+        assert found == {"sum": "", "mean": "-mean", "first": "-first"}
+
+    def test_a_scale_makes_only_the_sizes_that_it_has_time_for(self):
+        [experiment] = [one for one in EXPERIMENTS if one.name == "renamer-sizes"]
+        assert {row.labels[0] for row in experiment.rows_of("cpu")} == {"Mini"}
+        assert experiment.rows_of("paper") == list(experiment.rows)
 
     def test_renamings_of_a_block_are_all_there_once_and_are_renamings(self):
         ids = Block.parse(FIGURE_1).ids()
@@ -97,6 +128,12 @@ def test_the_picture_shows_every_model(tmp_path):
     assert (tmp_path / "renamer-figure2.png").stat().st_size > 5000 and "svg" in text
 
 
+def epochs_of(steps):
+    """At the smallest scale, whose training rows are those that the sample leaves."""
+    rows = assign(select(list(read_blocks(sample_file()))).rows, "random", 0)["train"]
+    return steps * 16 / min(len(rows), 300)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("renamer")
@@ -119,7 +156,18 @@ class TestSmoke:
             assert not invariant or numbers["MAPE"] == numbers["MAPE, renamed"]
             assert 0 < numbers["MAPE"] < 1000
             if row["labels"][1] == "vanilla":
-                assert numbers["steps to vanilla's best"] in (10, 20)
+                epochs = numbers["epochs to vanilla's best"]
+                assert epochs > 0 and epochs in (pytest.approx(epochs_of(10)), pytest.approx(epochs_of(20)))
+                assert numbers["earlier, %"] == 0
+
+    def test_larger_models_and_other_readouts_have_tables_of_their_own(self, folder, capsys):
+        assert symbinv(["reproduce", "renamer-sizes", "renamer-readout", "--output", str(folder)]) == DONE
+        printed = capsys.readouterr().out
+        assert "| Small | Renamer |" in printed and "| 0.59 |" in printed and "| 24.75 |" in printed
+        rows = json.loads((folder / "smoke/tables/renamer-readout.json").read_text())["rows"]
+        errors = {tuple(row["labels"]): row["numbers"]["MAPE"] for row in rows}
+        assert all(number["low"] < number["value"] < number["high"] for number in errors.values())
+        assert len({number["value"] for labels, number in errors.items() if labels[1] == "Renamer"}) == 3
 
     def test_predictions_for_one_block_are_drawn(self, folder):
         assert symbinv(["reproduce", "renamer-figure2", "--output", str(folder)]) == DONE

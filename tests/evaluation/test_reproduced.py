@@ -1,14 +1,15 @@
 """Tables from small results that are stored as a reproduction leaves them: nothing is trained or measured here."""
 
 import json
+import math
 
 import pytest
 
 from hf_symbinv.cli import UNFINISHED
 from hf_symbinv.cli import main as symbinv
 from hf_symbinv.evaluation.heatmap import Box, Grid
-from hf_symbinv.evaluation.reproduced import Made, Reproduction
-from hf_symbinv.evaluation.reproduction import Scale, Workspace, reproduce
+from hf_symbinv.evaluation.reproduced import Made, Number, Reproduction
+from hf_symbinv.evaluation.reproduction import Scale, Workspace, comparisons, reproduce
 from hf_symbinv.evaluation.tables import TABLES, Training
 from hf_symbinv.metrics.intervals import wilson_interval
 
@@ -194,6 +195,39 @@ class TestCovariance:
             store(place, training, "renamings-wide", {"by_symbols": {"3": [0.5] * symbols}})
         text = reproduce(place, "ite-3").markdown()
         assert "50.0 (50.0 - 50.0), n 2 |" in text and "50.0 (50.0 - 50.0), n 3 |" in text
+
+
+class TestSeeds:
+    RESULTS = {
+        ("random", "A"): [{"MAPE": {"values": [1.0, 3.0]}}, {"MAPE": {"values": [2.2]}}, {"MAPE": {"values": [2.4]}}],
+        ("random", "B"): [{"MAPE": {"values": [9.0]}}, {"MAPE": {"values": [9.3]}}, {"MAPE": {"values": [9.6]}}],
+        ("random", "C"): [{"MAPE": {"values": [2.3]}}],
+        ("disjoint", "A"): [{"MAPE": {"values": [1.0]}}] * 3,
+    }
+
+    def test_rows_of_a_group_are_compared_by_their_means_of_each_seed(self):
+        """A has the means 2, 2.2 and 2.4; six values without overlap have H = 27/7."""
+        [sentence] = comparisons(self.RESULTS, ("MAPE",), 3)
+        assert sentence == (
+            "Over 3 seeds, random, MAPE, means and standard errors: A 2.2 ± 0.12; B 9.3 ± 0.17; "
+            "Kruskal-Wallis p = 0.0495; lowest: A, alone (Conover, 0.05)."
+        )
+
+    def test_rows_that_mix_are_not_told_apart(self):
+        mixed = {("A",): [{"error": {"correct": n, "count": 10}} for n in (1, 3, 5)],
+                 ("B",): [{"error": {"correct": n, "count": 10}} for n in (2, 4, 6)]}  # fmt: skip
+        [sentence] = comparisons(mixed, ("error",), 3)
+        assert "A 30 ± 12; B 40 ± 12;" in sentence and sentence.endswith("lowest: A, not told from B (Conover, 0.05).")
+
+    def test_one_seed_compares_nothing(self):
+        assert list(comparisons(self.RESULTS, ("MAPE",), 1)) == []
+
+    def test_a_perplexity_is_the_geometric_mean_with_its_interval(self):
+        number = Number.perplexity([1.0, 2.0, 3.0])
+        side = 1.959964 / 3**0.5
+        expected = [math.exp(value) for value in (2, 2 - side, 2 + side)]
+        assert [number.value, number.low, number.high] == pytest.approx(expected) and number.count == 3
+        assert Number.perplexity([2.0]) == Number(math.exp(2.0))
 
 
 class TestHowItWasMade:
