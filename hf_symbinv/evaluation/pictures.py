@@ -31,17 +31,20 @@ class PictureError(ValueError):
     """What cannot be drawn, and why."""
 
 
+Point = tuple[float, float, float | None, float | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """A line: its name, and what it goes through.
 
     Attributes:
         name: Of the model or run.
-        points: (x, y, low, high) by rising x; `low` and `high` are y where no interval is known.
+        points: (x, y, low, high) by rising x; `low` and `high` are None where no interval is known.
     """
 
     name: str
-    points: tuple[tuple[float, float, float, float], ...]
+    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +87,23 @@ def alpha_covariance_series(evaluations: Sequence[Mapping[str, Any]]) -> list[Se
     return found
 
 
-def _mean(part: Mapping[str, Any]) -> tuple[float, float, float, float]:
-    mean = part["alpha_covariance"]
-    low, high = mean_interval(part.get("values", [])) or (mean, mean)
-    return part["symbols"], mean, low, high
+def _mean(part: Mapping[str, Any]) -> Point:
+    low, high = mean_interval(part.get("values", [])) or (None, None)
+    return part["symbols"], part["alpha_covariance"], low, high
 
 
 def alpha_covariance_table(series: Sequence[Series]) -> str:
-    """One line per model, one column per number of symbols."""
+    """One line per model, one column per number of symbols: the mean, with its interval where one is known."""
     columns = sorted({point[0] for line in series for point in line.points})
     rows = [["symbols", *(f"{column:g}" for column in columns)]]
     for line in series:
-        values = {point[0]: f"{point[1]:.3f}" for point in line.points}
+        values = {x: _with_interval(y, low, high) for x, y, low, high in line.points}
         rows.append([line.name, *(values.get(column, "-") for column in columns)])
     return aligned(rows)
+
+
+def _with_interval(mean: float, low: float | None, high: float | None) -> str:
+    return f"{mean:.3f}" if low is None else f"{mean:.3f} ({low:.3f} - {high:.3f})"
 
 
 def read_curves(path: Path) -> Curves:
@@ -164,8 +170,8 @@ def draw_alpha_covariance(series: Sequence[Series]) -> Figure:
     for place, line in enumerate(series):
         colour, dashes, marker = LINES[place % len(LINES)]
         x, y, low, high = (list(column) for column in zip(*line.points, strict=True))
-        below = [value - bound for value, bound in zip(y, low, strict=True)]
-        above = [bound - value for value, bound in zip(y, high, strict=True)]
+        below = [0.0 if bound is None else value - bound for value, bound in zip(y, low, strict=True)]
+        above = [0.0 if bound is None else bound - value for value, bound in zip(y, high, strict=True)]
         axes.errorbar(
             x, y, yerr=[below, above], color=colour, linestyle=dashes, marker=marker, markersize=5, linewidth=1.4,
             elinewidth=0.8, capsize=2.5, label=short(line.name),

@@ -8,7 +8,7 @@ from typing import Any
 import datasets
 import torch
 from accelerate.utils import broadcast_object_list, gather_object
-from transformers import Seq2SeqTrainer
+from transformers import PreTrainedModel, Seq2SeqTrainer
 from transformers.trainer import TRAINING_ARGS_NAME
 
 from hf_symbinv.tasks.base import SymbolTask
@@ -88,6 +88,8 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """As the base class, and whole also where weights are sharded (FSDP), whatever is asked for in checkpoints."""
+        self.model: PreTrainedModel
+        self.is_fsdp_enabled: bool
         sharded = self.model, self.is_fsdp_enabled
         self.model, self.is_fsdp_enabled = whole_model(self.model), False
         try:

@@ -99,7 +99,9 @@ def test_alpha_covariance_is_drawn_and_printed(symbinv, tmp_path):
     path = tmp_path / "e.json"
     path.write_text(json.dumps(evaluation))
     result = symbinv("plot", "alpha-covariance", path, "--output", tmp_path / "a.png")
-    assert result.out == "symbols      2\ntiny     0.500\n" and (tmp_path / "a.png").stat().st_size
+    # The standard error of the mean of 0.25 and 0.75 is 0.25.
+    assert result.out == "symbols                      2\ntiny     0.500 (0.010 - 0.990)\n"
+    assert (tmp_path / "a.png").stat().st_size
 
 
 @pytest.mark.parametrize(

@@ -40,16 +40,16 @@ def evaluation(model, data="data/ltl", **values):
 class TestAlphaCovariance:
     def test_intervals_are_those_of_the_mean(self):
         (series,) = alpha_covariance_series([evaluation("m", k1=[1.0, 1.0], k2=[0.2, 0.4, 0.6], k3=[0.5])])
-        assert series.points[0] == (1, 1.0, 1.0, 1.0) and series.points[2] == (3, 0.5, 0.5, 0.5)
+        assert series.points[0] == (1, 1.0, 1.0, 1.0) and series.points[2] == (3, 0.5, None, None)
         half = NORMAL_QUANTILE * 0.2 / math.sqrt(3)
         assert series.points[1] == pytest.approx((2, 0.4, 0.4 - half, 0.4 + half))
 
     def test_the_table_has_a_column_for_every_number_of_symbols(self):
-        series = alpha_covariance_series([evaluation("m", k1=[1.0], k3=[0.5]), evaluation("other", k2=[0.25])])
+        series = alpha_covariance_series([evaluation("m", k1=[1.0], k3=[0.5]), evaluation("other", k2=[0.25, 0.25])])
         assert alpha_covariance_table(series).splitlines() == [
-            "symbols      1      2      3",
-            "m        1.000      -  0.500",
-            "other        -  0.250      -",
+            "symbols      1                      2      3",
+            "m        1.000                      -  0.500",
+            "other        -  0.250 (0.250 - 0.250)      -",
         ]
 
     def test_a_model_that_comes_twice_is_told_apart_by_the_data(self):
