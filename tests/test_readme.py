@@ -6,6 +6,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,7 +57,8 @@ def commands_of(block):
     """The `symbinv` commands of a block: those of a session, or of a block that holds commands alone."""
     lines = block.content.replace("\\\n", " ").splitlines()
     prompt = "$ " if block in SESSIONS else ""
-    return [line.removeprefix(prompt) for line in lines if line.startswith(f"{prompt}symbinv ")]
+    found = (re.match(rf"{re.escape(prompt)}(?:HF_SYMBINV_\w+=\S+ )?(symbinv .*)", line) for line in lines)
+    return [match[1] for match in found if match]
 
 
 @pytest.mark.slow
@@ -91,6 +93,16 @@ def test_the_sessions_of_a_page_show_what_follows_each_prompt(page, tmp_path):
 
 
 COMMAND_LINES = sorted({command for block in BLOCKS for command in commands_of(block)})
+# Blocks of commands without a prompt: trainings, data of full size, and what needs the Hub or a page's own files.
+LISTED = [
+    line
+    for block in BLOCKS
+    if block.kind == "" and re.match(r"(symbinv|accelerate|python|make|HF_SYMBINV_\w+=\S+ symbinv) ", block.content)
+    for line in block.content.replace("\\\n", " ").splitlines()
+    if line
+]
+PROGRAM_LINES = sorted({line for line in LISTED if re.match("accelerate|python", line)})
+DATA_LINES = sorted({line for line in LISTED if re.match(r"symbinv data --(output|task)|python -m", line)})
 
 
 @functools.cache
@@ -105,3 +117,43 @@ def test_every_command_that_is_shown_names_options_that_exist(line):
     _, command, *words = shlex.split(line)
     assert command in COMMANDS
     assert {word for word in words if word.startswith("--")} <= options_of(command)
+
+
+def test_every_listed_command_is_one_that_is_looked_at():
+    """By the test above, or by one of those below."""
+    for line in LISTED:
+        if line.startswith("make "):
+            assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), re.M), line
+        else:
+            bare = re.sub(r"^HF_SYMBINV_\w+=\S+ ", "", line)
+            assert bare in COMMAND_LINES or line in PROGRAM_LINES, line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", PROGRAM_LINES)
+def test_every_program_that_is_launched_has_the_options_that_are_shown(line):
+    launched, *words = shlex.split(line.removeprefix("accelerate launch ").removeprefix("python -m "))
+    program = ["-m", launched] if line.startswith("python") else [launched]
+    told = printed([sys.executable, *program, "--help"])
+    assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--[a-z][a-z-]*", told))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", DATA_LINES)
+def test_every_command_that_makes_data_makes_them_at_a_small_size(line, tmp_path):
+    if "basic_blocks" in line and shutil.which("llvm-mca") is None:
+        pytest.skip("needs LLVM: apt install llvm")
+    for name in ("graph_colouring.py", "first_in_majority.yaml"):
+        place = tmp_path / ("examples" if f"examples/{name}" in line else ".")
+        place.mkdir(exist_ok=True)
+        shutil.copy(ROOT / "examples" / name, place)
+    (tmp_path / "novels.txt").write_text("It was the best of times, it was the worst of times.\n" * 400)
+    small = re.sub(r"(--rows|--draw) \d+", r"\1 100", line)
+    small = re.sub(r"--num-symbols 10 --max-size 50 --per-cell 20", "--num-symbols 2 --max-size 5 --per-cell 1", small)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "HF_DATASETS_CACHE": str(tmp_path / "cache")}
+    result = subprocess.run(
+        ["bash", "-c", small], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert list((tmp_path / re.search(r"--output (\S+)", line)[1]).rglob("*.parquet"))
