@@ -14,7 +14,7 @@ from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli import main as symbinv
 from hf_symbinv.datasets_scripts.templates import TemplatesConfig, encoded, template_task
 from hf_symbinv.evaluation import identity_theory as theory
-from hf_symbinv.evaluation.identity import EXPERIMENTS, PARAMETRISATIONS, template_model
+from hf_symbinv.evaluation.identity import EXPERIMENTS, PARAMETRISATIONS, scale_logits, template_model
 from hf_symbinv.evaluation.reproduction import SCALES
 
 TASKS = ("same-different", "aba-abb", "majority-4", "print-variable")
@@ -112,6 +112,17 @@ class TestCopying:
 
 
 class TestModels:
+    def test_scaled_logits_do_not_grow_with_the_width(self):
+        config = TemplatesConfig(name="custom", task="copy", rows=200, evaluation_symbols=5)
+        spreads = {}
+        for width in (16, 256):
+            torch.manual_seed(0)
+            model = template_model(config, PARAMETRISATIONS["vanilla"], {"n_embd": width, "n_layer": 1, "n_head": 2})
+            scale_logits(model)
+            with torch.no_grad():
+                spreads[width] = model(input_ids=torch.arange(200).view(100, 2)).logits.std().item()
+        assert spreads[16] == pytest.approx(spreads[256], rel=0.2)
+
     @pytest.mark.parametrize("name", PARAMETRISATIONS)
     @pytest.mark.parametrize(("task", "row"), [
         ("aba-abb", {"text": "s25 s24 s25", "label": 1.0}), ("copy", {"text": "s25", "label": "s25"}),
@@ -144,6 +155,13 @@ class TestTables:
         assert sizes["about"].endswith(".")
         assert {f"n = {count}" for count in sizes.get("rows", ())} <= set(experiment.measures)
 
+    def test_the_diversity_that_tables_state_is_that_of_their_tasks(self):
+        for experiment in EXPERIMENTS:
+            if experiment.name in ("identity-templates", "identity-symbols"):
+                wildcards = int(re.search(r"is n / (\d)", experiment.unit)[1])
+                for row in experiment.rows:
+                    assert template_task(row.values["task"]).diversity(1024) == 1024 / wildcards
+
 
 def reproduced(table, folder, capsys) -> dict:
     """The table as the command prints it, by the labels of its rows."""
@@ -156,8 +174,14 @@ def reproduced(table, folder, capsys) -> dict:
 class TestSmoke:
     def test_templates(self, tmp_path, capsys):
         rows = reproduced("identity-templates", tmp_path, capsys)
-        assert len(rows) == 8
-        assert all(0 < numbers["n = 16"]["value"] < 5 for numbers in rows.values())
+        assert len(rows) == 10
+        assert all(0 < numbers["n = 16"]["low"] < numbers["n = 16"]["value"] < 5 for numbers in rows.values())
+        assert all(numbers["n = 16"]["count"] == 50 for numbers in rows.values())
+
+    def test_templates_with_symbols_for_labels(self, tmp_path, capsys):
+        rows = reproduced("identity-symbols", tmp_path, capsys)
+        assert len(rows) == 5
+        assert all(numbers["n = 64"]["count"] == 50 for numbers in rows.values())
 
     def test_copying(self, tmp_path, capsys):
         rows = reproduced("identity-copy", tmp_path, capsys)
