@@ -239,7 +239,7 @@ print([block.attn.identity_qk for block in model.transformer.h])  # a of every h
         "hf_symbinv.datasets_scripts.templates` draws, or any text.",
         training="`accelerate launch examples/train_templates.py --task aba-abb --rows 256 --output runs/templates` "
         "trains a small one on a template task, and with `--vanilla` one without the scalars.",
-        tables=("identity-templates", "identity-copy", "identity-kernel", "identity-gpt2"),
+        tables=("identity-templates", "identity-symbols", "identity-copy", "identity-kernel", "identity-gpt2"),
         known=(
             "GPT-2 with 117M parameters and 288 scalars more, trained on Wikitext for 20 epochs: perplexity 60.46 on "
             "Wikitext2 against 64.00 of GPT-2, 16.40 on Wikitext103 against 16.83 (Figure 4);",
@@ -309,7 +309,7 @@ for block in ("movq (%rax), %rbx;addq %rbx, %rax", "movq (%rsi), %r8;addq %r8, %
         training="`accelerate launch examples/train_renamer.py --output runs/renamer` trains a small one on the sample "
         "of blocks, and with `--kind vanilla`, `augmented`, `canonicalised` or `streams` one to compare with; the "
         "presets `renamer-tiny`, `renamer-mini` and `renamer-small` have the paper's sizes.",
-        tables=("renamer-blocks", "renamer-figure2", "renamer-derivatives"),
+        tables=("renamer-blocks", "renamer-sizes", "renamer-readout", "renamer-figure2", "renamer-derivatives"),
         known=(
             "basic blocks, mean absolute percentage error of the sizes Tiny, Mini and Small: 2.39, 0.85 and 0.59 %, "
             "with registers renamed the same; vanilla 3.30, 1.13 and 1.25 %, with registers renamed 5.26, 2.76 and "

@@ -22,6 +22,8 @@ their models. All files lie in FOLDER/SCALE; tables/TABLE.md is what is printed.
 Scales: smoke shows in minutes that everything fits together; cpu shows the
 papers' orderings in hours on two cores; paper is the papers' own sizes, for a
 GPU, in pieces: with --max-minutes 9 each call stops in time with a checkpoint.
+The tables of lexinvariant models of text also have gpu: sizes for about an hour
+on one large GPU, because the paper's take days.
 
 exit codes: 0 the table is complete, 2 bad usage or input, 3 the time was too
 short: repeat the command to go on
@@ -49,10 +51,13 @@ lexinv-text          Characters of prose and code: perplexity by context (LI Fig
 lexinv-cipher        Substitution ciphers: entries of the key that a probe recovers (LI Figures 4 and 5)
 lexinv-symbols       Puzzles over random symbols, by models of text (LI Table 1)
 identity-templates   Templates: error on unseen symbols by training rows (Abstract symbols, Figure 1 and Appendix B)
+identity-symbols     Templates whose labels are symbols: error on unseen symbols by training rows (Abstract symbols, Figure 2 and section 1.1.1)
 identity-copy        Copying unseen symbols by embedding width (Abstract symbols, Figure 3 and section 5)
 identity-kernel      The kernel condition: N must not be singular (Abstract symbols, section 4)
 identity-gpt2        GPT-2 with two scalars a head (Abstract symbols, Figure 4)
 renamer-blocks       Cycles of basic blocks, as they are and renamed (Renamer Tables 1 and 2, Tiny)
+renamer-sizes        Cycles of basic blocks by larger models (Renamer Tables 1 and 2, Mini and Small)
+renamer-readout      Cycles of basic blocks by what is read out (the paper does not name its readout)
 renamer-figure2      Predictions for all renamings of one block (Renamer Figure 2)
 renamer-derivatives  Derivatives or not, also with one more coefficient (Renamer Tables 3 and 4)
 """
@@ -60,12 +65,12 @@ renamer-derivatives  Derivatives or not, also with one more coefficient (Renamer
 
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv reproduce`."""
-    from hf_symbinv.evaluation.reproduction import SCALES
+    from hf_symbinv.evaluation.reproduction import GPU, SCALES
 
     command = command_parser("reproduce", DESCRIPTION, EXAMPLE)
     command.add_argument("tables", nargs="*", metavar="TABLE", help="which tables, such as sit-1")
     command.add_argument("--list", action="store_true", help="list the tables")
-    command.add_argument("--scale", choices=SCALES, default="smoke", help="how large (default: %(default)s)")
+    command.add_argument("--scale", choices=(*SCALES, GPU), default="smoke", help="how large (default: %(default)s)")
     command.add_argument(
         "--output", type=Path, default=Path("runs/reproduce"), metavar="FOLDER",
         help="for data, runs, results and tables (default: %(default)s)",
@@ -82,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
-    from hf_symbinv.evaluation.reproduction import Scale, Workspace, reproduce, tables
+    from hf_symbinv.evaluation.reproduction import Scale, Workspace, reproduce, scales_of, tables
 
     command = parser()
     options = command.parse_args(arguments)
@@ -95,6 +100,8 @@ def main(arguments: Sequence[str]) -> int:
     for name in options.tables:
         if name not in tables():
             raise InputError(f"table {name!r}: unknown; use some of {', '.join(tables())}")
+        if options.scale not in scales_of(name):
+            raise InputError(f"table {name!r}: has no scale {options.scale}; use one of {', '.join(scales_of(name))}")
     place = Workspace(
         options.output,
         Scale.load(options.scale),

@@ -114,18 +114,27 @@ class Experiment:
     compared: tuple[str, ...] = ()
     draw: Callable[[list[tuple[Setting, dict[str, Any]]], Path], None] | None = None
 
+    def scales(self) -> tuple[str, ...]:
+        """The scales that it has."""
+        return tuple(scale for scale, tables in _sizes_of(self.family).items() if self.name in tables)
+
     def sizes(self, scale: str) -> dict[str, Any]:
         """What `scales/FAMILY.yaml` says for a scale: `about`, what `measure` needs, and perhaps `only`.
 
         `only` names values of rows, such as `{size: [mini]}`; rows with others are not made at this scale.
         """
-        text = (resources.files("hf_symbinv.evaluation") / "scales" / f"{self.family}.yaml").read_text(encoding="utf-8")
-        return dict(yaml.safe_load(text)[scale][self.name])
+        return dict(_sizes_of(self.family)[scale][self.name])
 
     def rows_of(self, scale: str) -> list[Setting]:
         """The rows that are made at a scale."""
         only = self.sizes(scale).get("only", {})
         return [row for row in self.rows if all(row.values.get(name) in kept for name, kept in only.items())]
+
+
+@cache
+def _sizes_of(family: str) -> dict[str, dict[str, Any]]:
+    text = (resources.files("hf_symbinv.evaluation") / "scales" / f"{family}.yaml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text))
 
 
 @cache

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hf_symbinv.training import Recipe
 
 SCALES = ("smoke", "cpu", "paper")
+GPU = "gpu"  # what an hour of one GPU can show of text; only some experiments have it
 PICTURES = ("sit-heatmap", "ite-ablation")  # the papers show them
 # Our choice: the shortest time in which resuming a run and taking a useful number of steps is worth while.
 SHORTEST_PIECE = 30.0
@@ -50,7 +51,7 @@ class Scale:
     """How large everything is.
 
     Attributes:
-        name: `smoke`, `cpu` or `paper`.
+        name: `smoke`, `cpu`, `paper`, or `gpu`, at which there are no tasks.
         about: What it is, in a sentence.
         tasks: For each task its data, models (with the trainer arguments that are theirs), trainer arguments and
             numbers of rows.
@@ -69,6 +70,8 @@ class Scale:
         Raises:
             ScaleError: If there is none of this name.
         """
+        if name == GPU:
+            return cls(name, "", {}, {})
         if name not in SCALES:
             raise ScaleError(f"scale={name!r}: unknown; use one of {', '.join(SCALES)}")
         text = (resources.files("hf_symbinv.evaluation") / "scales" / f"{name}.yaml").read_text(encoding="utf-8")
@@ -354,10 +357,12 @@ def reproduce(place: Workspace, name: str, seeds: Sequence[int] = (0,)) -> Repro
         seeds: Of the trainings; numbers are over all of them together.
 
     Raises:
-        ScaleError: If there is no such table.
+        ScaleError: If there is no such table, or it has no such scale.
     """
     if name not in tables():
         raise ScaleError(f"table={name!r}: unknown; use one of {', '.join(tables())}")
+    if place.scale.name not in scales_of(name):
+        raise ScaleError(f"table={name!r}: has no scale {place.scale.name}; use one of {', '.join(scales_of(name))}")
     table, folder = tables()[name], place.folder / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(table, Table):
@@ -374,6 +379,12 @@ def reproduce(place: Workspace, name: str, seeds: Sequence[int] = (0,)) -> Repro
 def tables() -> dict[str, Table | Experiment]:
     """Everything that can be made again, by name."""
     return {**TABLES, **experiments()}
+
+
+def scales_of(name: str) -> tuple[str, ...]:
+    """The scales that a table has."""
+    table = tables()[name]
+    return SCALES if isinstance(table, Table) else table.scales()
 
 
 def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Reproduction:

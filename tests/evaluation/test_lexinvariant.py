@@ -11,7 +11,7 @@ import torch
 from transformers import set_seed
 
 from hf_symbinv import SymbolInvariantForCausalLM
-from hf_symbinv.cli import DONE, UNFINISHED
+from hf_symbinv.cli import BAD_INPUT, DONE, UNFINISHED
 from hf_symbinv.cli import main as symbinv
 from hf_symbinv.datasets_scripts.language import ALPHABETS, encode, symbol_ids
 from hf_symbinv.datasets_scripts.puzzles import Puzzle
@@ -38,7 +38,7 @@ from hf_symbinv.evaluation.lexinvariant_probe import (
     window_starts,
 )
 from hf_symbinv.evaluation.reproduced import Number
-from hf_symbinv.evaluation.reproduction import SCALES
+from hf_symbinv.evaluation.reproduction import GPU, SCALES, Scale, ScaleError, Workspace, reproduce
 
 SMOKE = {experiment.name: experiment.sizes("smoke") for experiment in EXPERIMENTS}
 SIZES = SMOKE["lexinv-markov"]["languages"]["markov"]
@@ -66,15 +66,37 @@ class TestTables:
             for row in experiment.rows:
                 assert len(row.labels) == len(experiment.heads) and set(row.paper) <= set(experiment.measures)
 
-    @pytest.mark.parametrize("scale", SCALES)
+    @pytest.mark.parametrize("scale", [*SCALES, GPU])
     def test_every_row_has_a_model_and_a_sentence_at_every_scale(self, scale):
         for experiment in EXPERIMENTS:
+            assert experiment.scales() == (("smoke", "cpu", "paper") if experiment.name == "lexinv-markov" else
+                                           ("smoke", "cpu", "gpu", "paper"))  # fmt: skip
+            if scale not in experiment.scales():
+                continue
             sizes = experiment.sizes(scale)
-            assert sizes["about"].endswith(".")
-            for row in experiment.rows:
+            assert sizes["about"].endswith(".") and experiment.rows_of(scale)
+            for row in experiment.rows_of(scale):
                 if row.values["model"] in KINDS:
                     language = sizes["languages"][row.values.get("corpus", "markov")]
                     assert configuration(row.values["model"], 6, language).kind == "decoder-only"
+
+    def test_a_gpu_makes_what_the_paper_claims_of_text_and_nothing_else(self):
+        rows = {experiment.name: experiment.rows_of(GPU) for experiment in EXPERIMENTS[1:]}
+        assert {row.values["model"] for name in ("lexinv-text", "lexinv-symbols") for row in rows[name]} == {
+            "learned", "gaussian"
+        }  # fmt: skip
+        assert [row.values["corpus"] for row in rows["lexinv-cipher"]] == ["code", "prose"]
+        with torch.device("meta"):
+            language = EXPERIMENTS[1].sizes(GPU)["languages"]["prose"]
+            model = SymbolInvariantForCausalLM(configuration("gaussian", 96, language))
+        assert round(model.num_parameters() / 1e6) == 25
+
+    def test_a_scale_that_a_table_lacks_is_refused_with_those_that_it_has(self, tmp_path, capsys):
+        for name in ("lexinv-markov", "sit-1"):
+            assert symbinv(["reproduce", name, "--scale", GPU, "--output", str(tmp_path)]) == BAD_INPUT
+            assert f"table '{name}': has no scale gpu; use one of smoke, cpu, paper" in capsys.readouterr().err
+        with pytest.raises(ScaleError, match="table='sit-1': has no scale gpu; use one of smoke, cpu, paper"):
+            reproduce(Workspace(tmp_path, Scale.load(GPU)), "sit-1")
 
     def test_the_model_of_the_papers_size_has_the_papers_parameters(self):
         language = EXPERIMENTS[1].sizes("paper")["languages"]["code"]
