@@ -150,6 +150,17 @@ def test_names_are_shown_and_never_run(opened):
     assert not opened.page.locator("#results img, #results b:text-is('bold')").count()
 
 
+def test_long_names_are_shown_whole_on_a_phone_too(opened):
+    page = opened.page
+    opened.ask("request_from_line_1 & X request_from_line_2")
+    page.set_viewport_size(PHONE)
+    page.wait_for_timeout(100)
+    assert page.locator("#witness th[scope=row]").evaluate_all(
+        "all => all.every(one => one.scrollWidth <= one.clientWidth && getComputedStyle(one).textOverflow == 'clip')"
+    )
+    assert not opened.sticks_out()
+
+
 def test_the_map_is_of_the_chosen_stream(opened):
     opened.ask("(p U q) & X(r U s)")
     before = opened.page.locator("#heatmap svg").inner_html()
