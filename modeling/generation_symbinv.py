@@ -8,6 +8,7 @@ Letters: B batch, N beams per input, K slots, L source length, T target length, 
 """
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import Any
 
 import torch
@@ -423,14 +424,20 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         generation_config: Any,
         **kwargs: Any,
     ) -> Any:
-        """Beam search that leaves finished inputs out, unless the call asks for what was computed at every step."""
+        """Beam search that leaves finished inputs out, unless the call asks for what was computed at every step.
+
+        An output with `return_dict_in_generate` then has `sequences_scores`, for which `transformers` asks every step.
+        """
         asked = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
         known = isinstance(kwargs.get("past_key_values"), (SymbolInvariantCache, type(None)))
         drops = known and not any(getattr(generation_config, name) for name in asked)
         search = _OpenInputs(self, generation_config.num_beams) if drops else self
-        return GenerationMixin._beam_search(
-            search, input_ids, logits_processor, stopping_criteria, generation_config, **kwargs
-        )
+        config = copy(generation_config)
+        config.output_scores = config.output_scores or drops
+        output = GenerationMixin._beam_search(search, input_ids, logits_processor, stopping_criteria, config, **kwargs)
+        if drops and config.return_dict_in_generate:
+            output.scores = None  # those of inputs that were left out are none
+        return output
 
     def _get_logits_processor(
         self, generation_config: Any, input_ids_seq_length: int, logits_processor: LogitsProcessorList, **kwargs: Any

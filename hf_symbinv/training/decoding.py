@@ -72,7 +72,8 @@ def generate_scored_answers(
     answers = [[ScoredAnswer("", None)] * each for _ in questions]
     unknown = unknown_symbols(model, tokenizer, questions)
     order = sorted((i for i, names in enumerate(unknown) if not names), key=lambda i: len(questions[i]))
-    told = {**generation, "return_dict_in_generate": True, "output_scores": True, "output_logits": True}
+    beams = generation.get("num_beams") or model.generation_config.num_beams or 1
+    told = {**generation, "return_dict_in_generate": True, "output_logits": beams == 1}
     was_training = model.training
     model.eval()
     try:

@@ -227,8 +227,11 @@ def test_inputs_that_are_done_are_no_longer_computed_and_that_changes_no_answer(
     assert set(batches) == {len(rows) * 3}
     assert torch.equal(answers(1), expected)
     assert batches[-1] < batches[0]
-    answers(1, return_dict_in_generate=True, output_scores=True)
+    every_step = answers(1, return_dict_in_generate=True, output_scores=True)
     assert set(batches) == {len(rows) * 3}
+    scored = answers(1, return_dict_in_generate=True)
+    assert batches[-1] < batches[0] and scored.scores is None
+    torch.testing.assert_close(scored.sequences_scores, every_step.sequences_scores)
 
 
 class Recorder(BaseStreamer):

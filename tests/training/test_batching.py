@@ -1,5 +1,7 @@
 """Batches: grouped by work, the same groups everywhere, padded as the model reads them."""
 
+import functools
+
 import pytest
 import torch
 from datasets import Dataset
@@ -103,3 +105,22 @@ def test_answers_come_in_the_order_of_the_formulas_whatever_the_batches():
     assert all_at_once == one_by_one
     assert all(len(answers) == 2 for answers in all_at_once)
     assert model.training
+
+
+def test_questions_whose_answers_are_done_are_no_longer_computed(monkeypatch):
+    from hf_symbinv.evaluation import load_checkpoint
+    from hf_symbinv.training.decoding import generate_scored_answers
+
+    checkpoint, decoded = load_checkpoint("ltl-small", "cpu"), []
+    forward = type(checkpoint.model).forward
+
+    @functools.wraps(forward)
+    def spy(self, *args, **kwargs):
+        decoded.append(len(kwargs["decoder_input_ids"]))
+        return forward(self, *args, **kwargs)
+
+    monkeypatch.setattr(type(checkpoint.model), "forward", spy)
+    formulas = ["a", "&&aXbXXX!c", "U1&a!b", "&!aUaXb"]
+    found = generate_scored_answers(checkpoint.model, checkpoint.tokenizer, formulas, num_beams=3, max_new_tokens=40)
+    assert decoded[-1] < decoded[0] == 3 * len(formulas)
+    assert all(answers[0].score < 0 for answers in found)
