@@ -15,6 +15,7 @@ from hf_symbinv.datasets_scripts.storage import Pair, publish
 from ..hub.fixtures import hub, server  # noqa: F401, fixtures
 
 PACKAGE = Path(hf_symbinv.__file__).parent
+DEMO = Path(__file__).parents[2] / "examples" / "space"
 
 
 @pytest.mark.usefixtures("hub")
@@ -24,5 +25,6 @@ def test_a_hub_accepts_the_cards(tmp_path):
     ModelCard.load(PACKAGE / "checkpoints" / "ltl-small" / "README.md").validate()
     for name in RELATIVES:
         ModelCard(relative_card(name)).validate()
-    for path in PACKAGE.glob("metrics/*/README.md"):
+    ModelCard.load(DEMO / "baseline" / "README.md").validate()
+    for path in (DEMO / "README.md", *PACKAGE.glob("metrics/*/README.md")):
         SpaceCard.load(path).validate()
