@@ -54,26 +54,16 @@ def sizes(setting: Setting) -> tuple[int, int, int]:
 
 
 def cached(setting: Setting) -> list[Row]:
-    """Real answers of the bundled checkpoint: with a cache and without."""
+    """With a cache and without: real answers of the bundled checkpoint, and answers of exactly 100 tokens."""
     count, size, tokens = sizes(setting)
-    model = trained_model(setting)
+    model, rows = trained_model(setting), []
     batch = encoded(setting, ltl_questions(count // 2, 3, size))
-    ours = decoder(model, batch, max_new_tokens=tokens)
-    mine, theirs = in_turn(setting, ours, decoder(model, batch, max_new_tokens=tokens, use_cache=False))
-    what = "beam-3 decoding, at most 100 tokens, bundled checkpoint"
-    return [
-        Row(
-            "decoding-no-cache",
-            what,
-            "the same without a cache",
-            "s",
-            "at least",
-            8,
-            mine,
-            theirs,
-            f"batch {count // 2}",
-        )
-    ]
+    for length, options in ((f"at most {TOKENS}", {"max_new_tokens": tokens}), (f"exactly {TOKENS}", fixed(tokens))):
+        without = decoder(model, batch, **options, use_cache=False)
+        mine, theirs = in_turn(setting, decoder(model, batch, **options), without)
+        what, note = f"beam-3 decoding, {length} tokens, bundled checkpoint", f"batch {count // 2}"
+        rows.append(Row("decoding-no-cache", what, "the same without a cache", "s", "at least", 8, mine, theirs, note))
+    return rows
 
 
 # Whoever asks for the scores of all steps has every question computed to the last step.
