@@ -98,8 +98,8 @@ class Experiment:
                 MissingDataError: If it needs data that this machine does not have.
         compared: Measures of which rows that differ in their last label are compared over seeds, by the tests of
             `rank_tests`: the less the better.
-        draw: Draws the finished table's pictures into a folder, from the results of each row and seed; None if it has
-            none.
+        draw: Draws the table's pictures into a folder, from the results of each row and seed that are there; None if
+            it has none.
     """
 
     name: str

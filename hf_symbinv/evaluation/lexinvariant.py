@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.evaluation.experiments import Experiment, Job, Setting
-from hf_symbinv.evaluation.lexinvariant_plot import draw_cipher, draw_markov, draw_text, moving_average
+from hf_symbinv.evaluation.lexinvariant_plot import LEARNED, draw_cipher, draw_markov, draw_text, moving_average
 
 if TYPE_CHECKING:
     import numpy as np
 
 MODELS = {
-    "learned": "learned embeddings",
+    "learned": LEARNED,
     "gaussian": "lexinvariant",
     "identity": "lexinvariant, identity terms (variant)",
     "partial": "learned, 20 % renamed",

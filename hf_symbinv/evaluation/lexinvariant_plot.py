@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMATS = ("png", "svg")
+LEARNED = "learned embeddings"  # the model that the others are compared with
 Results = Sequence[tuple[Setting, Mapping[str, Any]]]
 
 
@@ -60,7 +61,10 @@ def draw_markov(found: Results, folder: Path) -> None:
 
 
 def draw_text(found: Results, folder: Path) -> None:
-    """Perplexity by place, a panel per corpus, and in a last one what it is as a multiple of the learned model's."""
+    """Perplexity by place, a panel per corpus, and in a last one what it is as a multiple of the learned model's.
+
+    Corpora whose learned model is not there have no multiples.
+    """
     from matplotlib.figure import Figure
 
     lines = curves(found)
@@ -73,13 +77,15 @@ def draw_text(found: Results, folder: Path) -> None:
         style = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 4, "linewidth": 1.3,
                  "markevery": max(len(values) // 8, 1)}  # fmt: skip
         first = corpus == corpora[0]
-        panels[corpora.index(corpus)].plot(values, label=model if first else None, **style)
-        if model != models[0]:
-            multiple = np.divide(values, lines[corpus, models[0]])
+        named = next(where for where, other in lines if other == model) == corpus
+        panels[corpora.index(corpus)].plot(values, label=model if named else None, **style)
+        if model != LEARNED and (corpus, LEARNED) in lines:
+            multiple = np.divide(values, lines[corpus, LEARNED])
             ratio.plot(multiple, alpha=1.0 if first else 0.45, **style)
     for corpus, axes in zip(corpora, panels, strict=True):
         _finish(axes, corpus, "perplexity")
-    _finish(ratio, f"{corpora[0]} (strong), {', '.join(corpora[1:])} (faint)", f"multiple of {models[0]}")
+    title = f"{corpora[0]} (strong)" + "".join(f", {corpus} (faint)" for corpus in corpora[1:])
+    _finish(ratio, title, f"multiple of {LEARNED}")
     figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False, handlelength=3.5)
     for suffix in FORMATS:
         save_picture(figure, folder / f"lexinv-text.{suffix}")

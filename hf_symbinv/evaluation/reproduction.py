@@ -438,7 +438,7 @@ def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[i
         numbers = {name: _together([part[name] for part in parts if name in part]) for name in table.measures}
         done.append(Made(row, numbers, place.experiment_records(table, row, seeds)))
     missing = reasons.pop("", []) + [f"{'; '.join(same)} ({reason})" for reason, same in reasons.items()]
-    if table.draw is not None and not missing:
+    if table.draw is not None and found:
         table.draw(found, place.folder / "tables")
     about = table.sizes(place.scale.name)["about"]
     unit = f"{table.unit}, with 95 % intervals (Wilson for shares, normal for means)"

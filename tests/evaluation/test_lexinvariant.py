@@ -15,8 +15,8 @@ from hf_symbinv.cli import BAD_INPUT, DONE, UNFINISHED
 from hf_symbinv.cli import main as symbinv
 from hf_symbinv.datasets_scripts.language import ALPHABETS, encode, symbol_ids
 from hf_symbinv.datasets_scripts.puzzles import Puzzle
-from hf_symbinv.evaluation.experiments import Job, MissingDataError
-from hf_symbinv.evaluation.lexinvariant import EXPERIMENTS, MARKOV_PLACES, measure_markov, perplexities
+from hf_symbinv.evaluation.experiments import Job, MissingDataError, Setting
+from hf_symbinv.evaluation.lexinvariant import EXPERIMENTS, MARKOV_PLACES, MODELS, measure_markov, perplexities
 from hf_symbinv.evaluation.lexinvariant_models import (
     KINDS,
     Texts,
@@ -26,7 +26,7 @@ from hf_symbinv.evaluation.lexinvariant_models import (
     solved,
     texts_of,
 )
-from hf_symbinv.evaluation.lexinvariant_plot import moving_average
+from hf_symbinv.evaluation.lexinvariant_plot import draw_text, moving_average
 from hf_symbinv.evaluation.lexinvariant_probe import (
     CipherProbe,
     CipherProbeConfig,
@@ -181,6 +181,18 @@ class TestMeasures:
         assert numbers[0].low < numbers[0].value < numbers[0].high
 
 
+class TestPictures:
+    def test_what_is_there_is_drawn_also_without_the_model_to_compare_with(self, tmp_path):
+        rows = [
+            (Setting(labels, {}), {"curve": {"losses": [2.0, 1.5, 1.2]}})
+            for labels in (("code", MODELS["gaussian"]), ("prose", MODELS["gaussian"]), ("prose", MODELS["learned"]))
+        ]
+        draw_text(rows, tmp_path)
+        assert (tmp_path / "lexinv-text.png").stat().st_size > 5000
+        shown = (tmp_path / "lexinv-text.svg").read_text()
+        assert all(shown.count(f"<!-- {MODELS[kind]} -->") == 1 for kind in ("gaussian", "learned"))
+
+
 class TestKeys:
     def test_votes_are_of_the_majority_and_only_for_what_was_seen(self):
         key = np.array([2, 0, 1, 3])  # a is written as c, b as a, c as b
@@ -303,6 +315,7 @@ class TestSmoke:
         assert printed.count("HF_SYMBINV_PROSE is not set") == 1
         rows = json.loads((folder / "smoke/tables/lexinv-text.json").read_text())["rows"]
         assert [row["numbers"]["17 to 32"] is not None for row in rows] == [True] * 4 + [False] * 4
+        assert (folder / "smoke/tables/lexinv-text.png").is_file()
 
     def test_all_tables_are_made_with_their_pictures(self, folder, capsys, monkeypatch):
         prose = folder / "prose.txt"
