@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from importlib import resources
@@ -111,8 +112,21 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     except Exception as error:
         raise _unreadable(name, "tokenizer", error) from error
+    _refuse_damaged_generation(name, source)
     task = checked_task(name, tokenizer, model, task)
     return Checkpoint(name, folder, model.to(target).eval(), tokenizer, task)
+
+
+def _refuse_damaged_generation(name: str, source: str) -> None:
+    """transformers passes over a damaged file of this kind, and the answers are other ones, without the grammar."""
+    from transformers.utils import cached_file
+
+    try:
+        path = cached_file(source, "generation_config.json", _raise_exceptions_for_missing_entries=False)
+        if path is not None:
+            json.loads(Path(path).read_text(encoding="utf-8"))
+    except Exception as error:
+        raise _unreadable(name, "generation_config.json", error) from error
 
 
 def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None) -> SymbolTask:

@@ -1,6 +1,7 @@
 """`symbinv push` brings a folder to the Hub in one commit, or says in one sentence why not and changes nothing."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hf_symbinv.hub.folders import MODEL_TYPES
 
 from ..hub.fixtures import OTHER, STRANGER, TOKEN
 
+ROOT = Path(__file__).parents[2]
 METRIC = Path(hf_symbinv.__file__).parent / "metrics" / "edit_distance"
 
 
@@ -56,6 +58,15 @@ class TestWhatIsPushed:
         assert "left here: checkpoint-10/, training_args.bin\n" in result.err
         assert f"{hub.endpoint}/alice/tiny\n" in result.err
         assert not hub["model", "alice/tiny"].private
+
+    def test_the_bundled_checkpoint_goes_as_the_readme_says(self, hub, symbinv):
+        (line,) = re.findall(r"^symbinv (push .*)$", (ROOT / "README.md").read_text(), re.M)
+        command, folder, *others = line.split()
+        assert symbinv(command, ROOT / folder, *others).code == 0
+        repository = hub["model", "alice/ltl-small"]
+        files = repository.files()
+        assert repository.private and {"README.md", "model.safetensors", "modeling_symbinv.py"} <= set(files)
+        assert files["modeling_symbinv.py"] == (ROOT / "modeling" / "modeling_symbinv.py").read_bytes()
 
     def test_a_data_set_goes_with_its_card_and_its_tables(self, hub, symbinv, data):
         result = symbinv("push", data, "alice/copy", "--private", "--json")

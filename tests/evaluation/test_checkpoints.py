@@ -94,6 +94,13 @@ class TestDamage:
         (folder / "tokenizer_config.json").unlink()
         assert f"{folder}: its tokenizer cannot be read (" in refusal(folder)
 
+    def test_a_generation_configuration_cut_in_half(self, folder):
+        path = folder / "generation_config.json"
+        path.write_text(path.read_text()[:30])
+        assert f"{folder}: its generation_config.json cannot be read (" in refusal(folder)
+        path.unlink()  # there need not be one
+        assert load_checkpoint(str(folder)).model.generation_config.num_beams in (None, 1)
+
     def test_a_tokenizer_of_another_task(self, folder):
         path = folder / "tokenizer_config.json"
         content = json.loads(path.read_text())
