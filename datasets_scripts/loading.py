@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import datasets
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """`datasets` does not log what it then raises."""
+    level = datasets.logging.get_verbosity()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)
+    try:
+        yield
+    finally:
+        datasets.logging.set_verbosity(level)
 
 
 def load_data(task: str, options: Mapping[str, Any], source: str | None = None) -> datasets.DatasetDict:
@@ -20,14 +32,19 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
         source: A folder that `symbinv data` wrote, or a repository on the Hub; None to build the data set.
 
     Raises:
-        ValueError: For options that the builder does not take.
+        ValueError: For options that the builder does not take, or a damaged file.
         FileNotFoundError: If there is no such data set.
     """
-    if source is not None and Path(source).is_dir():
-        # By its files: the cache of `datasets` knows folders with a card by their last name only.
-        return datasets.load_dataset("parquet", data_dir=source)
     if source is not None:
-        return datasets.load_dataset(source)
+        try:
+            with quiet():
+                # By its files: the cache of `datasets` knows folders with a card by their last name only.
+                if Path(source).is_dir():
+                    return datasets.load_dataset("parquet", data_dir=source)
+                return datasets.load_dataset(source)
+        except datasets.exceptions.DatasetGenerationError as error:
+            reason = str(error.__cause__ or error).partition("\n")[0].rstrip(".")
+            raise ValueError(f"{source}: cannot be read ({reason}); make the data set again") from error
     from accelerate import PartialState
 
     from hf_symbinv.datasets_scripts.builder import RandomQuestions, RandomQuestionsConfig

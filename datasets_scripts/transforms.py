@@ -177,16 +177,23 @@ def read_folder(folder: Path) -> datasets.DatasetDict:
     """The data set in a folder that `symbinv data` wrote.
 
     Raises:
-        TransformError: If there is none.
+        TransformError: If there is none, or a file is damaged.
     """
     splits = splits_of(folder)
     if not splits:
         raise TransformError(f"{folder}: holds no data set (no data/SPLIT-*.parquet); make one with `symbinv data`")
     tables = {
-        split: pyarrow.concat_tables([pyarrow.parquet.read_table(file) for file in split_files(folder, split)])
-        for split in splits
+        split: pyarrow.concat_tables([_read_table(file) for file in split_files(folder, split)]) for split in splits
     }
     return datasets.DatasetDict({split: datasets.Dataset(InMemoryTable(table)) for split, table in tables.items()})
+
+
+def _read_table(file: Path) -> pyarrow.Table:
+    try:
+        return pyarrow.parquet.read_table(file)
+    except pyarrow.ArrowInvalid as error:
+        reason = str(error).partition(": ")[2].partition(". ")[0]
+        raise TransformError(f"{file}: damaged ({reason}); make the data set again") from error
 
 
 def task_by_columns(data: datasets.DatasetDict) -> SymbolTask:

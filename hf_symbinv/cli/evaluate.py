@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import add_decoding, add_task, at_least, command_parser, generation
@@ -113,8 +115,25 @@ def main(arguments: Sequence[str]) -> int:
     how = generation(command, options)
     if options.every_renaming and not options.alpha_covariance:
         command.error("--every-renaming: only with --alpha-covariance N")
-    if options.output is not None:
-        options.output.touch()  # a path that cannot be written is found now, not after the work
+    with _writable(options.output):
+        return _evaluate(command, options, how)
+
+
+@contextlib.contextmanager
+def _writable(path: Path | None) -> Iterator[None]:
+    """A path that cannot be written is found before the work, not after it; work that fails leaves no empty file."""
+    is_new = path is not None and not path.exists()
+    if path is not None:
+        path.touch()
+    try:
+        yield
+    except BaseException:
+        if path is not None and is_new:
+            path.unlink()
+        raise
+
+
+def _evaluate(command: argparse.ArgumentParser, options: argparse.Namespace, how: dict[str, Any]) -> int:
     models = Models(options.model, options.task, options.device, options.embedding_seed)
     task = models.task
     with task.checker(timeout=options.timeout) as checker:

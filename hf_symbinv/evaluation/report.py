@@ -169,14 +169,17 @@ def load_questions(task: SymbolTask, data: str, split: str, rows: int | None = N
 def _rows(data: str, split: str, rows: int | None) -> list[dict[str, Any]]:
     from datasets import load_dataset
 
+    from hf_symbinv.datasets_scripts.loading import quiet
+
     if not Path(data).is_dir() and (Path(data).exists() or not HUB_NAME.fullmatch(data)):
         raise DataError(
             f"{data}: no such folder; make a data set with `symbinv data`, or name one on the Hub as OWNER/NAME"
         )
     try:
         # Streamed, because the cache of `datasets` knows folders with a card by their last name only.
-        found = load_dataset(data, split=split, streaming=True)
-        return list(found if rows is None else found.take(rows))
+        with quiet():
+            found = load_dataset(data, split=split, streaming=True)
+            return list(found if rows is None else found.take(rows))
     except Exception as error:  # of many types, for folders without data, unknown splits, damaged files, no network
         reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise DataError(

@@ -1,6 +1,8 @@
 """`symbinv data`, `train` and `evaluate`: from nothing to a table."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -132,3 +134,25 @@ class TestTrain:
         arguments = [str(data) if argument == "DATA" else argument for argument in arguments]
         result = symbinv("train", *arguments)
         assert result.code == 2 and result.out == "" and message in result.err and "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("evaluate", "--data", "DATA", "--output", "new"), "DATA, split test: cannot be loaded ("),
+        (("train", "ltl-smoke", "--data", "DATA", "--output", "new"), "DATA: cannot be read ("),
+        (("data", "--from", "DATA", "--output", "new", "--reduce", "5"), "data/test-00000-of-00001.parquet: damaged ("),
+    ],
+)
+def test_a_table_cut_in_half_is_one_sentence_and_leaves_nothing_behind(
+    arguments, message, symbinv, data, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    shutil.copytree(data, "half")
+    table = Path("half/data/test-00000-of-00001.parquet")
+    table.write_bytes(table.read_bytes()[: table.stat().st_size // 2])
+    result = symbinv(*("half" if word == "DATA" else word for word in arguments))
+    (told,) = [line for line in result.err.splitlines() if line and "examples/s" not in line]  # which is progress
+    assert result.code == 2 and result.out == "" and message.replace("DATA", "half") in told
+    assert "Parquet magic bytes not found" in told and "make " in told and not Path("new").exists()
