@@ -61,6 +61,7 @@ _OPENERS: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.ope
 _OTHER_NAMES = {"asm": "text", "cycles_per_iter": "cycles"}
 _SPLIT_NAMES = {"valid": "validation", "val": "validation", "dev": "validation"}
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+SHOWN = 10  # reasons, of texts that are no basic blocks
 
 
 class BlocksError(ValueError):
@@ -93,10 +94,12 @@ class Selection:
     Attributes:
         rows: As `COLUMNS` has them, with `split`.
         left_out: Why → how many.
+        refused: What was wrong with texts that are no basic blocks.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    refused: list[str] = field(default_factory=list)
 
 
 def sample_file() -> Path:
@@ -180,8 +183,9 @@ def select(blocks: Iterator[LabelledBlock] | Sequence[LabelledBlock], max_tokens
     for block in blocks:
         try:
             parsed = Block.parse(block.text)
-        except AssemblyError:
+        except AssemblyError as error:
             selection.left_out["no basic block"] += 1
+            selection.refused.append(str(error))
             continue
         ids = parsed.ids()
         if block.implicit or parsed.implicit:
@@ -262,6 +266,8 @@ def prepare(
 ) -> str:
     """Leaves blocks as a data set in a folder, or leaves the folder as it is if they are there.
 
+    What is wrong with the first texts that are no basic blocks is printed on stderr.
+
     Args:
         blocks: With their labels.
         folder: Made if it does not exist.
@@ -293,6 +299,8 @@ def prepare(
             selection.left_out["no label by llvm-mca"] = refused
         splits = assign(selection.rows, splitting, seed)
         shares = twins(splits)
+        for reason in selection.refused[:SHOWN]:
+            print(f"left out: {reason}", file=sys.stderr)
         counts = ", ".join(f"{number:,} {why}" for why, number in selection.left_out.most_common()) or "none"
         command = f"python -m hf_symbinv.datasets_scripts.basic_blocks {origin} --split {splitting} --seed {seed}"
         about = _about(f"{command} --max-tokens {max_tokens} --output FOLDER", splitting, counts, shares, license)

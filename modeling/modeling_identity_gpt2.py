@@ -7,6 +7,8 @@ Two scalars per head are all that is added. With both 0 the model is GPT-2, so e
 Letters: B batch, T queries, K keys, H heads, D model width.
 """
 
+from typing import Any
+
 import torch
 from torch import nn
 from transformers.cache_utils import Cache
@@ -87,6 +89,33 @@ class _OwnAttention:
     _supports_flash_attn = False
     _supports_attention_backend = False
     _keys_to_ignore_on_load_missing = [r"attn\.identity_"]  # a checkpoint of GPT-2 has none
+
+    @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path: Any, *args: Any, **kwargs: Any) -> Any:
+        """Loads a checkpoint of this model or of GPT-2, as `transformers.PreTrainedModel.from_pretrained`.
+
+        Raises:
+            ValueError: for weights of another shape, unless `ignore_mismatched_sizes=True`, and for a checkpoint that
+                lacks some of GPT-2's blocks: what is missing would be random.
+        """
+        accepted, report = (kwargs.pop(name, False) for name in ("ignore_mismatched_sizes", "output_loading_info"))
+        model, info = super().from_pretrained(  # type: ignore[misc]
+            pretrained_model_name_or_path, *args, ignore_mismatched_sizes=True, output_loading_info=True, **kwargs
+        )
+        if info["mismatched_keys"] and not accepted:
+            name, stored, own = min(info["mismatched_keys"])
+            raise ValueError(
+                f"{pretrained_model_name_or_path}: {name} has shape {tuple(stored)}, and {tuple(own)} in a model of "
+                "this configuration; leave out n_embd, n_layer, vocab_size and n_positions, so that the checkpoint's "
+                "are taken"
+            )
+        inside = [name for name in info["missing_keys"] if cls is IdentityGPT2Model or name.startswith("transformer.")]
+        if inside:
+            raise ValueError(
+                f"{pretrained_model_name_or_path}: has no {min(inside)} and {len(inside) - 1} more weights of GPT-2; "
+                "give a checkpoint of GPT-2 with as many layers as the configuration"
+            )
+        return (model, info) if report else model
 
 
 class IdentityGPT2Model(_OwnAttention, GPT2Model):

@@ -10,6 +10,7 @@ import pytest
 
 from hf_symbinv.datasets_scripts import llvm
 from hf_symbinv.datasets_scripts.basic_blocks import (
+    SHOWN,
     BlocksError,
     LabelledBlock,
     assign,
@@ -74,6 +75,14 @@ class TestTables:
             "implicit operands": 2, "no basic block": 1, "same text as another": 1, "no positive cycles": 1
         }  # fmt: skip
         assert select(read_blocks(table), max_tokens=3).left_out["over 3 tokens"] == 4
+
+    def test_the_first_texts_that_are_no_blocks_are_shown_with_the_reason(self, tmp_path, capsys):
+        good = [LabelledBlock(f"addq ${number}, %rax", 1.0) for number in range(200)]
+        bad = [LabelledBlock(f"movq %rq{number}, %rbx", 1.0) for number in range(SHOWN + 5)]
+        assert f"{SHOWN + 5} no basic block" in prepare([*good, *bad], tmp_path / "data", origin="here")
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == SHOWN
+        assert lines[0].startswith("left out: 'movq %rq0, %rbx': %rq0: unknown register; did you mean %r")
 
     @pytest.mark.parametrize(
         ("text", "message"),

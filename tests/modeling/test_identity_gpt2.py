@@ -7,6 +7,8 @@ from transformers import (
     AutoModel,
     AutoModelForCausalLM,
     AutoModelForSequenceClassification,
+    BertConfig,
+    BertModel,
     GPT2Config,
     GPT2ForSequenceClassification,
     GPT2LMHeadModel,
@@ -184,5 +186,24 @@ def test_a_configuration_that_makes_no_sense_is_refused(changes, message):
 
 def test_a_checkpoint_of_another_shape_is_refused(gpt2):
     _, folder = gpt2
-    with pytest.raises(RuntimeError, match="mismatch"):
+    with pytest.raises(ValueError, match=r"has shape \(72,\), and \(144,\) in a model of this .*; leave out n_embd"):
         IdentityGPT2LMHeadModel.from_pretrained(folder, n_embd=48)
+    loaded = IdentityGPT2LMHeadModel.from_pretrained(folder, n_embd=48, ignore_mismatched_sizes=True)
+    assert loaded.config.n_embd == 48
+
+
+@pytest.mark.parametrize("kind", [IdentityGPT2Model, IdentityGPT2LMHeadModel, IdentityGPT2ForSequenceClassification])
+def test_a_checkpoint_that_lacks_layers_or_is_no_gpt2_is_refused(kind, gpt2, tmp_path):
+    _, folder = gpt2
+    with pytest.raises(ValueError, match=r"has no .*h\.\d.* more weights of GPT-2; give a checkpoint of GPT-2 with as"):
+        kind.from_pretrained(folder, n_layer=5)
+    BertModel(BertConfig(vocab_size=11, hidden_size=12, num_hidden_layers=1, num_attention_heads=2,
+                         intermediate_size=8)).save_pretrained(tmp_path)  # fmt: skip
+    with pytest.raises(ValueError, match=r"has no .* more weights of GPT-2"):
+        kind.from_pretrained(tmp_path)
+
+
+def test_what_loading_found_is_returned_on_request(gpt2):
+    _, folder = gpt2
+    model, info = IdentityGPT2LMHeadModel.from_pretrained(folder, output_loading_info=True)
+    assert isinstance(model, IdentityGPT2LMHeadModel) and not info["missing_keys"]
