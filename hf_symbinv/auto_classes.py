@@ -46,7 +46,7 @@ PIPELINES = "transformers.pipelines"
 # task of `transformers.pipeline` -> class, and the bundled checkpoint that it takes if no model is named
 PIPELINE_CLASSES: dict[str, tuple[str, str | None]] = {
     "ltl-witness": ("LtlWitnessPipeline", "ltl-small"),
-    "prop-assignment": ("PropAssignmentPipeline", None),
+    "prop-assignment": ("PropAssignmentPipeline", "prop-small"),
     "symbol-task": ("SymbolPipeline", None),
 }
 

@@ -1,4 +1,4 @@
-"""The checkpoint that ships with the package, used as its card says."""
+"""The checkpoints that ship with the package, used as their cards say."""
 
 import json
 import random
@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
 import hf_symbinv
+from hf_symbinv.evaluation import bundled_checkpoints
 from hf_symbinv.logic import parse_trace, to_prefix
+from hf_symbinv.tasks import PROP
 
-FOLDER = Path(str(resources.files("hf_symbinv"))) / "checkpoints" / "ltl-small"
+FOLDER = bundled_checkpoints()["ltl-small"]
 FORMULAS = ["&aXb", "U1&a!b", "&!aUaXb", "|UabX!c", "&X!dUXab"]
 
 
@@ -70,25 +72,28 @@ def test_the_base_model_loads_from_the_same_folder(model):
     assert torch.equal(base.embedding.weight, model.model.embedding.weight)
 
 
-def test_the_folder_is_small_holds_no_pickle_and_tells_how_it_was_made():
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 4 * 2**20
-    assert not [path for path in FOLDER.iterdir() if path.suffix in {".bin", ".pt", ".pkl"}]
-    record = json.loads((FOLDER / "run.json").read_text())
-    assert record["recipe"]["data"]["max_size"] >= 20
-    assert "train_ltl.py --recipe ltl-small" in record["command"]
-    assert f"{record['results']['test_accuracy']:.1%}".replace("%", " %") in (FOLDER / "README.md").read_text()
+@pytest.mark.parametrize(("name", "largest"), [("ltl-small", 25), ("prop-small", 10)])
+def test_the_folder_is_small_holds_no_pickle_and_tells_how_it_was_made(name, largest):
+    folder = bundled_checkpoints()[name]
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 4 * 2**20
+    assert not [path for path in folder.iterdir() if path.suffix in {".bin", ".pt", ".pkl"}]
+    record = json.loads((folder / "run.json").read_text())
+    assert record["recipe"]["data"]["max_size"] == largest
+    assert re.search(rf"(symbinv train|train_ltl.py --recipe) {name} ", record["command"])
+    assert f"{record['results']['test_accuracy']:.1%}".replace("%", " %") in (folder / "README.md").read_text()
 
 
-def test_the_code_in_the_folder_is_the_code_of_the_package():
+@pytest.mark.parametrize("folder", bundled_checkpoints().values(), ids=bundled_checkpoints())
+def test_the_code_in_the_folder_is_the_code_of_the_package(folder):
     package = Path(str(resources.files("hf_symbinv"))) / "modeling"
-    shipped = {path.name for path in FOLDER.glob("*.py")}
+    shipped = {path.name for path in folder.glob("*.py")}
     needed, new = set(), {"modeling_symbinv.py", "tokenization_symbinv.py"}
     while new:
         needed |= new
         siblings = re.findall(r"^from \.(\w+) import", "".join((package / name).read_text() for name in new), re.M)
         new = {f"{sibling}.py" for sibling in siblings} - needed
     assert shipped == needed
-    assert all((FOLDER / name).read_text() == (package / name).read_text() for name in shipped)
+    assert all((folder / name).read_text() == (package / name).read_text() for name in shipped)
 
 
 @pytest.mark.slow
@@ -112,3 +117,31 @@ def test_most_fresh_formulas_of_the_training_distribution_get_a_correct_witness(
         formulas.append(to_prefix(hf_symbinv.parse_infix(str(formula)).to_base()))
     results = verdicts(formulas, answers(model, tokenizer, formulas))
     assert results.count("correct") >= 36
+
+
+@pytest.fixture(scope="module")
+def prop_small():
+    folder = bundled_checkpoints()["prop-small"]
+    return AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+
+
+class TestPropositionalLogic:
+    """The checkpoint that `pipeline("prop-assignment")` takes if no model is named."""
+
+    FORMULAS = ("&|ab!c", "^a^bc", "|&ab!b", "&^a&ab|!cd", "|&a!a&b^cd")
+
+    def test_formulas_get_assignments_that_py_aiger_verifies(self, prop_small):
+        pairs = list(zip(self.FORMULAS, answers(*prop_small, list(self.FORMULAS)), strict=True))
+        with PROP.checker(workers=1) as checker:
+            verdicts = [result.verdict for result in checker.check(pairs)]
+        assert verdicts.count("correct") >= 4
+
+    def test_renamed_formulas_get_renamed_assignments(self, prop_small):
+        plain = answers(*prop_small, list(self.FORMULAS))
+        table = str.maketrans("abcd", "zqmk")
+        renamed = answers(*prop_small, [formula.translate(table) for formula in self.FORMULAS])
+        assert renamed == [assignment.translate(table) for assignment in plain]
+
+    def test_the_pipeline_takes_it_if_no_model_is_named(self):
+        result = pipeline("prop-assignment")("(request | !grant) & busy", verify=True)
+        assert result["verdict"] == "correct"

@@ -98,7 +98,7 @@ TASKS = {
         "proposing assignments that a checker then verifies, and for studying invariance",
         "to decide satisfiability: a SAT solver does that, faster and with certainty",
         "Random formulas, all satisfiable, with partial assignments that leave open what does not matter.",
-        ("prop-smoke", "prop-paper"),
+        ("prop-small", "prop-paper"),
     ),
     "copy": Kind(
         "copies of strings of symbols",

@@ -1,0 +1,1 @@
+../../../modeling/embedding_symbinv.py

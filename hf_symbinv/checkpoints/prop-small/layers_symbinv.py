@@ -1,0 +1,1 @@
+../../../modeling/layers_symbinv.py

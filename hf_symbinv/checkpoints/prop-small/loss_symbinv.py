@@ -1,0 +1,1 @@
+../../../modeling/loss_symbinv.py

@@ -1,0 +1,1 @@
+../../../modeling/tokenization_symbinv.py

@@ -1,0 +1,1 @@
+../../../modeling/triton_symbinv.py
