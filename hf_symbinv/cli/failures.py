@@ -6,6 +6,7 @@ from hf_symbinv.extras import missing_extra
 from hf_symbinv.hub.failures import PushError, hub_failure
 from hf_symbinv.solvers import PoolError
 from hf_symbinv.tasks import TaskError
+from hf_symbinv.training.failures import OtherRunError
 
 
 class InputError(ValueError):
@@ -17,7 +18,8 @@ def explain(error: Exception) -> str | None:
     from hf_symbinv.evaluation import CheckpointError, DataError
     from hf_symbinv.evaluation.cost import CostError
 
-    if isinstance(error, (InputError, CheckpointError, CostError, DataError, PoolError, PushError, TaskError)):
+    expected = (InputError, CheckpointError, CostError, DataError, OtherRunError, PoolError, PushError, TaskError)
+    if isinstance(error, expected):
         return str(error)
     if isinstance(error, ImportError) and error.name is None:  # a task misses its solver, and says so
         return str(error)

@@ -51,7 +51,7 @@ lexinv-text          Characters of prose and code: perplexity by context (LI Fig
 lexinv-cipher        Substitution ciphers: entries of the key that a probe recovers (LI Figures 4 and 5)
 lexinv-symbols       Puzzles over random symbols, by models of text (LI Table 1)
 identity-templates   Templates: error on unseen symbols by training rows (Abstract symbols, Figure 1 and Appendix B)
-identity-symbols     Templates whose labels are symbols: error on unseen symbols by training rows (Abstract symbols, Figure 2 and section 1.1.1)
+identity-symbols     Symbols as labels: error on unseen symbols by training rows (Abstract symbols, Figure 2)
 identity-copy        Copying unseen symbols by embedding width (Abstract symbols, Figure 3 and section 5)
 identity-kernel      The kernel condition: N must not be singular (Abstract symbols, section 4)
 identity-gpt2        GPT-2 with two scalars a head (Abstract symbols, Figure 4)

@@ -322,8 +322,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         measure_templates,
     ),
     Experiment(
-        "identity-symbols", "identity", "Templates whose labels are symbols: error on unseen symbols by training rows",
-        f"{_SOURCE}, Figure 2 and section 1.1.1", ("template", "attention"),
+        "identity-symbols", "identity", "Symbols as labels: error on unseen symbols by training rows",
+        f"{_SOURCE}, Figure 2", ("template", "attention"),
         tuple(f"n = {count}" for count in (64, 256, 1024, 4096)),
         "Wrong symbols in percent; logits are divided by √d; the data diversity ρ of n training rows is n / 4",
         tuple(

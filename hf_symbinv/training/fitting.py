@@ -11,6 +11,7 @@ from typing import Any
 from transformers import PreTrainedModel, Trainer, TrainerState, TrainingArguments, set_seed
 
 from hf_symbinv.modeling.words_symbinv import SymbolInvariantWordTokenizer
+from hf_symbinv.training.failures import OtherRunError
 from hf_symbinv.training.run import STATE, Clock, last_checkpoint, seconds_of
 
 # What a run was asked for, to tell it from another.
@@ -80,7 +81,7 @@ def _refuse_other_run(output: Path, asked: dict[str, Any], write: bool) -> None:
     """One process writes down what is asked for, where every later call finds it."""
     path, text = output / ASKED, json.dumps(asked, indent=2, default=str) + "\n"
     if path.is_file() and path.read_text(encoding="utf-8") != text:
-        raise ValueError(
+        raise OtherRunError(
             f"{output} holds a run of another model or other arguments (see {ASKED}); choose another folder or remove "
             "it"
         )

@@ -18,6 +18,7 @@ from hf_symbinv.hub import push_folder
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.tasks import load_task
 from hf_symbinv.training.cards import ModelCardCallback, command, environment, hyperparameters, write_card
+from hf_symbinv.training.failures import OtherRunError
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.start import load_start
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
@@ -225,6 +226,6 @@ def _first(rows: datasets.Dataset, count: int) -> datasets.Dataset:
 def _refuse_other_recipe(output: Path, recipe: Recipe) -> None:
     path = output / "recipe.json"
     if path.is_file() and json.loads(path.read_text()) != _public(recipe):
-        raise ValueError(
+        raise OtherRunError(
             f"{output} holds a run of another recipe (see {path.name}); choose another folder or remove it"
         )

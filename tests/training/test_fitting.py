@@ -5,6 +5,8 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, set_seed
 
+from hf_symbinv.cli.failures import explain
+from hf_symbinv.training.failures import OtherRunError
 from hf_symbinv.training.fitting import fit
 
 ARGUMENTS = {"max_steps": 6, "per_device_train_batch_size": 2, "save_steps": 2, "use_cpu": True, "report_to": "none",
@@ -59,8 +61,11 @@ def test_a_run_that_was_killed_before_it_wrote_its_model_takes_no_further_step(t
 
 def test_a_folder_that_holds_another_run_is_refused(tmp_path, rows):
     fit(model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    with pytest.raises(ValueError, match=r"holds a run of another model or other arguments \(see fit\.json\)"):
+    with pytest.raises(
+        OtherRunError, match=r"holds a run of another model or other arguments \(see fit\.json\)"
+    ) as error:
         fit(model(), tmp_path, {**ARGUMENTS, "max_steps": 8}, train_dataset=rows)
+    assert explain(error.value) == str(error.value)  # what a command prints
     other = GPT2LMHeadModel(GPT2Config(**{**model().config.to_dict(), "n_embd": 16}))
     with pytest.raises(ValueError, match="choose another folder or remove it"):
         fit(other, tmp_path, ARGUMENTS, train_dataset=rows)
