@@ -10,6 +10,7 @@ EXTRAS = {
     "matplotlib": "plot",
     "pyarrow": "data",
     "rapidfuzz": "data",
+    "scipy": "train",
     "sympy": "algebra",
     "tensorboard": "train",
     "yaml": "train",

@@ -14,6 +14,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, variance
 
 LEVEL = 0.05
 
@@ -43,8 +44,8 @@ class Comparison:
 def compare(groups: Mapping[str, Sequence[float]]) -> Comparison:
     """Ranks the values of at least two groups, and tests whether the groups differ.
 
-    `H = (Σ R_i² / n_i − C) / S²` with `C = N (N + 1)² / 4` and `S² = (Σ ranks² − C) / (N − 1)`, and for a pair
-    `t = (R_i / n_i − R_j / n_j) / sqrt(S² (N − 1 − H) / (N − k) (1 / n_i + 1 / n_j))` with N − k degrees of freedom.
+    For a pair `t = (R_i / n_i − R_j / n_j) / sqrt(S² (N − 1 − H) / (N − k) (1 / n_i + 1 / n_j))` with N − k degrees of
+    freedom, S² being the variance of all ranks.
     Values that are all equal give p-values of 1; p-values of pairs are not corrected for their number.
 
     Args:
@@ -56,54 +57,20 @@ def compare(groups: Mapping[str, Sequence[float]]) -> Comparison:
     small = [name for name, values in groups.items() if len(values) < 2]
     if len(groups) < 2 or small:
         raise ValueError(f"{small[0] if small else len(groups)}: a comparison needs two groups of two values each")
-    ranks = dict(zip(groups, _ranks(list(groups.values())), strict=True))
-    every = list(itertools.chain.from_iterable(ranks.values()))
-    count, centre = len(every), len(every) * (len(every) + 1) ** 2 / 4
-    variance = (math.fsum(rank**2 for rank in every) - centre) / (count - 1)
+    from scipy import stats
+
+    values = list(itertools.chain.from_iterable(groups.values()))
+    ranked = iter(stats.rankdata(values).tolist())
+    ranks = {name: list(itertools.islice(ranked, len(own))) for name, own in groups.items()}
     pairs = list(itertools.combinations(groups, 2))
-    if variance == 0:
+    if len(set(values)) == 1:
         return Comparison(0.0, 1.0, dict.fromkeys(pairs, 1.0))
-    statistic = (math.fsum(sum(own) ** 2 / len(own) for own in ranks.values()) - centre) / variance
-    freedom = count - len(groups)
-    spread = max(variance * (count - 1 - statistic) / freedom, 0.0)
+    statistic, p_value = map(float, stats.kruskal(*groups.values()))
+    freedom = len(values) - len(groups)
+    spread = max(variance(itertools.chain(*ranks.values())) * (len(values) - 1 - statistic) / freedom, 0.0)
     found = {}
     for one, other in pairs:
-        first, second = ranks[one], ranks[other]
-        distance = abs(sum(first) / len(first) - sum(second) / len(second))
-        scale = math.sqrt(spread * (1 / len(first) + 1 / len(second)))
-        found[one, other] = student_tails(distance / scale, freedom) if scale else float(distance == 0)
-    return Comparison(statistic, chi_squared_tail(statistic, len(groups) - 1), found)
-
-
-def _ranks(groups: Sequence[Sequence[float]]) -> list[list[float]]:
-    ordered = sorted(itertools.chain.from_iterable(groups))
-    first: dict[float, int] = {}
-    for place, value in enumerate(ordered):
-        first.setdefault(value, place)
-    return [[first[value] + (ordered.count(value) + 1) / 2 for value in values] for values in groups]
-
-
-def chi_squared_tail(value: float, freedom: int) -> float:
-    """How likely a chi-squared variable with so many degrees of freedom is larger.
-
-    Source: Abramowitz and Stegun, 26.4.4 and 26.4.5.
-    """
-    half, odd = value / 2, freedom % 2
-    terms = [half ** (step + odd / 2) / math.gamma(step + 1 + odd / 2) for step in range(freedom // 2)]
-    return (math.erfc(math.sqrt(half)) if odd else 0.0) + math.exp(-half) * math.fsum(terms)
-
-
-def student_tails(value: float, freedom: int) -> float:
-    """How likely the size of a Student variable with so many degrees of freedom is larger.
-
-    Source: Abramowitz and Stegun, 26.7.3 and 26.7.4.
-    """
-    angle = math.atan(abs(value) / math.sqrt(freedom))
-    square, odd = math.cos(angle) ** 2, freedom % 2
-    total = term = math.cos(angle) if odd else 1.0
-    for step in range(1, freedom // 2):
-        term *= square * (2 * step / (2 * step + 1) if odd else (2 * step - 1) / (2 * step))
-        total += term
-    if not odd:
-        return 1 - math.sin(angle) * total
-    return 1 - 2 / math.pi * (angle + (math.sin(angle) * total if freedom > 1 else 0.0))
+        distance = abs(fmean(ranks[one]) - fmean(ranks[other]))
+        scale = math.sqrt(spread * (1 / len(ranks[one]) + 1 / len(ranks[other])))
+        found[one, other] = 2 * float(stats.t.sf(distance / scale, freedom)) if scale else float(distance == 0)
+    return Comparison(statistic, p_value, found)

@@ -1,24 +1,10 @@
-"""Tests of ranks, against printed tables of the distributions and against counting all arrangements."""
+"""Tests of ranks, against the textbook's formula and against counting all arrangements."""
 
 import itertools
 
 import pytest
 
-from hf_symbinv.metrics.rank_tests import chi_squared_tail, compare, student_tails
-
-
-@pytest.mark.parametrize(
-    ("freedom", "quantile"), [(1, 3.841), (2, 5.991), (3, 7.815), (4, 9.488), (5, 11.070), (10, 18.307)]
-)
-def test_chi_squared_tails_are_those_of_the_printed_table(freedom, quantile):
-    assert chi_squared_tail(quantile, freedom) == pytest.approx(0.05, abs=2e-5)
-
-
-@pytest.mark.parametrize(
-    ("freedom", "quantile"), [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (16, 2.120), (21, 2.080)]
-)
-def test_student_tails_are_those_of_the_printed_table(freedom, quantile):
-    assert student_tails(quantile, freedom) == student_tails(-quantile, freedom) == pytest.approx(0.05, abs=5e-5)
+from hf_symbinv.metrics.rank_tests import compare
 
 
 def test_h_without_ties_is_the_textbooks_formula():
@@ -63,7 +49,7 @@ def test_equal_values_differ_in_nothing_and_names_or_order_do_not_matter():
 def test_groups_that_do_not_overlap_at_all_differ_as_much_as_ranks_can():
     """With H at its largest for constant groups, no spread is left within them."""
     found = compare({"a": [1.0, 1.0], "b": [2.0, 2.0], "c": [3.0, 3.0]})
-    assert found.statistic == pytest.approx(5) and set(found.pairs.values()) == {0.0}
+    assert found.statistic == pytest.approx(5) and max(found.pairs.values()) < 1e-9
 
 
 @pytest.mark.parametrize(
