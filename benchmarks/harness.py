@@ -154,6 +154,11 @@ def in_own_process(module: str, function: str, setting: Setting, **arguments: An
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def use(setting: Setting) -> None:
     """Makes torch use as many threads as `setting` says."""
     import torch
@@ -203,7 +208,7 @@ def environment(setting: Setting) -> dict[str, Any]:
             versions[package] = metadata.version(package)
     return {
         "cpu": _line("/proc/cpuinfo", "model name") or platform.machine(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cores(),
         "memory_GB": round(int((_line("/proc/meminfo", "MemTotal") or "0 kB").split()[0]) / 1e6, 1),
         "load": round(os.getloadavg()[0], 2),
         "gpu": torch.cuda.get_device_name() if setting.device == "cuda" else None,

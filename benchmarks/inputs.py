@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from harness import Setting
 
 from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration, SymbolTable
+
+if TYPE_CHECKING:
+    from hf_symbinv.datasets_scripts.storage import Pair
 
 TOY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 24}
 BASE = len(LTL.base_tokens)
@@ -33,21 +37,26 @@ def trained_model(setting: Setting) -> SymbolInvariantForConditionalGeneration:
     return load_checkpoint("ltl-small", setting.device).model
 
 
-def ltl_rows(count: int, symbols: int = 5, largest: int = 35, seed: int = 0) -> list[dict[str, list[int]]]:
-    """Tokenized pairs of LTLRandom35 (SIT section 5.2), made by the builder of this package in a few seconds."""
+def ltl_pairs(count: int, largest: int = 35) -> list[Pair]:
+    """Pairs of LTLRandom35 (SIT section 5.2) of all sizes, made by the builder of this package in a few seconds."""
     from hf_symbinv.datasets_scripts.builder import generate  # loads `datasets`, which few benchmarks need
     from hf_symbinv.datasets_scripts.ltl_random import LtlRandomConfig
 
-    config = LtlRandomConfig(
-        name="benchmark", num_symbols=symbols, max_size=largest, rows=count, seed=seed, timeout=1.0
-    )
+    config = LtlRandomConfig(name="benchmark", max_size=largest, rows=count, timeout=1.0)
     with tempfile.TemporaryDirectory() as folder:
         pairs = generate(config, Path(folder), 1, progress=False).pairs[:count]
+    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(0)).tolist()  # of sizes
+    return [pairs[i] for i in order]
+
+
+def ltl_rows(count: int, largest: int = 35) -> list[dict[str, list[int]]]:
+    """`ltl_pairs`, tokenized."""
+    pairs = ltl_pairs(count, largest)
     encoded = LTL.tokenizer()(
         [pair.question for pair in pairs], text_target=[pair.answer for pair in pairs], return_attention_mask=False
     )
-    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(seed)).tolist()  # of sizes
-    return [{"input_ids": encoded["input_ids"][i], "labels": encoded["labels"][i]} for i in order]
+    columns = zip(encoded["input_ids"], encoded["labels"], strict=True)
+    return [{"input_ids": question, "labels": answer} for question, answer in columns]
 
 
 def ltl_questions(count: int, symbols: int, largest: int, seed: int = 0) -> list[str]:

@@ -18,7 +18,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-MODULES = ("starting", "training", "decoding", "memory", "scaling", "covariance", "spot_ratio", "gpu")
+import harness
+
+MODULES = ("starting", "training", "processes", "decoding", "memory", "scaling", "covariance", "spot_ratio", "gpu")
 
 
 def benchmarks() -> dict[str, Callable]:
@@ -44,8 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    threads = cores if options.threads is None else options.threads
+    threads = harness.cores() if options.threads is None else options.threads
     if threads < 1:
         command.error(f"--threads {threads}: torch needs at least 1")
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # read when torch is loaded, by this process and its children
@@ -58,7 +59,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown or not options.names:
         command.error(f"{', '.join(unknown) or 'no NAME'}: use `all` or some of {', '.join(known)}")
 
-    import harness
     import torch
 
     least = 1 if options.tiny else harness.LEAST_REPEATS

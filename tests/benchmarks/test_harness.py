@@ -89,7 +89,7 @@ def test_every_benchmark_of_the_page_exists_and_the_other_way_round(run, scripts
 
 
 NAMES = [
-    "training-step", "decoding-no-cache", "decoding-repeated-encoder", "decoding-finished", "decoding-bart",
+    "training-step", "training-two-processes", "decoding-no-cache", "decoding-repeated-encoder", "decoding-finished", "decoding-bart",
     "decoding-10-symbols", "decoding-top-25", "forward-linear", "alpha-covariance", "memory", "forward-many-symbols",
     "spot", "spot-all-cores", "starting",
 ]  # fmt: skip
@@ -109,6 +109,28 @@ def test_every_benchmark_runs_at_toy_size_and_leaves_a_report(run, tmp_path, nam
         assert re.search(rf"^{measured['name']} +[0-9.]", printed, flags=re.MULTILINE)
         assert len(measured["ours"]) == 1 and measured["ratio"]["min"] > 0
     assert out.with_suffix(".md").read_text(encoding="utf-8").count("\n| ") == len(names) + 1
+
+
+def test_two_processes_are_left_out_where_they_would_share_a_core(run, harness, monkeypatch):
+    import processes
+
+    monkeypatch.setattr(processes, "cores", lambda: 1)
+    code, printed, errors = run("training-two-processes", "--threads", "1")
+    assert code == 0 and len(printed.splitlines()) == 1
+    assert "training-two-processes: left out, two processes need two cores" in errors
+
+
+@pytest.mark.slow
+def test_a_training_that_fails_or_has_another_number_of_processes_is_no_measurement(harness, monkeypatch, tmp_path):
+    import processes
+
+    setting = harness.Setting(tiny=True)
+    with pytest.raises(RuntimeError, match=r"(?s)1 processes: the training failed:.*nowhere"):
+        processes.rows_per_second(1, tmp_path / "nowhere", 16, setting)
+    rows = processes.write_data(tmp_path, setting)
+    monkeypatch.setattr(processes, "LAUNCH", processes.LAUNCH[:1])
+    with pytest.raises(RuntimeError, match="2 processes were asked for and 1 trained"):
+        processes.rows_per_second(2, tmp_path, rows, setting)
 
 
 @pytest.mark.parametrize("name", ["kernels", "training-kernels"])
