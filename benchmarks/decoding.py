@@ -9,9 +9,10 @@ import torch
 from harness import Row, Setting, in_turn
 from inputs import encoded, ltl_questions, model_config, paper_model, trained_model
 from transformers import BartConfig, BartForConditionalGeneration
-from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 
 from hf_symbinv import SymbolInvariantForConditionalGeneration
+from hf_symbinv.modeling.generation_symbinv import BeamLayer
 
 BEAMS = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": "never"}
 TOKENS = 100
@@ -30,7 +31,7 @@ class RepeatedEncoder(SymbolInvariantForConditionalGeneration):
         return input_ids.repeat_interleave(expand_size, 0), model_kwargs
 
     def _prepare_cache_for_generation(self, generation_config: Any, model_kwargs: dict[str, Any], *_: Any) -> None:
-        model_kwargs["past_key_values"] = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        model_kwargs["past_key_values"] = EncoderDecoderCache(Cache(layer_class_to_replicate=BeamLayer), DynamicCache())
 
 
 def decoder(model: Any, batch: dict[str, torch.Tensor], **options: Any) -> Callable[[], None]:

@@ -12,7 +12,7 @@ from copy import copy
 from typing import Any
 
 import torch
-from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, EncoderDecoderCache
 from transformers.generation import GenerationMixin
 from transformers.generation.logits_process import (
     LogitsProcessor,
@@ -25,30 +25,82 @@ from .configuration_symbinv import check_grammar
 from .embedding_symbinv import Slots, check_source, referents_of
 
 
+class BeamLayer(DynamicLayer):
+    """Identical to DynamicLayer except: beams move when they grow, both in one copy.
+
+    Attributes:
+        moved: for each row the one `(B·N,)` that it continues; None where rows lie where they belong.
+    """
+
+    moved: torch.Tensor | None = None
+
+    def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
+        """Notes where rows come from."""
+        if self.get_seq_length() > 0:
+            beam_idx = beam_idx.to(self.device)
+            self.moved = beam_idx if self.moved is None else self.moved[beam_idx]
+
+    def settle(self) -> None:
+        """Moves rows now, for whoever reads keys and values before they grow."""
+        if self.moved is not None:
+            self.keys, self.values = (states.index_select(0, self.moved) for states in (self.keys, self.values))
+            self.moved = None
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Appends `(B·N, S·H, T, D / H)`; all keys and values."""
+        if torch.is_grad_enabled():  # no gradient passes through a copy into place
+            self.settle()
+        if self.moved is None:
+            return super().update(key_states, value_states, *args, **kwargs)
+        self.keys, self.values = self._grown(self.keys, key_states), self._grown(self.values, value_states)
+        self.moved = None
+        return self.keys, self.values
+
+    def _grown(self, states: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        length = states.shape[-2]
+        grown = new.new_empty(*new.shape[:-2], length + new.shape[-2], new.shape[-1])
+        torch.index_select(states, 0, self.moved, out=grown[..., :length, :])
+        grown[..., length:, :] = new
+        return grown
+
+    def reset(self) -> None:
+        """As the base class."""
+        self.moved = None
+        super().reset()
+
+
 class SymbolInvariantCache(EncoderDecoderCache):
     """Keys and values of the decoder per beam, of the encoder once per input: beams share them and never move them.
 
     Attributes:
         kept: the inputs `(A,)` whose keys and values are still here; None for all.
+        beams: of an input; 0 as long as all inputs are kept.
     """
 
     def __init__(self) -> None:
-        super().__init__(DynamicCache(), DynamicCache())
+        super().__init__(Cache(layer_class_to_replicate=BeamLayer), DynamicCache())
         self.kept: torch.Tensor | None = None
+        self.beams = 0
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
         """Moves the beams of each input, `beam_idx (B·N,)`; those of inputs that are not kept are passed over."""
         if self.kept is not None:
-            beams = len(self.self_attention_cache.layers[0].keys) // len(self.kept)
-            moved = beam_idx.view(-1, beams)[self.kept] % beams
-            beam_idx = (moved + torch.arange(0, moved.numel(), beams, device=moved.device).unsqueeze(1)).flatten()
+            moved = beam_idx.view(-1, self.beams)[self.kept] % self.beams
+            beam_idx = (moved + torch.arange(0, moved.numel(), self.beams, device=moved.device).unsqueeze(1)).flatten()
         self.self_attention_cache.reorder_cache(beam_idx)
 
     def keep(self, inputs: torch.Tensor, places: torch.Tensor, beams: int) -> None:
         """Keeps only `inputs (A,)`, which now lie at `places (A,)`, with so many beams each."""
-        self.kept = inputs
+        self.kept, self.beams = inputs, beams
         self.self_attention_cache.reorder_cache(_beams_of(places, beams))
         self.cross_attention_cache.reorder_cache(places)
+
+    def settle(self) -> None:
+        """Moves beams that were to move when they grow."""
+        for layer in self.self_attention_cache.layers:
+            layer.settle()
 
 
 def _beams_of(inputs: torch.Tensor, beams: int) -> torch.Tensor:
@@ -435,6 +487,8 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         config = copy(generation_config)
         config.output_scores = config.output_scores or drops
         output = GenerationMixin._beam_search(search, input_ids, logits_processor, stopping_criteria, config, **kwargs)
+        if config.return_dict_in_generate and isinstance(output.past_key_values, SymbolInvariantCache):
+            output.past_key_values.settle()
         if drops and config.return_dict_in_generate:
             output.scores = None  # those of inputs that were left out are none
         return output

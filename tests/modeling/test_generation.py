@@ -7,6 +7,7 @@ import random
 import pytest
 import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
+from transformers.cache_utils import DynamicLayer
 from transformers.generation.streamers import BaseStreamer
 
 from hf_symbinv.modeling import generation_symbinv
@@ -232,6 +233,62 @@ def test_inputs_that_are_done_are_no_longer_computed_and_that_changes_no_answer(
     scored = answers(1, return_dict_in_generate=True)
     assert batches[-1] < batches[0] and scored.scores is None
     torch.testing.assert_close(scored.sequences_scores, every_step.sequences_scores)
+
+
+class TestBeamsThatMoveWhenTheyGrow:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_keys_and_values_are_those_of_beams_that_move_at_once(self, seed):
+        rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)
+        ours, plain, rows = generation_symbinv.BeamLayer(), DynamicLayer(), 6
+        with torch.no_grad():
+            for _ in range(12):
+                for _ in range(rng.randrange(3)):
+                    count = rng.randint(2, rows)
+                    places = torch.randint(rows, (count,), generator=generator)
+                    if plain.get_seq_length():
+                        rows = count
+                    ours.reorder_cache(places)
+                    plain.reorder_cache(places)
+                assert ours.get_seq_length() == plain.get_seq_length()
+                length = rng.randint(1, 2)
+                new = [torch.randn(rows, 5, length, width, generator=generator) for width in (4, 3)]
+                assert all(map(torch.equal, ours.update(*new), plain.update(*new)))
+
+    def test_they_can_be_moved_before_and_a_layer_that_is_reset_moves_nothing(self):
+        keys, values = torch.randn(2, 3, 4, 2, 5)
+        layer = generation_symbinv.BeamLayer()
+        layer.reorder_cache(torch.tensor([1, 0, 1]))
+        layer.update(keys, values)
+        layer.reorder_cache(torch.tensor([2, 0]))
+        layer.settle()
+        assert torch.equal(layer.keys, keys[[2, 0]]) and torch.equal(layer.values, values[[2, 0]])
+        layer.reorder_cache(torch.tensor([1, 1]))
+        layer.reset()
+        assert layer.get_seq_length() == 0
+        assert torch.equal(layer.update(keys, values)[0], keys)
+
+    def test_gradients_pass(self):
+        states = torch.randn(2, 3, 1, 4, requires_grad=True)
+        layer = generation_symbinv.BeamLayer()
+        layer.update(states, states)
+        layer.reorder_cache(torch.tensor([1, 1]))
+        keys, _ = layer.update(2 * states, states)
+        keys.sum().backward()
+        assert states.grad[:, 0, 0, 0].tolist() == [2.0, 4.0]
+
+    @pytest.mark.parametrize("arguments", [{}, {"early_stopping": "never"}, {"num_return_sequences": 3}])
+    def test_answers_are_those_of_beams_that_move_at_once(self, model, sources, arguments, monkeypatch):
+        def answers():
+            return model.generate(**pad(sources), num_beams=3, max_new_tokens=30, **arguments)
+
+        found = answers()
+        monkeypatch.setattr(generation_symbinv, "BeamLayer", DynamicLayer)
+        assert torch.equal(answers(), found)
+
+    def test_a_cache_that_is_handed_out_holds_the_beams_that_are_handed_out(self, model, sources):
+        asked = {"num_beams": 3, "max_new_tokens": NEW_TOKENS, "return_dict_in_generate": True}
+        cache = model.generate(**pad(sources), **asked).past_key_values.self_attention_cache
+        assert cache.get_seq_length() > 0 and all(layer.moved is None for layer in cache.layers)
 
 
 class Recorder(BaseStreamer):
