@@ -242,6 +242,26 @@ def test_every_parameter_gets_a_gradient():
         assert parameter.grad.abs().max() > (0 if not name.endswith("k_proj.bias") else -1), name
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"components": ["EP", "EA", "DP", "DA", "CP", "CA"], "identity_qk": True, "identity_vo": True},
+        {"components": ["EA", "DA", "CA"]},
+        {"loss": "cross_entropy"},
+        *({"symbol_embedding": name, "components": None} for name in ("learned", "renamed", "random")),
+    ],
+)
+@pytest.mark.parametrize("labels", [True, False])
+def test_every_parameter_takes_part_in_a_step_without_symbols_or_labels(fields, labels):
+    """Several processes rely on it: `hf_symbinv.training` has them look for no parameter that takes no part."""
+    model = tiny_model(**fields).train()
+    batch = training_batch(*pairs(model.config, (0, 0)))
+    if not labels:
+        batch["labels"] = torch.full_like(batch["labels"], -100)
+    model(**batch, num_items_in_batch=5).loss.backward()
+    assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
+
+
 def test_training_on_3_symbols_and_evaluating_with_8_changes_neither_weights_nor_config():
     torch.manual_seed(0)
     model = tiny_model(dtype=torch.float32, num_symbols=3, encoder_positions="rope").train()
