@@ -68,12 +68,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.out.parent if options.out else harness.FOLDER / "results"
     setting = harness.Setting(options.repeats, threads, device, options.tiny, folder)
     harness.use(setting)
-    report = {"environment": harness.environment(setting), "repeats": setting.repeats, "tiny": setting.tiny, "rows": []}
+    report = {"environment": harness.environment(setting), "repeats": setting.repeats, "tiny": setting.tiny}
+    report |= {"seconds": {}, "rows": []}
     print(f"{'ratio':28} {'min':>8} {'median':>8} {'max':>8}")
     for name in known if "all" in options.names else dict.fromkeys(options.names):
         start = time.perf_counter()
         rows = known[name](setting)
-        print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+        report["seconds"][name] = round(time.perf_counter() - start)
+        print(f"{name}: {report['seconds'][name]} s", file=sys.stderr)
         for row in rows:
             print(row.line(), flush=True)
             report["rows"].append(row.to_dict())

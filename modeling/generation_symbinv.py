@@ -29,9 +29,12 @@ class BeamLayer(DynamicLayer):
     """Identical to DynamicLayer except: beams move when they grow, both in one copy.
 
     Attributes:
+        keys, values: `(B·N, S·H, K, D / H)`; until they grow, of the beams before they moved.
         moved: for each row the one `(B·N,)` that it continues; None where rows lie where they belong.
     """
 
+    keys: torch.Tensor
+    values: torch.Tensor
     moved: torch.Tensor | None = None
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
@@ -43,7 +46,7 @@ class BeamLayer(DynamicLayer):
     def settle(self) -> None:
         """Moves rows now, for whoever reads keys and values before they grow."""
         if self.moved is not None:
-            self.keys, self.values = (states.index_select(0, self.moved) for states in (self.keys, self.values))
+            super().reorder_cache(self.moved)
             self.moved = None
 
     def update(

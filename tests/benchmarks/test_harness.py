@@ -101,7 +101,7 @@ def test_every_benchmark_runs_at_toy_size_and_leaves_a_report(run, tmp_path, nam
     out = tmp_path / "results" / "report.json"
     code, printed, _ = run(name, "--tiny", "--repeats", "1", "--threads", "1", "--device", "cpu", "--out", str(out))
     report = json.loads(out.read_text(encoding="utf-8"))
-    assert code == 0 and report["rows"] and report["tiny"] is True
+    assert code == 0 and report["rows"] and report["tiny"] is True and list(report["seconds"]) == [name]
     names = [row["name"] for row in report["rows"]]
     assert len(set(names)) == len(names)
     assert {"cpu", "cores", "memory_GB", "threads", "packages", "commit"} <= set(report["environment"])
