@@ -59,11 +59,14 @@ def cached(setting: Setting) -> list[Row]:
     count, size, tokens = sizes(setting)
     model, rows = trained_model(setting), []
     batch = encoded(setting, ltl_questions(count // 2, 3, size))
-    for length, options in ((f"at most {TOKENS}", {"max_new_tokens": tokens}), (f"exactly {TOKENS}", fixed(tokens))):
+    for name, length, options in (
+        ("decoding-no-cache", f"at most {TOKENS}", {"max_new_tokens": tokens}),
+        (f"decoding-no-cache-exactly-{TOKENS}", f"exactly {TOKENS}", fixed(tokens)),
+    ):
         without = decoder(model, batch, **options, use_cache=False)
         mine, theirs = in_turn(setting, decoder(model, batch, **options), without)
         what, note = f"beam-3 decoding, {length} tokens, bundled checkpoint", f"batch {count // 2}"
-        rows.append(Row("decoding-no-cache", what, "the same without a cache", "s", "at least", 8, mine, theirs, note))
+        rows.append(Row(name, what, "the same without a cache", "s", "at least", 8, mine, theirs, note))
     return rows
 
 

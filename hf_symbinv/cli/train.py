@@ -48,6 +48,7 @@ ltl-paper
 ltl-small
 ltl-smoke
 prop-paper
+prop-small
 prop-smoke
 """
 
