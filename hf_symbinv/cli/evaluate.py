@@ -116,7 +116,9 @@ def main(arguments: Sequence[str]) -> int:
     if options.every_renaming and not options.alpha_covariance:
         command.error("--every-renaming: only with --alpha-covariance N")
     with _writable(options.output):
-        return _evaluate(command, options, how)
+        report = _evaluate(command, options, how)
+    print(report)
+    return DONE
 
 
 @contextlib.contextmanager
@@ -133,7 +135,8 @@ def _writable(path: Path | None) -> Iterator[None]:
         raise
 
 
-def _evaluate(command: argparse.ArgumentParser, options: argparse.Namespace, how: dict[str, Any]) -> int:
+def _evaluate(command: argparse.ArgumentParser, options: argparse.Namespace, how: dict[str, Any]) -> str:
+    """What to print."""
     models = Models(options.model, options.task, options.device, options.embedding_seed)
     task = models.task
     with task.checker(timeout=options.timeout) as checker:
@@ -167,5 +170,4 @@ def _evaluate(command: argparse.ArgumentParser, options: argparse.Namespace, how
     text = json.dumps(content)
     if options.output is not None:
         options.output.write_text(text + "\n", encoding="utf-8")
-    print(text if options.json else table)
-    return DONE
+    return text if options.json else table

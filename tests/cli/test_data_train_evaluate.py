@@ -1,7 +1,10 @@
 """`symbinv data`, `train` and `evaluate`: from nothing to a table."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,6 +68,16 @@ class TestEvaluate:
         assert by_symbols[-1] == "  --every-renaming decodes all renamings"
         assert all(len(part["values"]) == part["examples"] <= 3 for part in parts)
         assert max(map(len, columns)) <= 100
+
+    def test_a_reader_of_the_table_that_goes_away_does_not_take_the_file_along(self, checkpoint, data, tmp_path):
+        arguments = [checkpoint, "--data", data, "--rows", "2", *SHORT, "--output", tmp_path / "report.json"]
+        reading, writing = os.pipe()
+        os.close(reading)
+        command = [sys.executable, "-u", "-m", "hf_symbinv.cli", "evaluate", *map(str, arguments)]
+        with os.fdopen(writing) as output:
+            result = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+        assert (result.returncode, result.stderr) == (141, "")
+        assert json.loads((tmp_path / "report.json").read_text())["groups"][0]["summary"]["count"] == 2
 
     def test_with_candidates_the_first_one_alone_is_shown_too(self, symbinv, checkpoint, data):
         arguments = ["--data", data, "--rows", "5", "--n-best", "2", "--max-new-tokens", "6", "--json"]
