@@ -113,7 +113,8 @@ class Gate:
             if outcome.status != "done":
                 raise DrawingError(
                     f"task {self.task.name} cannot draw sizes {self.min_size} to {self.max_size} with "
-                    f"{len(self.symbols)} symbols: {outcome.value}"
+                    f"{len(self.symbols)} symbols: {outcome.value}; --num-symbols and, of a grid, --min-symbols say "
+                    "how many it gets"
                 )
             hits: set[int] = set()
             for question in outcome.value:
