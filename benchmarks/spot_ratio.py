@@ -150,7 +150,7 @@ def all_cores(setting: Setting) -> list[Row]:
     """Pairs per second of the builder with a process on every core, beside one process, in wall-clock time.
 
     Three times as many pairs as elsewhere, since the start and the last formulas, up to the limit each, use no more
-    cores than one: of 8,000 pairs they took two seconds in eight.
+    cores than one: of 8,000 pairs on two cores they took more than three seconds in eight.
     """
     rows, size = (30, 10) if setting.tiny else (3 * ROWS, SIZE)
 

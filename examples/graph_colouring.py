@@ -1,6 +1,6 @@
 """A task of your own in one file: colour a graph with three colours, neighbours differently.
 
-    symbinv data --task examples/graph_colouring.py --num-symbols 5 --max-size 8 --rows 50000 --output data/graphs
+    symbinv data --task examples/graph_colouring.py --num-symbols 5 --max-size 8 --rows 60000 --output data/graphs
     symbinv train examples/graph_colouring.yaml --data data/graphs --output runs/graphs
     symbinv evaluate runs/graphs --task examples/graph_colouring.py --data data/graphs
     symbinv solve --task examples/graph_colouring.py --model runs/graphs "ab;bc;ca;cd"

@@ -123,8 +123,7 @@ def _arguments(recipe: Recipe, output: Path) -> Seq2SeqTrainingArguments:
     # Reading and padding 768 rows takes a core 10 ms, a GPU's step no longer: docs/gpu.md.
     loading = {"dataloader_num_workers": 4 if on_gpu else 0, "dataloader_pin_memory": on_gpu}
     # Every parameter takes part in every step: several processes need not walk the graph for those that do not.
-    fixed = {"ddp_find_unused_parameters": False, "hub_strategy": "end"}
-    options = {**loading, **fixed, **recipe.trainer}
+    options = {**loading, "ddp_find_unused_parameters": False, "hub_strategy": "end", **recipe.trainer}
     if options["hub_strategy"] != "end":
         raise ValueError(
             f"trainer.hub_strategy={options['hub_strategy']}: would push pickles along with checkpoints; use end"

@@ -407,7 +407,8 @@ class TestOtherTasks:
 
     def test_a_task_that_cannot_draw_says_why(self, tmp_path):
         with pytest.raises(
-            DrawingError, match=r"task copy cannot draw sizes 1 to 14 with 0 symbols: .*at least one symbol"
+            DrawingError,
+            match=r"task copy cannot draw sizes 1 to 14 with 0 symbols: .*at least one symbol.*--min-symbols",
         ):
             prepare(config(task="copy", num_symbols=0), tmp_path / "none", 1, progress=False)
 
