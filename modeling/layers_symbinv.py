@@ -155,6 +155,22 @@ class LearnedPositions(nn.Module):
         return nn.functional.embedding(positions, self.weight)
 
 
+class _Masked(torch.autograd.Function):
+    """`scale * states`, and 0 where `dropped (…)` is True. Keeps one byte per element for the backward pass."""
+
+    @staticmethod
+    def forward(ctx, states, dropped, scale):  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(dropped)
+        ctx.scale = scale
+        return (states * scale).masked_fill_(dropped, 0)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+        (dropped,) = ctx.saved_tensors
+        return (gradient * ctx.scale).masked_fill_(dropped, 0), None, None
+
+
 class Dropout(nn.Dropout):
     """nn.Dropout whose masks on a CPU come from 16 random bits per element, seven times as fast as Bernoulli draws.
 
@@ -168,8 +184,8 @@ class Dropout(nn.Dropout):
             return super().forward(states)
         kept = round((1 - self.p) * 2**16)
         bits = torch.empty(-(-states.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-        mask = (bits[: states.numel()] < kept - 2**15).view_as(states)
-        return states * (mask.to(states.dtype) * (2**16 / kept))
+        dropped = (bits[: states.numel()] >= kept - 2**15).view_as(states)
+        return _Masked.apply(states, dropped, 2**16 / kept)
 
 
 @dataclass(frozen=True)
@@ -374,9 +390,10 @@ def _attend(
     return weights @ values, weights if output_attentions else None
 
 
-# Rows of the feed-forward block that a CPU computes together, our choice: 256 x 1024 floats are 1 MB and stay in the
-# cache. On one core the first product ran at 91 GFLOP/s, and at 36 with 8,192 rows at once.
-_ROWS = 256
+# Rows of the feed-forward block that a CPU computes together, our choice: 512 x 1024 floats are 2 MB and stay in the
+# cache. On one core the first product ran at 91 GFLOP/s, and at 36 with 8,192 rows at once; two cores took 5 % longer
+# with 256 rows.
+_ROWS = 512
 
 
 class _ReluFeedForward(torch.autograd.Function):

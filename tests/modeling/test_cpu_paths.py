@@ -23,7 +23,7 @@ def gradients(block, states, cotangent):
     return [out.detach(), states.grad, *(parameter.grad.clone() for parameter in block.parameters())]
 
 
-@pytest.mark.parametrize("rows", [257, 512, 700])
+@pytest.mark.parametrize("rows", [513, 1024, 1400])
 def test_the_feed_forward_block_in_pieces_is_the_block_and_so_are_its_gradients(rows, monkeypatch):
     block = feed_forward()
     states, cotangent = (torch.randn(1, 7, rows // 7 + 1, 18, dtype=torch.float64) for _ in range(2))
@@ -36,7 +36,7 @@ def test_the_feed_forward_block_in_pieces_is_the_block_and_so_are_its_gradients(
 
 
 def test_other_activations_and_precisions_and_few_rows_take_the_plain_path():
-    states = torch.randn(1, 3, 100, 18)
+    states = torch.randn(1, 3, 200, 18)
     assert feed_forward()._in_cache(states)
     assert not feed_forward(activation_function="gelu")._in_cache(states)
     assert not feed_forward()._in_cache(states.bfloat16())
@@ -84,9 +84,15 @@ class TestDropout:
         torch.manual_seed(3)
         out = dropout(states)
         out.sum().backward()
-        assert torch.equal(states.grad == 0, out == 0) and (out == 0).any()
+        assert torch.equal(states.grad * states, out) and (out == 0).any()
         torch.manual_seed(3)
         assert torch.equal(dropout(states), out)
+
+    def test_a_byte_per_element_is_kept_for_the_backward_pass(self):
+        kept = []
+        with torch.autograd.graph.saved_tensors_hooks(kept.append, lambda tensor: tensor):
+            layers.Dropout(0.4)(torch.randn(5, 7, requires_grad=True))
+        assert [(tensor.dtype, tensor.shape) for tensor in kept] == [(torch.bool, (5, 7))]
 
     def test_in_evaluation_and_with_probability_0_nothing_is_dropped(self):
         states = torch.randn(50)
