@@ -1,4 +1,4 @@
-"""The best lexinvariant predictor of a Markov language, by enumerating all keys.
+"""Predictors that know no key: the best one of a Markov language, by enumerating all keys, and counting.
 
 The language model p' associated with a language p has seen the text through an unknown key π, a permutation of the
 alphabet: a cipher symbol x stands for the plain symbol π⁻¹(x). Bayes' rule gives the posterior of the keys
@@ -119,3 +119,22 @@ def true_losses(language: MarkovLanguage, texts: np.ndarray) -> np.ndarray:
     """−log p(x_t | x_t−1) of the language itself, who needs no key, (N, T)."""
     chosen = language.transitions[texts[:, :-1], texts[:, 1:]]
     return np.asarray(-np.log(np.concatenate([language.initial[texts[:, :1]], chosen], axis=1)))
+
+
+def counting_losses(texts: np.ndarray, num_symbols: int, prior: float) -> np.ndarray:
+    """−log of (n + a) / (t + V a), where n of the t symbols before were the same: all that their order does not tell.
+
+    The least that a lexinvariant model of text should learn.
+
+    Args:
+        texts: Symbols, 0 … V − 1, (N, T).
+        num_symbols: V.
+        prior: a > 0, what each symbol counts before it has been seen.
+
+    Returns:
+        (N, T).
+    """
+    seen = np.stack(
+        [(texts[:, :place] == texts[:, place : place + 1]).sum(1) for place in range(texts.shape[1])], axis=1
+    )
+    return np.asarray(np.log(np.arange(texts.shape[1]) + num_symbols * prior) - np.log(seen + prior))

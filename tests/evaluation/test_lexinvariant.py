@@ -16,7 +16,14 @@ from hf_symbinv.cli import main as symbinv
 from hf_symbinv.datasets_scripts.language import ALPHABETS, encode, symbol_ids
 from hf_symbinv.datasets_scripts.puzzles import Puzzle
 from hf_symbinv.evaluation.experiments import Job, MissingDataError, Setting
-from hf_symbinv.evaluation.lexinvariant import EXPERIMENTS, MARKOV_PLACES, MODELS, measure_markov, perplexities
+from hf_symbinv.evaluation.lexinvariant import (
+    EXPERIMENTS,
+    MARKOV_PLACES,
+    MODELS,
+    measure_markov,
+    measure_text,
+    perplexities,
+)
 from hf_symbinv.evaluation.lexinvariant_models import (
     KINDS,
     Texts,
@@ -180,6 +187,12 @@ class TestMeasures:
         assert numbers[0].value == pytest.approx(numbers[1].value, rel=0.05) and numbers[0].count == 20
         assert numbers[0].low < numbers[0].value < numbers[0].high
 
+    def test_counting_has_a_row_beside_the_models_of_text(self, job):
+        values = {"corpus": "code", "model": "counting"}
+        found = measure_text(replace(job, values=values, sizes=SMOKE["lexinv-text"]))
+        early, late = (Number.perplexity(found[head]["losses"]).value for head in ("1 to 16", "33 to 64"))
+        assert 15 < late < early < 96
+
 
 class TestPictures:
     def test_what_is_there_is_drawn_also_without_the_model_to_compare_with(self, tmp_path):
@@ -314,7 +327,7 @@ class TestSmoke:
         assert code == UNFINISHED
         assert printed.count("HF_SYMBINV_PROSE is not set") == 1
         rows = json.loads((folder / "smoke/tables/lexinv-text.json").read_text())["rows"]
-        assert [row["numbers"]["17 to 32"] is not None for row in rows] == [True] * 4 + [False] * 4
+        assert [row["numbers"]["17 to 32"] is not None for row in rows] == [True] * 5 + [False] * 5
         assert (folder / "smoke/tables/lexinv-text.png").is_file()
 
     def test_all_tables_are_made_with_their_pictures(self, folder, capsys, monkeypatch):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_symbinv.datasets_scripts.language import MarkovLanguage
-from hf_symbinv.evaluation.lexinvariant_oracle import Oracle, true_losses
+from hf_symbinv.evaluation.lexinvariant_oracle import Oracle, counting_losses, true_losses
 
 LANGUAGE = MarkovLanguage.random(6, seed=4)
 SMALL = MarkovLanguage.random(3, seed=1)
@@ -88,3 +88,19 @@ def test_a_text_that_the_language_cannot_say_under_some_keys_leaves_these_out():
 def test_too_many_symbols_are_refused():
     with pytest.raises(ValueError, match="num_symbols=8: 40,320 keys are too many to enumerate; use at most 7"):
         Oracle(MarkovLanguage.random(8, seed=0))
+
+
+@given(texts)
+@settings(max_examples=40)
+def test_counting_predicts_from_how_often_each_symbol_was_there(text):
+    found = counting_losses(np.array([text]), 3, 0.5)[0]
+    for place, symbol in enumerate(text):
+        expected = (text[:place].count(symbol) + 0.5) / (place + 1.5)
+        assert found[place] == pytest.approx(-math.log(expected))
+
+
+def test_on_symbols_of_which_no_one_tells_of_the_next_counting_comes_to_know_how_frequent_they_are():
+    frequent = np.array([0.7, 0.2, 0.1])
+    text = np.random.default_rng(0).choice(3, p=frequent, size=(400, 200))
+    entropy = -(frequent * np.log(frequent)).sum()
+    assert counting_losses(text, 3, 0.5)[:, 150:].mean() == pytest.approx(entropy, abs=0.02)
