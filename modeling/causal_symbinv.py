@@ -90,7 +90,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
         slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past_key_values)
-        past = 0 if past_key_values is None else past_key_values.get_seq_length()
+        past = 0 if past_key_values is None else int(past_key_values.get_seq_length())
         if use_cache and past_key_values is None:
             past_key_values = DynamicCache()
         if attention_mask is not None and attention_mask.shape != (len(input_ids), past + input_ids.shape[1]):
@@ -203,7 +203,8 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         Args:
             input_ids: `(B, T)` int64, base ids below V_n, symbols from V_n on.
             attention_mask: `(B, past + T)`, 1 at tokens, 0 at padding; None for no padding.
-            past_key_values: cache of the tokens before; needs the `slot_vectors` that these were read with.
+            past_key_values: cache of the tokens before, dynamic or static; needs the `slot_vectors` that these were
+                read with.
             labels: `(B, T)` int64 ids, -100 where nothing is to be predicted; those of position t + 1 are predicted at
                 position t, so `input_ids` do.
             slot_vectors: `(B · num_draws, K, D)`, the row of each slot, as `draw` gives them; default a new draw.
@@ -288,6 +289,15 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         if kwargs.get("slot_vectors") is None:
             kwargs["slot_vectors"] = self.draw(len(input_ids))
         return super().generate(input_ids, **kwargs)
+
+    @staticmethod
+    def create_masks_for_generate(attention_mask: torch.Tensor | None, **kwargs: Any) -> torch.Tensor | None:
+        """`attention_mask (B, past + T)` as it is; for a static cache transformers would give it four dimensions."""
+        return attention_mask
+
+    def _valid_auto_compile_criteria(self, *args: Any) -> bool:
+        """False: transformers would compile steps with a static cache, but masks grow and ids are checked."""
+        return False
 
 
 def _mean_of_draws(logits: torch.Tensor, draws: int) -> torch.Tensor:

@@ -525,6 +525,8 @@ class DecoderLayer(GradientCheckpointingLayer):
             queries, keys, values = block.queries_keys_values(hidden_states, target)
             if own_cache is not None:
                 keys, values = own_cache.update(keys, values, block.cache_index)
+                filled = int(own_cache.get_seq_length(block.cache_index))
+                keys, values = keys[:, :, :filled], values[:, :, :filled]  # a static cache has empty places behind
             hidden_states, weights = block(hidden_states, queries, keys, values, target.mask, output_attentions)
             self_weights.append(weights)
         if encoder_hidden_states is not None and source is not None:
