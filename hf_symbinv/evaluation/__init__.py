@@ -14,6 +14,7 @@ from hf_symbinv.evaluation.checkpoints import (
     bundled_checkpoints,
     default_checkpoint,
     load_checkpoint,
+    load_other_model,
 )
 from hf_symbinv.evaluation.report import (
     DataError,
@@ -42,6 +43,7 @@ __all__ = [
     "default_checkpoint",
     "evaluate_checkpoint",
     "load_checkpoint",
+    "load_other_model",
     "load_questions",
     "median_session",
     "read_question",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -17,6 +18,52 @@ if TYPE_CHECKING:
 
 MODEL_TYPE = "symbol_invariant"
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Models that answer no questions of a task.
+
+    Attributes:
+        auto_class: Of transformers, which loads them.
+        what: What they are.
+        use: What takes them, with `{name}` for the model's.
+        tables: Experiments that measure them; empty for models that none does.
+    """
+
+    auto_class: str
+    what: str
+    use: str
+    tables: str
+
+
+_LANGUAGE_MODEL = Kind(
+    "AutoModelForCausalLM", "a language model",
+    'pipeline("text-generation", model="{name}", trust_remote_code=True)', "lexinv-...",
+)  # fmt: skip
+_READER = Kind(
+    "AutoModelForSequenceClassification", "an encoder that gives a number or a class",
+    'pipeline("text-classification", model="{name}", trust_remote_code=True)', "renamer-...",
+)  # fmt: skip
+# Those of templates have no tokenizer.
+_GPT2 = Kind(
+    "AutoModelForCausalLM", "a language model",
+    'generate of AutoModelForCausalLM.from_pretrained("{name}", trust_remote_code=True)', "identity-...",
+)  # fmt: skip
+_GPT2_READER = Kind(
+    "AutoModelForSequenceClassification", "a GPT-2 that gives a number or a class",
+    'AutoModelForSequenceClassification.from_pretrained("{name}", trust_remote_code=True)', "identity-...",
+)  # fmt: skip
+_NO_HEAD = Kind("AutoModel", "a model without a head", 'AutoModel.from_pretrained("{name}", trust_remote_code=True)', "")
+# Class of a model, as its configuration names it -> its kind.
+KINDS = {
+    "SymbolInvariantForCausalLM": _LANGUAGE_MODEL,
+    "SymbolInvariantForSequenceClassification": _READER,
+    "SymbolInvariantModel": _NO_HEAD,
+    "IdentityGPT2LMHeadModel": _GPT2,
+    "IdentityGPT2ForSequenceClassification": _GPT2_READER,
+    "IdentityGPT2Model": _NO_HEAD,
+}
 
 
 class CheckpointError(ValueError):
@@ -75,30 +122,81 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
         CheckpointError: If there is no such checkpoint, it is another family's or task's, a file is missing or
             damaged, or the device is not there.
     """
-    from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedConfig
+    from transformers import AutoTokenizer
 
     target = _device(device)
     folder = _folder(name)
     source = str(folder or name)
-    # What transformers and safetensors raise for a damaged file is of many types; all mean the same here.
+    config = _configuration(name, source)
+    if (kind := kind_of(config)) is not None:
+        measured = f"; `symbinv reproduce` measures such models: {kind.tables}" if kind.tables else ""
+        raise CheckpointError(
+            f"{name}: is a {config['architectures'][0]}, {kind.what}, and answers no questions of a task; use "
+            f"{kind.use.format(name=name)}{measured}"
+        )
+    if config.get("model_type") != MODEL_TYPE:
+        remedy = "use one of that type" + ", or `symbinv convert` one of an earlier release" * (
+            "model_type" not in config
+        )
+        found = config.get("model_type")
+        raise CheckpointError(f"{name}: its model type is {found!r}, not {MODEL_TYPE!r}; {remedy}")
+    model = _weights(name, source, config, "AutoModelForSeq2SeqLM")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+    except Exception as error:
+        raise _unreadable(name, "tokenizer", error) from error
+    _refuse_damaged_generation(name, source)
+    task = checked_task(name, tokenizer, model, task)
+    return Checkpoint(name, folder, model.to(target).eval(), tokenizer, task)
+
+
+def load_other_model(name: str) -> tuple[Path | None, PreTrainedModel] | None:
+    """The folder and the model of one of `KINDS`, on the CPU; None for what is of no such kind.
+
+    Args:
+        name: As in `load_checkpoint`.
+
+    Raises:
+        CheckpointError: If there is no such checkpoint, or a file is missing or damaged.
+    """
+    folder = _folder(name)
+    source = str(folder or name)
+    config = _configuration(name, source)
+    kind = kind_of(config)
+    return None if kind is None else (folder, _weights(name, source, config, kind.auto_class).eval())
+
+
+def kind_of(config: Mapping[str, Any]) -> Kind | None:
+    """The kind of the model with this `config.json`; None for one that answers questions, and for other families'."""
+    architectures = config.get("architectures")
+    return KINDS.get(architectures[0]) if isinstance(architectures, list) and architectures else None
+
+
+# What transformers and safetensors raise for a damaged file is of many types; all mean the same here.
+def _configuration(name: str, source: str) -> dict[str, Any]:
+    from transformers import PreTrainedConfig
+
     try:
         content, _ = PreTrainedConfig.get_config_dict(source)
     except Exception as error:
         raise _unreadable(name, "configuration", error) from error
     if not content:
         raise CheckpointError(f"{name}: has no config.json; name a repository that holds a model")
-    if content.get("model_type") != MODEL_TYPE:
-        remedy = "use one of that type" + ", or `symbinv convert` one of an earlier release" * (
-            "model_type" not in content
-        )
-        found = content.get("model_type")
-        raise CheckpointError(f"{name}: its model type is {found!r}, not {MODEL_TYPE!r}; {remedy}")
+    return dict(content)
+
+
+def _weights(name: str, source: str, config: dict[str, Any], auto_class: str) -> PreTrainedModel:
+    """The model, with a weight for each parameter and no other."""
+    import transformers
+
     try:
-        AutoConfig.for_model(**content)
+        transformers.AutoConfig.for_model(**config)
     except Exception as error:
         raise _unreadable(name, "configuration", error) from error
     try:
-        model, info = AutoModelForSeq2SeqLM.from_pretrained(source, trust_remote_code=False, output_loading_info=True)
+        model, info = getattr(transformers, auto_class).from_pretrained(
+            source, trust_remote_code=False, output_loading_info=True
+        )
     except Exception as error:
         raise _unreadable(name, "weights", error) from error
     for problem in ("missing_keys", "unexpected_keys", "mismatched_keys"):
@@ -108,13 +206,8 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
                 f"{name}: its weights do not fit its configuration: {len(keys)} {problem.replace('_', ' ')}, first "
                 f"{keys[0]}; take config.json and model.safetensors from one checkpoint"
             )
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-    except Exception as error:
-        raise _unreadable(name, "tokenizer", error) from error
-    _refuse_damaged_generation(name, source)
-    task = checked_task(name, tokenizer, model, task)
-    return Checkpoint(name, folder, model.to(target).eval(), tokenizer, task)
+    loaded: PreTrainedModel = model
+    return loaded
 
 
 def _refuse_damaged_generation(name: str, source: str) -> None:

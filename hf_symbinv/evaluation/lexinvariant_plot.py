@@ -86,7 +86,7 @@ def draw_text(found: Results, folder: Path) -> None:
         _finish(axes, corpus, "perplexity")
     title = f"{corpora[0]} (strong)" + "".join(f", {corpus} (faint)" for corpus in corpora[1:])
     _finish(ratio, title, f"multiple of {LEARNED}")
-    figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False, handlelength=3.5)
+    figure.legend(loc="outside lower center", ncols=5, fontsize=8, frameon=False, handlelength=3.5)
     for suffix in FORMATS:
         save_picture(figure, folder / f"lexinv-text.{suffix}")
 
