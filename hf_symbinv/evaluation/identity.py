@@ -361,8 +361,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         "identity-gpt2", "identity", "GPT-2 with two scalars a head", f"{_SOURCE}, Figure 4", ("corpus", "model"),
-        ("perplexity",), "Perplexity by token of a BPE of its own on held-out documents, so only differences compare with "
-        "the paper's: WikiText-2 (WikiText-103: 16.83, with the scalars 16.40)",
+        ("perplexity",), "Perplexity by token of a BPE of its own on held-out documents, so only differences compare "
+        "with the paper's: WikiText-2 (WikiText-103: 16.83, with the scalars 16.40)",
         tuple(
             Setting(
                 (corpus, label), {"corpus": corpus, "scalars": scalars, "multiplier": multiplier},
