@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv import __version__
+from hf_symbinv.cards.facts import RECORD, STATE, CardError, read_object
+from hf_symbinv.cards.relatives import relative_of
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import add_task, command_parser
-from hf_symbinv.cli.models import load_quietly
-from hf_symbinv.evaluation import bundled_checkpoints
+from hf_symbinv.cli.models import load_quietly, quiet
+from hf_symbinv.evaluation import bundled_checkpoints, load_other_model
 from hf_symbinv.tasks import load_task
 
 # What tells models of this family apart.
-FIELDS = (
+FIELDS: tuple[str, ...] = (
     "symbol_embedding", "components", "d_model", "encoder_layers", "decoder_layers", "num_attention_heads", "d_ff",
     "encoder_positions", "decoder_positions", "loss", "base_vocab_size", "num_symbols",
 )  # fmt: skip
@@ -91,18 +93,27 @@ def _installation() -> dict[str, Any]:
 
 
 def _checkpoint(name: str, task: str | None) -> dict[str, Any]:
-    checkpoint = load_quietly(name, "cpu", None if task is None else load_task(task))
-    model = checkpoint.model
+    with quiet():
+        other = load_other_model(name) if task is None else None
+    if other is None:
+        checkpoint = load_quietly(name, "cpu", None if task is None else load_task(task))
+        folder, model, fields = checkpoint.folder, checkpoint.model, FIELDS
+        kind = {"task": checkpoint.task.name}
+    else:
+        folder, model = other
+        relative = relative_of(model.config.to_dict())
+        fields = FIELDS if relative is None else relative.fields
+        kind = {"class": type(model).__name__}
     content: dict[str, Any] = {
         "model": name,
-        "task": checkpoint.task.name,
+        **kind,
         "parameters": model.num_parameters(),
         "dtype": str(model.dtype).removeprefix("torch."),
-        **{field: getattr(model.config, field) for field in FIELDS},
+        **{field: getattr(model.config, field) for field in fields},
     }
-    if checkpoint.folder is not None:
-        content["license"] = _license(checkpoint.folder / "README.md") or "not stated"
-        content |= _training(checkpoint.folder / "run.json")
+    if folder is not None:
+        content["license"] = _license(folder / "README.md") or "not stated"
+        content |= _training(folder)
     return content
 
 
@@ -114,19 +125,26 @@ def _license(card: Path) -> str | None:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("license:")), None)
 
 
-def _training(record: Path) -> dict[str, Any]:
-    """How it was trained, as far as the record of the run says."""
-    try:
-        content = json.loads(record.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except ValueError:
-        return {"trained by": f"{record.name} is damaged"}
-    return {
-        "trained by": content.get("command", "not stated"),
-        "training seconds": content.get("seconds", "not stated"),
-        "results": content.get("results", {}),
-    }
+def _training(folder: Path) -> dict[str, Any]:
+    """How it was trained, as far as the record of a run by recipe says, or else what `fit` leaves."""
+    from hf_symbinv.training.fitting import ASKED
+
+    found = {}
+    for file in (RECORD, ASKED, STATE):
+        try:
+            found[file] = read_object(folder / file)
+        except CardError:
+            return {"trained by": f"{file} is damaged"}
+    if record := found[RECORD]:
+        return {
+            "trained by": record.get("command", "not stated"),
+            "training seconds": record.get("seconds", "not stated"),
+            "results": record.get("results", {}),
+        }
+    if asked := found[ASKED]:
+        steps = found[STATE].get("global_step", "not finished")
+        return {"training steps": steps, "trained with": asked.get("trainer", "not stated")}
+    return {}
 
 
 def _headline(results: dict[str, Any]) -> dict[str, Any]:

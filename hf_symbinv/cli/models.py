@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from hf_symbinv.evaluation import Checkpoint, default_checkpoint, load_checkpoint
 from hf_symbinv.evaluation.sessions import is_random, start_session
 from hf_symbinv.tasks import SymbolTask, load_task
@@ -47,6 +50,13 @@ def load_quietly(name: str, device: str | None, task: SymbolTask | None = None) 
     Raises:
         CheckpointError: As `load_checkpoint` does.
     """
+    with quiet():
+        return load_checkpoint(name, device, task)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the bars and warnings of transformers and of the Hub's client."""
     from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
@@ -59,7 +69,7 @@ def load_quietly(name: str, device: str | None, task: SymbolTask | None = None) 
     hub_logging.set_verbosity(logging.CRITICAL)  # it tells of each attempt
     logging.disable_progress_bar()
     try:
-        return load_checkpoint(name, device, task)
+        yield
     finally:
         logging.set_verbosity(verbosity)
         hub_logging.set_verbosity(hub_verbosity)

@@ -54,7 +54,9 @@ _GPT2_READER = Kind(
     "AutoModelForSequenceClassification", "a GPT-2 that gives a number or a class",
     'AutoModelForSequenceClassification.from_pretrained("{name}", trust_remote_code=True)', "identity-...",
 )  # fmt: skip
-_NO_HEAD = Kind("AutoModel", "a model without a head", 'AutoModel.from_pretrained("{name}", trust_remote_code=True)', "")
+_NO_HEAD = Kind(
+    "AutoModel", "a model without a head", 'AutoModel.from_pretrained("{name}", trust_remote_code=True)', ""
+)
 # Class of a model, as its configuration names it -> its kind.
 KINDS = {
     "SymbolInvariantForCausalLM": _LANGUAGE_MODEL,
@@ -131,7 +133,7 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
     if (kind := kind_of(config)) is not None:
         measured = f"; `symbinv reproduce` measures such models: {kind.tables}" if kind.tables else ""
         raise CheckpointError(
-            f"{name}: is a {config['architectures'][0]}, {kind.what}, and answers no questions of a task; use "
+            f"{name}: holds {kind.what}, {config['architectures'][0]}, which answers no questions of a task; use "
             f"{kind.use.format(name=name)}{measured}"
         )
     if config.get("model_type") != MODEL_TYPE:

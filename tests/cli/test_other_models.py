@@ -1,0 +1,143 @@
+"""Models that answer no questions: `symbinv info` shows them, and what needs answers says what they are."""
+
+import json
+
+import pytest
+import torch
+from transformers import pipeline
+
+from hf_symbinv import (
+    IdentityGPT2Config,
+    IdentityGPT2ForSequenceClassification,
+    IdentityGPT2LMHeadModel,
+    IdentityGPT2Model,
+    SymbolInvariantConfig,
+    SymbolInvariantForCausalLM,
+    SymbolInvariantForSequenceClassification,
+    SymbolInvariantModel,
+    SymbolInvariantWordTokenizer,
+)
+from hf_symbinv.cards.relatives import RELATIVES
+from hf_symbinv.datasets_scripts.language import BASE_TOKENS, words
+from hf_symbinv.evaluation.checkpoints import KINDS
+from hf_symbinv.evaluation.renamer_models import ASSEMBLY
+from hf_symbinv.training.fitting import fit
+
+SIZES = {"d_model": 16, "d_ff": 24, "num_attention_heads": 2}
+GPT2 = {"vocab_size": 9, "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 6, "num_labels": 1, "pad_token_id": 8,
+        "bos_token_id": None, "eos_token_id": None}  # fmt: skip
+CHARACTERS = "abc "
+
+
+def renamer():
+    return SymbolInvariantForSequenceClassification(ASSEMBLY.config("renamer", SIZES))
+
+
+def language_model():
+    config = SymbolInvariantConfig.from_preset(
+        "lexinvariant", base_vocab_size=len(BASE_TOKENS), num_symbols=len(CHARACTERS), decoder_layers=1, **SIZES
+    )
+    return SymbolInvariantForCausalLM(config)
+
+
+def headless():
+    return SymbolInvariantModel(SymbolInvariantConfig.from_preset("ltl", encoder_layers=1, decoder_layers=1, **SIZES))
+
+
+# Class -> how one is made, whose fields are shown, the words of its tokenizer, what is said to take it.
+MODELS = {
+    "SymbolInvariantForSequenceClassification": (
+        renamer, "renamer", ASSEMBLY.words, 'use pipeline("text-classification", model="{}", trust_remote_code=True); '
+        "`symbinv reproduce` measures such models: renamer-...",
+    ),
+    "SymbolInvariantForCausalLM": (
+        language_model, "lexinvariant", words(CHARACTERS), 'use pipeline("text-generation", model="{}", '
+        "trust_remote_code=True); `symbinv reproduce` measures such models: lexinv-...",
+    ),
+    "SymbolInvariantModel": (
+        headless, None, None, 'use AutoModel.from_pretrained("{}", trust_remote_code=True)'
+    ),
+    "IdentityGPT2LMHeadModel": (
+        lambda: IdentityGPT2LMHeadModel(IdentityGPT2Config(**GPT2)), "identity-gpt2", None, "use generate of "
+        'AutoModelForCausalLM.from_pretrained("{}", trust_remote_code=True); `symbinv reproduce` measures such models',
+    ),
+    "IdentityGPT2ForSequenceClassification": (
+        lambda: IdentityGPT2ForSequenceClassification(IdentityGPT2Config(**GPT2)), "identity-gpt2", None,
+        'use AutoModelForSequenceClassification.from_pretrained("{}", trust_remote_code=True); `symbinv reproduce`',
+    ),
+    "IdentityGPT2Model": (
+        lambda: IdentityGPT2Model(IdentityGPT2Config(**GPT2)), "identity-gpt2", None,
+        'use AutoModel.from_pretrained("{}", trust_remote_code=True)',
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(params=MODELS)
+def saved(request, tmp_path):
+    """The class, the folder and the model of one kind."""
+    make, _, own_words, _ = MODELS[request.param]
+    model, folder = make(), tmp_path / "model"
+    model.save_pretrained(folder)
+    if own_words is not None:
+        SymbolInvariantWordTokenizer(**own_words).save_pretrained(folder)
+    return request.param, folder, model
+
+
+def test_every_kind_is_tested():
+    assert set(MODELS) == set(KINDS)
+
+
+def test_info_shows_what_tells_models_of_the_family_apart(symbinv, saved):
+    name, folder, model = saved
+    family = MODELS[name][1]
+    result = symbinv("info", folder, "--json")
+    content = json.loads(result.out)
+    assert result.code == 0 and result.err == ""
+    assert content["class"] == name and content["parameters"] == model.num_parameters()
+    assert content["license"] == "not stated" and "trained with" not in content
+    shown = RELATIVES[family].fields if family else ("components", "symbol_embedding")
+    assert all(content[field] == getattr(model.config, field) for field in shown)
+
+
+@pytest.mark.parametrize("command", [["evaluate", "{}", "--data", "nowhere"], ["solve", "--model", "{}", "G a"]])
+def test_what_needs_answers_says_what_the_model_is_and_what_takes_it(symbinv, saved, command):
+    name, folder, _ = saved
+    result = symbinv(*(word.format(folder) for word in command))
+    assert result.code == 2 and result.out == ""
+    assert f"{folder}: holds {KINDS[name].what}, {name}, which answers no questions of a task; " in result.err
+    assert MODELS[name][3].format(folder) in result.err
+    assert symbinv("info", folder, "--task", "ltl").err == result.err.replace(f"symbinv {command[0]}", "symbinv info")
+
+
+def test_the_pipelines_that_are_named_take_their_models(tmp_path):
+    for name, task, text in (
+        ("SymbolInvariantForSequenceClassification", "text-classification", "movq (%rax), %rbx"),
+        ("SymbolInvariantForCausalLM", "text-generation", "abc ab"),
+    ):
+        make, _, own_words, told = MODELS[name]
+        make().save_pretrained(tmp_path / name)
+        SymbolInvariantWordTokenizer(**own_words).save_pretrained(tmp_path / name)
+        assert f'pipeline("{task}"' in told
+        assert pipeline(task, model=str(tmp_path / name), trust_remote_code=True)(text)
+
+
+def test_info_shows_how_a_model_was_fitted(symbinv, tmp_path):
+    model, arguments = IdentityGPT2LMHeadModel(IdentityGPT2Config(**GPT2)), {"max_steps": 2, "use_cpu": True}
+    ids = [{"input_ids": torch.tensor([1, 2, 1]), "labels": torch.tensor([1, 2, 1])}] * 8
+    fit(model, tmp_path, {**arguments, "report_to": "none"}, train_dataset=ids)
+    content = json.loads(symbinv("info", tmp_path, "--json").out)
+    assert content["training steps"] == 2 and content["trained with"] == {**arguments, "report_to": "none"}
+    shown = [line.split(maxsplit=2) for line in symbinv("info", tmp_path).out.splitlines()]
+    assert ["trained", "with", "max_steps 2, use_cpu True, report_to none"] in shown
+    (tmp_path / "trainer_state.json").unlink()
+    assert json.loads(symbinv("info", tmp_path, "--json").out)["training steps"] == "not finished"
+    (tmp_path / "fit.json").write_text("{")
+    assert "fit.json is damaged" in symbinv("info", tmp_path).out
+
+
+def test_weights_that_are_damaged_are_called_so(symbinv, tmp_path):
+    renamer().save_pretrained(tmp_path)
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    result = symbinv("info", tmp_path)
+    assert result.code == 2 and f"{tmp_path}: its weights cannot be read (" in result.err
