@@ -1,5 +1,8 @@
 """Configuration of GPT-2 with identity-reparametrised attention."""
 
+import difflib
+from typing import Any
+
 from transformers import GPT2Config
 from transformers.configuration_utils import strict
 
@@ -19,7 +22,8 @@ class IdentityGPT2Config(GPT2Config):
             and b as if their learning rate was so many times larger.
 
     Raises:
-        ValueError: for a multiplier that is not positive, or with cross-attention, which has no input of its own.
+        ValueError: for a multiplier that is not positive, with cross-attention, which has no input of its own, or for a
+            misspelt name of these four. Of the other fields all that GPT-2 takes are taken.
         huggingface_hub.errors.StrictDataclassError: for a field of a wrong type, or around the ValueError.
 
     Source: When can transformers reason with abstract symbols? (2024), sections 1 and 5.
@@ -32,6 +36,16 @@ class IdentityGPT2Config(GPT2Config):
     identity_initial: float | int = 0.0
     identity_multiplier: float | int = 1.0
 
+    def __post_init__(self, **kwargs: Any) -> None:
+        _refuse_misspelt(kwargs)
+        super().__post_init__(**kwargs)
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """As `PreTrainedConfig.from_dict`, which leaves out every argument that is not a field: misspelt ones too."""
+        _refuse_misspelt(kwargs)
+        return super().from_dict(config_dict, **kwargs)
+
     def validate_identity(self) -> None:
         """Refuses what cannot be added to an attention."""
         if self.identity_multiplier <= 0:
@@ -41,6 +55,18 @@ class IdentityGPT2Config(GPT2Config):
                 "add_cross_attention=True: the identity terms are those of self-attention; use a model without "
                 "cross-attention"
             )
+
+
+_FIELDS = ("identity_qk", "identity_vo", "identity_initial", "identity_multiplier")
+
+
+def _refuse_misspelt(given: dict[str, Any]) -> None:
+    """Raises a ValueError if a name that is none of `_FIELDS` is nearly one."""
+    for name in given:
+        # Our choice: swapped, missing and wrong letters are nearer, and no field of GPT-2 or of transformers is.
+        near = difflib.get_close_matches(name, _FIELDS, n=1, cutoff=0.75)
+        if near and name not in _FIELDS:
+            raise ValueError(f"{name}={given[name]!r}: unknown field; did you mean {near[0]}?")
 
 
 IdentityGPT2Config.register_for_auto_class()  # saved checkpoints bring the code along

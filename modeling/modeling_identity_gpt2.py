@@ -7,10 +7,12 @@ Two scalars per head are all that is added. With both 0 the model is GPT-2, so e
 Letters: B batch, T queries, K keys, H heads, D model width.
 """
 
+import re
 from typing import Any
 
 import torch
 from torch import nn
+from transformers import GPT2Config, PreTrainedConfig
 from transformers.cache_utils import Cache
 from transformers.models.gpt2.modeling_gpt2 import (
     GPT2Attention,
@@ -80,6 +82,49 @@ class IdentityGPT2Attention(GPT2Attention):
         return self.resid_dropout(attended), weights
 
 
+def _own_config(config: Any, model: str) -> Any:
+    """`config`, or if it is GPT-2's the same with the scalars' default fields.
+
+    Raises:
+        ValueError: for the configuration of another model.
+        huggingface_hub.errors.StrictDataclassError: for one with values that it would have refused at once.
+    """
+    if config.model_type == IdentityGPT2Config.model_type:
+        config.validate()  # from_pretrained sets fields later
+        return config
+    if config.model_type != "gpt2":
+        raise ValueError(
+            f"config.model_type={config.model_type!r}: {model} is made of an IdentityGPT2Config, or of a GPT2Config; "
+            "give one of these"
+        )
+    return IdentityGPT2Config.from_dict(config.to_dict())
+
+
+# What a checkpoint was made with, and no shape of its weights tells.
+_UNSEEN = ("n_head", "scale_attn_weights", "scale_attn_by_inverse_layer_idx")
+_PLACE = ("cache_dir", "local_files_only", "proxies", "revision", "subfolder", "token")
+
+
+def _refuse_other_values(path: Any, given: dict[str, Any], own: Any) -> None:
+    """Raises a ValueError where `own`, the configuration of a loaded model, makes another one of the same weights."""
+    place = {name: given[name] for name in _PLACE if name in given}
+    try:
+        stored, _ = PreTrainedConfig.get_config_dict(path, **place)
+    except OSError:
+        stored = {}
+    if not stored:  # weights alone: `own` came with the call
+        return
+    made = IdentityGPT2Config.from_dict(stored)
+    has_scalars = stored.get("model_type") == IdentityGPT2Config.model_type
+    for name in (*_UNSEEN, "identity_multiplier") if has_scalars else _UNSEEN:
+        before, now = getattr(made, name), getattr(own, name)
+        if before != now:
+            raise ValueError(
+                f"{name}={now}: {path} was made with {name}={before}, and its weights are another model's with other "
+                f"values; leave {name} out"
+            )
+
+
 class _OwnAttention:
     """What the attention of this file means to transformers."""
 
@@ -89,19 +134,26 @@ class _OwnAttention:
     _supports_flash_attn = False
     _supports_attention_backend = False
     _keys_to_ignore_on_load_missing = [r"attn\.identity_"]  # a checkpoint of GPT-2 has none
+    _keys_to_ignore_on_load_unexpected = [r"\.attn\.(masked_)?bias$"]  # masks, which old checkpoints of GPT-2 hold
+
+    def __init__(self, config: Any):
+        super().__init__(_own_config(config, type(self).__name__))  # type: ignore[call-arg]
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path: Any, *args: Any, **kwargs: Any) -> Any:
         """Loads a checkpoint of this model or of GPT-2, as `transformers.PreTrainedModel.from_pretrained`.
 
         Raises:
-            ValueError: for weights of another shape, unless `ignore_mismatched_sizes=True`, and for a checkpoint that
-                lacks some of GPT-2's blocks: what is missing would be random.
+            ValueError: for weights of another shape, unless `ignore_mismatched_sizes=True`, for a checkpoint that lacks
+                some of GPT-2's blocks, as what is missing would be random, or has more in its blocks than the model,
+                and for other heads, scaling or, if it has scalars, another multiplier than it was made with.
         """
         accepted, report = (kwargs.pop(name, False) for name in ("ignore_mismatched_sizes", "output_loading_info"))
         model, info = super().from_pretrained(  # type: ignore[misc]
             pretrained_model_name_or_path, *args, ignore_mismatched_sizes=True, output_loading_info=True, **kwargs
         )
+        if pretrained_model_name_or_path is not None:
+            _refuse_other_values(pretrained_model_name_or_path, kwargs, model.config)
         if info["mismatched_keys"] and not accepted:
             name, stored, own = min(info["mismatched_keys"])
             raise ValueError(
@@ -115,16 +167,23 @@ class _OwnAttention:
                 f"{pretrained_model_name_or_path}: has no {min(inside)} and {len(inside) - 1} more weights of GPT-2; "
                 "give a checkpoint of GPT-2 with as many layers as the configuration"
             )
+        beyond = [name for name in info["unexpected_keys"] if re.search(r"(^|\.)h\.\d+\.", name)]
+        if beyond:
+            raise ValueError(
+                f"{pretrained_model_name_or_path}: has {min(beyond)} and {len(beyond) - 1} more weights for which a "
+                f"model of this configuration (n_layer={model.config.n_layer}) has no place; leave out n_layer, "
+                "identity_qk and identity_vo, so that the checkpoint's are taken"
+            )
         return (model, info) if report else model
 
 
 class IdentityGPT2Model(_OwnAttention, GPT2Model):
     """GPT-2's blocks, with identity-reparametrised attention."""
 
-    def __init__(self, config: IdentityGPT2Config):
+    def __init__(self, config: IdentityGPT2Config | GPT2Config):
         super().__init__(config)
         for index, block in enumerate(self.h):
-            block.attn = IdentityGPT2Attention(config, index)
+            block.attn = IdentityGPT2Attention(self.config, index)
         self.post_init()
 
     @torch.no_grad()
@@ -142,10 +201,10 @@ class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
     Source: When can transformers reason with abstract symbols? (2024), section 6.
     """
 
-    def __init__(self, config: IdentityGPT2Config):
+    def __init__(self, config: IdentityGPT2Config | GPT2Config):
         super().__init__(config)
         self.loss_type = "ForCausalLM"  # which transformers does not see from the name
-        self.transformer = IdentityGPT2Model(config)
+        self.transformer = IdentityGPT2Model(self.config)
         self.post_init()
 
 
@@ -155,9 +214,9 @@ class IdentityGPT2ForSequenceClassification(_OwnAttention, GPT2ForSequenceClassi
     The last token of a row is its last one that is not `config.pad_token_id`.
     """
 
-    def __init__(self, config: IdentityGPT2Config):
+    def __init__(self, config: IdentityGPT2Config | GPT2Config):
         super().__init__(config)
-        self.transformer = IdentityGPT2Model(config)
+        self.transformer = IdentityGPT2Model(self.config)
         self.post_init()
 
 

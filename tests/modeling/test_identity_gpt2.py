@@ -1,7 +1,10 @@
 """GPT-2 with identity-reparametrised attention: what it adds, and that it adds nothing while its scalars are 0."""
 
+import re
+
 import pytest
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -19,6 +22,7 @@ from hf_symbinv import (
     IdentityGPT2ForSequenceClassification,
     IdentityGPT2LMHeadModel,
     IdentityGPT2Model,
+    SymbolInvariantConfig,
 )
 
 SIZES = {
@@ -112,7 +116,9 @@ def test_decoding_with_a_cache_agrees_with_decoding_without(ids):
     second = model(ids[:, 4:], past_key_values=first.past_key_values)
     assert torch.allclose(torch.cat((first.logits, second.logits), dim=1), whole, atol=1e-5)
     settings = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 6, "num_beams": 3, "pad_token_id": 1}
-    assert torch.equal(model.generate(ids, **settings), model.generate(ids, **settings, use_cache=False))
+    written = model.generate(ids, **settings)
+    assert torch.equal(written, model.generate(ids, **settings, use_cache=False))
+    assert torch.equal(written, model.generate(ids, **settings, cache_implementation="static"))
 
 
 def test_padding_on_the_left_changes_no_logit(ids):
@@ -201,6 +207,126 @@ def test_a_checkpoint_that_lacks_layers_or_is_no_gpt2_is_refused(kind, gpt2, tmp
                          intermediate_size=8)).save_pretrained(tmp_path)  # fmt: skip
     with pytest.raises(ValueError, match=r"has no .* more weights of GPT-2"):
         kind.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [IdentityGPT2Model, IdentityGPT2LMHeadModel, IdentityGPT2ForSequenceClassification])
+def test_a_checkpoint_with_more_layers_or_scalars_than_the_configuration_is_refused(kind, gpt2, tmp_path):
+    _, folder = gpt2
+    with pytest.raises(
+        ValueError, match=r"has .*h\.1\..* more weights .* \(n_layer=1\) has no place; leave out n_layer"
+    ):
+        kind.from_pretrained(folder, n_layer=1)
+    with_scalars().save_pretrained(tmp_path)
+    with pytest.raises(
+        ValueError, match=r"has .*h\.0\.attn\.identity_vo and 1 more weights .* leave out n_layer, iden"
+    ):
+        kind.from_pretrained(tmp_path, identity_vo=False)
+
+
+def test_masks_that_old_checkpoints_hold_are_passed_over(gpt2, ids, tmp_path):
+    model, _ = gpt2
+    masks = {
+        "transformer.h.0.attn.bias": torch.ones(1, 1, 32, 32).tril(),
+        "transformer.h.1.attn.masked_bias": torch.tensor(-1e4),
+    }
+    model.save_pretrained(tmp_path, state_dict={**model.state_dict(), **masks})
+    assert torch.equal(IdentityGPT2LMHeadModel.from_pretrained(tmp_path)(ids).logits, model(ids).logits)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"n_head": 2},
+            r"n_head=2: .* was made with n_head=3, and its weights are another model's .*; leave n_head out",
+        ),
+        ({"num_attention_heads": 6}, r"n_head=6: .* was made with n_head=3"),
+        ({"config": GPT2Config(**{**SIZES, "n_head": 2})}, r"n_head=2: .* was made with n_head=3"),
+        ({"scale_attn_weights": False}, "scale_attn_weights=False: .* was made with scale_attn_weights=True"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True: .* was made with"),
+    ],
+    ids=str,
+)
+def test_values_that_make_another_model_of_the_same_weights_are_refused(gpt2, changes, message):
+    _, folder = gpt2
+    with pytest.raises(ValueError, match=message):
+        IdentityGPT2LMHeadModel.from_pretrained(folder, **changes)
+
+
+def test_another_multiplier_is_refused_where_there_are_scalars(gpt2, tmp_path):
+    with_scalars(identity_multiplier=2.0).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"identity_multiplier=3\.0: .* was made with identity_multiplier=2\.0"):
+        IdentityGPT2LMHeadModel.from_pretrained(tmp_path, identity_multiplier=3.0)
+    _, folder = gpt2
+    assert IdentityGPT2LMHeadModel.from_pretrained(folder, identity_multiplier=3.0).config.identity_multiplier == 3
+    with pytest.raises(StrictDataclassError, match=r"identity_multiplier=-3\.0: must be positive"):
+        IdentityGPT2LMHeadModel.from_pretrained(folder, identity_multiplier=-3.0)
+
+
+def test_weights_without_a_configuration_load_with_one_given(gpt2, ids, tmp_path):
+    model, folder = gpt2
+    for name in ("model.safetensors", "generation_config.json"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    for broken in (False, True):
+        if broken:
+            (tmp_path / "config.json").write_text("{")
+        loaded = IdentityGPT2LMHeadModel.from_pretrained(tmp_path, config=IdentityGPT2Config(**SIZES))
+        assert torch.equal(loaded(ids).logits, model(ids).logits)
+    states = {"config": IdentityGPT2Config(**SIZES), "state_dict": model.state_dict()}
+    assert torch.equal(IdentityGPT2LMHeadModel.from_pretrained(None, **states).eval()(ids).logits, model(ids).logits)
+
+
+@pytest.mark.parametrize("kind", [IdentityGPT2Model, IdentityGPT2LMHeadModel, IdentityGPT2ForSequenceClassification])
+def test_gpt2s_own_configuration_makes_the_model_with_scalars(kind):
+    model = kind(GPT2Config(**SIZES, n_inner=36, num_labels=3))
+    assert type(model.config) is IdentityGPT2Config
+    expected = IdentityGPT2Config(**SIZES, n_inner=36, num_labels=3, dtype=model.config.dtype)
+    assert model.config.to_dict() == expected.to_dict()
+    assert sum("identity" in name for name, _ in model.named_parameters()) == 4
+    assert model.base_model.config is model.config and model.base_model.h[0].attn.config is model.config
+    for other in (BertConfig(), SymbolInvariantConfig()):
+        with pytest.raises(ValueError, match=rf"config.model_type='{other.model_type}': {kind.__name__} is made of an Id"):
+            kind(other)
+
+
+def test_a_checkpoint_loads_with_gpt2s_own_configuration(gpt2, ids, tmp_path):
+    model, folder = gpt2
+    loaded = IdentityGPT2LMHeadModel.from_pretrained(folder, config=GPT2Config.from_pretrained(folder))
+    assert torch.equal(loaded(ids).logits, model(ids).logits)
+    loaded.save_pretrained(tmp_path)
+    assert type(AutoModelForCausalLM.from_pretrained(tmp_path)) is IdentityGPT2LMHeadModel
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("identity_kq", "identity_qk"),
+        ("identity_multipler", "identity_multiplier"),
+        ("identiy_vo", "identity_vo"),
+        ("identity_init", "identity_initial"),
+    ],
+)
+def test_a_misspelt_field_is_refused(name, meant, gpt2, tmp_path):
+    _, folder = gpt2
+    message = f"{name}=1: unknown field; did you mean {meant}?"
+    for make in (
+        lambda: IdentityGPT2Config(**{name: 1}),
+        lambda: IdentityGPT2Config.from_pretrained(folder, **{name: 1}),
+        lambda: IdentityGPT2LMHeadModel.from_pretrained(folder, **{name: 1}),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            make()
+
+
+def test_every_field_that_checkpoints_of_gpt2_have_is_taken():
+    # Those of OpenAI's checkpoints and of transformers' earlier releases, which GPT2Config does not declare.
+    others = {
+        "n_ctx": 1024, "gradient_checkpointing": False, "initial": 1, "predict_special_tokens": True,
+        "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}}, "output_past": True,
+    }  # fmt: skip
+    config = IdentityGPT2Config.from_dict({**GPT2Config(**SIZES).to_dict(), **others})
+    assert config.n_ctx == 1024 and config.initial == 1 and config.n_embd == 24
+    assert GPT2Config().to_dict().keys() < config.to_dict().keys()
 
 
 def test_what_loading_found_is_returned_on_request(gpt2):
