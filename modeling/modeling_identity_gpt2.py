@@ -89,12 +89,13 @@ def _own_config(config: Any, model: str) -> Any:
         ValueError: for the configuration of another model.
         huggingface_hub.errors.StrictDataclassError: for one with values that it would have refused at once.
     """
-    if config.model_type == IdentityGPT2Config.model_type:
+    kind = type(config).model_type  # a loaded one has the checkpoint's
+    if kind == IdentityGPT2Config.model_type:
         config.validate()  # from_pretrained sets fields later
         return config
-    if config.model_type != "gpt2":
+    if kind != "gpt2":
         raise ValueError(
-            f"config.model_type={config.model_type!r}: {model} is made of an IdentityGPT2Config, or of a GPT2Config; "
+            f"config.model_type={kind!r}: {model} is made of an IdentityGPT2Config, or of a GPT2Config; "
             "give one of these"
         )
     return IdentityGPT2Config.from_dict(config.to_dict())

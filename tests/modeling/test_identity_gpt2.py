@@ -285,7 +285,7 @@ def test_gpt2s_own_configuration_makes_the_model_with_scalars(kind):
     assert sum("identity" in name for name, _ in model.named_parameters()) == 4
     assert model.base_model.config is model.config and model.base_model.h[0].attn.config is model.config
     for other in (BertConfig(), SymbolInvariantConfig()):
-        with pytest.raises(ValueError, match=rf"config.model_type='{other.model_type}': {kind.__name__} is made of an Id"):
+        with pytest.raises(ValueError, match=rf"model_type='{other.model_type}': {kind.__name__} is made of an Iden"):
             kind(other)
 
 
