@@ -47,7 +47,7 @@ from hf_symbinv.datasets_scripts.block_drawing import draw_block
 from hf_symbinv.datasets_scripts.builder import WorkFolderError, claimed
 from hf_symbinv.datasets_scripts.rows import About, publish_rows
 from hf_symbinv.datasets_scripts.storage import SPLITS
-from hf_symbinv.logic.x86 import AssemblyError, Block, canonical_ids, canonical_renaming
+from hf_symbinv.logic.x86 import AssemblyError, Block, ImplicitOperandsError, canonical_ids, canonical_renaming
 
 LONGEST = 128  # tokens; Renamer, appendix C
 SPLITTINGS = ("random", "disjoint")
@@ -125,7 +125,7 @@ def read_blocks(source: str | Path) -> Iterator[LabelledBlock]:
     if path.is_dir() and list((path / "data").glob("*.parquet")):
         found = datasets.load_dataset("parquet", data_dir=str(path))
     elif not path.exists() and _HUB_NAME.fullmatch(str(source)):
-        found = datasets.load_dataset(str(source))
+        found = _from_hub(str(source))
     else:
         raise BlocksError(
             f"{source}: no blocks there; give a table (.tsv, .tsv.xz), a folder with data/*.parquet, or OWNER/NAME on "
@@ -137,6 +137,17 @@ def read_blocks(source: str | Path) -> Iterator[LabelledBlock]:
             raise BlocksError(f"{source}: has no column {' and no column '.join(sorted(missing))}")
         for row in rows:
             yield LabelledBlock(row["text"], row["cycles"], row.get("source", ""), split)
+
+
+def _from_hub(name: str) -> datasets.DatasetDict:
+    try:
+        return datasets.load_dataset(name)
+    except Exception as error:  # of many types, for no network, no such repository, no access, no data in it
+        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+        raise BlocksError(
+            f"{name}: no such file or folder, and from the Hub it cannot be loaded ({reason}); check the name, "
+            "the network and HF_HUB_OFFLINE, or give a table"
+        ) from error
 
 
 def _read_table(path: Path) -> Iterator[LabelledBlock]:
@@ -183,6 +194,9 @@ def select(blocks: Iterator[LabelledBlock] | Sequence[LabelledBlock], max_tokens
     for block in blocks:
         try:
             parsed = Block.parse(block.text)
+        except ImplicitOperandsError:
+            selection.left_out["implicit operands"] += 1
+            continue
         except AssemblyError as error:
             selection.left_out["no basic block"] += 1
             selection.refused.append(str(error))
@@ -365,6 +379,14 @@ def drawn(count: int, seed: int) -> list[str]:
     return [draw_block(generator) for _ in range(count)]
 
 
+def _lines(file: Path, option: str) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no text in UTF-8"
+        raise BlocksError(f"{option} {file}: not readable ({reason}); give a text file with a block a line") from error
+
+
 def make(options: argparse.Namespace) -> str:
     """Makes what the command line asks for; what is in it and what was left out."""
     license, refused = options.license, list[str]()
@@ -375,8 +397,9 @@ def make(options: argparse.Namespace) -> str:
         blocks, refused = label(drawn(options.draw, options.seed), "templates")
     else:
         file, read = (options.hex, llvm.disassemble) if options.hex else (options.assembly, llvm.normalise)
-        origin, texts = f"--{'hex' if options.hex else 'assembly'} {file.name}", []
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        option, texts = f"--{'hex' if options.hex else 'assembly'}", []
+        origin = f"{option} {file.name}"
+        for number, line in enumerate(_lines(file, option), start=1):
             try:
                 if line.strip():
                     texts.append(read(line.strip()))

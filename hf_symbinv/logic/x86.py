@@ -5,6 +5,8 @@
     'movq 64(%rsp), %rax;subl $1, 56(%rbx);movl 16(%rax), %eax'
 
 A basic block is instructions without jumps in AT&T syntax as LLVM prints them, one a line or separated by `;`.
+Mnemonics are those of `x86_mnemonics`, and operands such as they take.
+
 Registers are symbols: the **referent** is the base register (`%rax`, `%eax` and `%al` corefer), the **view** is width
 and class. A symbol's id is V_n + referent · number of views + view. Everything else is a base token: mnemonics,
 punctuation, and the registers that cannot be renamed, because instructions use them without naming them (`%rsp`,
@@ -29,6 +31,7 @@ from typing import Any
 from hf_symbinv.logic import referents
 from hf_symbinv.logic.referents import SymbolIds
 from hf_symbinv.logic.x86_mnemonics import MNEMONICS
+from hf_symbinv.logic.x86_operands import wrong_operands
 
 VIEWS = ("gp64", "gp32", "gp16", "gp8", "gp8-high", "xmm", "ymm")
 GENERAL = ("a", "b", "c", "d", "si", "di", "bp", *map(str, range(8, 16)))
@@ -72,19 +75,24 @@ _NUMBER = r"-?(?:0x[0-9a-f]+|\d+)"
 _WORD = re.compile(rf"%st\(\d\)|%\w+|\${_NUMBER}|{_NUMBER}|[,():*]|[a-z]\w*")
 _OPERAND = re.compile(
     rf"""
-    \*?(?:
-        (?P<register>%st\(\d\)|%\w+)
+        %st\(\d\)|%\w+
       | \${_NUMBER}
-      | (?:%\w+:)?(?:{_NUMBER})?\((?:%\w+)?(?:,%\w+(?:,[1248])?)?\)
+      | (?:%\w+:)?(?:{_NUMBER})?\((?:%\w+|(?:%\w+)?,%\w+(?:,[1248])?)\)
       | (?:%\w+:)?{_NUMBER}
-    )""",
+    """,
     re.VERBOSE,
 )
+_AVX_512 = re.compile(r"%(?:zmm\d+|[xy]mm(?:1[6-9]|2\d|3[01])|k[0-7])")
+_REPEATED = re.compile(r"rep(?:n?[ez])?")
 _JUMP = re.compile(r"j[a-z]+|l?(call|jmp)[lqw]?|l?ret[lqw]?|loopn?e?")
 
 
 class AssemblyError(ValueError):
     """A text that is no basic block of x86-64; the message says where and why."""
+
+
+class ImplicitOperandsError(AssemblyError):
+    """An instruction with implicit operands, other than those that have tokens and of which `Block.implicit` tells."""
 
 
 def _register_ids() -> dict[str, int]:
@@ -106,6 +114,7 @@ def _register_ids() -> dict[str, int]:
 
 _SYMBOLS = _register_ids()
 _NAMES = {number: name for name, number in _SYMBOLS.items()}
+_REGISTERS = (*_SYMBOLS, *FIXED_REGISTERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +132,7 @@ class Block:
         """Reads AT&T syntax as LLVM prints it, instructions separated by lines or `;`.
 
         Raises:
+            ImplicitOperandsError: At an instruction with implicit operands that BHive has not, such as `rep`.
             AssemblyError: If it is no basic block.
         """
         instructions = [part.strip() for part in re.split(r"[;\n]", text)]
@@ -158,6 +168,11 @@ class Block:
 def _words(instruction: str) -> tuple[str, ...]:
     mnemonic, _, rest = instruction.partition(" ")
     if mnemonic not in _KNOWN:
+        if mnemonic in _IMPLICIT or _REPEATED.fullmatch(mnemonic):
+            raise ImplicitOperandsError(
+                f"{instruction!r}: {mnemonic} uses registers that it does not name, or can name no others; leave the "
+                "block out, as all with implicit operands are"
+            )
         raise AssemblyError(f"{instruction!r}: {_why_unknown(mnemonic)}")
     operands = re.split(r",(?![^()]*\))", rest.replace(" ", "").replace("\t", "")) if rest.strip() else []
     words = [mnemonic]
@@ -169,13 +184,22 @@ def _words(instruction: str) -> tuple[str, ...]:
             )
         for word in _WORD.findall(operand):
             if word.startswith("%") and word not in _SYMBOLS and word not in _BASE_IDS:
-                near = difflib.get_close_matches(word, [*_SYMBOLS, *FIXED_REGISTERS], n=1)
-                hint = f"did you mean {near[0]}?" if near else "use general registers, xmm, ymm, mm or st"
-                raise AssemblyError(f"{instruction!r}: {word}: unknown register; {hint}")
+                raise AssemblyError(f"{instruction!r}: {word}: {_why_no_register(word)}")
             words.append(word)
         if place < len(operands) - 1:
             words.append(",")
+    wrong = wrong_operands(mnemonic, operands)
+    if wrong:
+        raise AssemblyError(f"{instruction!r}: {wrong}")
     return tuple(words)
+
+
+def _why_no_register(word: str) -> str:
+    if _AVX_512.fullmatch(word):
+        return "a register of AVX-512, which is not supported, as no block of BHive has one; leave the block out"
+    near = difflib.get_close_matches(word, _REGISTERS, n=1)
+    hint = f"did you mean {near[0]}?" if near else "use general registers, xmm, ymm, mm or st"
+    return f"unknown register; {hint}"
 
 
 def _why_unknown(mnemonic: str) -> str:

@@ -76,6 +76,17 @@ class TestTables:
         }  # fmt: skip
         assert select(read_blocks(table), max_tokens=3).left_out["over 3 tokens"] == 4
 
+    def test_blocks_with_operands_that_no_instruction_takes_are_no_blocks(self):
+        texts = ["movq %rax", "movq $1", "addl %rax, %ebx", "movb %ah, %r8b", "movq %rax, %rbx, %rcx, %rdx"]
+        selection = select([LabelledBlock(text, 1.0) for text in [*texts, "movq %rax, %rbx"]])
+        assert [row["text"] for row in selection.rows] == ["movq %rax, %rbx"]
+        assert selection.left_out == {"no basic block": 5} and len(selection.refused) == 5
+
+    def test_string_instructions_are_left_out_for_their_implicit_operands(self):
+        texts = ["rep;stosq %rax, %es:(%rdi)", "movsb (%rsi), %es:(%rdi)", "nop"]
+        selection = select([LabelledBlock(text, 1.0) for text in texts])
+        assert selection.left_out == {"implicit operands": 2} and not selection.refused
+
     def test_the_first_texts_that_are_no_blocks_are_shown_with_the_reason(self, tmp_path, capsys):
         good = [LabelledBlock(f"addq ${number}, %rax", 1.0) for number in range(200)]
         bad = [LabelledBlock(f"movq %rq{number}, %rbx", 1.0) for number in range(SHOWN + 5)]
@@ -178,6 +189,15 @@ class TestFolders:
         assert "max_tokens=0: must be at least 1" in capsys.readouterr().err
         assert main(["--draw", "0", "--output", str(tmp_path / "a")]) == 1
         assert "--draw 0: ask for at least 1 block" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("option", ["--assembly", "--hex"])
+    def test_a_file_that_cannot_be_read_is_named(self, option, tmp_path, capsys):
+        (tmp_path / "binary").write_bytes(b"\xff\xfe")
+        for name, reason in (("missing.s", "No such file or directory"), ("binary", "no text in UTF-8")):
+            assert main([option, str(tmp_path / name), "--output", str(tmp_path / "a")]) == 1
+            said = f"error: {option} {tmp_path / name}: not readable ({reason}); give a text file with a block a line\n"
+            assert capsys.readouterr().err == said
+        assert not (tmp_path / "a").exists()
 
 
 class TestWithoutLlvm:
