@@ -149,7 +149,7 @@ class FewerRowsWarning(UserWarning):
     """A data set has fewer rows than were asked for."""
 
 
-class WorkFolderError(RuntimeError):
+class WorkFolderError(ValueError):
     """A folder that cannot take the data set: another one is in it, or another process is at it."""
 
 
@@ -330,8 +330,8 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
             )
         try:
             yield None if (folder / CARD).exists() else work
-        except ValueError:
-            if fresh and not any(work.iterdir()):
+        except (ValueError, OSError):
+            if fresh and not any(work.iterdir()) and not (folder / "data").exists():
                 work.rmdir()
                 marker.unlink()
                 Path(lock.name).unlink()

@@ -18,6 +18,7 @@ from transformers import set_seed
 
 from hf_symbinv import ModelCardCallback, SymbolInvariantConfig, SymbolInvariantForCausalLM
 from hf_symbinv.datasets_scripts.language import BASE_TOKENS, CorpusConfig, encode, load_windows, prepare, words
+from hf_symbinv.training.failures import refusals
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.recipe import load_sections
 
@@ -32,18 +33,8 @@ def losses_by_place(model: SymbolInvariantForCausalLM, batches: list[torch.Tenso
     return torch.cat(found).mean(0)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, required=True, help="folder for the windows, the model and checkpoints")
-    parser.add_argument("--corpus", default="python", help="a file, a folder, OWNER/NAME on the Hub, or python for the "
-                        "standard library (default: %(default)s)")  # fmt: skip
-    parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
-    args = parser.parse_args()
-    try:
-        recipe = load_sections(Path(__file__).with_suffix(".yaml"), args.override)
-    except ValueError as error:
-        parser.error(str(error))
-
+def train(args: argparse.Namespace) -> None:
+    recipe = load_sections(Path(__file__).with_suffix(".yaml"), args.override)
     corpus = CorpusConfig(name="corpus", source=args.corpus, **recipe["data"])
     with PartialState().main_process_first():
         prepare(corpus, args.output / "data")
@@ -79,6 +70,17 @@ def main() -> None:
     while start < len(losses):
         print(f"characters {start + 1} to {min(end, len(losses))}: perplexity {losses[start:end].mean().exp():.2f}")
         start, end = end, 2 * end
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, required=True, help="folder for the windows, the model and checkpoints")
+    parser.add_argument("--corpus", default="python", help="a file, a folder, OWNER/NAME on the Hub, or python for the "
+                        "standard library (default: %(default)s)")  # fmt: skip
+    parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
+    args = parser.parse_args()
+    with refusals(parser):
+        train(args)
 
 
 if __name__ == "__main__":

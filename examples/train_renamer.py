@@ -20,23 +20,14 @@ from transformers import set_seed
 from hf_symbinv import ModelCardCallback, SymbolInvariantForSequenceClassification
 from hf_symbinv.datasets_scripts.basic_blocks import load_blocks, origin_of, prepare, read_blocks, sample_file
 from hf_symbinv.evaluation.renamer_models import ASSEMBLY, KINDS, mape, outputs_of, regression_rows
+from hf_symbinv.training.failures import refusals
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.recipe import load_sections
 from hf_symbinv.training.sequences import SequenceCollator
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, required=True, help="folder for the blocks, the model and checkpoints")
-    parser.add_argument("--blocks", default=str(sample_file()), help="table, folder or OWNER/NAME (default: a sample)")
-    parser.add_argument("--kind", choices=KINDS, default="renamer", help="which model (default: %(default)s)")
-    parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
-    args = parser.parse_args()
-    try:
-        recipe = load_sections(Path(__file__).with_suffix(".yaml"), args.override)
-    except ValueError as error:
-        parser.error(str(error))
-
+def train(args: argparse.Namespace) -> None:
+    recipe = load_sections(Path(__file__).with_suffix(".yaml"), args.override)
     with PartialState().main_process_first():
         blocks = read_blocks(args.blocks)
         print(prepare(blocks, args.output / "data", origin=f"--blocks {origin_of(args.blocks)}", **recipe["data"]))
@@ -60,6 +51,17 @@ def main() -> None:
     for name, sequences in (("as they are", ids), ("renamed", renamed)):
         predicted = outputs_of(model.eval(), ASSEMBLY, args.kind, sequences, 64)[:, 0]
         print(f"{len(true)} test blocks, registers {name}: MAPE {mape(predicted, true):.2f} %")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, required=True, help="folder for the blocks, the model and checkpoints")
+    parser.add_argument("--blocks", default=str(sample_file()), help="table, folder or OWNER/NAME (default: a sample)")
+    parser.add_argument("--kind", choices=KINDS, default="renamer", help="which model (default: %(default)s)")
+    parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
+    args = parser.parse_args()
+    with refusals(parser):
+        train(args)
 
 
 if __name__ == "__main__":

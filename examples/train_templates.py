@@ -1,30 +1,43 @@
 """Train a GPT-2 on a template task, and test it on symbols that it has never seen.
 
-    accelerate launch examples/train_templates.py --task aba-abb --rows 256 --output runs/templates
-    accelerate launch examples/train_templates.py --task aba-abb --rows 256 --output runs/vanilla --vanilla
+    accelerate launch examples/train_templates.py --task aba-abb --output runs/templates
+    accelerate launch examples/train_templates.py --task aba-abb --output runs/vanilla --vanilla
     accelerate launch examples/train_templates.py --task examples/first_in_majority.yaml --output runs/own
 
 --vanilla leaves out what identity-reparametrised attention adds: two scalars for each head, here with a tenfold
-learning rate. A task of one's own is a file with templates, see hf_symbinv.datasets_scripts.templates.
+learning rate. A task of one's own is a file with templates, see hf_symbinv.datasets_scripts.templates. Sizes are in
+train_templates.yaml, and SECTION.KEY=VALUE changes them. Started again with the same output folder, it goes on from the
+last checkpoint.
 """
 
 import argparse
 import json
+from pathlib import Path
+from typing import Any
 
+import torch
+from accelerate import PartialState
 from torch import nn
-from transformers import Trainer, TrainingArguments, set_seed
+from transformers import set_seed
 
-from hf_symbinv import IdentityGPT2Config, IdentityGPT2ForSequenceClassification, IdentityGPT2LMHeadModel
-from hf_symbinv.datasets_scripts.templates import TemplatesConfig, TemplateTask, drawn, encoded, template_task
+from hf_symbinv import (
+    IdentityGPT2Config,
+    IdentityGPT2ForSequenceClassification,
+    IdentityGPT2LMHeadModel,
+    ModelCardCallback,
+)
+from hf_symbinv.datasets_scripts.templates import TemplatesConfig, TemplateTask, drawn, encoded, template_task, write
+from hf_symbinv.training.failures import refusals
+from hf_symbinv.training.fitting import fit
+from hf_symbinv.training.recipe import load_sections
 
 
-def build(task: TemplateTask, vocab_size: int, vanilla: bool) -> IdentityGPT2LMHeadModel:
-    """A small model: a regression if labels are numbers, a language model if they are tokens."""
+def build(task: TemplateTask, vocab_size: int, vanilla: bool, sizes: dict[str, Any]) -> IdentityGPT2LMHeadModel:
+    """A model without dropout: a regression if labels are numbers, a language model if they are tokens."""
     config = IdentityGPT2Config(
         vocab_size=vocab_size + 1, pad_token_id=vocab_size, bos_token_id=None, eos_token_id=None, num_labels=1,
-        n_positions=len(task.templates[0].tokens) + 2, n_embd=128, n_layer=2, n_head=4,
-        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
-        identity_qk=not vanilla, identity_vo=not vanilla, identity_multiplier=10.0,
+        n_positions=len(task.templates[0].tokens) + 2, identity_qk=not vanilla, identity_vo=not vanilla,
+        **{"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, **sizes},
     )  # fmt: skip
     model = IdentityGPT2LMHeadModel(config) if task.symbolic else IdentityGPT2ForSequenceClassification(config)
     for table in (model.transformer.wte, model.transformer.wpe):
@@ -32,48 +45,47 @@ def build(task: TemplateTask, vocab_size: int, vanilla: bool) -> IdentityGPT2LMH
     return model
 
 
+@torch.inference_mode()
+def error_of(model: IdentityGPT2LMHeadModel, task: TemplateTask, rows: list[dict[str, Any]]) -> float:
+    """The share of wrong tokens, or the mean squared error."""
+    found = []
+    for start in range(0, len(rows), 250):
+        ids, labels = (torch.tensor([row[key] for row in rows[start : start + 250]]) for key in ("input_ids", "labels"))
+        logits = model(input_ids=ids.to(model.device)).logits.float().cpu()
+        found.append(logits[:, -2].argmax(-1) != labels[:, -1] if task.symbolic else (logits[:, 0] - labels) ** 2)
+    return torch.cat(found).float().mean().item()
+
+
+def train(args: argparse.Namespace) -> None:
+    recipe = load_sections(Path(__file__).with_suffix(".yaml"), args.override)
+    data = TemplatesConfig(name="custom", task=args.task, **recipe["data"])
+    task = template_task(args.task)
+    with PartialState().main_process_first():
+        write(data, args.output / "data")
+    splits = {split: encoded(task, rows) for split, rows in drawn(data).items()}
+    set_seed(recipe["trainer"]["seed"])
+    model = build(task, data.vocab_size(), args.vanilla, recipe["model"])
+    fit(
+        model,
+        args.output / "model",
+        recipe["trainer"],
+        train_dataset=splits["train"],
+        callbacks=[ModelCardCallback()],
+    )
+    if PartialState().is_main_process:
+        errors = {f"{split}_error": error_of(model.eval(), task, splits[split]) for split in ("train", "test")}
+        print(json.dumps({"diversity": task.diversity(len(data.alphabets()["train"])), **errors}))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, required=True, help="folder for the rows, the model and checkpoints")
     parser.add_argument("--task", default="aba-abb", help="a task's name or YAML file (default: %(default)s)")
-    parser.add_argument("--rows", type=int, default=256, help="of training, and symbols in them (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=600, help="of 64 rows (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of data and weights (default: %(default)s)")
     parser.add_argument("--vanilla", action="store_true", help="without the scalars")
-    parser.add_argument("--output", required=True, help="folder for the model")
+    parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
     args = parser.parse_args()
-    data = TemplatesConfig(name="custom", task=args.task, rows=args.rows, seed=args.seed)
-    task = template_task(args.task)
-    splits = {split: encoded(task, rows) for split, rows in drawn(data).items()}
-    set_seed(args.seed)
-
-    def answers(logits, labels):
-        return logits[:, -2].argmax(-1) if task.symbolic else logits[:, 0]
-
-    def error(found):
-        """The share of wrong tokens, or the mean squared error."""
-        given, wanted = found.predictions, found.label_ids
-        wrong = given != wanted[:, -1] if task.symbolic else (given - wanted) ** 2
-        return {"error": float(wrong.mean())}
-
-    trainer = Trainer(
-        model=build(task, data.vocab_size(), args.vanilla),
-        args=TrainingArguments(
-            args.output, max_steps=args.steps, seed=args.seed, learning_rate=1e-3, lr_scheduler_type="constant",
-            per_device_train_batch_size=64, per_device_eval_batch_size=250, save_strategy="no", logging_steps=100,
-            report_to="none", disable_tqdm=True, dataloader_pin_memory=False,
-        ),
-        train_dataset=splits["train"],
-        compute_metrics=error,
-        preprocess_logits_for_metrics=answers,
-    )  # fmt: skip
-    trainer.train()
-    result = {"diversity": task.diversity(args.rows)}
-    for split in ("train", "test"):
-        result[f"{split}_error"] = trainer.predict(splits[split], metric_key_prefix=split).metrics[f"{split}_error"]
-    trainer.save_model()
-    if trainer.is_world_process_zero():
-        print(json.dumps(result))
-    trainer.end()
+    with refusals(parser):
+        train(args)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,15 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+def refusal(*arguments: object) -> str:
+    """What it says last, and nothing but that and its usage."""
+    done = run(*arguments)
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    *_, said = done.stderr.splitlines()
+    assert said.startswith("train_lexinvariant.py: error: ")
+    return said
+
+
 @pytest.mark.slow
 def test_it_prints_the_perplexity_of_every_place_and_goes_on_where_it_was(tmp_path):
     (tmp_path / "corpus.txt").write_text("The quick brown fox jumps over the lazy dog. " * 200)
@@ -42,6 +51,18 @@ def test_it_prints_the_perplexity_of_every_place_and_goes_on_where_it_was(tmp_pa
 
 @pytest.mark.slow
 def test_an_override_of_nothing_is_refused(tmp_path):
-    done = run("--output", tmp_path, "steps=3")
-    assert done.returncode == 2
-    assert "'steps=3': write SECTION.KEY=VALUE with a section of data, model, trainer, test" in done.stderr
+    assert "'steps=3': write SECTION.KEY=VALUE with a section of data, model, trainer, test" in refusal(
+        "--output", tmp_path, "steps=3"
+    )
+
+
+@pytest.mark.slow
+def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path):
+    (tmp_path / "bad.txt").write_text("naïve " * 1000)
+    corpus = ("--output", tmp_path / "run", "--corpus")
+    assert "byte 0xc3 0xaf is outside the vocabulary of printable ASCII" in refusal(*corpus, tmp_path / "bad.txt")
+    assert "nowhere: no such file or folder; on the Hub" in refusal(*corpus, tmp_path / "nowhere")
+    small = ("--output", tmp_path / "run", "data.max_characters=100000")
+    assert "model: Field 'd_model' expected int, got str" in refusal(*small, "model.d_model=many")
+    assert refusal(*small, "trainer.stps=3").endswith("; see transformers.TrainingArguments for the arguments")
+    assert "'model.d_model=[': its value is not YAML" in refusal(*corpus, "python", "model.d_model=[")

@@ -22,6 +22,15 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+def refusal(*arguments: object) -> str:
+    """What it says last, and nothing but that and its usage."""
+    done = run(*arguments)
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    *_, said = done.stderr.splitlines()
+    assert said.startswith("train_renamer.py: error: ")
+    return said
+
+
 @pytest.mark.slow
 def test_it_prints_one_error_for_blocks_and_renamed_blocks_and_goes_on_where_it_was(tmp_path):
     done = run("--output", tmp_path / "run", *TINY)
@@ -42,6 +51,24 @@ def test_it_prints_one_error_for_blocks_and_renamed_blocks_and_goes_on_where_it_
 
 @pytest.mark.slow
 def test_an_override_of_nothing_is_refused(tmp_path):
-    done = run("--output", tmp_path, "steps=3")
-    assert done.returncode == 2
-    assert "'steps=3': write SECTION.KEY=VALUE with a section of data, model, trainer" in done.stderr
+    assert "'steps=3': write SECTION.KEY=VALUE with a section of data, model, trainer" in refusal(
+        "--output", tmp_path, "steps=3"
+    )
+
+
+@pytest.mark.slow
+def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path):
+    (tmp_path / "bad.tsv").write_text("text\tcycles\nmov %rax, %rbx\tmany\n")
+    assert "bad.tsv, line 2: cycles='many' is no number" in refusal(
+        "--output", tmp_path / "run", "--blocks", tmp_path / "bad.tsv"
+    )
+    assert "nowhere: no blocks there; give a table" in refusal(
+        "--output", tmp_path / "run", "--blocks", tmp_path / "nowhere"
+    )
+    assert "Couldn't reach 'no/where' on the Hub" in refusal("--output", tmp_path / "run", "--blocks", "no/where")
+    assert "model: Field 'd_model' expected int, got str" in refusal("--output", tmp_path / "run", "model.d_model=many")
+    assert "unexpected keyword argument 'stps'; see transformers.TrainingArguments" in refusal(
+        "--output", tmp_path / "run", "trainer.stps=3"
+    )
+    other = refusal("--output", tmp_path / "run", "data.max_tokens=64")
+    assert "holds a data set made in another way, see generation.json; choose another folder or delete it" in other

@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,23 @@ from hf_symbinv.datasets_scripts.templates import template_task
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE, OWN = ROOT / "examples" / "train_templates.py", ROOT / "examples" / "first_in_majority.yaml"
+TINY = [
+    "data.rows=16", "model.n_embd=16", "trainer.max_steps=4", "trainer.save_steps=2", "trainer.save_total_limit=2",
+    "trainer.use_cpu=true",
+]  # fmt: skip
+
+
+def started(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(EXAMPLE), *arguments], capture_output=True, text=True, check=False)
+
+
+def refusal(*arguments: str) -> str:
+    """What it says last, and nothing but that and its usage."""
+    done = started(*arguments)
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    *_, said = done.stderr.splitlines()
+    assert said.startswith("train_templates.py: error: ")
+    return said
 
 
 def test_the_file_beside_the_example_is_the_papers_task():
@@ -28,15 +46,42 @@ def test_the_file_beside_the_example_is_the_papers_task():
 def test_it_trains_tests_on_unseen_symbols_and_saves(tmp_path):
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=1", str(EXAMPLE)]
     run = subprocess.run(
-        [*launch, f"--task={OWN}", "--rows=16", "--steps=2", f"--output={tmp_path}"],
+        [*launch, f"--task={OWN}", f"--output={tmp_path}", *TINY],
         capture_output=True, text=True, check=True, cwd=tmp_path,
     )  # fmt: skip
     check(run.stdout, tmp_path, IdentityGPT2ForSequenceClassification, scalars=True)
+    assert (tmp_path / "model" / "README.md").is_file()
+
+
+@pytest.mark.slow
+def test_it_goes_on_where_it_was_and_ends_as_a_run_in_one(tmp_path):
+    whole, parts = [f"--output={tmp_path / 'whole'}", *TINY], [f"--output={tmp_path / 'parts'}", *TINY]
+    printed = started(*whole).stdout
+    assert started(*parts).returncode == 0
+    for file in ("model.safetensors", "trainer_state.json"):  # as a run leaves that is stopped after its checkpoint
+        (tmp_path / "parts" / "model" / file).unlink()
+    shutil.rmtree(tmp_path / "parts" / "model" / "checkpoint-4")
+    again = started(*parts).stdout
+    assert again.splitlines()[-1] == printed.splitlines()[-1] and "train_runtime" in again
+    finished = started(*whole).stdout
+    assert finished.splitlines()[-1] == printed.splitlines()[-1] and "train_runtime" not in finished
+
+
+@pytest.mark.slow
+def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path):
+    overlapping = tmp_path / "overlapping.yaml"
+    overlapping.write_text("{name: own, wildcards: [a, b], templates: [{text: a b, label: 1}, {text: b a, label: 2}]}")
+    assert "own: templates 0 and 1 are not disjoint" in refusal(f"--task={overlapping}", f"--output={tmp_path / 'a'}")
+    assert "task='nowhere': neither a file nor one of" in refusal("--task=nowhere", f"--output={tmp_path / 'a'}")
+    assert "rows=0: aba-abb needs at least 1" in refusal(f"--output={tmp_path / 'a'}", "data.rows=0")
+    assert started(f"--output={tmp_path / 'b'}", *TINY).returncode == 0
+    other = refusal(f"--output={tmp_path / 'b'}", "--task=copy", *TINY)
+    assert "holds a data set made in another way, see generation.json; choose another folder or delete it" in other
 
 
 @pytest.mark.slow
 def test_a_task_with_tokens_for_labels_trains_a_language_model(tmp_path, capsys, monkeypatch):
-    options = ["--task=copy", "--rows=16", "--steps=2", f"--output={tmp_path}", "--vanilla"]
+    options = ["--task=copy", f"--output={tmp_path}", "--vanilla", *TINY]
     monkeypatch.setattr(sys, "argv", [str(EXAMPLE), *options])
     runpy.run_path(str(EXAMPLE), run_name="__main__")
     check(capsys.readouterr().out, tmp_path, IdentityGPT2LMHeadModel, scalars=False)
@@ -45,5 +90,5 @@ def test_a_task_with_tokens_for_labels_trains_a_language_model(tmp_path, capsys,
 def check(printed: str, folder: Path, kind: type, *, scalars: bool) -> None:
     result = json.loads(printed.splitlines()[-1])
     assert set(result) == {"diversity", "train_error", "test_error"} and result["test_error"] >= 0
-    model = kind.from_pretrained(folder)
+    model = kind.from_pretrained(folder / "model")
     assert any("identity" in name for name, _ in model.named_parameters()) == scalars

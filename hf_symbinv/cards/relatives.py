@@ -237,7 +237,7 @@ print([block.attn.identity_qk for block in model.transformer.h])  # a of every h
 """,
         data="Template tasks, whose wildcards are substituted by other symbols in every split and which `python -m "
         "hf_symbinv.datasets_scripts.templates` draws, or any text.",
-        training="`accelerate launch examples/train_templates.py --task aba-abb --rows 256 --output runs/templates` "
+        training="`accelerate launch examples/train_templates.py --task aba-abb --output runs/templates` "
         "trains a small one on a template task, and with `--vanilla` one without the scalars.",
         tables=("identity-templates", "identity-symbols", "identity-copy", "identity-kernel", "identity-gpt2"),
         known=(

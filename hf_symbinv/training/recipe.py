@@ -73,6 +73,7 @@ class Recipe:
             keys = sorted(content) if isinstance(content, dict) else type(content).__name__
             raise ValueError(
                 f"{name_or_path}: has {keys}; a recipe has task, data, model and trainer, and may have {known[4:]}"
+                f"{_other_way(Path(name_or_path), content)}"
             )
         changes = dict(overrides or {})
         if changes.get("start") is not None and content.get("start") is None:
@@ -118,7 +119,7 @@ def load_sections(path: Path, overrides: Sequence[str]) -> dict[str, dict[str, A
     """Reads a YAML file of sections, such as the examples have, with values changed by `SECTION.KEY=VALUE`.
 
     Raises:
-        ValueError: for an override that names no section of the file.
+        ValueError: for an override that names no section of the file, or whose value is not YAML.
     """
     sections: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     for override in overrides:
@@ -126,7 +127,10 @@ def load_sections(path: Path, overrides: Sequence[str]) -> dict[str, dict[str, A
         section, _, name = key.partition(".")
         if section not in sections or not name:
             raise ValueError(f"{override!r}: write SECTION.KEY=VALUE with a section of {', '.join(sections)}")
-        sections[section][name] = yaml.safe_load(value)
+        try:
+            sections[section][name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ValueError(f"{override!r}: its value is not YAML; quote what YAML reads otherwise") from error
     return sections
 
 
@@ -137,6 +141,14 @@ def recipe_names() -> list[str]:
 
 def _recipes() -> Any:
     return resources.files("hf_symbinv.training") / "recipes"
+
+
+def _other_way(path: Path, content: Any) -> str:
+    """What takes a file that has the sizes of the program beside it, and no task."""
+    program = path.with_suffix(".py")
+    if not isinstance(content, dict) or "task" in content or "trainer" not in content or not program.is_file():
+        return ""
+    return f"; {program.name} beside it takes this one: accelerate launch {program} --output runs/{path.stem}"
 
 
 def _text_of(name_or_path: str | Path) -> str:
