@@ -311,11 +311,14 @@ def prepare(
         selection = select(blocks, max_tokens)
         if refused:
             selection.left_out["no label by llvm-mca"] = refused
-        splits = assign(selection.rows, splitting, seed)
-        shares = twins(splits)
         for reason in selection.refused[:SHOWN]:
             print(f"left out: {reason}", file=sys.stderr)
         counts = ", ".join(f"{number:,} {why}" for why, number in selection.left_out.most_common()) or "none"
+        try:
+            splits = assign(selection.rows, splitting, seed)
+        except BlocksError as error:
+            raise BlocksError(f"{error} (left out: {counts})") from error
+        shares = twins(splits)
         command = f"python -m hf_symbinv.datasets_scripts.basic_blocks {origin} --split {splitting} --seed {seed}"
         about = _about(f"{command} --max-tokens {max_tokens} --output FOLDER", splitting, counts, shares, license)
         publish_rows(folder, COLUMNS, splits, about)

@@ -190,6 +190,15 @@ class TestFolders:
         assert main(["--draw", "0", "--output", str(tmp_path / "a")]) == 1
         assert "--draw 0: ask for at least 1 block" in capsys.readouterr().err
 
+    def test_if_nothing_is_left_it_is_said_what_became_of_the_blocks(self, tmp_path, capsys):
+        (tmp_path / "blocks.tsv").write_text("text\tcycles\nmovq %rax\t1\nrep;stosq %rax, %es:(%rdi)\t2\n")
+        assert main(["--blocks", str(tmp_path / "blocks.tsv"), "--output", str(tmp_path / "a")]) == 1
+        assert capsys.readouterr().err.splitlines() == [
+            "left out: 'movq %rax': 1 operand; movq takes 2; write as many",
+            "error: 0 usable blocks leave train and validation and test empty; give more blocks (left out: 1 no basic "
+            "block, 1 implicit operands)",
+        ]
+
     @pytest.mark.parametrize("option", ["--assembly", "--hex"])
     def test_a_file_that_cannot_be_read_is_named(self, option, tmp_path, capsys):
         (tmp_path / "binary").write_bytes(b"\xff\xfe")
