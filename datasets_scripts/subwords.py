@@ -11,7 +11,9 @@ Splits are by document, and the BPE sees the training documents only.
 
 from __future__ import annotations
 
+import argparse
 import random
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,7 +26,7 @@ from transformers import PreTrainedTokenizerFast
 
 from hf_symbinv.cards.dataset import UNKNOWN, size_category
 from hf_symbinv.cards.rendering import check_card
-from hf_symbinv.datasets_scripts.builder import claimed
+from hf_symbinv.datasets_scripts.builder import WorkFolderError, claimed
 from hf_symbinv.datasets_scripts.language import STANDARD_LIBRARY, CorpusError, documents
 from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_atomically
 
@@ -170,3 +172,30 @@ def card(config: SubwordConfig, counts: dict[str, int], paths: dict[str, list[Pa
 def load_blocks(folder: Path) -> datasets.DatasetDict:
     """The splits that `prepare` left in a folder, with a column `input_ids`."""
     return datasets.load_dataset("parquet", data_dir=str(folder / "data"))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m hf_symbinv.datasets_scripts.subwords",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for name, value in asdict(SubwordConfig()).items():
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", type=type(value), default=value, help="(default: %(default)s)"
+        )
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for tokenizer, Parquet and card")
+    options = vars(parser.parse_args(arguments))
+    folder = options.pop("output")
+    try:
+        prepare(SubwordConfig(**options), folder)
+    except (CorpusError, WorkFolderError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"{folder}: {', '.join(f'{len(rows):,} {split}' for split, rows in load_blocks(folder).items())}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

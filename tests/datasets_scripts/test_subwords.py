@@ -5,7 +5,7 @@ from transformers import AutoTokenizer
 
 from hf_symbinv.datasets_scripts.builder import WorkFolderError
 from hf_symbinv.datasets_scripts.language import CorpusError
-from hf_symbinv.datasets_scripts.subwords import END, SubwordConfig, load_blocks, prepare, split_documents
+from hf_symbinv.datasets_scripts.subwords import END, SubwordConfig, load_blocks, main, prepare, split_documents
 
 
 @pytest.fixture
@@ -82,3 +82,20 @@ def test_a_folder_keeps_its_corpus(corpus, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in before} == before
     with pytest.raises(WorkFolderError, match="holds a data set made in another way"):
         prepare(SubwordConfig(source=str(corpus), vocab_size=301, length=16), tmp_path / "blocks")
+
+
+def test_the_command_makes_what_the_function_makes(corpus, tmp_path, capsys):
+    options = ["--source", str(corpus), "--vocab-size", "300", "--length", "16", "--output"]
+    assert main([*options, str(tmp_path / "made")]) == 0
+    prepare(SubwordConfig(source=str(corpus), vocab_size=300, length=16), tmp_path / "blocks")
+    made, blocks = load_blocks(tmp_path / "made"), load_blocks(tmp_path / "blocks")
+    assert {split: rows["input_ids"][:] for split, rows in made.items()} == {
+        split: rows["input_ids"][:] for split, rows in blocks.items()
+    }
+    assert capsys.readouterr().out.startswith(f"{tmp_path / 'made'}: {len(made['train']):,} train, ")
+
+
+def test_the_command_says_what_it_refuses(corpus, tmp_path, capsys):
+    assert main(["--source", str(corpus), "--vocab-size", "256", "--output", str(tmp_path / "blocks")]) == 1
+    assert capsys.readouterr().err.startswith("error: vocab_size=256: a byte-level BPE has 256 bytes")
+    assert not (tmp_path / "blocks").exists()

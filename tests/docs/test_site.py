@@ -53,6 +53,17 @@ class TestSite:
         anchors = set(re.findall(r'id="hf_symbinv\.(\w+)"', (site / "api.html").read_text(encoding="utf-8")))
         assert set(hf_symbinv.__all__) <= anchors
 
+    def test_the_api_page_names_what_the_builders_and_experiments_of_the_other_papers_are_used_by(self, site):
+        page = (site / "api.html").read_text(encoding="utf-8")
+        builders = ("language", "subwords", "templates", "basic_blocks", "derivatives")
+        names = {name: "write" if name == "templates" else "prepare" for name in builders}
+        wanted = {f"datasets_scripts.{module}.{name}" for module, name in names.items()} | {
+            "evaluation.renamer_models.mape",
+            "evaluation.lexinvariant_models.losses_by_place",
+            "evaluation.lexinvariant_oracle.Oracle",
+        }
+        assert wanted <= set(re.findall(r'id="hf_symbinv\.([\w.]+)"', page))
+
     def test_pages_load_nothing_from_elsewhere(self, site):
         for page in site.glob("*.html"):
             loaded = re.findall(r'<(?:script|link|img)[^>]* (?:src|href)="([^"]*)"', page.read_text(encoding="utf-8"))
