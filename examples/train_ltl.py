@@ -16,6 +16,7 @@ import yaml
 from accelerate import PartialState
 
 from hf_symbinv import Recipe, load_data, train
+from hf_symbinv.training.failures import refusals
 
 
 def main() -> None:
@@ -26,8 +27,9 @@ def main() -> None:
     parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
     args = parser.parse_args()
     overrides = dict(override.partition("=")[::2] for override in args.override)
-    recipe = Recipe.load(args.recipe, {key: yaml.safe_load(value) for key, value in overrides.items()})
-    record = train(recipe, load_data(recipe.task, recipe.data, args.data), args.output)
+    with refusals(parser):
+        recipe = Recipe.load(args.recipe, {key: yaml.safe_load(value) for key, value in overrides.items()})
+        record = train(recipe, load_data(recipe.task, recipe.data, args.data), args.output)
     if PartialState().is_main_process:
         print(json.dumps(record["results"], indent=2))
 

@@ -55,6 +55,16 @@ def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit
     assert all(torch.equal(resumed[name], straight[name]) for name in straight)
 
 
+@pytest.mark.slow
+def test_what_cannot_be_used_is_refused_in_one_sentence(data, tmp_path):
+    refused = subprocess.run(
+        command(data, tmp_path / "run", "model.nheads=3"), capture_output=True, text=True, timeout=300, check=False
+    )
+    assert refused.returncode == 2 and "Traceback" not in refused.stderr
+    assert "train_ltl.py: error: nheads=3: unknown field" in refused.stderr
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("cut", ["", '{"global_step": 6, "lo'])
 def test_a_checkpoint_that_was_not_written_to_its_end_is_passed_over(cut, tmp_path):
     for step, state in ((3, '{"global_step": 3}'), (6, cut)):
