@@ -525,8 +525,9 @@ class DecoderLayer(GradientCheckpointingLayer):
             queries, keys, values = block.queries_keys_values(hidden_states, target)
             if own_cache is not None:
                 keys, values = own_cache.update(keys, values, block.cache_index)
-                filled = int(own_cache.get_seq_length(block.cache_index))
-                keys, values = keys[:, :, :filled], values[:, :, :filled]  # a static cache has empty places behind
+                if caches is None:  # a static cache, which only models without an encoder take, has empty places behind
+                    filled = int(own_cache.get_seq_length(block.cache_index))
+                    keys, values = keys[:, :, :filled], values[:, :, :filled]
             hidden_states, weights = block(hidden_states, queries, keys, values, target.mask, output_attentions)
             self_weights.append(weights)
         if encoder_hidden_states is not None and source is not None:
