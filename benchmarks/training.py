@@ -11,9 +11,8 @@ from transcription import Transcription
 
 from hf_symbinv.training.batching import Collator, GroupedSampler, group_keys
 
-# The paper's batch, pieces that fit a CPU, how many times the batch's rows are drawn and put in order, and the pieces
-# that the peer takes on a CPU, a quarter of the batch: all of them are alike, as each has rows of all kinds.
-BATCH, PIECE, SHARE, DRAWN = 768, 64, 4, 3
+# The paper's batch, pieces that fit a CPU, and the pieces that the peer takes there, a quarter of a batch.
+BATCH, PIECE, DRAWN = 768, 64, 3
 
 
 def optimizer_of(model: torch.nn.Module, setting: Setting) -> torch.optim.Optimizer:
@@ -40,11 +39,20 @@ def pieces_of(rows: list[dict], order: list[int], size: int, setting: Setting) -
     return [{name: tensor.to(setting.device) for name, tensor in batch.items()} for batch in batches]
 
 
-def grouped_order(rows: list[dict], size: int) -> list[int]:
-    """The order in which this package trains: pieces of rows with equally many symbols and about equal lengths."""
+def grouped_order(rows: list[dict], batch: int, piece: int) -> list[int]:
+    """The order in which this package trains: batches of rows with about as many symbols and tokens, and so pieces."""
     from datasets import Dataset
 
-    return list(GroupedSampler(group_keys(Dataset.from_list(rows), BASE), size, seed=0))
+    return list(GroupedSampler(group_keys(Dataset.from_list(rows), BASE), batch, piece, seed=0))
+
+
+def sample(pieces: list[dict], count: int) -> list[dict]:
+    """So many pieces, evenly spaced by work, which in the mean are as much work as all are, as nearly as can be."""
+    ordered = sorted(pieces, key=work)
+    spacing = len(ordered) // count
+    mean = sum(map(work, pieces)) / len(pieces)
+    choices = [ordered[start::spacing][:count] for start in range(spacing)]
+    return min(choices, key=lambda choice: abs(sum(map(work, choice)) / count - mean))
 
 
 def ours_and_peer(setting: Setting) -> tuple[torch.nn.Module, torch.nn.Module]:
@@ -58,15 +66,14 @@ def ours_and_peer(setting: Setting) -> tuple[torch.nn.Module, torch.nn.Module]:
 def training_step(setting: Setting) -> list[Row]:
     """Rows per second as ours trains them, and as the peer does: both fair samples of the same data.
 
-    Ours takes a batch of 768, every fourth piece of data that lie in the order of training, so that pieces of all kinds
-    are in it. The peer takes the first rows as drawn, on a GPU a whole batch too.
+    The data are what the trainer's sampler sees at once. Ours takes as many of its pieces as a batch has, the peer
+    pieces of rows as drawn, on a GPU as many.
     """
-    size, piece, share, taken = (16, 8, 2, 1) if setting.tiny else (BATCH, PIECE, SHARE, DRAWN)
-    rows = ltl_rows(share * size, largest=12 if setting.tiny else 35)
-    pieces = pieces_of(rows, grouped_order(rows, piece), piece, setting)
-    grouped = sorted(pieces, key=work)[share // 2 :: share]
-    count = size if setting.device == "cuda" else taken * piece
-    drawn = pieces_of(rows, list(range(count)), piece, setting)
+    batch, piece, drawn = (16, 8, 2) if setting.tiny else (BATCH, PIECE, DRAWN)
+    rows = ltl_rows(GroupedSampler.window * batch, largest=12 if setting.tiny else 35)
+    grouped = sample(pieces_of(rows, grouped_order(rows, batch, piece), piece, setting), batch // piece)
+    count = batch // piece if setting.device == "cuda" else drawn
+    random = sample(pieces_of(rows, list(range(len(rows))), piece, setting), count)
     ours, peer = ours_and_peer(setting)
     our_optimizer, peer_optimizer = optimizer_of(ours, setting), optimizer_of(peer, setting)
 
@@ -74,12 +81,12 @@ def training_step(setting: Setting) -> list[Row]:
         step(ours, our_optimizer, lambda batch, labels: ours(**batch, num_items_in_batch=labels).loss, grouped)
 
     def peer_step() -> None:
-        step(peer, peer_optimizer, lambda batch, labels: peer.loss(**batch) / labels, drawn)
+        step(peer, peer_optimizer, lambda batch, labels: peer.loss(**batch) / labels, random)
 
     mine, theirs = in_turn(setting, our_step, peer_step)
-    mine, theirs = [size / seconds for seconds in mine], [count / seconds for seconds in theirs]
+    mine, theirs = [batch / seconds for seconds in mine], [count * piece / seconds for seconds in theirs]
     symbols = sum(map(symbols_of, rows)) / len(rows)
-    note = f"{size} rows, of the peer {count}, in pieces of {piece}, {symbols:.1f} symbols each"
+    note = f"{batch} rows, of the peer {count * piece}, in pieces of {piece}, {symbols:.1f} symbols each"
     goal = 10 if setting.device == "cuda" else 3.5
     what, against = "training steps on LTLRandom35, rows", "transcription of Algorithms 1-5, random batches"
     return [Row("training-step", what, against, "/s", "at least", goal, mine, theirs, note)]

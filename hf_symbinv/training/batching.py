@@ -7,7 +7,7 @@ about equal lengths go together.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -85,41 +85,67 @@ def _check(place: str, text: Any, prompt: Callable[[str], str], tokenizer: Symbo
 class GroupedSampler(torch.utils.data.Sampler[int]):
     """A random order in which every `group` consecutive examples are alike in symbols and lengths.
 
-    Examples are shuffled, windows of 50 groups are sorted by (symbols, answer length, question length) and cut into
-    groups, and the groups are shuffled. The order is a function of (seed, epoch), so a resumed run and every process
-    see the same groups; the last examples that fill no group sit out the epoch.
+    Examples are shuffled, windows of 50 groups are cut in two again and again until groups are left, and those until
+    pieces are left; then the groups are shuffled. Every cut lies along the key and at the place that leave the least
+    work, padding included. The order is a function of (seed, epoch), so a resumed run and every process see the same
+    groups; the last examples that fill no group sit out the epoch.
 
     Args:
         keys: `(rows, 3)` int64: symbols, answer length, question length.
         group: examples of one optimizer step, over all processes and micro-batches.
+        piece: examples of one micro-batch over all processes, which divide a group evenly.
         seed: of the shuffles.
     """
 
-    window = 50  # as transformers' LengthGroupedSampler
+    # As transformers' LengthGroupedSampler: with larger windows less is padded, but each epoch would see nearly the
+    # same groups of a small data set. Of the padded work on LTLRandom35 in groups of 64, 81 % are no padding; after
+    # sorting by the keys it was 70 %.
+    window = 50
 
-    def __init__(self, keys: torch.Tensor, group: int, seed: int):
+    def __init__(self, keys: torch.Tensor, group: int, piece: int, seed: int):
         if len(keys) < group:
             raise ValueError(
                 f"{len(keys)} training rows are fewer than the {group} of one optimizer step; use more rows or "
                 "smaller batches"
             )
-        symbols, answer, question = (keys - keys.min(0).values).unbind(1)
-        self._rank = (symbols * (int(answer.max()) + 1) + answer) * (int(question.max()) + 1) + question
-        self.group, self.seed, self.epoch = group, seed, 0
+        self.keys = keys.clamp(min=1)  # without a symbol there is one stream
+        self.group, self.piece, self.seed, self.epoch = group, piece, seed, 0
 
     def __len__(self) -> int:
-        return len(self._rank) // self.group * self.group
+        return len(self.keys) // self.group * self.group
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
         generator = torch.Generator().manual_seed(hash((self.seed, self.epoch)) % 2**63)
-        order = torch.randperm(len(self._rank), generator=generator)[: len(self)]
+        order = torch.randperm(len(self.keys), generator=generator)[: len(self)]
         windows = order.split(self.window * self.group)
-        order = torch.cat([window[self._rank[window].argsort(stable=True)] for window in windows])
-        groups = order.view(-1, self.group)
+        groups = torch.cat([piece for window in windows for piece in self._cut(window)]).view(-1, self.group)
         return iter(groups[torch.randperm(len(groups), generator=generator)].flatten().tolist())
+
+    def _cut(self, rows: torch.Tensor) -> Iterable[torch.Tensor]:
+        """`rows` in pieces of alike ones, in an order in which the pieces of a group lie together."""
+        unit = self.group if len(rows) > self.group else self.piece
+        count = len(rows) // unit
+        if count == 1 or bool((self.keys[rows] == self.keys[rows[0]]).all()):
+            return rows.split(self.piece)
+        cuts = torch.arange(1, count)
+        orders, work = [], []
+        for key in self.keys[rows].unbind(1):
+            orders.append(rows[key.argsort(stable=True)])
+            largest = self.keys[orders[-1]].view(count, unit, 3).amax(1)
+            before, after = largest.cummax(0).values[:-1], largest.flip(0).cummax(0).values.flip(0)[1:]
+            work.append(cuts * padded_work(before) + (count - cuts) * padded_work(after))
+        key, cut = divmod(int(torch.stack(work).argmin()), count - 1)
+        first, second = orders[key].tensor_split([(cut + 1) * unit])
+        return chain(self._cut(first), self._cut(second))
+
+
+def padded_work(keys: torch.Tensor) -> torch.Tensor:
+    """Streams times tokens, about what one example of a batch costs that has `keys (…, 3)` at most."""
+    symbols, answer, question = keys.unbind(-1)
+    return symbols * (answer + question)
 
 
 def group_keys(dataset: datasets.Dataset, base_vocab_size: int) -> torch.Tensor:

@@ -56,9 +56,10 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         """Groups of one optimizer step: accelerate deals consecutive batches to the processes in turn."""
         dataset = self.train_dataset if train_dataset is None else train_dataset
         args = self.args
-        group = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
+        piece = args.train_batch_size * args.world_size
+        group = piece * args.gradient_accumulation_steps
         keys = group_keys(dataset, self.accelerator.unwrap_model(self.model).config.base_vocab_size)
-        return GroupedSampler(keys, group, args.data_seed if args.data_seed is not None else args.seed)
+        return GroupedSampler(keys, group, piece, args.data_seed if args.data_seed is not None else args.seed)
 
     def evaluate(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> dict[str, Any]:
         """The loss on the evaluation data set, and the scores of the answers to its questions."""

@@ -65,18 +65,57 @@ def test_keys_are_symbols_answer_length_and_formula_length(rows):
     assert group_keys(rows, 13)[3].tolist() == [3, 10, 7]
 
 
-def test_groups_hold_examples_of_equal_work_and_every_row_once():
-    keys = torch.randint(0, 9, (1000, 3), generator=torch.Generator().manual_seed(0))
-    sampler = GroupedSampler(keys, group=10, seed=1)
-    order = torch.tensor(list(sampler))
+def drawn_keys(rows: int, seed: int) -> torch.Tensor:
+    """As LTL has them: few symbols, answers of which few are long, questions up to a size."""
+    generator = torch.Generator().manual_seed(seed)
+    uniform = torch.rand(rows, 3, generator=generator)
+    return torch.stack((6 * uniform[:, 0], 5 - 8 * uniform[:, 1].log(), 2 + 35 * uniform[:, 2]), dim=1).long()
+
+
+def total_work(keys: torch.Tensor, order: torch.Tensor, group: int) -> int:
+    """Streams times tokens, group by group, of rows padded to the largest."""
+    total = 0
+    for rows in keys[order].split(group):
+        symbols, answer, question = rows.max(0).values.tolist()
+        total += group * max(symbols, 1) * (answer + question)
+    return total
+
+
+def test_every_row_is_in_one_group_and_groups_pad_less_than_sorting_would():
+    keys = drawn_keys(1000, 0)
+    order = torch.tensor(list(GroupedSampler(keys, group=10, piece=10, seed=1)))
     assert sorted(order.tolist()) == list(range(1000))
-    spread = keys[order].view(-1, 10, 3)[:, :, 0].float().std(1).mean()
-    assert spread < 0.2 < keys[:, 0].float().std()
+    sorts = sum((keys[:, column] * 1000**place for place, column in enumerate((2, 1, 0))), torch.zeros(1000)).argsort()
+    needed = (keys[:, 0].clamp(min=1) * keys[:, 1:].sum(1)).sum()
+    cut, sorted_, drawn = (total_work(keys, rows, 10) for rows in (order, sorts, torch.arange(1000)))
+    assert needed < cut < sorted_ < 0.6 * drawn
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("seed", range(5))
+def test_two_pieces_are_the_cheapest_halves_along_one_key_in_one_group_or_in_two(groups, seed):
+    generator = torch.Generator().manual_seed(seed)
+    keys = torch.stack([torch.randperm(12, generator=generator) for _ in range(3)], dim=1)  # no ties
+    order = torch.tensor(list(GroupedSampler(keys, group=12 // groups, piece=6, seed=seed)))
+    halves = [keys[:, column].argsort() for column in range(3)]
+    assert total_work(keys, order, 6) == min(total_work(keys, half, 6) for half in halves)
+
+
+def test_groups_stay_whole_when_they_are_cut_into_pieces():
+    keys = drawn_keys(240, 0)
+    whole, cut = (torch.tensor(list(GroupedSampler(keys, 24, piece, seed=5))).view(-1, 24) for piece in (24, 4))
+    assert {frozenset(group.tolist()) for group in whole} == {frozenset(group.tolist()) for group in cut}
+    assert total_work(keys, cut.flatten(), 4) < total_work(keys, whole.flatten(), 4)
+
+
+def test_rows_that_are_all_alike_are_grouped_as_they_were_shuffled():
+    order = list(GroupedSampler(torch.full((40, 3), 7), group=4, piece=2, seed=0))
+    assert sorted(order) == list(range(40)) != order
 
 
 def test_order_is_a_function_of_seed_and_epoch_and_groups_are_shuffled():
     keys = torch.arange(600).view(200, 3) % 7
-    sampler, again, other = GroupedSampler(keys, 8, 3), GroupedSampler(keys, 8, 3), GroupedSampler(keys, 8, 4)
+    sampler, again, other = (GroupedSampler(keys, 8, 8, seed) for seed in (3, 3, 4))
     first = list(sampler)
     assert first == list(sampler) == list(again) != list(other)
     again.set_epoch(1)
@@ -86,10 +125,10 @@ def test_order_is_a_function_of_seed_and_epoch_and_groups_are_shuffled():
 
 
 def test_rows_that_fill_no_group_sit_out_and_too_few_rows_are_refused():
-    sampler = GroupedSampler(torch.zeros(21, 3, dtype=torch.long), 8, 0)
+    sampler = GroupedSampler(torch.zeros(21, 3, dtype=torch.long), 8, 4, 0)
     assert len(sampler) == 16 == len(list(sampler)) == len(set(sampler))
     with pytest.raises(ValueError, match="7 training rows are fewer than the 8 of one optimizer step"):
-        GroupedSampler(torch.zeros(7, 3, dtype=torch.long), 8, 0)
+        GroupedSampler(torch.zeros(7, 3, dtype=torch.long), 8, 4, 0)
 
 
 def test_answers_come_in_the_order_of_the_formulas_whatever_the_batches():
