@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from harness import Setting, cores
+from harness import Setting
 
 from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration, SymbolTable
 
@@ -44,7 +44,7 @@ def ltl_pairs(count: int, largest: int = 35) -> list[Pair]:
 
     config = LtlRandomConfig(name="benchmark", max_size=largest, rows=count, timeout=1.0)
     with tempfile.TemporaryDirectory() as folder:
-        pairs = generate(config, Path(folder), cores(), progress=False).pairs[:count]
+        pairs = generate(config, Path(folder), None, progress=False).pairs[:count]
     order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(0)).tolist()  # of sizes
     return [pairs[i] for i in order]
 
