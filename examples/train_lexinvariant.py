@@ -3,6 +3,7 @@
     accelerate launch examples/train_lexinvariant.py --output runs/lexinvariant
     accelerate launch examples/train_lexinvariant.py --output runs/novels --corpus novels.txt model.decoder_layers=6
     accelerate launch examples/train_lexinvariant.py --output runs/learned model.symbol_embedding=learned
+    accelerate launch examples/train_lexinvariant.py --output runs/lexinvariant test.draws=8
 
 The corpus is a text file, a folder of texts or a data set on the Hub; without one, the sources of Python's standard
 library. Sizes are in train_lexinvariant.yaml, and SECTION.KEY=VALUE changes them. Started again with the same output
@@ -24,17 +25,20 @@ from hf_symbinv.training.recipe import load_sections
 
 
 @torch.inference_mode()
-def losses_by_place(model: SymbolInvariantForCausalLM, batches: list[torch.Tensor]) -> torch.Tensor:
-    """The mean loss of each character of the windows."""
+def losses_by_place(model: SymbolInvariantForCausalLM, batches: list[torch.Tensor], draws: int) -> torch.Tensor:
+    """The mean loss of each character of the windows, predicted with so many draws of the embeddings."""
     found = []
     for ids in batches:
-        logits = model(input_ids=ids.to(model.device)).logits[:, :-1].float().cpu()
+        logits = model(input_ids=ids.to(model.device), num_draws=draws).logits[:, :-1].float().cpu()
         found.append(torch.nn.functional.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none"))
     return torch.cat(found).mean(0)
 
 
 def train(args: argparse.Namespace) -> None:
     recipe = load_sections(Path(__file__).with_suffix(".yaml"), args.override)
+    draws = recipe["test"]["draws"]
+    if not isinstance(draws, int) or draws < 1:
+        raise ValueError(f"test.draws={draws}: how many embeddings are drawn in evaluation; it must be at least 1")
     corpus = CorpusConfig(name="corpus", source=args.corpus, **recipe["data"])
     with PartialState().main_process_first():
         prepare(corpus, args.output / "data")
@@ -65,7 +69,7 @@ def train(args: argparse.Namespace) -> None:
         torch.from_numpy(encode(texts[start : start + 20], corpus.characters)) for start in range(0, len(texts), 20)
     ]
     set_seed(recipe["trainer"]["seed"])  # embeddings are drawn in evaluation too
-    losses = losses_by_place(model.eval(), batches)
+    losses = losses_by_place(model.eval(), batches, draws)
     start, end = 0, 8
     while start < len(losses):
         print(f"characters {start + 1} to {min(end, len(losses))}: perplexity {losses[start:end].mean().exp():.2f}")

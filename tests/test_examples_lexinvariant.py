@@ -35,7 +35,7 @@ def refusal(*arguments: object) -> str:
 @pytest.mark.slow
 def test_it_prints_the_perplexity_of_every_place_and_goes_on_where_it_was(tmp_path):
     (tmp_path / "corpus.txt").write_text("The quick brown fox jumps over the lazy dog. " * 200)
-    arguments = ["--output", tmp_path / "run", "--corpus", tmp_path / "corpus.txt", *TINY]
+    arguments = ["--output", tmp_path / "run", "--corpus", tmp_path / "corpus.txt", *TINY, "test.draws=2"]
     done = run(*arguments)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if line.startswith("characters ")]
@@ -65,4 +65,6 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path):
     small = ("--output", tmp_path / "run", "data.max_characters=100000")
     assert "model: Field 'd_model' expected int, got str" in refusal(*small, "model.d_model=many")
     assert refusal(*small, "trainer.stps=3").endswith("; see transformers.TrainingArguments for the arguments")
+    assert "'data.lenght=3': data has no 'lenght'; use some of length, " in refusal(*corpus, "python", "data.lenght=3")
+    assert "test.draws=0: how many embeddings are drawn" in refusal(*small, "test.draws=0")
     assert "'model.d_model=[': its value is not YAML" in refusal(*corpus, "python", "model.d_model=[")

@@ -118,8 +118,11 @@ class Recipe:
 def load_sections(path: Path, overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Reads a YAML file of sections, such as the examples have, with values changed by `SECTION.KEY=VALUE`.
 
+    Sections `model` and `trainer` take whatever the model's configuration and TrainingArguments take; of the others the
+    file has all keys.
+
     Raises:
-        ValueError: for an override that names no section of the file, or whose value is not YAML.
+        ValueError: for an override that names no section or key of the file, or whose value is not YAML.
     """
     sections: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     for override in overrides:
@@ -127,6 +130,8 @@ def load_sections(path: Path, overrides: Sequence[str]) -> dict[str, dict[str, A
         section, _, name = key.partition(".")
         if section not in sections or not name:
             raise ValueError(f"{override!r}: write SECTION.KEY=VALUE with a section of {', '.join(sections)}")
+        if section not in ("model", "trainer") and name not in sections[section]:
+            raise ValueError(f"{override!r}: {section} has no {name!r}; use some of {', '.join(sections[section])}")
         try:
             sections[section][name] = yaml.safe_load(value)
         except yaml.YAMLError as error:
