@@ -33,8 +33,8 @@ short: repeat the command to go on
 EXAMPLE = """\
 $ symbinv ablate prop-smoke EP-DP-EA-DA-CP EP-DP-CP --output runs/ablation trainer.max_steps=20
 components      parameters  seeds  correct   95 % interval  of
-EP-DP-EA-DA-CP      60,288      1   23.0 %   15.8 - 32.2 %  100
-EP-DP-CP            43,136      1   24.0 %   16.7 - 33.2 %  100
+EP-DP-EA-DA-CP      60,288      1   22.0 %   15.0 - 31.1 %  100
+EP-DP-CP            43,136      1   25.0 %   17.5 - 34.3 %  100
 """
 
 
