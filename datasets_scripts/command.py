@@ -12,9 +12,15 @@ from typing import Any, TextIO
 
 import pyarrow.parquet
 
-from hf_symbinv.datasets_scripts import grid, texts, transforms
-from hf_symbinv.datasets_scripts.builder import FewerRowsWarning, RandomQuestionsConfig, WorkFolderError, prepare
-from hf_symbinv.datasets_scripts.grid import QuestionGridConfig
+from hf_symbinv.datasets_scripts.questions import grid, transforms
+from hf_symbinv.datasets_scripts.questions import two_line_texts as texts
+from hf_symbinv.datasets_scripts.questions.builder import (
+    FewerRowsWarning,
+    RandomQuestionsConfig,
+    WorkFolderError,
+    prepare,
+)
+from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
 from hf_symbinv.datasets_scripts.storage import split_files, splits_of
 from hf_symbinv.tasks import load_task
 

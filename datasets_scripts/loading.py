@@ -47,7 +47,7 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
             raise ValueError(f"{source}: cannot be read ({reason}); make the data set again") from error
     from accelerate import PartialState
 
-    from hf_symbinv.datasets_scripts.builder import RandomQuestions, RandomQuestionsConfig
+    from hf_symbinv.datasets_scripts.questions.builder import RandomQuestions, RandomQuestionsConfig
 
     known = list(RandomQuestionsConfig(name="custom").recipe())
     for name in options:

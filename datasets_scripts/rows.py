@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
-from hf_symbinv.cards.dataset import UNKNOWN, DataFile, size_category
-from hf_symbinv.cards.rendering import check_card
 from hf_symbinv.datasets_scripts.storage import CARD, dataset_info, split_files, write_atomically
+from hf_symbinv.hub.cards.dataset import UNKNOWN, DataFile, size_category
+from hf_symbinv.hub.cards.rendering import check_card
 
 # Column → its type in the files, and what it means.
 Columns = Mapping[str, tuple[pyarrow.DataType, str]]

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
-from hf_symbinv.cards.dataset import DataFile, Origin, dataset_card
+from hf_symbinv.hub.cards.dataset import DataFile, Origin, dataset_card
 from hf_symbinv.tasks import SymbolTask
 
 ROWS_PER_FILE = 100_000

@@ -42,10 +42,10 @@ import pyarrow
 import pyarrow.parquet
 import yaml
 
-from hf_symbinv.cards.dataset import LICENSE, DataFile, size_category
-from hf_symbinv.cards.rendering import check_card
-from hf_symbinv.datasets_scripts.builder import WorkFolderError, claimed
+from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
 from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_atomically
+from hf_symbinv.hub.cards.dataset import LICENSE, DataFile, size_category
+from hf_symbinv.hub.cards.rendering import check_card
 
 CLS = "[CLS]"  # the last token of every string that a model reads, where it answers
 SYMBOL = re.compile(r"s(\d+)")

@@ -18,7 +18,14 @@ from accelerate import PartialState
 from transformers import set_seed
 
 from hf_symbinv import ModelCardCallback, SymbolInvariantConfig, SymbolInvariantForCausalLM
-from hf_symbinv.datasets_scripts.language import BASE_TOKENS, CorpusConfig, encode, load_windows, prepare, words
+from hf_symbinv.datasets_scripts.language.characters import (
+    BASE_TOKENS,
+    CorpusConfig,
+    encode,
+    load_windows,
+    prepare,
+    words,
+)
 from hf_symbinv.training.failures import refusals
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.recipe import load_sections

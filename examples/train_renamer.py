@@ -4,8 +4,8 @@
     accelerate launch examples/train_renamer.py --output runs/vanilla --kind vanilla
     accelerate launch examples/train_renamer.py --output runs/mine --blocks blocks.tsv.xz trainer.max_steps=4000
 
-Blocks are a table with text and cycles, a folder that hf_symbinv.datasets_scripts.basic_blocks wrote, or a data set on
-the Hub; without one, the sample of 400 that comes with the package. Sizes are in train_renamer.yaml, and
+Blocks are a table with text and cycles, a folder that hf_symbinv.datasets_scripts.blocks.basic_blocks wrote, or a data
+set on the Hub; without one, the sample of 400 that comes with the package. Sizes are in train_renamer.yaml, and
 SECTION.KEY=VALUE changes them. Started again with the same output folder, it goes on from the last checkpoint.
 """
 
@@ -18,12 +18,12 @@ from accelerate import PartialState
 from transformers import set_seed
 
 from hf_symbinv import ModelCardCallback, SymbolInvariantForSequenceClassification
-from hf_symbinv.datasets_scripts.basic_blocks import load_blocks, origin_of, prepare, read_blocks, sample_file
-from hf_symbinv.evaluation.renamer_models import ASSEMBLY, KINDS, mape, outputs_of, regression_rows
+from hf_symbinv.datasets_scripts.blocks.basic_blocks import load_blocks, origin_of, prepare, read_blocks, sample_file
 from hf_symbinv.training.failures import refusals
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.recipe import load_sections
 from hf_symbinv.training.sequences import SequenceCollator
+from papers.renamer.models import ASSEMBLY, KINDS, mape, outputs_of, regression_rows
 
 
 def train(args: argparse.Namespace) -> None:

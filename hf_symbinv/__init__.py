@@ -15,12 +15,12 @@ from .auto_classes import register_auto_classes, register_pipelines
 from .metrics.registration import register_metrics
 
 if TYPE_CHECKING:
-    from .datasets_scripts.builder import RandomQuestions
-    from .datasets_scripts.copying import Copying
-    from .datasets_scripts.grid import QuestionGrid
     from .datasets_scripts.loading import load_data
-    from .datasets_scripts.ltl_random import LtlRandom
-    from .datasets_scripts.prop_random import PropRandom
+    from .datasets_scripts.questions.builder import RandomQuestions
+    from .datasets_scripts.questions.copying import Copying
+    from .datasets_scripts.questions.grid import QuestionGrid
+    from .datasets_scripts.questions.ltl_random import LtlRandom
+    from .datasets_scripts.questions.prop_random import PropRandom
     from .logic import (
         Formula,
         FormulaSyntaxError,
@@ -88,11 +88,11 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "solvers": ("Checker", "CheckResult", "find_witness"),
     "tasks": ("COPY", "LTL", "PROP", "SymbolTask", "load_task"),
     "datasets_scripts.loading": ("load_data",),
-    "datasets_scripts.builder": ("RandomQuestions",),
-    "datasets_scripts.copying": ("Copying",),
-    "datasets_scripts.grid": ("QuestionGrid",),
-    "datasets_scripts.ltl_random": ("LtlRandom",),
-    "datasets_scripts.prop_random": ("PropRandom",),
+    "datasets_scripts.questions.builder": ("RandomQuestions",),
+    "datasets_scripts.questions.copying": ("Copying",),
+    "datasets_scripts.questions.grid": ("QuestionGrid",),
+    "datasets_scripts.questions.ltl_random": ("LtlRandom",),
+    "datasets_scripts.questions.prop_random": ("PropRandom",),
     "training": ("Recipe", "generate_answers", "train"),
     "training.cards": ("ModelCardCallback",),
 }

@@ -26,7 +26,6 @@ COMMANDS = {
     "card": "write a model's card from what was recorded of it",
     "convert": "make a model with streams of a vanilla one, or read an earlier release",
     "ablate": "train a recipe with several component sets and seeds, and compare them",
-    "reproduce": "make a table of the papers again, and print it beside the papers' numbers",
     "push": "bring a model, data, a metric or a Space to the Hub",
     "info": "show versions, recipes and checkpoints, or what is in a checkpoint",
 }
@@ -81,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         return NO_READER
     except Exception as error:
-        from hf_symbinv.cli.failures import explain
+        from hf_symbinv.errors import explain
 
         message = explain(error)
         if message is None:

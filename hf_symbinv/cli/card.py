@@ -8,12 +8,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from hf_symbinv.cards.facts import RESULTS, CardError, ModelFacts, add_results, read_facts, read_results
-from hf_symbinv.cards.families import write_family_cards
-from hf_symbinv.cards.model import model_card, write_model_card
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
-from hf_symbinv.cli.failures import InputError
+from hf_symbinv.errors import UserError
+from hf_symbinv.hub.cards.facts import RESULTS, CardError, ModelFacts, add_results, read_facts, read_results
+from hf_symbinv.hub.cards.families import write_family_cards
+from hf_symbinv.hub.cards.model import model_card, write_model_card
 from hf_symbinv.tasks import load_task
 
 DESCRIPTION = """\
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         path, facts = _write(options, read_facts(options.folder, name=options.name, task=task))
     except CardError as error:
-        raise InputError(str(error)) from error
+        raise UserError(str(error)) from error
     if options.json:
         content = {"card": str(path), "parameters": facts.parameters, "evaluations": len(facts.results)}
         print(json.dumps({**content, "name": facts.name, "task": facts.task and facts.task.name}))
@@ -87,9 +87,7 @@ def _write(options: argparse.Namespace, facts: ModelFacts) -> tuple[Path, ModelF
     for path, evaluation in zip(options.results, new, strict=False):
         known = facts.task.name if facts.task else None
         if known and evaluation.get("task", known) != known:
-            raise InputError(
-                f"{path}: of task {evaluation['task']}, and the model is for {known}; give its own results"
-            )
+            raise UserError(f"{path}: of task {evaluation['task']}, and the model is for {known}; give its own results")
     facts = ModelFacts(**{**vars(facts), "results": add_results(facts.results, new)})
     told = {"datasets": options.dataset, "license": options.license}
     if options.output is not None:

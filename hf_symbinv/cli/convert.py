@@ -10,8 +10,8 @@ from typing import Any
 
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
-from hf_symbinv.cli.failures import InputError
 from hf_symbinv.cli.models import load_quietly
+from hf_symbinv.errors import UserError
 
 DESCRIPTION = """\
 Make a model of another. SOURCE is
@@ -55,10 +55,10 @@ def main(arguments: Sequence[str]) -> int:
     command = parser()
     options = command.parse_args(arguments)
     if options.output.exists() and (not options.output.is_dir() or any(options.output.iterdir())):
-        raise InputError(f"--output {options.output}: exists; name a new folder")
+        raise UserError(f"--output {options.output}: exists; name a new folder")
 
     from hf_symbinv.training.conversion import ConversionError, save_converted
-    from hf_symbinv.training.releases import find_release
+    from hf_symbinv.training.convert_ite_checkpoints import find_release
 
     given = options.actual, options.placeholder
     try:
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
             names = [default if name is None else name for name, default in zip(given, "ab", strict=True)]
             model, tokenizer, how = _to_streams(options.source, *names)
     except ConversionError as error:
-        raise InputError(f"{options.source}: {error}") from error
+        raise UserError(f"{options.source}: {error}") from error
     save_converted(model, tokenizer, options.output, source=options.source, how=how)
     config, parameters = model.config, model.num_parameters()
     if options.json:
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _from_release(source: Path) -> tuple[Any, Any, str]:
-    from hf_symbinv.training.releases import read_release
+    from hf_symbinv.training.convert_ite_checkpoints import read_release
     from hf_symbinv.training.run import GENERATION
 
     model, task = read_release(source)
@@ -105,7 +105,7 @@ def _to_streams(source: str, actual: str, placeholder: str) -> tuple[Any, Any, s
     try:
         referents = [checkpoint.tokenizer.symbol_table.referent(name) for name in (actual, placeholder)]
     except ValueError as error:
-        raise InputError(f"--actual {actual} --placeholder {placeholder}: {error}") from error
+        raise UserError(f"--actual {actual} --placeholder {placeholder}: {error}") from error
     how = (
         f"The row of symbol {actual} became the actual row, that of {placeholder} the placeholder row; all other "
         "parameters are those of the source (SIT section 5.8)."

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv import __version__
-from hf_symbinv.cards.facts import RECORD, STATE, CardError, read_object
-from hf_symbinv.cards.relatives import relative_of
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import add_task, command_parser
 from hf_symbinv.cli.models import load_quietly, quiet
 from hf_symbinv.evaluation import bundled_checkpoints, load_other_model
+from hf_symbinv.hub.cards.facts import RECORD, STATE, CardError, read_object
+from hf_symbinv.hub.cards.relatives import relative_of
 from hf_symbinv.tasks import load_task
 
 # What tells models of this family apart.

@@ -9,14 +9,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hf_symbinv.cards.facts import CardError, read_results
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
-from hf_symbinv.cli.failures import InputError
-from hf_symbinv.evaluation.heatmap import Grid, draw_heatmaps
-from hf_symbinv.evaluation.pictures import (
+from hf_symbinv.errors import UserError
+from hf_symbinv.evaluation.grid import Grid, GridError
+from hf_symbinv.hub.cards.facts import read_results
+from hf_symbinv.logic import FormulaSyntaxError, read_trace
+from hf_symbinv.plotting.heatmap import draw_heatmaps
+from hf_symbinv.plotting.pictures import (
     PICTURES,
-    PictureError,
     alpha_covariance_series,
     alpha_covariance_table,
     curves_table,
@@ -25,8 +26,7 @@ from hf_symbinv.evaluation.pictures import (
     read_curves,
     save_picture,
 )
-from hf_symbinv.evaluation.timeline import Timeline, draw_timeline
-from hf_symbinv.logic import FormulaSyntaxError, read_trace
+from hf_symbinv.plotting.timeline import Timeline, draw_timeline
 
 TABLES = (".csv", ".md")
 
@@ -124,15 +124,12 @@ def main(arguments: Sequence[str]) -> int:
     for path in options.output:
         if path.suffix not in kinds:
             command.error(f"--output {path}: unknown kind of file; end it in {', '.join(kinds)}")
-    try:
-        plot = KINDS[options.kind](options)
-        for path in options.output:
-            if path.suffix in plot.files:
-                path.write_text(plot.files[path.suffix](), encoding="utf-8")
-            else:
-                save_picture(plot.draw(), path)
-    except (PictureError, CardError) as error:
-        raise InputError(str(error)) from error
+    plot = KINDS[options.kind](options)
+    for path in options.output:
+        if path.suffix in plot.files:
+            path.write_text(plot.files[path.suffix](), encoding="utf-8")
+        else:
+            save_picture(plot.draw(), path)
     content = {**plot.content, "files": list(map(str, options.output))}
     print(json.dumps(content) if options.json else plot.table)
     return DONE
@@ -169,11 +166,11 @@ def curves(options: argparse.Namespace) -> Plot:
 def trace(options: argparse.Namespace) -> Plot:
     """A witness."""
     if len(options.inputs) > 1:
-        raise InputError(f"{len(options.inputs)} witnesses: give one, in quotes")
+        raise UserError(f"{len(options.inputs)} witnesses: give one, in quotes")
     try:
         timeline = Timeline.of(read_trace(options.inputs[0]))
     except FormulaSyntaxError as error:
-        raise InputError(f"witness: {error}") from error
+        raise UserError(f"witness: {error}") from error
     return Plot(timeline.text(), {"timeline": asdict(timeline)}, lambda: draw_timeline(timeline), {})
 
 
@@ -189,19 +186,19 @@ def read_grids(path: Path) -> list[Grid]:
     """The grids in a JSON file.
 
     Raises:
-        InputError: If it holds something else.
+        UserError: If it holds something else.
         OSError: If it cannot be read.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error}); give a file that `symbinv evaluate --output` wrote") from error
+        raise UserError(f"{path}: not JSON ({error}); give a file that `symbinv evaluate --output` wrote") from error
     if isinstance(content, dict) and "grid" in content:
         content = content["grid"]  # of an evaluation
     try:
         return [Grid.from_dict(grid) for grid in (content if isinstance(content, list) else [content])]
-    except PictureError as error:
-        raise InputError(f"{path}: {error}") from error
+    except GridError as error:
+        raise UserError(f"{path}: {error}") from error
 
 
 def _csv(grids: Sequence[Grid]) -> list[str]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NamedTuple, TypeVar
 
-from hf_symbinv.cli.failures import InputError
+from hf_symbinv.errors import UserError
 from hf_symbinv.tasks import SymbolTask
 
 # Our choice: 5,000 tokens with names of 200 characters.
@@ -47,18 +47,18 @@ def read_items(kind: str, arguments: Sequence[str], file: str | None) -> Iterato
     """The items that the arguments give, or the lines of a file that are not blank; `-` and None are standard input.
 
     Raises:
-        InputError: If both or neither are given, there is no item, or a line is too long.
+        UserError: If both or neither are given, there is no item, or a line is too long.
         OSError: If the file cannot be read.
     """
     if arguments and file is not None:
-        raise InputError(f"--file {file}: leave it out, or leave out the {kind} before it")
+        raise UserError(f"--file {file}: leave it out, or leave out the {kind} before it")
     if arguments:
         for number, text in enumerate(arguments, start=1):
             yield Text(f"{kind} {number}", text)
         return
     if file in (None, "-"):
         if sys.stdin.isatty() and file is None:
-            raise InputError(f"no {kind}: give one as an argument, many with --file, or through a pipe")
+            raise UserError(f"no {kind}: give one as an argument, many with --file, or through a pipe")
         yield from _lines("standard input", sys.stdin.buffer, kind)
     else:
         with open(str(file), "rb") as opened:
@@ -71,14 +71,14 @@ def _lines(name: str, stream: BinaryIO, kind: str) -> Iterator[Text]:
         number += 1
         place = f"line {number} of {name}"
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            raise InputError(f"{place}: longer than {LONGEST_LINE:,} bytes; write one {kind} per line")
+            raise UserError(f"{place}: longer than {LONGEST_LINE:,} bytes; write one {kind} per line")
         # Bytes that are no UTF-8 become surrogates, as in arguments, and parsers refuse those.
         text = line.decode("utf-8-sig" if number == 1 else "utf-8", errors="surrogateescape").rstrip("\r\n")
         if text.strip():
             found = True
             yield Text(place, text)
     if not found:
-        raise InputError(f"{name}: holds no {kind}; write one per line")
+        raise UserError(f"{name}: holds no {kind}; write one per line")
 
 
 def in_chunks(items: Iterator[ItemT], size: int) -> Iterator[list[ItemT]]:
@@ -90,7 +90,7 @@ def in_chunks(items: Iterator[ItemT], size: int) -> Iterator[list[ItemT]]:
             if len(chunk) == size:
                 yield chunk
                 chunk = []
-    except (InputError, OSError):
+    except (UserError, OSError):
         if chunk:
             yield chunk
         raise

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli.arguments import command_parser, minutes
-from hf_symbinv.cli.failures import InputError
+from hf_symbinv.errors import UserError
 
 if TYPE_CHECKING:
     from hf_symbinv.training import Recipe
@@ -104,14 +104,14 @@ def read_recipe(name: str, texts: Sequence[str]) -> Recipe:
     """The recipe of this name or file with `SECTION.KEY=VALUE` in it.
 
     Raises:
-        InputError: If there is none, or its model cannot be built.
+        UserError: If there is none, or its model cannot be built.
     """
     from hf_symbinv.training import Recipe  # torch only where it is needed
 
     try:
         recipe = Recipe.load(name, overrides(texts))
     except (FileNotFoundError, ValueError, TypeError) as error:
-        raise InputError(str(error)) from error
+        raise UserError(str(error)) from error
     check_model(recipe)
     return recipe
 
@@ -120,7 +120,7 @@ def check_model(recipe: Recipe) -> None:
     """Finds what is wrong with the model of a recipe, or with its start, before data are made for it.
 
     Raises:
-        InputError: If it cannot be built.
+        UserError: If it cannot be built.
     """
     from huggingface_hub.errors import StrictDataclassError
 
@@ -131,16 +131,16 @@ def check_model(recipe: Recipe) -> None:
         if recipe.start is not None:
             load_start(recipe.start, config)
     except StrictDataclassError as error:
-        raise InputError(f"model: {error.__cause__ or error}") from error
+        raise UserError(f"model: {error.__cause__ or error}") from error
     except (ValueError, TypeError) as error:
-        raise InputError(str(error)) from error
+        raise UserError(str(error)) from error
 
 
 def overrides(texts: Sequence[str]) -> dict[str, Any]:
     """`SECTION.KEY=VALUE` as a dictionary; values are YAML.
 
     Raises:
-        InputError: If a text is something else.
+        UserError: If a text is something else.
     """
     import yaml
 
@@ -152,7 +152,7 @@ def overrides(texts: Sequence[str]) -> dict[str, Any]:
         except yaml.YAMLError:
             equals = ""
         if not equals:
-            raise InputError(f"{text}: must be SECTION.KEY=VALUE with a YAML value, such as trainer.max_steps=100")
+            raise UserError(f"{text}: must be SECTION.KEY=VALUE with a YAML value, such as trainer.max_steps=100")
     return found
 
 
@@ -162,7 +162,7 @@ def train_recipe(
     """What `train` returns, and whether this process is the one to print it.
 
     Raises:
-        InputError: If the recipe, the data or the folder are not as they should be.
+        UserError: If the recipe, the data or the folder are not as they should be.
     """
     from accelerate import PartialState
 
@@ -173,5 +173,5 @@ def train_recipe(
     try:
         record = train(recipe, load_data(recipe.task, recipe.data, data), output, max_seconds=max_seconds)
     except (ValueError, FileNotFoundError) as error:
-        raise InputError(str(error)) from error
+        raise UserError(str(error)) from error
     return record, state.is_main_process

@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hf_symbinv.errors import UserError
 from hf_symbinv.hub import hub_failure
 from hf_symbinv.tasks import SymbolTask, TaskError, task_of
 
@@ -68,7 +69,7 @@ KINDS = {
 }
 
 
-class CheckpointError(ValueError):
+class CheckpointError(UserError):
     """A checkpoint that is not there, not of this family, or damaged."""
 
 
@@ -131,7 +132,7 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
     source = str(folder or name)
     config = _configuration(name, source)
     if (kind := kind_of(config)) is not None:
-        measured = f"; `symbinv reproduce` measures such models: {kind.tables}" if kind.tables else ""
+        measured = f"; `python -m papers` measures such models: {kind.tables}" if kind.tables else ""
         raise CheckpointError(
             f"{name}: holds {kind.what}, {config['architectures'][0]}, which answers no questions of a task; use "
             f"{kind.use.format(name=name)}{measured}"

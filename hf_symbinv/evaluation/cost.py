@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.answers import Question
 from hf_symbinv.evaluation.checkpoints import Checkpoint
 
@@ -29,7 +30,7 @@ REPEATS = 3
 MEMORY = {"cuda": "allocated by torch at the most", "cpu": "resident above what the loaded model holds"}
 
 
-class CostError(RuntimeError):
+class CostError(UserError):
     """The process that measures failed."""
 
 

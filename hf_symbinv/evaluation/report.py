@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.answers import (
     MAX_STREAM_TOKENS,
     Answer,
@@ -19,7 +20,7 @@ from hf_symbinv.evaluation.answers import (
     read_question,
 )
 from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
-from hf_symbinv.evaluation.heatmap import Box, Grid
+from hf_symbinv.evaluation.grid import Box, Grid
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, measure_alpha_covariance, once_for_all_renamings
 from hf_symbinv.metrics.edit_distance import edit_distance
@@ -32,7 +33,7 @@ from hf_symbinv.training.scoring import score_answers
 BIN = 5
 
 
-class DataError(ValueError):
+class DataError(UserError):
     """A data set that is not there or does not hold what an evaluation needs."""
 
 

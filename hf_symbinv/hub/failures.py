@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hf_symbinv.errors import UserError
+
 LOGIN = "set HF_TOKEN or run `hf auth login`"
 
 
-class PushError(ValueError):
+class PushError(UserError):
     """A folder that cannot be pushed, or a push that failed; the message says why and what to do."""
 
 

@@ -35,6 +35,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from hf_symbinv.errors import UserError
 from hf_symbinv.solvers.worker import HEADER, IDLE, STAMP, Setup, encode
 
 # Work per message: enough that the 0.1 ms a message costs is lost in it, little enough that the pool stays responsive.
@@ -65,7 +66,7 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-class PoolError(RuntimeError):
+class PoolError(UserError):
     """The workers of a `ProcessPool` cannot run at all."""
 
 

@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
+from hf_symbinv.errors import UserError
 from hf_symbinv.tasks.base import SymbolTask
 
 # Modules are imported when their task is first used.
@@ -23,7 +24,7 @@ _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_]\w*))?", re.DOTALL)
 _loaded: dict[str, SymbolTask] = {}
 
 
-class TaskError(ValueError):
+class TaskError(UserError):
     """There is no such task."""
 
 

@@ -22,8 +22,8 @@ import torch
 from transformers import TrainerCallback, TrainingArguments
 from transformers.trainer_pt_utils import AcceleratorConfig
 
-from hf_symbinv.cards.facts import CardError, ModelFacts
-from hf_symbinv.cards.model import write_model_card
+from hf_symbinv.hub.cards.facts import CardError, ModelFacts
+from hf_symbinv.hub.cards.model import write_model_card
 from hf_symbinv.tasks.base import SymbolTask
 
 _logger = logging.getLogger(__name__)

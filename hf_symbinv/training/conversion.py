@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from hf_symbinv.cards.facts import CONVERSION, hub_id, read_facts
-from hf_symbinv.cards.model import public, write_model_card
+from hf_symbinv.errors import UserError
+from hf_symbinv.hub.cards.facts import CONVERSION, hub_id, read_facts
+from hf_symbinv.hub.cards.model import public, write_model_card
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 
@@ -26,7 +27,7 @@ TABLE = "model.embedding.weight"
 COMPONENTS = ("EP", "DP", "CP")
 
 
-class ConversionError(ValueError):
+class ConversionError(UserError):
     """A model that cannot be converted."""
 
 

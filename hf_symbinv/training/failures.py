@@ -6,8 +6,10 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hf_symbinv.errors import UserError
 
-class OtherRunError(ValueError):
+
+class OtherRunError(UserError):
     """A run's folder holds a run of another recipe, model or arguments."""
 
 

@@ -13,8 +13,8 @@ import torch
 from accelerate.utils import broadcast_object_list
 from transformers import Seq2SeqTrainingArguments, TrainerCallback, TrainerState, set_seed
 
-from hf_symbinv.cards.facts import read_facts
 from hf_symbinv.hub import push_folder
+from hf_symbinv.hub.cards.facts import read_facts
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.tasks import load_task
 from hf_symbinv.training.cards import ModelCardCallback, command, environment, hyperparameters, write_card

@@ -17,11 +17,11 @@ from hf_symbinv import (
     SymbolInvariantModel,
     SymbolInvariantWordTokenizer,
 )
-from hf_symbinv.cards.relatives import RELATIVES
-from hf_symbinv.datasets_scripts.language import BASE_TOKENS, words
+from hf_symbinv.datasets_scripts.language.characters import BASE_TOKENS, words
 from hf_symbinv.evaluation.checkpoints import KINDS
-from hf_symbinv.evaluation.renamer_models import ASSEMBLY
+from hf_symbinv.hub.cards.relatives import RELATIVES
 from hf_symbinv.training.fitting import fit
+from papers.renamer.models import ASSEMBLY
 
 SIZES = {"d_model": 16, "d_ff": 24, "num_attention_heads": 2}
 GPT2 = {"vocab_size": 9, "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 6, "num_labels": 1, "pad_token_id": 8,
@@ -48,22 +48,22 @@ def headless():
 MODELS = {
     "SymbolInvariantForSequenceClassification": (
         renamer, "renamer", ASSEMBLY.words, 'use pipeline("text-classification", model="{}", trust_remote_code=True); '
-        "`symbinv reproduce` measures such models: renamer-...",
+        "`python -m papers` measures such models: renamer-...",
     ),
     "SymbolInvariantForCausalLM": (
         language_model, "lexinvariant", words(CHARACTERS), 'use pipeline("text-generation", model="{}", '
-        "trust_remote_code=True); `symbinv reproduce` measures such models: lexinv-...",
+        "trust_remote_code=True); `python -m papers` measures such models: lexinv-...",
     ),
     "SymbolInvariantModel": (
         headless, None, None, 'use AutoModel.from_pretrained("{}", trust_remote_code=True)'
     ),
     "IdentityGPT2LMHeadModel": (
         lambda: IdentityGPT2LMHeadModel(IdentityGPT2Config(**GPT2)), "identity-gpt2", None, "use generate of "
-        'AutoModelForCausalLM.from_pretrained("{}", trust_remote_code=True); `symbinv reproduce` measures such models',
+        'AutoModelForCausalLM.from_pretrained("{}", trust_remote_code=True); `python -m papers` measures such models',
     ),
     "IdentityGPT2ForSequenceClassification": (
         lambda: IdentityGPT2ForSequenceClassification(IdentityGPT2Config(**GPT2)), "identity-gpt2", None,
-        'use AutoModelForSequenceClassification.from_pretrained("{}", trust_remote_code=True); `symbinv reproduce`',
+        'use AutoModelForSequenceClassification.from_pretrained("{}", trust_remote_code=True); `python -m papers`',
     ),
     "IdentityGPT2Model": (
         lambda: IdentityGPT2Model(IdentityGPT2Config(**GPT2)), "identity-gpt2", None,

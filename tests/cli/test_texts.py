@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv.cli.failures import InputError
 from hf_symbinv.cli.texts import LONGEST_LINE, in_chunks, one_line, read_items
+from hf_symbinv.errors import UserError
 
 
 class TestItems:
@@ -34,7 +34,7 @@ class TestItems:
     @pytest.mark.parametrize("content", [b"", b"\n\n"])
     def test_an_input_without_items_is_refused(self, content, stdin):
         stdin(content)
-        with pytest.raises(InputError, match="standard input: holds no formula; write one per line"):
+        with pytest.raises(UserError, match="standard input: holds no formula; write one per line"):
             list(read_items("formula", [], None))
 
     def test_an_endless_line_is_refused_after_the_items_before_it(self, tmp_path):
@@ -43,21 +43,19 @@ class TestItems:
         chunks = in_chunks(read_items("formula", [], str(path)), 2)
         assert [[item.text for item in chunk] for chunk in itertools.islice(chunks, 2)] == [["a", "b"], ["c"]]
         with pytest.raises(
-            InputError, match=r"line 4 of .*formulas: longer than 1,048,576 bytes; write one formula per"
+            UserError, match=r"line 4 of .*formulas: longer than 1,048,576 bytes; write one formula per"
         ):
             next(chunks)
 
     def test_arguments_and_a_file_exclude_each_other(self):
-        with pytest.raises(InputError, match="--file x: leave it out, or leave out the formula before it"):
+        with pytest.raises(UserError, match="--file x: leave it out, or leave out the formula before it"):
             list(read_items("formula", ["a"], "x"))
 
     def test_a_terminal_is_not_waited_for(self, monkeypatch):
         terminal = io.TextIOWrapper(io.BytesIO())
         monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
         monkeypatch.setattr(sys, "stdin", terminal)
-        with pytest.raises(
-            InputError, match="no formula: give one as an argument, many with --file, or through a pipe"
-        ):
+        with pytest.raises(UserError, match="no formula: give one as an argument, many with --file, or through a pipe"):
             list(read_items("formula", [], None))
 
 

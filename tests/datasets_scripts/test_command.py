@@ -3,8 +3,8 @@
 import pytest
 
 from hf_symbinv.datasets_scripts.command import main
-from hf_symbinv.datasets_scripts.copying import CopyingConfig
-from hf_symbinv.datasets_scripts.transforms import read_folder
+from hf_symbinv.datasets_scripts.questions.copying import CopyingConfig
+from hf_symbinv.datasets_scripts.questions.transforms import read_folder
 
 COPIES = ["--task=copy", "--num-symbols=3", "--min-size=2", "--max-size=6", "--rows=100", "--workers=1"]
 

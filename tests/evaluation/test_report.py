@@ -20,7 +20,7 @@ from hf_symbinv.evaluation import (
     read_question,
     training_classes,
 )
-from hf_symbinv.evaluation.heatmap import Grid
+from hf_symbinv.evaluation.grid import Grid
 from hf_symbinv.evaluation.report import first_of_each, groups, training_box
 from hf_symbinv.metrics.edit_distance import edit_distance
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import datasets
 
-from hf_symbinv.datasets_scripts.basic_blocks import load_blocks, prepare, read_blocks, sample_file
+from hf_symbinv.datasets_scripts.blocks.basic_blocks import load_blocks, prepare, read_blocks, sample_file
 
 prepare(list(read_blocks(sample_file())), Path("made"), origin="sample")
 load_blocks(Path("made")).push_to_hub("alice/blocks")
@@ -17,7 +17,7 @@ datasets.Dataset.from_dict({"text": ["nop"]}).push_to_hub("alice/texts")
 result = None
 """
 PULL = """
-from hf_symbinv.datasets_scripts.basic_blocks import BlocksError, load_blocks, main, origin_of, read_blocks
+from hf_symbinv.datasets_scripts.blocks.basic_blocks import BlocksError, load_blocks, main, origin_of, read_blocks
 
 found = [[block.text, block.cycles, block.source, block.split] for block in read_blocks("alice/blocks")]
 code = main(["--blocks", "alice/blocks", "--output", "again"])
@@ -34,7 +34,7 @@ OFFLINE = """
 import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-from hf_symbinv.datasets_scripts.basic_blocks import BlocksError, read_blocks
+from hf_symbinv.datasets_scripts.blocks.basic_blocks import BlocksError, read_blocks
 
 try:
     list(read_blocks("alice/blocks"))

@@ -12,7 +12,7 @@ datasets.Dataset.from_dict({"body": ["one", "two"]}).push_to_hub("alice/bodies")
 result = None
 """
 PULL = """
-from hf_symbinv.datasets_scripts.language import CorpusError, documents
+from hf_symbinv.datasets_scripts.language.characters import CorpusError, documents
 
 try:
     list(documents("alice/bodies"))

@@ -5,8 +5,8 @@ import lzma
 import pytest
 
 from hf_symbinv.datasets_scripts.command import main
-from hf_symbinv.datasets_scripts.texts import TextsError, local_path
-from hf_symbinv.datasets_scripts.transforms import read_folder
+from hf_symbinv.datasets_scripts.questions.transforms import read_folder
+from hf_symbinv.datasets_scripts.questions.two_line_texts import TextsError, local_path
 
 from .fixtures import run, tokens_in
 

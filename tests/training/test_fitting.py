@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, set_seed
 
-from hf_symbinv.cli.failures import explain
+from hf_symbinv.errors import explain
 from hf_symbinv.training.failures import OtherRunError
 from hf_symbinv.training.fitting import fit
 

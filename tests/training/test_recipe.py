@@ -20,7 +20,7 @@ def write(tmp_path, text):
 def test_every_recipe_of_the_package_gives_a_model_data_and_trainer_arguments(name, tmp_path):
     from transformers import Seq2SeqTrainingArguments
 
-    from hf_symbinv.datasets_scripts.builder import RandomQuestions
+    from hf_symbinv.datasets_scripts.questions.builder import RandomQuestions
     from hf_symbinv.tasks import load_task
 
     recipe = Recipe.load(name)

@@ -137,7 +137,7 @@ def test_a_run_in_pieces_ends_with_the_weights_of_a_run_in_one(data, tmp_path):
 @pytest.mark.slow
 def test_training_on_renamed_data_gives_streams_the_same_weights(data, tmp_path):
     from hf_symbinv import LTL
-    from hf_symbinv.datasets_scripts.transforms import transform
+    from hf_symbinv.datasets_scripts.questions.transforms import transform
 
     transform(data, tmp_path / "renamed", LTL, {"renamed": True})
     for name, folder in {"plain": data, "other": tmp_path / "renamed"}.items():

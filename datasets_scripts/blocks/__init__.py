@@ -1,0 +1,1 @@
+"""Basic blocks of x86-64 with the cycles that LLVM gives them."""

@@ -1,0 +1,1 @@
+"""Expressions in prefix notation and their derivatives, by sympy."""

@@ -1,0 +1,1 @@
+"""Languages: windows of characters, a random Markov language, puzzles, and subwords."""

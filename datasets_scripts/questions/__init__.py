@@ -1,0 +1,1 @@
+"""Questions of any task with answers by its solver: drawn at random or on a grid, changed, read from text."""

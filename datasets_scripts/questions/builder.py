@@ -1,0 +1,443 @@
+"""Random questions of any task, with answers by its solver: the builder behind every benchmark.
+
+    from hf_symbinv.datasets_scripts.questions.builder import RandomQuestions
+    builder = RandomQuestions(task="prop", num_symbols=5, max_size=35, rows=1000)
+    builder.download_and_prepare(num_proc=4)
+    train = builder.as_dataset(split="train")
+
+`symbinv data` leaves the same data set in a folder.
+
+The work is done in rounds. A round draws the questions that are missing in every size, cuts them into shards and
+solves these in parallel; questions without an answer and those that reach the time limit are missing again in the next
+round. Drawing is cheap and done by one process, so no question comes twice anywhere; a shard is solved by a fresh fork,
+so its answers are a function of its questions. Hence the data set is a function of (config, seed), whatever the number
+of processes, but for questions that take about as long as the limit. A finished shard is a file that appears in one
+piece, and a run that was killed takes up where it was: it draws again, which costs little, and solves what has no file
+yet.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import hashlib
+import inspect
+import json
+import random
+import shutil
+import sys
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import datasets
+from tqdm.auto import tqdm
+
+from hf_symbinv import solvers
+from hf_symbinv.datasets_scripts import storage
+from hf_symbinv.datasets_scripts.questions import sampling as drawing
+from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate
+from hf_symbinv.datasets_scripts.storage import (
+    CARD,
+    SPLITS,
+    Pair,
+    publish,
+    read_rows,
+    schema,
+    split_files,
+    write_atomically,
+)
+from hf_symbinv.hub.cards.dataset import Origin
+from hf_symbinv.solvers.pool import Outcome, ProcessPool
+from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
+
+# Rounds in a row in which no question of a size gets an answer, after which that size counts as exhausted.
+FRUITLESS_ROUNDS = 50
+NO_ANSWER = "no answer"
+# So that every split of 80/10/10 has one.
+LEAST_ROWS = 10
+
+
+@dataclass
+class QuestionsConfig(datasets.BuilderConfig):
+    """What determines a data set of random questions.
+
+    Args:
+        version: The builder's version: another one makes other data.
+        task: A task's name, or the file that defines it.
+        num_symbols: Symbols that questions may use: a, b, ..., z, p26, p27, ...
+        min_size: Smallest question, in the task's measure (for formulas, nodes).
+        max_size: Largest question.
+        seed: Seed of everything random.
+        timeout: Limit for solving one question, in seconds; a question that reaches it is left out.
+
+    Raises:
+        ValueError: For a value out of range, or an unknown task.
+    """
+
+    version: datasets.Version = field(default_factory=lambda: datasets.Version("1.0.0"))
+    task: str = "ltl"
+    num_symbols: int = 5
+    min_size: int = 1
+    max_size: int = 35
+    seed: int = 0
+    timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.validate()
+
+    def validate(self) -> None:
+        """Raise ValueError for a value out of range (`datasets` also sets fields of configs that exist)."""
+        load_task(self.task)
+        if self.num_symbols < 0:
+            raise ValueError(f"num_symbols={self.num_symbols}: there cannot be fewer than 0")
+        if not 1 <= self.min_size <= self.max_size:
+            raise ValueError(
+                f"min_size={self.min_size}, max_size={self.max_size}: sizes are at least 1, the smaller first"
+            )
+        if not self.timeout > 0:
+            raise ValueError(f"timeout={self.timeout}: the limit must be positive seconds")
+
+    def recipe(self) -> dict[str, Any]:
+        """The fields that determine the data, without those that only name it."""
+        inherited = {item.name for item in dataclasses.fields(datasets.BuilderConfig)}
+        return {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in inherited}
+
+    def command(self) -> str:
+        """The command that makes the data; a task's file without its folder, which depends on the place."""
+        values = {**self.recipe(), "task": Path(self.task).name}
+        options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in values.items())
+        return f"symbinv data --output FOLDER {options}"
+
+
+@dataclass
+class RandomQuestionsConfig(QuestionsConfig):
+    """`QuestionsConfig` of random questions in three splits.
+
+    Args:
+        rows: Pairs in all splits together (80 % train, 10 % validation, 10 % test).
+    """
+
+    rows: int = 1_000_000
+
+    def validate(self) -> None:
+        super().validate()
+        if self.rows < LEAST_ROWS:
+            raise ValueError(
+                f"rows={self.rows}: ask for at least {LEAST_ROWS}, so that every split of 80/10/10 has one"
+            )
+
+
+@dataclass
+class Harvest:
+    """What became of questions that were drawn: pairs, and how many ended otherwise (no answer, timeout, error)."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Harvest) -> None:
+        self.pairs += other.pairs
+        self.left_out += other.left_out
+
+
+class FewerRowsWarning(UserWarning):
+    """A data set has fewer rows than were asked for."""
+
+
+class WorkFolderError(ValueError):
+    """A folder that cannot take the data set: another one is in it, or another process is at it."""
+
+
+def quotas(task: SymbolTask, min_size: int, max_size: int, rows: int) -> dict[int, int]:
+    """Rows of each size, and of all small sizes together under the key `SHORT`."""
+    sizes = list(range(max(min_size, task.uniform_from), max_size + 1))
+    if not sizes:
+        return {SHORT: rows}
+    short = int(task.short_share * rows) if min_size < task.uniform_from else 0
+    each, rest = divmod(rows - short, len(sizes))
+    return {SHORT: short} | {size: each + (place < rest) for place, size in enumerate(sizes)}
+
+
+def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int]) -> dict[int, int]:
+    """Rows to draw next; the sizes that are not exhausted stand in for those that are, large ones first."""
+    surplus = sum(max(have[size] - rows, 0) for size, rows in quota.items())
+    missing = {size: max(quota[size] - have[size], 0) for size in quota if size not in exhausted}
+    lost = max(sum(quota[size] - have[size] for size in exhausted) - surplus, 0)
+    heirs = [size for size in missing if size != SHORT] or list(missing)
+    if heirs:
+        each, rest = divmod(lost, len(heirs))
+        for place, size in enumerate(heirs):
+            missing[size] += each + (place < rest)
+    return {size: rows for size, rows in missing.items() if rows}
+
+
+def solving_pool(task: SymbolTask, workers: int | None, timeout: float) -> ProcessPool:
+    """The processes that find answers."""
+    return ProcessPool(task.solve, workers=workers, timeout=timeout, initializer=task.prepare, isolate=task.shard)
+
+
+class Rounds:
+    """Draws and solves until the quotas are full, round by round.
+
+    Args:
+        gate: What draws.
+        pool: What solves.
+        work: Folder of the finished shards.
+        bar: Counts the pairs.
+    """
+
+    def __init__(self, gate: Gate, pool: ProcessPool, work: Path, bar: Any) -> None:
+        self.gate = gate
+        self.pool = pool
+        self.work = work
+        self.bar = bar
+
+    def run(
+        self, missing_after: Callable[[Counter[int], set[int]], dict[int, int]], name: str, *seed: object
+    ) -> Harvest:
+        """Everything that was found.
+
+        Args:
+            missing_after: From the pairs that there are by quota, and the quotas that are exhausted, what to draw next.
+            name: Of the shards' files.
+            seed: Of the questions.
+        """
+        have, harvest, fruitless, rounds = Counter[int](), Harvest(), Counter[int](), count()
+        while missing := missing_after(have, self.gate.exhausted):
+            number = next(rounds)
+            questions = self.gate.draw(missing, *seed, number)
+            found = Counter[int]()
+            for shard in self.solve(questions, f"{name}{number:02d}"):
+                harvest.add(shard)
+                found.update(self.gate.quota_of(self.gate.task.size(pair.question)) for pair in shard.pairs)
+            have += found
+            for quota in missing:
+                fruitless[quota] = 0 if found[quota] else fruitless[quota] + 1
+                if fruitless[quota] == FRUITLESS_ROUNDS:
+                    self.gate.exhausted.add(quota)
+        return harvest
+
+    def solve(self, questions: Iterator[str], name: str) -> list[Harvest]:
+        """Solve the questions shard by shard, and leave a file for each shard."""
+        finished: dict[int, Harvest] = {}
+        waiting: deque[tuple[int, Path, list[str]]] = deque()
+
+        def finish(index: int, harvest: Harvest) -> None:
+            finished[index] = harvest
+            self.bar.update(len(harvest.pairs))
+
+        def unsolved() -> Iterator[str]:
+            for index in count():
+                shard = list(islice(questions, self.gate.task.shard))
+                if not shard:
+                    return
+                path = self.work / f"{name}-{index:06d}.json"
+                if path.exists():
+                    finish(index, read_shard(path, shard))
+                else:
+                    waiting.append((index, path, shard))
+                    yield from shard
+
+        outcomes: list[Outcome] = []
+        for outcome in self.pool.map(unsolved()):
+            outcomes.append(outcome)
+            index, path, shard = waiting[0]
+            if len(outcomes) == len(shard):
+                waiting.popleft()
+                entries = [[question, *entry_of(outcome)] for question, outcome in zip(shard, outcomes, strict=True)]
+                write_atomically(path, json.dumps(entries, ensure_ascii=False))
+                finish(index, harvest_of(entries))
+                outcomes = []
+        return [finished[index] for index in sorted(finished)]
+
+
+def entry_of(outcome: Outcome) -> tuple[str, str]:
+    """What a shard says about a question: `done` and the answer, or why there is none."""
+    if outcome.status != "done":
+        return outcome.status, ""
+    return (NO_ANSWER, "") if outcome.value is None else ("done", outcome.value)
+
+
+def harvest_of(entries: Sequence[Sequence[str]]) -> Harvest:
+    pairs = [Pair(question, answer) for question, status, answer in entries if status == "done"]
+    return Harvest(pairs, Counter(status for _, status, _ in entries if status != "done"))
+
+
+def read_shard(path: Path, questions: Sequence[str]) -> Harvest:
+    """What became of the questions of a finished shard.
+
+    Raises:
+        WorkFolderError: If the file does not belong to these questions.
+    """
+    entries = json.loads(path.read_text(encoding="utf-8"))
+    if [question for question, _, _ in entries] != list(questions):
+        raise WorkFolderError(f"{path}: not the questions of this data set; delete the folder and start again")
+    return harvest_of(entries)
+
+
+def generate(config: RandomQuestionsConfig, work: Path, workers: int | None, *, progress: bool = True) -> Harvest:
+    """Draw and solve until every size is full, with finished shards kept in `work`."""
+    task = load_task(config.task)
+    quota = quotas(task, config.min_size, config.max_size, config.rows)
+    with (
+        solving_pool(task, workers, config.timeout) as pool,
+        Gate(task, symbol_names(config.num_symbols), config.min_size, config.max_size, task.uniform_from) as gate,
+        tqdm(total=config.rows, unit=" pairs", file=sys.stderr, disable=None if progress else True) as bar,
+    ):
+        rounds = Rounds(gate, pool, work, bar)
+        harvest = rounds.run(lambda have, exhausted: missing_rows(quota, have, exhausted), "", config.seed)
+    return harvest
+
+
+def assign_splits(pairs: Sequence[Pair], seed: int) -> dict[str, list[Pair]]:
+    """Shuffle and cut into 80 % train, 10 % validation and 10 % test."""
+    shuffled = list(pairs)
+    random.Random(seed).shuffle(shuffled)
+    tenth = len(shuffled) // 10
+    return {"train": shuffled[2 * tenth :], "validation": shuffled[:tenth], "test": shuffled[tenth : 2 * tenth]}
+
+
+@contextmanager
+def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
+    """Hold the work folder inside `folder` for the data set that `description` describes; None if it is complete.
+
+    What is refused before anything was made leaves no trace, so that another try may use the folder.
+
+    Raises:
+        WorkFolderError: If `folder` holds another data set, or another process holds it.
+    """
+    marker = folder / "generation.json"
+    if not marker.exists() and ((folder / CARD).exists() or (folder / "data").exists()):
+        raise WorkFolderError(f"{folder}: holds a data set of other origin; choose another folder")
+    work = folder / ".work"
+    work.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkFolderError(f"{folder}: another process is writing here; wait or choose another folder") from None
+        fresh = not marker.exists()
+        if fresh:
+            write_atomically(marker, json.dumps(description, indent=2) + "\n")
+        elif json.loads(marker.read_text(encoding="utf-8")) != description:
+            raise WorkFolderError(
+                f"{folder}: holds a data set made in another way, see {marker.name}; choose another folder or delete it"
+            )
+        try:
+            yield None if (folder / CARD).exists() else work
+        except (ValueError, OSError):
+            if fresh and not any(work.iterdir()) and not (folder / "data").exists():
+                work.rmdir()
+                marker.unlink()
+                Path(lock.name).unlink()
+                if not any(folder.iterdir()):
+                    folder.rmdir()
+            raise
+        shutil.rmtree(work)
+
+
+def left_out(counts: Counter[str], timeout: float) -> str:
+    """A sentence on the questions that were drawn and are not in the data set."""
+    reasons = {NO_ANSWER: "have no answer", "timeout": f"take over {timeout:g} s", "error": "make the solver fail"}
+    return f"Questions left out: {', '.join(f'{counts[name]:,} that {reason}' for name, reason in reasons.items())}."
+
+
+def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *, progress: bool = True) -> None:
+    """Make the data set in `folder`, or finish it, or leave it as it is if it is finished.
+
+    Raises:
+        WorkFolderError: If the folder cannot take it.
+        ValueError: If too little was found for three splits (DrawingError if the task cannot draw what is asked for).
+        ImportError: If a solver is not installed.
+    """
+    task = load_task(config.task)
+    recipe, version = {**config.recipe(), "task": task.name}, task.solver_version()
+    with claimed(folder, {"builder": f"random {config.version}", **recipe, "solver_version": version}) as work:
+        if work is None:
+            return
+        harvest = generate(config, work, workers, progress=progress)
+        if len(harvest.pairs) < LEAST_ROWS:
+            for shard in work.iterdir():
+                shard.unlink()
+            raise ValueError(
+                f"num_symbols={config.num_symbols}, sizes {config.min_size} to {config.max_size}: only "
+                f"{len(harvest.pairs)} different questions with answers turned up, and three splits take at least "
+                f"{LEAST_ROWS}; ask for more symbols or larger sizes"
+            )
+        if len(harvest.pairs) < config.rows:
+            warnings.warn(
+                f"rows={config.rows}: only {len(harvest.pairs)} different questions with answers turned up "
+                f"with num_symbols={config.num_symbols} and sizes {config.min_size} to {config.max_size}",
+                FewerRowsWarning,
+                stacklevel=2,
+            )
+        uniform = (
+            f" Sizes from {task.uniform_from} up are equally frequent." if task.uniform_from < config.max_size else ""
+        )
+        origin = Origin(
+            title=f"{task.name}, {config.num_symbols} symbols, sizes {config.min_size} to {config.max_size}",
+            story=f"Random questions of the task {task.name} with answers.{uniform} "
+            + left_out(harvest.left_out, config.timeout),
+            command=config.command(),
+            solver_version=version,
+        )
+        publish(task, folder, origin, assign_splits(harvest.pairs, config.seed))
+
+
+def source_hash(builder: type[RandomQuestions], task: SymbolTask) -> str:
+    """A digest of the code that determines the data."""
+    modules = [__file__, drawing.__file__, storage.__file__, inspect.getfile(builder), inspect.getfile(type(task))]
+    digest = hashlib.sha256()
+    for path in (*map(Path, modules), *sorted(Path(str(solvers.__file__)).parent.glob("*.py"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+class RandomQuestions(datasets.GeneratorBasedBuilder):
+    """Random questions as a builder; keyword arguments are fields of `RandomQuestionsConfig`."""
+
+    VERSION = datasets.Version("1.0.0")
+    BUILDER_CONFIG_CLASS: type[QuestionsConfig] = RandomQuestionsConfig
+    SPLITS: tuple[str, ...] = SPLITS
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        task = load_task(kwargs.get("task", self.BUILDER_CONFIG_CLASS.task))
+        # `datasets` does not look at the code to find its cache.
+        kwargs.setdefault("hash", source_hash(type(self), task))
+        super().__init__(*args, **kwargs)
+        self.config.validate()
+
+    def prepare_folder(self, folder: Path, workers: int) -> None:
+        """Make the data set in `folder`."""
+        prepare(self.config, folder, workers)
+
+    def _info(self) -> datasets.DatasetInfo:
+        task = load_task(self.config.task)
+        return datasets.DatasetInfo(
+            description=task.description,
+            features=datasets.Features.from_arrow_schema(schema(task)),
+            license="apache-2.0",
+        )
+
+    def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
+        task = load_task(self.config.task)
+        recipe = f"{type(self).__name__} {self.config.recipe()} {task.solver_version()} {source_hash(type(self), task)}"
+        name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
+        folder = Path(dl_manager.download_config.cache_dir) / f"{task.name}-{name}"
+        self.prepare_folder(folder, dl_manager.download_config.num_proc or 1)
+        return [
+            datasets.SplitGenerator(name=split, gen_kwargs={"files": list(map(str, split_files(folder, split)))})
+            for split in self.SPLITS
+        ]
+
+    def _generate_examples(self, files: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+        question = load_task(self.config.task).columns[0]
+        for file in files:
+            for row in read_rows(file):
+                yield row[question], row

@@ -1,0 +1,276 @@
+"""Data sets made of others: symbols renamed, training rows left out or added, rows chosen by symbols and size.
+
+    data = datasets.load_dataset("parquet", data_dir="data/ltl")
+    data = reduced(renamed(data, LTL), 80_000)
+
+The functions take and return a `datasets.DatasetDict` with the columns of a task and `symbols` and `length`. `renamed`,
+`reduced` and `supplemented` change the training split alone, because models are tested on the questions as they were.
+`symbinv data --from FOLDER` does the same to a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow
+import pyarrow.parquet
+from datasets.table import InMemoryTable
+
+from hf_symbinv.datasets_scripts.questions.builder import claimed
+from hf_symbinv.datasets_scripts.storage import Pair, publish, schema, split_files, splits_of
+from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN, Origin
+from hf_symbinv.tasks import TASKS, SymbolTask, symbol_names
+
+
+class TransformError(ValueError):
+    """A data set that is not there, not of the task, or that the change leaves nothing of."""
+
+
+def renamed(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
+    """Training rows with symbols renamed so that the first appearances in answers always come in the order a, b, c, ...
+
+    The other symbols of a question keep their names, unless these are taken: then they get, in the order of their first
+    appearance, those that have become free. So rows remain what they were up to a renaming, and only the
+    order of names in answers carries a bias that a model can learn.
+
+    Source: ITE, section 5.2.1.
+    """
+    question, answer = _columns(data, task)
+
+    def rename(row: dict[str, Any]) -> dict[str, Any]:
+        renaming = first_in_order(task.symbols(row[answer]), task.symbols(row[question]))
+        renamed_question = task.rename(row[question], renaming)
+        return {
+            question: renamed_question,
+            answer: task.rename(row[answer], renaming),
+            "symbols": list(task.symbols(renamed_question)),
+        }
+
+    return datasets.DatasetDict({**data, "train": _train(data).map(rename)})
+
+
+def first_in_order(in_answer: tuple[str, ...], in_question: tuple[str, ...]) -> dict[str, str]:
+    """The renaming of `renamed`: a permutation of these symbols and the first names."""
+    names = symbol_names(len(in_answer))
+    renaming = dict(zip(in_answer, names, strict=True))
+    others = [name for name in in_question if name not in renaming]
+    free = iter([name for name in in_answer if name not in names])
+    return renaming | {name: next(free) for name in others if name in names}
+
+
+def reduced(data: datasets.DatasetDict, rows: int, seed: int = 0) -> datasets.DatasetDict:
+    """So many of the training rows, chosen at random. Source: ITE, Appendix F (80,000 of 799,909).
+
+    Raises:
+        TransformError: If there are fewer, or `rows` is not positive.
+    """
+    train = _train(data)
+    if not 0 < rows <= len(train):
+        raise TransformError(f"reduce={rows}: must be between 1 and the {len(train)} rows of split train")
+    chosen = train.shuffle(seed=seed).select(range(rows))
+    return datasets.DatasetDict({**data, "train": chosen.flatten_indices()})
+
+
+def supplemented(data: datasets.DatasetDict, other: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
+    """Training rows and, of those of `other`, the ones with 0 or 1 symbols, which are rare where there are many.
+
+    Rows are added whose question is in no split of `data`. Names that do not occur there are renamed to names that do.
+
+    Args:
+        data: What is to be supplemented.
+        other: A data set of the same task, drawn apart, with more symbols for instance.
+        task: The task of both.
+
+    Raises:
+        TransformError: If `other` has no such row that `data` lacks.
+
+    Source: SIT, Appendix F (0-AP and 1-AP formulas of the training set with 10 APs).
+    """
+    (question, answer), _ = _columns(data, task), _columns(other, task)
+    train = _train(data)
+    seen = {text for split in data.values() for text in split[question]}
+    known = sorted({name for names in train["symbols"] for name in names})
+    added: list[dict[str, Any]] = []
+    for row in _train(other).filter(lambda row: len(row["symbols"]) <= 1):
+        foreign = not set(row["symbols"]) <= set(known)
+        for shift in range(len(known)) if foreign else (0,):
+            names = (*known[shift:], *known[:shift]) if foreign else row["symbols"]
+            renaming = dict(zip(row["symbols"], names, strict=False))
+            text = task.rename(row[question], renaming)
+            if len(renaming) == len(row["symbols"]) and text not in seen:
+                seen.add(text)
+                symbols, reply = list(task.symbols(text)), task.rename(row[answer], renaming)
+                added.append({**row, question: text, answer: reply, "symbols": symbols})
+                break
+    if not added:
+        raise TransformError(
+            "supplement: it has no row with 0 or 1 symbols that is not in the data set yet; take a larger one"
+        )
+    more = datasets.Dataset.from_list(added, features=train.features)
+    return datasets.DatasetDict({**data, "train": datasets.concatenate_datasets([train, more])})
+
+
+def filtered(
+    data: datasets.DatasetDict,
+    *,
+    min_symbols: int = 0,
+    max_symbols: int | None = None,
+    min_size: int = 1,
+    max_size: int | None = None,
+) -> datasets.DatasetDict:
+    """The rows of all splits whose questions have so many symbols and so large a size.
+
+    Raises:
+        TransformError: If no row of a split is left.
+    """
+    most, largest = (sys.maxsize if limit is None else limit for limit in (max_symbols, max_size))
+
+    def fits(symbols: list[list[str]], lengths: list[int]) -> list[bool]:
+        return [
+            min_symbols <= len(names) <= most and min_size <= length <= largest
+            for names, length in zip(symbols, lengths, strict=True)
+        ]
+
+    chosen = datasets.DatasetDict(
+        {
+            name: split.filter(fits, input_columns=["symbols", "length"], batched=True).flatten_indices()
+            for name, split in data.items()
+        }
+    )
+    for name, split in chosen.items():
+        if not len(split):
+            raise TransformError(
+                f"split {name}: no row has {_range(min_symbols, max_symbols)} symbols and size "
+                f"{_range(min_size, max_size)}; choose wider limits"
+            )
+    return chosen
+
+
+def _range(low: int, high: int | None) -> str:
+    return f"{low} or more" if high is None else f"{low} to {high}"
+
+
+def _train(data: datasets.DatasetDict) -> datasets.Dataset:
+    if "train" not in data:
+        raise TransformError(f"data has splits {sorted(data)}; this changes split train")
+    return data["train"]
+
+
+def _columns(data: datasets.DatasetDict, task: SymbolTask) -> tuple[str, str]:
+    """The columns of question and answer."""
+    for name, split in data.items():
+        missing = set(schema(task).names) - {"solver_version"} - set(split.column_names)
+        if missing:
+            raise TransformError(
+                f"split {name}: has columns {', '.join(split.column_names)}; task {task.name} needs "
+                f"{', '.join(sorted(missing))} too: is it of another task?"
+            )
+    return task.columns
+
+
+def read_folder(folder: Path) -> datasets.DatasetDict:
+    """The data set in a folder that `symbinv data` wrote.
+
+    Raises:
+        TransformError: If there is none, or a file is damaged.
+    """
+    splits = splits_of(folder)
+    if not splits:
+        raise TransformError(f"{folder}: holds no data set (no data/SPLIT-*.parquet); make one with `symbinv data`")
+    tables = {
+        split: pyarrow.concat_tables([_read_table(file) for file in split_files(folder, split)]) for split in splits
+    }
+    return datasets.DatasetDict({split: datasets.Dataset(InMemoryTable(table)) for split, table in tables.items()})
+
+
+def _read_table(file: Path) -> pyarrow.Table:
+    try:
+        return pyarrow.parquet.read_table(file)
+    except pyarrow.ArrowInvalid as error:
+        reason = str(error).partition(": ")[2].partition(". ")[0]
+        raise TransformError(f"{file}: damaged ({reason}); make the data set again") from error
+
+
+def task_by_columns(data: datasets.DatasetDict) -> SymbolTask:
+    """The task of the package with these columns.
+
+    Raises:
+        TransformError: If there is none.
+    """
+    names = next(iter(data.values())).column_names
+    for task in TASKS.values():
+        if set(task.columns) <= set(names):
+            return task
+    raise TransformError(f"no task has columns {', '.join(names)}; name it with --task")
+
+
+def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapping[str, Any]) -> None:
+    """Write the data set of folder `source`, changed, into `folder`.
+
+    Args:
+        source: A folder that `symbinv data` wrote.
+        folder: Where to.
+        task: The task of the data; None to tell by its columns.
+        options: Those of `symbinv data`, done in this order: `supplement` (a folder), `min_symbols`, `max_symbols`,
+            `min_size`, `max_size`, then `reduce` (rows) by `seed`, then `renamed`.
+
+    Raises:
+        TransformError: If a folder holds no data set of the task, nothing is to be changed, or nothing is left of it.
+        WorkFolderError: If `folder` cannot take it.
+    """
+    data = read_folder(source)
+    if not set(options) - {"seed"}:
+        raise TransformError("nothing to change; choose rows, or --supplement, --reduce or --renamed")
+    task = task or task_by_columns(data)
+    question, answer = _columns(data, task)
+    limits = {name: options[name] for name in ("min_symbols", "max_symbols", "min_size", "max_size") if name in options}
+    description = {"builder": "transform 1.0.0", "source": digest(source), **options}
+    if "supplement" in options:
+        description["supplement"] = digest(Path(options["supplement"]))
+    with claimed(folder, description) as work:
+        if work is None:
+            return
+        if "supplement" in options:
+            data = supplemented(data, read_folder(Path(options["supplement"])), task)
+        if limits:
+            data = filtered(data, **limits)
+        if "reduce" in options:
+            data = reduced(data, options["reduce"], options.get("seed", 0))
+        if options.get("renamed"):
+            data = renamed(data, task)
+        splits = {
+            name: [Pair(*pair) for pair in zip(split[question], split[answer], strict=True)]
+            for name, split in data.items()
+        }
+        versions = sorted({version for split in data.values() for version in split.unique("solver_version")})
+        origin = Origin(
+            title=f"{task.name}, made of {source.name}",
+            story=f"The data set {source.name}, changed as the command says.",
+            command=command_of(source, options),
+            solver_version=", ".join(versions),
+            license=UNKNOWN if UNKNOWN in versions else LICENSE,  # texts from elsewhere have no known solver either
+        )
+        publish(task, folder, origin, splits)
+
+
+def command_of(source: Path, options: Mapping[str, Any]) -> str:
+    """The command, with folders by their last names."""
+    parts = [f"symbinv data --output FOLDER --from {source.name}"]
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        parts.append(flag if value is True else f"{flag} {Path(value).name if name == 'supplement' else value}")
+    return " ".join(parts)
+
+
+def digest(folder: Path) -> str:
+    """A digest of the Parquet files in a folder."""
+    content = hashlib.sha256()
+    for split in splits_of(folder):
+        for file in split_files(folder, split):
+            content.update(file.read_bytes())
+    return content.hexdigest()[:16]

@@ -1,0 +1,124 @@
+"""Data sets in the two-line text format of earlier releases, from files, folders or the Hub."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tqdm.auto import tqdm
+
+from hf_symbinv.datasets_scripts.questions.builder import assign_splits, claimed
+from hf_symbinv.datasets_scripts.storage import Pair, publish, read_pairs
+from hf_symbinv.hub.cards.dataset import UNKNOWN, Origin
+from hf_symbinv.tasks import SymbolTask
+
+# How the releases call the files of a data set.
+FILES = {"train": ("train",), "validation": ("val", "validation"), "test": ("test",)}
+SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
+ON_THE_HUB = re.compile(r"(?P<repository>[A-Za-z0-9][\w.-]*/[\w.-]+)/(?P<folder>[\w./-]+)")
+
+
+class TextsError(ValueError):
+    """A source that is not there, or holds no data set."""
+
+
+def convert(task: SymbolTask, source: str, folder: Path, seed: int) -> None:
+    """Convert pairs in the two-line text format; of those with the same question the first stays.
+
+    Args:
+        task: What the pairs are of.
+        source: A file, which is shuffled with `seed` and split 80/10/10; a folder with `train.txt`, `val.txt` and
+            `test.txt`, whose splits stay as they are; or such a folder on the Hub, OWNER/NAME/FOLDER.
+        folder: Where to.
+        seed: Of the split.
+
+    Raises:
+        TextsError: If there is no such source, or it holds fewer than 10 pairs.
+        PairsFormatError: If a file does not hold pairs.
+        WorkFolderError: If the folder cannot take the data set.
+    """
+    path = local_path(source)
+    files = split_files(path) if path.is_dir() else {"": path}
+    digest = hashlib.sha256()
+    for file in files.values():
+        digest.update(file.read_bytes())
+    description = {"builder": "text", "task": task.name, "sha256": digest.hexdigest(), "seed": seed}
+    with claimed(folder, description) as work:
+        if work is None:
+            return
+        seen: set[str] = set()
+        splits = {split: list(new_pairs(task, file, seen)) for split, file in files.items()}
+        if len(seen) < 10:
+            raise TextsError(
+                f"{source}: holds {len(seen)} different questions; give at least 10, so that every split has one"
+            )
+        origin = Origin(
+            title=f"{task.name} pairs of {path.name}",
+            story=f"Questions of the task {task.name} with answers, converted from the text files of {path.name}.",
+            command=f"symbinv data --output FOLDER --task {task.name} --from-text {shlex.quote(path.name)} "
+            f"--seed {seed}",
+            solver_version="unknown",
+            license=UNKNOWN,
+        )
+        publish(task, folder, origin, assign_splits(splits[""], seed) if "" in splits else splits)
+
+
+def new_pairs(task: SymbolTask, file: Path, seen: set[str]) -> Iterator[Pair]:
+    """The pairs of a file whose questions are not in `seen`, which they join."""
+    for pair in tqdm(read_pairs(task, file), unit=" pairs", file=sys.stderr):
+        if pair.question not in seen:
+            seen.add(pair.question)
+            yield pair
+
+
+def split_files(folder: Path) -> dict[str, Path]:
+    """The file of each split.
+
+    Raises:
+        TextsError: If one is missing.
+    """
+    return {
+        split: _first(folder, [stem + suffix for stem in stems for suffix in SUFFIXES])
+        for split, stems in FILES.items()
+    }
+
+
+def _first(folder: Path, names: Sequence[str]) -> Path:
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise TextsError(f"{folder}: has no {names[0]}; a folder of texts has train.txt, val.txt and test.txt")
+
+
+def local_path(source: str) -> Path:
+    """Where a source lies; a folder on the Hub is downloaded.
+
+    Raises:
+        TextsError: If there is neither a file or folder nor a data set on the Hub of this name.
+    """
+    path, hub = Path(source), ON_THE_HUB.fullmatch(source)
+    if path.exists():
+        return path
+    if hub is None:
+        raise TextsError(f"{source}: no such file or folder; on the Hub a folder is called OWNER/NAME/FOLDER")
+    from huggingface_hub import snapshot_download
+
+    folder = hub["folder"].rstrip("/")
+    names = [f"{folder}/{stem}{suffix}" for stems in FILES.values() for stem in stems for suffix in SUFFIXES]
+    try:
+        downloaded = snapshot_download(hub["repository"], repo_type="dataset", allow_patterns=names)
+    except Exception as error:  # of many types, for no network, no such repository, no access
+        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+        raise TextsError(
+            f"{source}: no such file or folder, and from the Hub it cannot be loaded ({reason})"
+        ) from error
+    path = Path(downloaded) / folder
+    if not path.is_dir():
+        raise TextsError(
+            f"{source}: the repository has no {folder}/train.txt; name a folder with train.txt, val.txt and test.txt"
+        )
+    return path

@@ -1,0 +1,188 @@
+"""What is known about a model: its configuration, how it was trained, what it was made of, and what was measured of it.
+
+All of it lies beside the weights as JSON, so that a card can be written again from the folder alone:
+
+config.json, tokenizer_config.json   from `save_pretrained`
+run.json                             from training
+conversion.json                      from `symbinv convert`
+results.json                         a list of what `symbinv evaluate --output` wrote, added by `symbinv card --results`
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from hf_symbinv.errors import UserError
+from hf_symbinv.hub.cards.relatives import relative_of
+from hf_symbinv.tasks import SymbolTask, TaskError, load_task, task_of
+
+CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer_config.json", "*.safetensors"
+RECORD, STATE, CONVERSION, RESULTS = "run.json", "trainer_state.json", "conversion.json", "results.json"
+MODEL_TYPES = ("symbol_invariant", "identity_gpt2")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+# What `symbinv evaluate` always writes, of all that a card uses.
+_EVALUATION = {"model", "data", "split", "generation", "groups"}
+
+
+class CardError(UserError):
+    """A card that cannot be written; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What a model card is made of.
+
+    Attributes:
+        name: OWNER/NAME on the Hub, or the path that the snippet loads the model from.
+        config: As `config.json` has it.
+        task: What the model answers; None if that is not known here, or it answers no questions.
+        parameters: Their number.
+        record: How it was trained, as `run.json` has it; empty if that is not known.
+        conversion: `source`, `how` and, if the source is on the Hub, `base_model`, for a model that was made of
+            another; else empty.
+        results: Evaluations, as `symbinv evaluate` writes them.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    task: SymbolTask | None
+    parameters: int
+    record: Mapping[str, Any] = field(default_factory=dict)
+    conversion: Mapping[str, str | None] = field(default_factory=dict)
+    results: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def start(self) -> str | None:
+        """The model that this one was made of or trained on from; None for one that was trained from scratch."""
+        start = self.conversion.get("source") or self.record.get("recipe", {}).get("start")
+        return None if start is None else str(start)
+
+
+def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None = None) -> ModelFacts:
+    """The facts about the model in a folder.
+
+    Args:
+        folder: With `config.json`, weights, and as much of the rest as there is.
+        name: As in `ModelFacts`; None for the folder's own name.
+        task: What the model answers; None to find out.
+
+    Raises:
+        CardError: If there is no model, or a file is not what it should be.
+        OSError: If a file cannot be read.
+    """
+    if not (folder / CONFIG).is_file():
+        raise CardError(
+            f"{folder}: has no {CONFIG}; name the folder of a model (`symbinv data` writes the cards of data sets)"
+        )
+    config = read_object(folder / CONFIG)
+    if config.get("model_type") not in MODEL_TYPES:
+        raise CardError(
+            f"{folder}: its model type is {config.get('model_type')!r}; this command knows what to say of models of "
+            f"types {' and '.join(MODEL_TYPES)} only"
+        )
+    relative = relative_of(config)
+    if relative is not None and relative.head(config) is None:
+        raise CardError(
+            f"{folder}: holds a {config['architectures'][0]}; save the whole model, {' or '.join(relative.heads)}"
+        )
+    record = read_object(folder / RECORD)
+    if not record and (state := read_object(folder / STATE)):
+        record = {"log": state.get("log_history", []), "step": state.get("global_step")}
+    return ModelFacts(
+        name=name or folder.resolve().name,
+        config=config,
+        task=task or (None if relative else _find_task(read_object(folder / TOKENIZER), record)),
+        parameters=_count_parameters(folder),
+        record=record,
+        conversion=read_object(folder / CONVERSION),
+        results=read_results([folder / RESULTS] if (folder / RESULTS).is_file() else []),
+    )
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; empty if there is no such file."""
+    if not path.is_file():
+        return {}
+    content = _read(path)
+    if not isinstance(content, dict):
+        raise CardError(f"{path}: holds no JSON object; write it again or remove it")
+    return content
+
+
+def read_results(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    """The evaluations in files, each with one or a list of them.
+
+    Raises:
+        CardError: If a file holds something else.
+        OSError: If a file cannot be read.
+    """
+    found = []
+    for path in paths:
+        content = _read(path)
+        for evaluation in content if isinstance(content, list) else [content]:
+            if not isinstance(evaluation, dict) or not set(evaluation) >= _EVALUATION or not evaluation["groups"]:
+                raise CardError(f"{path}: no evaluation; give what `symbinv evaluate --output` wrote")
+            found.append(evaluation)
+    return found
+
+
+def add_results(known: Sequence[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Evaluations with further ones; a new one replaces that of the same data with the same decoding."""
+    found = {_identity(evaluation): evaluation for evaluation in known}
+    for evaluation in new:
+        found[_identity(evaluation)] = evaluation
+    return list(found.values())
+
+
+def _identity(evaluation: Mapping[str, Any]) -> str:
+    return json.dumps([evaluation["data"], evaluation["split"], evaluation["generation"]], sort_keys=True)
+
+
+def hub_id(name: str) -> str | None:
+    """`name` if it can be OWNER/NAME on the Hub and is no path here; the Hub refuses cards with others."""
+    return name if _HUB_ID.fullmatch(name) and not Path(name).exists() and ".." not in name else None
+
+
+def _find_task(tokenizer: Mapping[str, Any], record: Mapping[str, Any]) -> SymbolTask | None:
+    """The task with the tokenizer's base tokens, or that of the recipe, whose file may be elsewhere."""
+    try:
+        return task_of(tokenizer.get("base_tokens", ()))
+    except TaskError:
+        try:
+            task = load_task(record["recipe"]["task"])
+        except (KeyError, TaskError):
+            return None
+        return task if list(task.base_tokens) == tokenizer.get("base_tokens") else None
+
+
+def _count_parameters(folder: Path) -> int:
+    """Numbers in the weights, without the saved scale of AdaCos, which is no parameter."""
+    from safetensors import SafetensorError, safe_open
+
+    total = 0
+    for path in sorted(folder.glob(WEIGHTS)):
+        try:
+            with safe_open(path, framework="np") as file:
+                names = [name for name in file.keys() if not name.endswith("adacos.scale")]  # noqa: SIM118
+                total += sum(prod(file.get_slice(name).get_shape()) for name in names)
+        except SafetensorError as error:
+            raise CardError(f"{path}: damaged ({error}); save the model again or copy the file anew") from error
+    if not total:
+        raise CardError(f"{folder}: has no weights ({WEIGHTS}); save the model again with save_pretrained")
+    return total
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CardError(f"{path}: not JSON ({error}); write it again or remove it") from error
+
+
+__all__ = ["CardError", "ModelFacts", "add_results", "hub_id", "read_facts", "read_object", "read_results"]

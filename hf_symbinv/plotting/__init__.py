@@ -1,0 +1,1 @@
+"""Pictures drawn from values: heat maps, curves and traces."""

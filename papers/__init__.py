@@ -1,0 +1,1 @@
+"""The papers' tables, made again from a checkout: `python -m papers --list` names them."""

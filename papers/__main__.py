@@ -1,0 +1,141 @@
+"""`python -m papers`: a table of the papers, made again at a chosen size."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hf_symbinv.errors import explain
+
+DONE, UNFINISHED = 0, 3
+
+DESCRIPTION = """\
+Make a table of the papers again: data are generated, models trained, measured,
+and the numbers printed as Markdown beside the papers'. What is there already is
+used, so a command that was stopped goes on when it is repeated, and tables share
+their models. All files lie in FOLDER/SCALE; tables/TABLE.md is what is printed.
+
+Scales: smoke shows in minutes that everything fits together; cpu shows the
+papers' orderings in hours on two cores; paper is the papers' own sizes, for a
+GPU, in pieces: with --max-minutes 9 each call stops in time with a checkpoint.
+The tables of lexinvariant models of text also have gpu: sizes for about an hour
+on one large GPU, because the paper's take days.
+
+exit codes: 0 the table is complete, 2 bad usage or input, 3 the time was too
+short: repeat the command to go on
+"""
+
+EXAMPLE = """\
+$ python -m papers --list
+sit-1                Renamed and reduced training data (SIT Table 1)
+sit-2                Components, propositional logic (SIT Table 2)
+sit-3                Components, LTL (SIT Table 3)
+sit-4                Trained models converted to streams (SIT Table 4)
+sit-6                All component sets (SIT Table 6)
+sit-heatmap          More symbols and longer formulas than in training (SIT Figure 2, ITE Figures 3 and 5)
+sit-topn             Top-N accuracy on the heat map, propositional logic (SIT Appendix I)
+sit-cost             Decoding time and memory by number of symbols (SIT Appendix J and section 5.7)
+ite-2                Renamed training data, LTL (ITE Table 2)
+ite-3                Alpha-covariance with more symbols than in training (ITE Table 3)
+ite-5                Copying: mean edit distance of random embeddings (ITE Table 5)
+ite-6                Copying: mean edit distance of the baselines (ITE Table 6)
+ite-7                Reduced training data, LTL (ITE Table 7)
+ite-8                Renamed training data, propositional logic (ITE Table 8)
+ite-ablation         Random embeddings without their normalisations (ITE Figure 5)
+lexinv-markov        A language of six symbols, with the exact best lexinvariant predictor (LI Theorem 2.1)
+lexinv-text          Characters of prose and code: perplexity by context (LI Figures 3 and 7)
+lexinv-cipher        Substitution ciphers: entries of the key that a probe recovers (LI Figures 4 and 5)
+lexinv-symbols       Puzzles over random symbols, by models of text (LI Table 1)
+identity-templates   Templates: error on unseen symbols by training rows (Abstract symbols, Figure 1 and Appendix B)
+identity-symbols     Symbols as labels: error on unseen symbols by training rows (Abstract symbols, Figure 2)
+identity-copy        Copying unseen symbols by embedding width (Abstract symbols, Figure 3 and section 5)
+identity-kernel      The kernel condition: N must not be singular (Abstract symbols, section 4)
+identity-gpt2        GPT-2 with two scalars a head (Abstract symbols, Figure 4)
+renamer-blocks       Cycles of basic blocks, as they are and renamed (Renamer Tables 1 and 2, Tiny)
+renamer-sizes        Cycles of basic blocks by larger models (Renamer Tables 1 and 2, Mini and Small)
+renamer-readout      Cycles of basic blocks by what is read out (the paper does not name its readout)
+renamer-figure2      Predictions for all renamings of one block (Renamer Figure 2)
+renamer-derivatives  Derivatives or not, also with one more coefficient (Renamer Tables 3 and 4)
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `python -m papers`."""
+    from papers.harness.workspace import GPU, SCALES
+
+    command = argparse.ArgumentParser(
+        prog="python -m papers",
+        description=DESCRIPTION,
+        epilog=f"example:\n{EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("tables", nargs="*", metavar="TABLE", help="which tables, such as sit-1")
+    command.add_argument("--list", action="store_true", help="list the tables")
+    command.add_argument("--scale", choices=(*SCALES, GPU), default="smoke", help="how large (default: %(default)s)")
+    command.add_argument(
+        "--output", type=Path, default=Path("runs/papers"), metavar="FOLDER",
+        help="for data, runs, results and tables (default: %(default)s)",
+    )  # fmt: skip
+    command.add_argument("--seeds", type=int, default=1, metavar="N", help="trainings of each model (default: 1)")
+    command.add_argument(
+        "--max-minutes", type=float, metavar="MINUTES", help="stop after this time, go on another time"
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON object per table instead of Markdown")
+    return command
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with `arguments`, those of the process by default; its exit code."""
+    from papers.harness.workspace import Scale, Workspace, reproduce, scales_of, tables
+
+    command = parser()
+    options = command.parse_args(arguments)
+    if options.list:
+        width = max(map(len, tables()))
+        print("\n".join(f"{name.ljust(width)}  {table.title} ({table.source})" for name, table in tables().items()))
+        return DONE
+    if not options.tables:
+        command.error(f"no TABLE: give some of {', '.join(tables())}")
+    for name in options.tables:
+        if name not in tables():
+            command.error(f"table {name!r}: unknown; use some of {', '.join(tables())}")
+        if options.scale not in scales_of(name):
+            command.error(f"table {name!r}: has no scale {options.scale}; use one of {', '.join(scales_of(name))}")
+    if options.seeds < 1:
+        command.error(f"--seeds {options.seeds}: must be an integer of at least 1")
+    if options.max_minutes is not None and not 0 < options.max_minutes < math.inf:
+        command.error(f"--max-minutes {options.max_minutes:g}: must be a positive number of minutes")
+    place = Workspace(
+        options.output,
+        Scale.load(options.scale),
+        max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
+        say=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    if not sys.stderr.isatty():
+        import datasets
+        from transformers.utils import logging
+
+        datasets.disable_progress_bars()
+        logging.disable_progress_bar()
+    code = DONE
+    for name in options.tables:
+        try:
+            with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
+                result = reproduce(place, name, range(options.seeds))
+        except Exception as error:
+            message = explain(error)
+            if message is None:
+                raise
+            command.error(message)
+        print(json.dumps(result.to_dict()) if options.json else result.markdown(), flush=True)
+        code = UNFINISHED if result.missing else code
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

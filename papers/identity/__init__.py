@@ -1,0 +1,1 @@
+"""When can transformers reason with abstract symbols? Attention with identities."""

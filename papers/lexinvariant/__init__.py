@@ -1,0 +1,1 @@
+"""Lexinvariant language models."""

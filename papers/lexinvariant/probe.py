@@ -1,0 +1,158 @@
+"""Reading the key of a substitution cipher out of a frozen lexinvariant model.
+
+A probe of two layers learns to name the current plain character from the last hidden state of a model that reads plain
+texts with random embeddings; for the model a plain text is a cipher like any other. Then it reads texts that were
+enciphered with a key. In a window, the plain characters that it names for a cipher character vote on what that stands
+for.
+
+Letters: N rows, T symbols of a row, V symbols of the alphabet, C symbols that the cipher exchanges. A key is an array
+(V,): plain symbol s is written as key[s].
+
+Source: Lexinvariant Language Models, section 3.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import PreTrainedModel, set_seed
+from transformers.configuration_utils import PreTrainedConfig, strict
+from transformers.modeling_outputs import ModelOutput
+
+from hf_symbinv.datasets_scripts.language.characters import BASE_TOKENS
+from hf_symbinv.training.fitting import fit
+from papers.harness.experiments import Job, OutOfTimeError
+from papers.lexinvariant.models import Rows, Texts, batches, collate
+
+
+@strict
+class CipherProbeConfig(PreTrainedConfig):
+    """Sizes of a probe.
+
+    Args:
+        d_model: Width of the hidden states that it reads.
+        width: Of its own hidden layer; our choice, because the paper does not say.
+        num_symbols: V.
+    """
+
+    model_type = "cipher_probe"
+
+    d_model: int = 64
+    width: int = 256
+    num_symbols: int = 6
+
+
+class CipherProbe(PreTrainedModel):
+    """A two-layer perceptron, and embeddings of the plain characters, with which its output is compared.
+
+        logits = (W_2 relu(W_1 h + b_1) + b_2) E'ᵀ
+
+    Source: LI section 3.3.
+    """
+
+    config_class = CipherProbeConfig
+
+    def __init__(self, config: CipherProbeConfig, language_model: PreTrainedModel | None = None) -> None:
+        super().__init__(config)
+        self.perceptron = nn.Sequential(
+            nn.Linear(config.d_model, config.width), nn.ReLU(), nn.Linear(config.width, config.d_model)
+        )
+        self.characters = nn.Linear(config.d_model, config.num_symbols, bias=False)
+        self._frozen = [language_model]  # in a list it is no part of the probe
+        self.post_init()
+
+    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor | None = None) -> ModelOutput:
+        """Logits (N, T, V) of the plain characters, and the loss.
+
+        Args:
+            input_ids: (N, T + 1), as the language model reads them.
+            labels: (N, T + 1), ids of the plain text; None if it is not known.
+        """
+        language_model = self._frozen[0]
+        if language_model is None:
+            raise ValueError("a probe reads the hidden states of a language model; give it one")
+        with torch.no_grad():
+            states = language_model.to(input_ids.device).eval()(input_ids=input_ids, output_hidden_states=True)
+        last = states.hidden_states[-1].squeeze(1)[:, 1:]  # (N, T, D): one stream, without <s>
+        logits = self.characters(self.perceptron(last.to(self.dtype)))
+        loss = None
+        if labels is not None:
+            loss = nn.functional.cross_entropy(logits.flatten(0, 1).float(), labels[:, 1:].flatten() - len(BASE_TOKENS))
+        return ModelOutput(loss=loss, logits=logits)
+
+
+def trained_probe(job: Job, name: str, kind: str, model: PreTrainedModel, texts: Texts) -> CipherProbe:
+    """A probe for a frozen model, in evaluation mode.
+
+    Raises:
+        OutOfTimeError: If there was no time to finish; the next call goes on.
+    """
+    sizes = job.sizes["probe"]
+    set_seed(job.seed)
+    config = CipherProbeConfig(d_model=model.config.d_model, width=sizes["width"], num_symbols=texts.num_symbols)
+    probe = CipherProbe(config, model)
+    left = job.time_left()
+    job.say(f"probe of {name}-{kind}-seed{job.seed}: {sizes['trainer']['max_steps']} steps")
+    arguments = {**sizes["trainer"], "seed": job.seed}
+    folder = job.folder / "probe"
+    if not fit(probe, folder, arguments, max_seconds=left, train_dataset=Rows(texts.train), data_collator=collate):
+        raise OutOfTimeError
+    return probe.to(model.device).eval()
+
+
+@torch.inference_mode()
+def deciphered(probe: CipherProbe, texts: np.ndarray, *, batch_size: int, seed: int) -> np.ndarray:
+    """Probabilities of the plain symbols (N, T, V) that a probe sees in enciphered texts (N, T)."""
+    torch.manual_seed(seed)
+    found = [probe(input_ids=ids).logits.float().softmax(-1).cpu() for ids in batches(texts, batch_size, probe.device)]
+    return torch.cat(found).numpy()
+
+
+def random_key(num_symbols: int, letters: np.ndarray, seed: int) -> np.ndarray:
+    """A key that exchanges `letters` (C,) among themselves and leaves the other symbols."""
+    key = np.arange(num_symbols)
+    key[letters] = letters[np.random.default_rng(seed).permutation(len(letters))]
+    return key
+
+
+def window_starts(length: int, window: int, count: int = 4) -> list[int]:
+    """The starts of `count` windows from the first place of a text to the last, equally far from each other."""
+    return [round(place * (length - window) / (count - 1)) for place in range(count)]
+
+
+def votes(named: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: np.ndarray) -> tuple[int, int]:
+    """How many entries of the key the votes of a window get right, and how many get votes, over all rows together.
+
+    Of plain symbols with equally many votes, the first in the alphabet wins.
+
+    Args:
+        named: The plain symbols that a probe names in the window, (N, W).
+        enciphered: The cipher symbols that it reads, (N, W).
+        key: The key, (V,).
+        letters: The plain symbols that the cipher exchanges, (C,).
+    """
+    rows, symbols = len(named), len(key)
+    counts = np.zeros((rows, symbols, symbols), dtype=np.int64)
+    np.add.at(counts, (np.arange(rows)[:, None], enciphered, named), 1)
+    counts = counts[:, key[letters]]  # (N, C, V), by the plain symbol that would be right
+    seen = counts.sum(-1) > 0
+    right = (counts.argmax(-1) == letters) & seen
+    return int(right.sum()), int(seen.sum())
+
+
+def key_matrix(
+    probabilities: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: np.ndarray
+) -> list[list[float]]:
+    """The mean probabilities of a window, (C, C): a row per cipher symbol, by the alphabet, a column per plain one.
+
+    Args:
+        probabilities: Of the plain symbols, in the window, (N, W, V).
+        enciphered, key, letters: As for `votes`.
+    """
+    rows = []
+    for symbol in sorted(key[letters]):
+        here = probabilities[enciphered == symbol]
+        mean = here.mean(0) if len(here) else np.zeros(probabilities.shape[-1])
+        rows.append([round(float(value), 4) for value in mean[letters]])
+    return rows

@@ -1,0 +1,1 @@
+"""Renamer: basic blocks of x86-64, and derivatives."""

@@ -1,0 +1,216 @@
+"""Experiments of Renamer: A Transformer Architecture Invariant to Variable Renaming.
+
+Cycles of basic blocks, with registers as they are and renamed; the predictions for all renamings of one block; and
+whether one expression is the derivative of another, with coefficients that training had and with one more.
+
+Blocks are the user's own: the variable HF_SYMBINV_BLOCKS names them.
+
+Source: Ankner, Renda, Carbin, Renamer: tables 1 and 2, figure 2, appendices D and E.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from papers.harness.experiments import Experiment, Job, Setting
+from papers.renamer.plots import draw_predictions
+
+MODELS = {
+    "vanilla": "vanilla",
+    "augmented": "augmented",
+    "canonicalised": "canonicalised",
+    "renamer": "Renamer",
+    "streams": "streams with views (ours)",
+}
+PLAIN, RENAMED = "MAPE", "MAPE, renamed"
+READOUTS = {"sum": "sum", "mean": "mean", "first": "first token"}
+SPLITTINGS = {"random": "random", "disjoint": "disjoint up to renaming"}
+# Renamer, figure 1(a), and what llvm-mca says of it.
+FIGURE_1, FIGURE_1_CYCLES = "movq 64(%rsp), %rax;subl $1, 56(%rbp);movl 16(%rax), %eax", 1.68
+
+# Size → kind → MAPE on the blocks as they are and renamed.
+_BLOCKS = {
+    "tiny": {"vanilla": (3.30, 5.26), "augmented": (3.34, 3.44), "canonicalised": (3.03, 3.03),
+             "renamer": (2.39, 2.39)},
+    "mini": {"vanilla": (1.13, 2.76), "augmented": (2.25, 2.55), "canonicalised": (0.96, 0.96),
+             "renamer": (0.85, 0.85)},
+    "small": {"vanilla": (1.25, 2.89), "augmented": (2.36, 2.36), "canonicalised": (0.76, 0.76),
+              "renamer": (0.59, 0.59)},
+}  # fmt: skip
+# Section 5.2: how much earlier Renamer has the best error of the vanilla model.
+_EARLIER = {"tiny": 42.77, "mini": 24.75, "small": 59.06}
+_RANGE = {"vanilla": (1.11, 4.86), "augmented": (1.12, 1.12), "renamer": (1.72, 1.72)}
+_ALGEBRA = {"vanilla": (0.79, 4.68), "canonicalised": (0.71, 4.98), "renamer": (0.80, 2.38)}
+
+
+def measure_blocks(job: Job) -> dict[str, dict[str, Any]]:
+    """Errors on the test blocks as they are and renamed, and when the error of vanilla's best step was reached."""
+    import torch
+
+    from papers.renamer import models as models
+
+    job, suffix = models.sized(job)
+    kind, splitting = job.values["model"], job.values.get("split", "random")
+    data, name = models.block_data(job, splitting), f"blocks-{splitting}{suffix}"
+    models.trained(job, models.ASSEMBLY, "vanilla", data, name)  # the others are compared with it
+    model = models.trained(job, models.ASSEMBLY, kind, data, name)
+    blocks, true = data["test"]["input_ids"], torch.tensor(data["test"]["labels"])
+    renamed = [models.ASSEMBLY.renamed(ids, random.Random(place)) for place, ids in enumerate(blocks)]
+    plain, other = (
+        models.outputs_of(model, models.ASSEMBLY, kind, ids, job.sizes["batch"])[:, 0] for ids in (blocks, renamed)
+    )
+    found: dict[str, dict[str, Any]] = {
+        measure: {"values": [round(error, 4) for error in models.percentage_errors(predicted, true).tolist()]}
+        for measure, predicted in ((PLAIN, plain), (RENAMED, other))
+    }
+    found["changed, %"] = {"correct": int((plain != other).sum()), "count": len(true)}
+    at, best = min(models.validation_curve(job, "vanilla", name), key=lambda entry: entry[1])
+    reached = [step for step, loss in models.validation_curve(job, kind, name) if loss <= best]
+    if reached:
+        epoch = len(data["train"]) / job.sizes["trainer"]["per_device_train_batch_size"]
+        found["epochs to vanilla's best"] = {"values": [reached[0] / epoch]}
+        found["earlier, %"] = {"values": [100 * (1 - reached[0] / at)]}
+    return found
+
+
+def measure_range(job: Job) -> dict[str, dict[str, Any]]:
+    """The lowest, mean and highest prediction over all renamings of the block of Figure 1."""
+    from hf_symbinv.datasets_scripts.blocks.x86 import Block
+    from papers.renamer.models import ASSEMBLY, block_data, outputs_of, trained
+
+    kind = job.values["model"]
+    model = trained(job, ASSEMBLY, kind, block_data(job, "random"), "blocks-random")
+    renamings = ASSEMBLY.all_renamings(Block.parse(FIGURE_1).ids())
+    # In one batch: rows of batches of different shapes may be rounded differently.
+    predictions = outputs_of(model, ASSEMBLY, kind, renamings, len(renamings))[:, 0].tolist()
+    return {
+        "lowest": {"values": [min(predictions)]},
+        "mean": {"values": [sum(predictions) / len(predictions)]},
+        "highest": {"values": [max(predictions)]},
+        "predictions": {"values": predictions},
+    }
+
+
+def measure_derivatives(job: Job) -> dict[str, dict[str, Any]]:
+    """Wrong answers on the test pairs, on those with a coefficient that training lacks, and on those with all four."""
+    import torch
+
+    from papers.renamer.models import ALGEBRA, derivative_data, outputs_of, trained
+
+    kind, data = job.values["model"], derivative_data(job)
+    model = trained(job, ALGEBRA, kind, data, "derivatives")
+    found: dict[str, dict[str, Any]] = {}
+    for split, measure in (("test", "error"), ("extended", "error, a3")):
+        rows = data[split]
+        answers = outputs_of(model, ALGEBRA, kind, rows["input_ids"], job.sizes["batch"]).argmax(1)
+        wrong = answers != torch.tensor(rows["labels"])
+        found[measure] = {"correct": int(wrong.sum()), "count": len(wrong)}
+        all_four = torch.tensor(rows["coefficients"]) == 4
+        if all_four.any():
+            found["error, a0 to a3"] = {"correct": int(wrong[all_four].sum()), "count": int(all_four.sum())}
+    return found
+
+
+def _paper(numbers: dict[str, tuple[float, float]], kind: str, measures: tuple[str, str]) -> dict[str, float]:
+    return dict(zip(measures, numbers.get(kind, ()), strict=False))
+
+
+def _of_blocks(size: str, kind: str) -> dict[str, float]:
+    earlier = {"earlier, %": _EARLIER[size]} if kind == "renamer" else {}
+    return {**_paper(_BLOCKS[size], kind, (PLAIN, RENAMED)), **earlier}
+
+
+_BLOCK_MEASURES = (PLAIN, RENAMED, "changed, %", "epochs to vanilla's best", "earlier, %")
+_BLOCK_UNIT = (
+    "MAPE in percent on the test blocks, of the step with the lowest validation error; the share of predictions that a "
+    "renaming changes; the first epoch whose validation error is at most vanilla's lowest, and how much earlier it is "
+    "than that of vanilla, in percent of it"
+)
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    Experiment(
+        name="renamer-blocks",
+        family="renamer",
+        title="Cycles of basic blocks, as they are and renamed",
+        source="Renamer Tables 1 and 2, Tiny",
+        heads=("split", "model"),
+        measures=_BLOCK_MEASURES,
+        unit=_BLOCK_UNIT,
+        rows=tuple(
+            Setting(
+                (label, MODELS[kind]),
+                {"split": splitting, "model": kind},
+                _of_blocks("tiny", kind) if splitting == "random" else {},
+            )
+            for splitting, label in SPLITTINGS.items()
+            for kind in MODELS
+        ),
+        measure=measure_blocks,
+        compared=(PLAIN, RENAMED),
+    ),
+    Experiment(
+        name="renamer-sizes",
+        family="renamer",
+        title="Cycles of basic blocks by larger models",
+        source="Renamer Tables 1 and 2, Mini and Small",
+        heads=("size", "model"),
+        measures=_BLOCK_MEASURES,
+        unit=_BLOCK_UNIT,
+        rows=tuple(
+            Setting((size.capitalize(), MODELS[kind]), {"size": size, "model": kind}, _of_blocks(size, kind))
+            for size in ("mini", "small")
+            for kind in MODELS
+        ),
+        measure=measure_blocks,
+        compared=(PLAIN, RENAMED),
+    ),
+    Experiment(
+        name="renamer-readout",
+        family="renamer",
+        title="Cycles of basic blocks by what is read out",
+        source="the paper does not name its readout",
+        heads=("readout", "model"),
+        measures=_BLOCK_MEASURES[:3],
+        unit="MAPE in percent on the test blocks, of the step with the lowest validation error; the share of "
+        "predictions that a renaming changes. All other tables read out the sum",
+        rows=tuple(
+            Setting((label, MODELS[kind]), {"pooling": pooling, "model": kind})
+            for pooling, label in READOUTS.items()
+            for kind in ("vanilla", "renamer")
+        ),
+        measure=measure_blocks,
+        compared=(PLAIN, RENAMED),
+    ),
+    Experiment(
+        name="renamer-figure2",
+        family="renamer",
+        title="Predictions for all renamings of one block",
+        source="Renamer Figure 2",
+        heads=("model",),
+        measures=("lowest", "mean", "highest"),
+        unit=f"Cycles; llvm-mca says {FIGURE_1_CYCLES} for each of the 210 renamings",
+        rows=tuple(
+            Setting((label,), {"model": kind}, _paper(_RANGE, kind, ("lowest", "highest")))
+            for kind, label in MODELS.items()
+        ),
+        measure=measure_range,
+        draw=draw_predictions,
+    ),
+    Experiment(
+        name="renamer-derivatives",
+        family="renamer",
+        title="Derivatives or not, also with one more coefficient",
+        source="Renamer Tables 3 and 4",
+        heads=("model",),
+        measures=("error", "error, a3", "error, a0 to a3"),
+        unit="Wrong answers in percent, of the step with the lowest validation loss",
+        rows=tuple(
+            Setting((label,), {"model": kind}, _paper(_ALGEBRA, kind, ("error", "error, a3")))
+            for kind, label in MODELS.items()
+            if kind != "augmented"
+        ),
+        measure=measure_derivatives,
+        compared=("error", "error, a3"),
+    ),
+)

@@ -1,0 +1,277 @@
+"""Models of the Renamer experiments: their data, how they are trained, and what they predict.
+
+A **kind** is a model with what its inputs go through: `vanilla`, `augmented` (vanilla, with a random renaming of every
+batch in training), `canonicalised` (vanilla, with every input in its canonical form), `renamer` (views, and a first
+layer that attends between coreferent tokens only) and `streams` (one stream per register or variable, which the paper
+has not). All read the same tokens and have the same sizes, but for the embedding rows and the aggregated attention of
+streams. All sum over the tokens: the paper does not say what is read out, and a first token alone, which attends to
+itself only in Renamer's first layer, leaves a model of two layers one to collect what it needs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations, product
+from typing import Any
+
+import datasets
+import torch
+from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel
+
+from hf_symbinv.datasets_scripts.blocks import basic_blocks, x86
+from hf_symbinv.datasets_scripts.calculus import derivatives, expressions
+from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError
+from hf_symbinv.logic.referents import SymbolIds, random_renaming
+from hf_symbinv.training.fitting import STATE, fit
+from hf_symbinv.training.sequences import SequenceCollator
+from papers.harness.experiments import Job, MissingDataError, OutOfTimeError
+
+BLOCKS = "HF_SYMBINV_BLOCKS"
+# Kind → what is its own of the configuration.
+KINDS: dict[str, dict[str, Any]] = {
+    "vanilla": {"symbol_embedding": "learned", "components": ["EP"]},
+    "augmented": {"symbol_embedding": "learned", "components": ["EP"]},
+    "canonicalised": {"symbol_embedding": "learned", "components": ["EP"]},
+    "renamer": {"symbol_embedding": "views", "components": ["EP"]},
+    "streams": {"symbol_embedding": "streams", "components": ["EP", "EA"]},
+}
+
+
+@dataclass(frozen=True)
+class Language:
+    """The tokens of a task, and which of its symbols may trade names.
+
+    Attributes:
+        ids: Of its tokens.
+        num_symbols: Referents that exist.
+        pad: The id of padding.
+        groups: From the ids of a sequence the sets of referents that may trade names.
+        targets: Fields of the configuration that say what is predicted.
+        words: What makes the tokenizer that is saved with models.
+    """
+
+    ids: SymbolIds
+    num_symbols: int
+    pad: int
+    groups: Callable[[Sequence[int]], Sequence[range]]
+    targets: Mapping[str, Any]
+    words: Mapping[str, Any]
+
+    def canonical(self, ids: Sequence[int]) -> list[int]:
+        """The canonical form of a sequence."""
+        return self.ids.rename(ids, self.ids.canonical_renaming(ids, self.groups(ids)))
+
+    def renamed(self, ids: Sequence[int], generator: random.Random) -> list[int]:
+        """A random renaming of a sequence."""
+        return self.ids.rename(ids, random_renaming(self.groups(ids), generator))
+
+    def all_renamings(self, ids: Sequence[int]) -> list[list[int]]:
+        """Every renaming of a sequence, once."""
+        seen = {self.ids.parts(token)[0] for token in ids} - {-1}
+        used = [[referent for referent in group if referent in seen] for group in self.groups(ids)]
+        found = []
+        for choice in product(
+            *(permutations(group, len(old)) for group, old in zip(self.groups(ids), used, strict=True))
+        ):
+            new = {a: b for olds, news in zip(used, choice, strict=True) for a, b in zip(olds, news, strict=True)}
+            found.append(self.ids.rename(ids, [new.get(referent, 0) for referent in range(self.num_symbols)]))
+        return found
+
+    def seen_by(self, kind: str, ids: Sequence[int], *, training: bool = False) -> Sequence[int]:
+        """What a kind of model sees of a sequence; in training a random renaming is another one each time."""
+        if kind == "canonicalised":
+            return self.canonical(ids)
+        if kind == "augmented" and training:  # of Python's own generator, whose state a checkpoint keeps
+            return self.renamed(ids, random.Random(random.getrandbits(64)))
+        return ids
+
+    def rows_for(self, kind: str, rows: datasets.Dataset, *, training: bool = False) -> datasets.Dataset:
+        """Rows with `input_ids` and `labels` whose sequences a kind of model sees, changed as they are read."""
+
+        def change(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
+            return {**batch, "input_ids": [self.seen_by(kind, ids, training=training) for ids in batch["input_ids"]]}
+
+        return rows.select_columns(["input_ids", "labels"]).with_transform(change)
+
+    def config(self, kind: str, sizes: Mapping[str, Any]) -> PreTrainedConfig:
+        """The configuration of a kind of model.
+
+        Args:
+            kind: Of `KINDS`.
+            sizes: A `preset`, which is `renamer-tiny` if it is absent, and fields that differ from it.
+        """
+        fields = {"preset": "renamer-tiny", **sizes, **KINDS[kind], **self.targets}
+        return CONFIG_MAPPING["symbol_invariant"].from_preset(
+            fields.pop("preset"),
+            base_vocab_size=self.ids.base,
+            num_symbols=self.num_symbols,
+            num_views=self.ids.views,
+            **fields,
+        )
+
+
+ASSEMBLY = Language(
+    x86.IDS, len(x86.REFERENTS), x86.PAD, x86.interchangeable, {"num_labels": 1, "problem_type": "regression"},
+    x86.words(),
+)  # fmt: skip
+ALGEBRA = Language(
+    expressions.IDS, len(expressions.SYMBOLS), expressions.PAD, lambda ids: expressions.INTERCHANGEABLE,
+    {"num_labels": 2, "problem_type": "single_label_classification"}, expressions.words(),
+)  # fmt: skip
+
+
+def block_data(job: Job, splitting: str) -> datasets.DatasetDict:
+    """Blocks in three splits, with `input_ids` and `labels`, as many as the scale asks for.
+
+    Args:
+        job: Its sizes say `source` (`sample`, or absent: the user's own), `max_tokens`, `rows` and `held_out`.
+        splitting: `random` or `disjoint`.
+
+    Raises:
+        MissingDataError: If the user has to name the blocks.
+    """
+    sizes = job.sizes["data"]
+    source = str(basic_blocks.sample_file()) if sizes.get("source") == "sample" else os.environ.get(BLOCKS, "")
+    if not source:
+        raise MissingDataError(
+            f"{BLOCKS} is not set; let it name labelled basic blocks: a table with text and cycles (.tsv, .tsv.xz), a "
+            "folder that hf_symbinv.datasets_scripts.blocks.basic_blocks wrote, or a data set on the Hub; with LLVM "
+            "installed `python -m hf_symbinv.datasets_scripts.blocks.basic_blocks --draw 20000 --output FOLDER` "
+            "makes one"
+        )
+    folder = job.shared / f"blocks-{splitting}"
+    fresh, origin = not folder.exists(), f"--blocks {basic_blocks.origin_of(source)}"
+    try:
+        kept = basic_blocks.prepare(
+            basic_blocks.read_blocks(source), folder, origin=origin, splitting=splitting, max_tokens=sizes["max_tokens"]
+        )
+    except basic_blocks.BlocksError as error:
+        raise MissingDataError(f"{BLOCKS}: {error}") from error
+    except WorkFolderError as error:
+        raise MissingDataError(f"{BLOCKS}={source}: {error}, or name the blocks that are there") from error
+    if fresh:
+        job.say(f"data {kept}")
+    return _parts(regression_rows(basic_blocks.load_blocks(folder)), sizes, ("validation", "test"))
+
+
+def regression_rows(blocks: datasets.DatasetDict) -> datasets.DatasetDict:
+    """The `input_ids` of blocks, and their cycles as `labels`."""
+    rows = blocks.select_columns(["input_ids", "cycles"]).rename_column("cycles", "labels")
+    return rows.cast_column("labels", datasets.Value("float32"))
+
+
+def derivative_data(job: Job) -> datasets.DatasetDict:
+    """Pairs of expressions in four splits, with `input_ids`, `labels` and `coefficients`."""
+    sizes, folder = job.sizes["data"], job.shared / "derivatives"
+    if not folder.exists():
+        job.say(f"data {folder.name}: {dict(sizes)}")
+    derivatives.prepare(derivatives.DerivativesConfig(**sizes), folder)
+    data = derivatives.load_derivatives(folder).remove_columns("text").rename_column("label", "labels")
+    return _parts(data, sizes, ("validation", "test", "extended"))
+
+
+def _parts(data: datasets.DatasetDict, sizes: Mapping[str, Any], held_out: Sequence[str]) -> datasets.DatasetDict:
+    counts = {"train": sizes["rows"], **dict.fromkeys(held_out, sizes["held_out"])}
+    return datasets.DatasetDict(
+        {
+            split: data[split].shuffle(seed=0).select(range(min(rows, len(data[split]))))
+            for split, rows in counts.items()
+        }
+    )
+
+
+def sized(job: Job) -> tuple[Job, str]:
+    """The job with what its row changes of the sizes, and what this adds to the names of models.
+
+    A row's `size` names an entry of the sizes' `sizes`, with fields of `model` and `trainer`; its `pooling` is the
+    model's.
+    """
+    size, pooling = job.values.get("size"), job.values.get("pooling", job.sizes["model"]["pooling"])
+    own = job.sizes["sizes"][size] if size else {}
+    model = {**job.sizes["model"], **own.get("model", {}), "pooling": pooling}
+    changed = {**job.sizes, "model": model, "trainer": {**job.sizes["trainer"], **own.get("trainer", {})}}
+    suffix = f"-{size}" * bool(size) + f"-{pooling}" * (pooling != job.sizes["model"]["pooling"])
+    return replace(job, sizes=changed), suffix
+
+
+def trained(job: Job, language: Language, kind: str, data: datasets.DatasetDict, name: str) -> PreTrainedModel:
+    """A model as it was when its validation error was lowest; trains it, goes on, or only loads it.
+
+    Args:
+        job: Its sizes say `model` and `trainer`.
+        language: Of the data.
+        kind: Of `KINDS`.
+        data: With the splits `train` and `validation`.
+        name: Of the data, which experiments share.
+
+    Raises:
+        OutOfTimeError: If there was no time to finish.
+    """
+    torch.manual_seed(job.seed)
+    model = AutoModelForSequenceClassification.from_config(language.config(kind, job.sizes["model"]))
+    folder = job.shared / "runs" / f"{name}-{kind}_seed{job.seed}"
+    arguments = {**job.sizes["trainer"], "seed": job.seed, "remove_unused_columns": False}
+    arguments |= {"load_best_model_at_end": True, "metric_for_best_model": "loss", "greater_is_better": False}
+    if not (folder / STATE).is_file():
+        job.say(f"run {folder.name}: {arguments['max_steps']} steps")
+    finished = fit(
+        model,
+        folder,
+        arguments,
+        max_seconds=job.time_left(),
+        train_dataset=language.rows_for(kind, data["train"], training=True),
+        eval_dataset=language.rows_for(kind, data["validation"]),
+        data_collator=SequenceCollator(language.pad),
+        words=language.words,
+    )
+    if not finished:
+        raise OutOfTimeError
+    return model.eval()
+
+
+def validation_curve(job: Job, kind: str, name: str) -> list[tuple[int, float]]:
+    """(step, validation loss) of a model that was trained."""
+    state = job.shared / "runs" / f"{name}-{kind}_seed{job.seed}" / STATE
+    log = json.loads(state.read_text(encoding="utf-8"))["log_history"]
+    return [(entry["step"], entry["eval_loss"]) for entry in log if "eval_loss" in entry]
+
+
+@torch.inference_mode()
+def outputs_of(
+    model: PreTrainedModel, language: Language, kind: str, sequences: Sequence[Sequence[int]], batch_size: int
+) -> torch.Tensor:
+    """The logits (N, labels) of sequences, in batches of neighbours.
+
+    Args:
+        model: In evaluation mode.
+        language: Of the sequences.
+        kind: Of `KINDS`: what the model sees of them.
+        sequences: Token ids.
+        batch_size: Sequences at a time.
+    """
+    collator, found = SequenceCollator(language.pad), []
+    for start in range(0, len(sequences), batch_size):
+        batch = collator([{"input_ids": language.seen_by(kind, ids)} for ids in sequences[start : start + batch_size]])
+        found.append(model(**{name: tensor.to(model.device) for name, tensor in batch.items()}).logits.float().cpu())
+    return torch.cat(found)
+
+
+def percentage_errors(predicted: torch.Tensor, true: torch.Tensor) -> torch.Tensor:
+    """Absolute errors (N,) in percent of the true values.
+
+    Args:
+        predicted, true: (N,); the true values are not 0.
+    """
+    return 100 * ((predicted - true).abs() / true.abs()).double()
+
+
+def mape(predicted: torch.Tensor, true: torch.Tensor) -> float:
+    """The mean absolute percentage error of `predicted` (N,), in percent.
+
+    Source: Renamer, appendix C, divided by the number of blocks.
+    """
+    return float(percentage_errors(predicted, true).mean())

@@ -1,0 +1,1 @@
+"""Symbol-Invariant Transformer (SIT) and Interchangeable Token Embeddings (ITE)."""

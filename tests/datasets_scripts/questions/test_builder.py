@@ -1,0 +1,464 @@
+"""A data set is a function of (config, seed), whatever happens on the way, and every row is what it says."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from itertools import chain, count, islice
+from pathlib import Path
+
+import datasets
+import pyarrow.parquet
+import pytest
+from tqdm import tqdm
+
+from hf_symbinv.datasets_scripts.command import main
+from hf_symbinv.datasets_scripts.questions.builder import (
+    FRUITLESS_ROUNDS,
+    FewerRowsWarning,
+    Harvest,
+    RandomQuestionsConfig,
+    Rounds,
+    WorkFolderError,
+    assign_splits,
+    missing_rows,
+    prepare,
+    quotas,
+    solving_pool,
+)
+from hf_symbinv.datasets_scripts.questions.copying import Copying
+from hf_symbinv.datasets_scripts.questions.ltl_random import LtlRandom
+from hf_symbinv.datasets_scripts.questions.prop_random import PropRandom
+from hf_symbinv.datasets_scripts.questions.sampling import SHORT, DrawingError, Gate, Order, draw_batch, seed_of
+from hf_symbinv.logic import parse_prefix
+from hf_symbinv.solvers import Checker
+from hf_symbinv.solvers.ltl import load_spot
+from hf_symbinv.tasks import COPY, LTL, TASKS, load_task
+
+SPLITS = ("train", "validation", "test")
+RECIPE = {"num_symbols": 3, "max_size": 14, "rows": 2000, "seed": 5, "timeout": 60.0}
+
+
+def config(**changes):
+    return RandomQuestionsConfig(name="test", **{**RECIPE, **changes})
+
+
+def rows_of(folder: Path) -> dict[str, list[dict]]:
+    return {
+        split: [
+            row
+            for path in sorted((folder / "data").glob(f"{split}-*.parquet"))
+            for row in pyarrow.parquet.read_table(path).to_pylist()
+        ]
+        for split in SPLITS
+    }
+
+
+def all_rows(folder: Path) -> list[dict]:
+    return [row for rows in rows_of(folder).values() for row in rows]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """The data set of RECIPE, made by one process."""
+    folder = tmp_path_factory.mktemp("ltl") / "data set"
+    prepare(config(), folder, 1, progress=False)
+    return folder
+
+
+def test_there_are_as_many_rows_as_asked_for_in_splits_of_80_10_10(folder):
+    assert {split: len(rows) for split, rows in rows_of(folder).items()} == {
+        "train": 1600,
+        "validation": 200,
+        "test": 200,
+    }
+
+
+def test_every_witness_satisfies_its_formula(folder):
+    with Checker(workers=1, timeout=60.0) as checker:
+        results = checker.check((row["formula"], row["witness"]) for row in all_rows(folder))
+        assert {result.verdict for result in results} == {"correct"}
+
+
+def test_columns_describe_the_formula(folder):
+    for row in all_rows(folder):
+        formula = parse_prefix(row["formula"])
+        assert row["symbols"] == list(formula.symbols())
+        assert set(row["symbols"]) <= set("abc")
+        assert row["length"] == formula.size <= 14
+        assert row["solver_version"] == LTL.solver_version()
+
+
+def test_no_formula_occurs_twice(folder):
+    formulas = [row["formula"] for row in all_rows(folder)]
+    assert len(set(formulas)) == len(formulas)
+
+
+def test_lengths_are_uniform_from_ten_nodes_up(folder):
+    lengths = Counter(row["length"] for row in all_rows(folder))
+    counts = [lengths[length] for length in range(10, 15)]
+    assert max(counts) - min(counts) <= 1
+    assert sum(counts) == 2000 - 224  # 11.2 %
+
+
+def test_two_processes_make_the_same_data_set_as_one(folder, tmp_path):
+    prepare(config(), tmp_path / "two", 2, progress=False)
+    assert rows_of(tmp_path / "two") == rows_of(folder)
+
+
+def test_another_seed_makes_another_data_set_of_the_same_kind(folder, tmp_path):
+    prepare(config(seed=6, rows=100), tmp_path / "other", 1, progress=False)
+    formulas, others = ({row["formula"] for row in all_rows(path)} for path in (folder, tmp_path / "other"))
+    assert len(others) == 100
+    assert len(others - formulas) > 50
+
+
+def test_a_run_that_is_killed_continues_without_losing_or_repeating_a_finished_shard(folder, tmp_path):
+    target = tmp_path / "killed"
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in RECIPE.items()]
+    command = [
+        sys.executable,
+        "-m",
+        "hf_symbinv.datasets_scripts.questions.ltl_random",
+        f"--output={target}",
+        "--workers=1",
+    ]
+    with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while not list((target / ".work").glob("*.json")) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        os.kill(process.pid, signal.SIGKILL)
+    shards = {path: path.stat() for path in (target / ".work").glob("*.json")}
+    assert shards and not (target / "README.md").exists()
+
+    kept = []
+    unlink = os.unlink
+
+    def note(path, *arguments, **options):  # the work folder is removed at the end
+        if str(path).endswith(".json"):
+            kept.append(os.stat(path, **{name: options[name] for name in options if name == "dir_fd"}))
+        return unlink(path, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "unlink", note)
+        prepare(config(), target, 2, progress=False)
+    left = {stat.st_ino: stat.st_mtime_ns for stat in kept}
+    assert len(left) > len(shards)
+    assert all(left[stat.st_ino] == stat.st_mtime_ns for stat in shards.values())
+    assert rows_of(target) == rows_of(folder)
+    assert (target / "README.md").read_text() == (folder / "README.md").read_text()
+    assert not (target / ".work").exists()
+
+
+def test_a_finished_data_set_is_left_as_it_is(folder):
+    before = {path: path.stat().st_mtime_ns for path in (folder / "data").iterdir()}
+    prepare(config(), folder, 1, progress=False)
+    assert {path: path.stat().st_mtime_ns for path in (folder / "data").iterdir()} == before
+
+
+def test_load_dataset_reads_the_folder(folder, tmp_path):
+    loaded = datasets.load_dataset("parquet", data_dir=str(folder), cache_dir=str(tmp_path))
+    assert {split: loaded[split].to_list() for split in loaded} == rows_of(folder)
+    assert loaded["train"].column_names == ["formula", "witness", "symbols", "length", "solver_version"]
+
+
+def test_the_builder_makes_what_the_command_makes(folder, tmp_path):
+    builder = LtlRandom(**RECIPE, cache_dir=str(tmp_path))
+    builder.download_and_prepare(num_proc=2)
+    assert {split: builder.as_dataset(split=split).to_list() for split in SPLITS} == rows_of(folder)
+
+
+def test_a_builder_of_other_code_or_config_has_another_cache(tmp_path):
+    caches = {
+        LtlRandom(cache_dir=str(tmp_path), **changes).cache_dir
+        for changes in ({}, {"seed": 1}, {"hash": "0123456789abcdef"}, {"config_name": "ltl_random35_10"})
+    }
+    assert len(caches) == 4
+
+
+def test_the_card_names_command_solver_counts_lengths_and_licence(folder):
+    card = (folder / "README.md").read_text()
+    for line in (
+        "license: apache-2.0",
+        "- 1K<n<10K",
+        "| train | 1,600 |",
+        "| 14 | 355 |",
+        f"Solver: {LTL.solver_version()}. Made with",
+        "symbinv data --output FOLDER --task ltl --num-symbols 3 --min-size 1 --max-size 14 --seed 5 --timeout 60.0 "
+        "--rows 2000",
+    ):
+        assert f"\n{line}\n" in card
+    assert str(folder) not in card
+
+
+def test_the_card_counts_the_test_formulas_that_occur_in_train_under_other_names(folder):
+    def first_seen(formula: str) -> str:
+        names = dict(zip(dict.fromkeys(token for token in formula if token in "abc"), "xyz", strict=False))
+        return "".join(names.get(token, token) for token in formula)
+
+    rows = rows_of(folder)
+    train = {first_seen(row["formula"]) for row in rows["train"]}
+    share = sum(first_seen(row["formula"]) in train for row in rows["test"]) / len(rows["test"])
+    assert share > 0
+    assert f"{share:.1%} of test occur in train under other names." in (folder / "README.md").read_text()
+
+
+def test_few_possible_formulas_give_fewer_rows_and_a_warning(tmp_path):
+    with pytest.warns(
+        FewerRowsWarning, match="rows=100: only 10 different questions with answers turned up with num_symbols=3"
+    ):
+        prepare(config(num_symbols=3, max_size=2, rows=100), tmp_path / "few", 1, progress=False)
+    names = {row["formula"] for row in all_rows(tmp_path / "few")}
+    assert names == {"1", *(f"{operator}{name}" for operator in ("", "!", "X") for name in "abc")}
+
+
+def test_formulas_without_symbols_are_possible(tmp_path):
+    prepare(config(num_symbols=0, max_size=7, rows=10), tmp_path / "none", 1, progress=False)
+    rows = all_rows(tmp_path / "none")
+    assert rows and all(row["symbols"] == [] for row in rows)
+
+
+@pytest.mark.parametrize(("task", "found"), [("prop", 0), ("ltl", 1)])
+def test_a_data_set_with_an_empty_split_is_refused_and_leaves_no_trace(task, found, tmp_path):
+    message = f"num_symbols=0, sizes 1 to 1: only {found} different questions with answers turned up, and three splits"
+    with pytest.raises(ValueError, match=f"{message} take at least 10; ask for more symbols or larger sizes"):
+        prepare(config(task=task, num_symbols=0, max_size=1, rows=10), tmp_path / "none", 1, progress=False)
+    assert not (tmp_path / "none").exists()
+
+
+def gate(symbols="ab", min_size=1, max_size=14, task=LTL):
+    return Gate(task, tuple(symbols), min_size, max_size, task.uniform_from)
+
+
+def test_a_question_over_the_limit_is_left_out_like_one_without_an_answer(tmp_path):
+    formulas = ["a", "XUa" * 1000 + "b", "0", "Xb"]  # Spot needs minutes for the second
+    with gate() as source, solving_pool(LTL, 1, 1.0) as pool:
+        (harvest,) = Rounds(source, pool, tmp_path, tqdm(disable=True)).solve(iter(formulas), "00")
+    assert harvest == Harvest([("a", "a;{1}"), ("Xb", "1;b;{1}")], Counter({"timeout": 1, "no answer": 1}))
+
+
+def test_drawing_only_useful_sizes_does_not_change_the_distribution_of_a_length():
+    """Root operators of formulas of 8 nodes: drawn with sizes 8 to 12, and with sizes 1 to 12 and selected."""
+    samples = []
+    for shortest in (1, 8):
+        batches = (
+            draw_batch(LTL, Order(("a", "b"), shortest, 12, seed_of("law", shortest, batch), 1000)) for batch in count()
+        )
+        stream = (text for batch in batches for text in batch if len(text) == 8)
+        samples.append(Counter(text[0] for text in islice(stream, 3000)))
+    assert samples[0].keys() == samples[1].keys() == set("!X&U")
+    chi_square = sum(
+        (samples[0][operator] - samples[1][operator]) ** 2 / (samples[0][operator] + samples[1][operator])
+        for operator in "!X&U"
+    )
+    assert chi_square < 16.3  # exceeded once in a thousand tries with 3 degrees of freedom
+
+
+def test_the_gate_draws_exactly_what_is_missing_and_nothing_twice():
+    with gate(min_size=3, max_size=13) as source:
+        first = list(source.draw({SHORT: 50, 10: 20, 12: 0, 13: 30}, "seed"))
+        second = list(source.draw({SHORT: 5, 11: 7}, "seed", 2))
+    assert Counter(source.quota_of(len(formula)) for formula in first) == {SHORT: 50, 10: 20, 13: 30}
+    assert Counter(source.quota_of(len(formula)) for formula in second) == {SHORT: 5, 11: 7}
+    assert len(set(first + second)) == 112
+    assert min(map(len, first + second)) >= 3
+
+
+def test_what_is_drawn_does_not_depend_on_what_was_drawn_before_or_on_formulas_of_this_process():
+    def drawn(before):
+        with gate("abc") as source:
+            list(source.draw(before, "before"))
+            source.seen.clear()
+            return list(source.draw({SHORT: 20, 14: 300}, "seed"))
+
+    first = drawn({})
+    alive = [load_spot().formula(text) for text in ("Xc", "Xb", "Xa", "c U a", "b U a", "a U b")]
+    assert drawn({13: 500}) == first
+    assert len(alive) == 6
+
+
+def test_quotas_add_up_to_the_rows():
+    for task in (LTL, COPY):
+        for low, high, rows in ((1, 14, 2000), (12, 14, 2000), (1, 9, 2000), (1, 14, 13), (10, 10, 2000)):
+            assert sum(quotas(task, low, high, rows).values()) == rows
+
+
+def test_lengths_that_are_exhausted_pass_their_rows_on():
+    quota = {SHORT: 10, 10: 20, 11: 20}
+    have = Counter({SHORT: 4, 10: 20, 11: 15})
+    assert missing_rows(quota, have, set()) == {SHORT: 6, 11: 5}
+    assert missing_rows(quota, have, {SHORT}) == {10: 3, 11: 8}
+    assert missing_rows(quota, Counter({SHORT: 4, 10: 23, 11: 22}), {SHORT}) == {10: 1}
+    assert missing_rows(quota, Counter({SHORT: 4, 10: 23, 11: 23}), {SHORT}) == {}
+    assert missing_rows(quota, have, {10, 11}) == {SHORT: 11}
+    assert missing_rows(quota, have, {SHORT, 10, 11}) == {}
+
+
+def test_splits_are_shuffled_by_the_seed_alone():
+    pairs = list(range(100))
+    assert assign_splits(pairs, 1) == assign_splits(pairs, 1) != assign_splits(pairs, 2)
+    assert sorted(chain(*assign_splits(pairs, 1).values())) == pairs
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_symbols": -1}, "num_symbols=-1: there cannot be fewer than 0"),
+        ({"task": "sat"}, "task='sat': unknown; use one of ltl, prop, copy, or a file FILE.py that defines a task"),
+        ({"min_size": 0}, "min_size=0, max_size=14: sizes are at least 1, the smaller first"),
+        ({"min_size": 15}, "min_size=15, max_size=14: sizes are"),
+        ({"rows": 9}, "rows=9: ask for at least 10"),
+        ({"timeout": 0.0}, "timeout=0.0: the limit must be positive seconds"),
+    ],
+)
+def test_values_out_of_range_are_refused_everywhere(changes, message, tmp_path, capsys):
+    with pytest.raises(ValueError, match=message):
+        config(**changes)
+    with pytest.raises(ValueError, match=message):
+        LtlRandom(**{**RECIPE, **changes}, cache_dir=str(tmp_path))
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in {**RECIPE, **changes}.items()]
+    assert main([f"--output={tmp_path}/new", *options]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_with_another_data_set_is_refused(folder, tmp_path, capsys):
+    with pytest.raises(WorkFolderError, match="holds a data set made in another way, see "):
+        prepare(config(seed=7), folder, 1)
+    (tmp_path / "data").mkdir()
+    with pytest.raises(WorkFolderError, match="holds a data set of other origin; choose another folder"):
+        prepare(config(), tmp_path, 1)
+    assert main([f"--output={tmp_path}", "--rows=10"]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: holds a data set of other origin")
+
+
+def test_two_processes_do_not_write_into_one_folder(tmp_path):
+    with (tmp_path / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(WorkFolderError, match="another process is writing here; wait or choose another folder"):
+            prepare(config(), tmp_path, 1)
+
+
+def test_a_shard_of_other_questions_is_refused(tmp_path):
+    target = tmp_path / "mixed"
+    (target / ".work").mkdir(parents=True)
+    (target / ".work" / "00-000000.json").write_text('[["a", "done", "a;{1}"]]')
+    with pytest.raises(WorkFolderError, match=r"00-000000.json: not the questions of this data set; delete the folder"):
+        prepare(config(), target, 1, progress=False)
+
+
+def test_the_command_prints_the_splits_and_shows_progress_on_stderr(folder, capsys):
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in RECIPE.items()]
+    assert main([f"--output={folder}", *options]) == 0
+    assert capsys.readouterr().out == f"{folder}: 1600 train\n{folder}: 200 validation\n{folder}: 200 test\n"
+
+
+class TestOtherTasks:
+    @pytest.mark.parametrize(
+        ("builder", "columns"), [(PropRandom, ["formula", "assignment"]), (Copying, ["string", "copy"])]
+    )
+    def test_the_builders_of_the_benchmarks_make_correct_answers(self, builder, columns, tmp_path):
+        made = builder(num_symbols=4, min_size=5, max_size=12, rows=200, cache_dir=str(tmp_path))
+        made.download_and_prepare()
+        rows = [row for split in SPLITS for row in made.as_dataset(split=split)]
+        task = TASKS[made.config.task]
+        assert list(rows[0])[:2] == columns == list(task.columns)
+        assert len({row[columns[0]] for row in rows}) == 200
+        with task.checker(workers=1) as checker:
+            results = checker.check([(row[columns[0]], row[columns[1]]) for row in rows])
+            assert {result.verdict for result in results} == {"correct"}
+        for row in rows:
+            assert row["symbols"] == list(task.symbols(row[columns[0]])) and set(row["symbols"]) <= set("abcd")
+            assert 5 <= row["length"] == task.size(row[columns[0]]) <= 12
+
+    def test_the_papers_configurations_have_the_papers_sizes(self):
+        sizes = {
+            config.name: (config.task, config.num_symbols, config.min_size, config.max_size)
+            for builder in (LtlRandom, PropRandom, Copying)
+            for config in builder.BUILDER_CONFIGS
+        }
+        assert sizes == {
+            "ltl_random35": ("ltl", 5, 1, 35),
+            "ltl_random35_10": ("ltl", 10, 1, 35),
+            "prop_random35": ("prop", 5, 1, 35),
+            "prop_random50_10": ("prop", 10, 1, 50),
+            "copy_3_30": ("copy", 5, 3, 30),
+            "copy_5_10": ("copy", 5, 5, 10),
+            "copy_20_80": ("copy", 20, 20, 80),
+        }
+
+    @pytest.mark.parametrize("task", ["ltl", "prop", "copy"])
+    def test_symbols_beyond_the_letters_have_made_up_names(self, task, tmp_path):
+        prepare(config(task=task, num_symbols=30, min_size=12, rows=40), tmp_path / "many", 1, progress=False)
+        rows = all_rows(tmp_path / "many")
+        names = {name for row in rows for name in row["symbols"]}
+        assert "p27" in names and names <= {*"abcdefghijklmnopqrstuvwxyz", "p26", "p27", "p28", "p29"}
+        with TASKS[task].checker(workers=1) as checker:
+            results = checker.check([tuple(row[name] for name in TASKS[task].columns) for row in rows])
+            assert {result.verdict for result in results} == {"correct"}
+
+    def test_a_task_of_one_s_own_has_data_too(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(sys, "path", sys.path.copy())
+        (tmp_path / "reversal.py").write_text(REVERSAL)
+        changes = {"task": str(tmp_path / "reversal.py"), "min_size": 2, "max_size": 6, "rows": 100}
+        prepare(config(**changes), tmp_path / "data set", 1, progress=False)
+        rows = all_rows(tmp_path / "data set")
+        assert all(row["answer"] == row["question"][::-1] for row in rows)
+        assert "b" not in {row["question"][0] for row in rows}  # without an answer
+        card = (tmp_path / "data set" / "README.md").read_text()
+        assert "--task reversal.py " in card and str(tmp_path) not in card
+
+    def test_a_task_that_cannot_draw_says_why(self, tmp_path):
+        with pytest.raises(
+            DrawingError,
+            match=r"task copy cannot draw sizes 1 to 14 with 0 symbols: .*at least one symbol.*--min-symbols",
+        ):
+            prepare(config(task="copy", num_symbols=0), tmp_path / "none", 1, progress=False)
+
+    def test_sizes_whose_questions_have_no_answers_end_after_some_rounds(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(sys, "path", sys.path.copy())
+        (tmp_path / "hopeless.py").write_text(HOPELESS)
+        task = load_task(tmp_path / "hopeless.py")
+        with gate("b", 1, 3, task) as source, solving_pool(task, 1, 10.0) as pool:
+            rounds = Rounds(source, pool, tmp_path, tqdm(disable=True))
+            harvest = rounds.run(lambda have, exhausted: missing_rows({1: 2}, have, exhausted), "", 0)
+        assert harvest == Harvest([], Counter({"no answer": 2 * FRUITLESS_ROUNDS}))
+
+
+REVERSAL = """
+import random
+from hf_symbinv.tasks import SymbolTask
+
+class Reversal(SymbolTask):
+    name = "reversal"
+    base_tokens = ("<s>", "<pad>", "</s>")
+    drought = 2000
+    def draw(self, symbols, smallest, largest, seed, count):
+        generator = random.Random(seed)
+        return ["".join(generator.choices(symbols, k=generator.randint(smallest, largest))) for _ in range(count)]
+    def solve(self, question):
+        return None if question.startswith("b") else question[::-1]
+    def judge(self, question, answer):
+        return ("correct", "") if answer == question[::-1] else ("incorrect", "not backwards")
+
+REVERSAL = Reversal()
+"""
+
+HOPELESS = """
+from hf_symbinv.tasks import SymbolTask
+
+class Hopeless(SymbolTask):
+    name = "hopeless"
+    base_tokens = ("<s>", "<pad>", "</s>")
+    def draw(self, symbols, smallest, largest, seed, count):
+        return [f'"x{seed}_{number}"' for number in range(count)]
+    def solve(self, question):
+        return None
+    def judge(self, question, answer):
+        return "incorrect", "there is no answer"
+
+HOPELESS = Hopeless()
+"""

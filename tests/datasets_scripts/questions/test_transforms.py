@@ -1,0 +1,176 @@
+"""A transform changes what it says and nothing else; tests and validations stay what they were."""
+
+import datasets
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_symbinv.datasets_scripts.questions.builder import RandomQuestionsConfig, prepare
+from hf_symbinv.datasets_scripts.questions.transforms import (
+    TransformError,
+    filtered,
+    first_in_order,
+    read_folder,
+    reduced,
+    renamed,
+    supplemented,
+    task_by_columns,
+    transform,
+)
+from hf_symbinv.datasets_scripts.storage import Pair, write_split
+from hf_symbinv.tasks import COPY, LTL, PROP
+
+letters = st.lists(st.sampled_from("abcdef"), unique=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """200 rows with 4 symbols."""
+    folder = tmp_path_factory.mktemp("data") / "ltl"
+    config = RandomQuestionsConfig(name="test", num_symbols=4, max_size=10, rows=200)
+    prepare(config, folder, 1, progress=False)
+    return folder
+
+
+@pytest.fixture
+def data(folder):
+    return read_folder(folder)
+
+
+def pairs(split):
+    return list(zip(split["formula"], split["witness"], strict=True))
+
+
+def of(task, **splits):
+    """A data set of these pairs."""
+    rows = {
+        name: [
+            {
+                **dict(zip(task.columns, pair, strict=True)),
+                "symbols": list(task.symbols(pair[0])),
+                "length": task.size(pair[0]),
+            }
+            for pair in content
+        ]
+        for name, content in splits.items()
+    }
+    return datasets.DatasetDict({name: datasets.Dataset.from_list(content) for name, content in rows.items()})
+
+
+class TestRenamed:
+    def test_answers_name_symbols_in_the_order_of_the_alphabet(self, data):
+        for row in renamed(data, LTL)["train"]:
+            in_answer = LTL.symbols(row["witness"])
+            assert in_answer == tuple("abcd"[: len(in_answer)])
+            assert row["symbols"] == list(LTL.symbols(row["formula"]))
+            assert set(row["symbols"]) <= set("abcd")
+
+    def test_every_row_is_renamed_and_nothing_else(self, data):
+        for before, after in zip(data["train"], renamed(data, LTL)["train"], strict=True):
+            whole = [LTL.alpha_class(f"{row['formula']}{row['witness']}") for row in (before, after)]
+            assert whole[0] == whole[1] and before["length"] == after["length"]
+
+    def test_validation_and_test_stay_as_they_are(self, data):
+        changed = renamed(data, LTL)
+        assert all(pairs(changed[split]) == pairs(data[split]) for split in ("validation", "test"))
+
+    def test_a_symbol_whose_name_is_taken_gets_one_that_is_free(self):
+        rows = renamed(of(LTL, train=[("|ab", "b;{1}"), ("&cUad", "&ac;d;{1}"), ("|be", "e;{1}")]), LTL)["train"]
+        assert pairs(rows) == [("|ba", "a;{1}"), ("&bUac", "&ab;c;{1}"), ("|ba", "a;{1}")]
+
+    @given(letters, letters)
+    def test_the_renaming_is_one_to_one(self, in_answer, in_question):
+        renaming = first_in_order(tuple(in_answer), tuple(in_question))
+        names = {*in_answer, *in_question}
+        assert len({renaming.get(name, name) for name in names}) == len(names)
+        assert [renaming[name] for name in in_answer] == list("abcdef"[: len(in_answer)])
+
+
+class TestReduced:
+    def test_rows_are_chosen_from_train_by_the_seed(self, data):
+        few, again, others = (reduced(data, 20, seed) for seed in (1, 1, 2))
+        assert len(few["train"]) == 20 and set(pairs(few["train"])) < set(pairs(data["train"]))
+        assert pairs(few["train"]) == pairs(again["train"]) != pairs(others["train"])
+        assert pairs(few["test"]) == pairs(data["test"])
+
+    @pytest.mark.parametrize("rows", [0, 161])
+    def test_more_rows_than_there_are_cannot_be_chosen(self, data, rows):
+        with pytest.raises(TransformError, match=f"reduce={rows}: must be between 1 and the 160 rows of split train"):
+            reduced(data, rows)
+
+
+class TestSupplemented:
+    def test_rows_with_few_symbols_are_added_under_known_names(self):
+        data = of(LTL, train=[("Ucb", "b;{1}")], test=[("!c", "!c;{1}"), ("1", "{1}")])
+        other = of(LTL, train=[("Xf", "1;f;{1}"), ("!f", "!f;{1}"), ("&fg", "&fg;{1}"), ("1", "{1}"), ("X1", "{1}")])
+        whole = supplemented(data, other, LTL)
+        assert pairs(whole["train"])[1:] == [("Xb", "1;b;{1}"), ("!b", "!b;{1}"), ("X1", "{1}")]
+        assert whole["train"]["symbols"][1:] == [["b"], ["b"], []]
+        assert pairs(whole["test"]) == pairs(data["test"])
+
+    def test_a_name_is_chosen_that_makes_a_new_question(self):
+        data = of(LTL, train=[("Ucb", "b;{1}"), ("Xb", "1;b;{1}")])
+        assert pairs(supplemented(data, of(LTL, train=[("Xf", "1;f;{1}")]), LTL)["train"])[2:] == [("Xc", "1;c;{1}")]
+
+    def test_nothing_to_add_is_an_error(self, data):
+        with pytest.raises(
+            TransformError, match="supplement: it has no row with 0 or 1 symbols that is not in the data"
+        ):
+            supplemented(data, data, LTL)
+
+
+class TestFiltered:
+    def test_rows_are_chosen_by_symbols_and_size_in_all_splits(self, data):
+        chosen = filtered(data, min_symbols=1, max_symbols=3, min_size=3, max_size=9)
+        for split, rows in data.items():
+            expected = [row for row in rows if 1 <= len(row["symbols"]) <= 3 and 3 <= row["length"] <= 9]
+            assert chosen[split].to_list() == expected
+
+    def test_an_empty_split_is_an_error(self, data):
+        with pytest.raises(
+            TransformError, match="split train: no row has 5 or more symbols and size 1 or more; choose"
+        ):
+            filtered(data, min_symbols=5)
+
+
+def test_folders_are_changed_as_data_sets_are(folder, data, tmp_path):
+    options = {"max_symbols": 3, "reduce": 30, "seed": 4, "renamed": True}
+    transform(folder, tmp_path / "made", None, options)
+    made = read_folder(tmp_path / "made")
+    expected = renamed(reduced(filtered(data, max_symbols=3), 30, 4), LTL)
+    assert {split: rows.to_list() for split, rows in made.items()} == {
+        split: rows.to_list() for split, rows in expected.items()
+    }
+    card = (tmp_path / "made" / "README.md").read_text()
+    assert "\nsymbinv data --output FOLDER --from ltl --max-symbols 3 --reduce 30 --seed 4 --renamed\n" in card
+    assert str(tmp_path) not in card
+    before = (tmp_path / "made" / "README.md").stat().st_mtime_ns
+    transform(folder, tmp_path / "made", None, options)
+    assert (tmp_path / "made" / "README.md").stat().st_mtime_ns == before
+
+
+def test_a_folder_is_supplemented_from_another(folder, tmp_path):
+    config = RandomQuestionsConfig(name="test", num_symbols=1, max_size=12, rows=50, seed=3)
+    prepare(config, tmp_path / "few symbols", 1, progress=False)
+    transform(folder, tmp_path / "made", LTL, {"supplement": tmp_path / "few symbols"})
+    made, before = read_folder(tmp_path / "made"), read_folder(folder)
+    added = made["train"].to_list()[160:]
+    assert added and all(len(row["symbols"]) <= 1 for row in added)
+    assert not {row["formula"] for row in added} & {text for rows in before.values() for text in rows["formula"]}
+
+
+def test_a_folder_without_data_or_of_another_task_is_refused(folder, data, tmp_path):
+    with pytest.raises(
+        TransformError, match=r"nowhere: holds no data set \(no data/SPLIT-\*\.parquet\); make one with"
+    ):
+        transform(tmp_path / "nowhere", tmp_path / "made", None, {"renamed": True})
+    with pytest.raises(TransformError, match=r"split train: has columns formula, .*; task copy needs copy, string too"):
+        transform(folder, tmp_path / "made", COPY, {"renamed": True})
+    with pytest.raises(TransformError, match="task prop needs assignment too: is it of another task"):
+        renamed(data, PROP)
+    write_split(LTL, tmp_path, "test", [Pair("a", "{a}")], "spot")
+    with pytest.raises(TransformError, match=r"data has splits \['test'\]; this changes split train"):
+        transform(tmp_path, tmp_path / "made", LTL, {"reduce": 1})
+    with pytest.raises(TransformError, match="no task has columns x; name it with --task"):
+        task_by_columns(datasets.DatasetDict({"train": datasets.Dataset.from_dict({"x": [1]})}))
+    assert task_by_columns(data) is LTL

@@ -1,0 +1,42 @@
+"""Every metric has a card that the Hub takes for a Space, with the sections of a metric card."""
+
+from pathlib import Path
+
+import pytest
+
+import hf_symbinv.metrics
+from hf_symbinv.hub.cards.facts import CardError
+from hf_symbinv.hub.cards.papers import DEEP_LTL, ITE, SIT
+from hf_symbinv.hub.cards.rendering import check_card
+
+PAPERS = {
+    "alpha_covariance": (SIT, ITE), "edit_distance": (ITE,), "ltl_witness": (DEEP_LTL, SIT),
+    "prop_assignment": (DEEP_LTL, ITE),
+}  # fmt: skip
+CARDS = sorted(Path(hf_symbinv.metrics.__file__).parent.glob("*/README.md"))
+
+
+@pytest.mark.parametrize("path", CARDS, ids=lambda path: path.parent.name)
+def test_a_metric_card_is_whole(path):
+    from huggingface_hub import SpaceCard
+
+    text = check_card(path.read_text(), "space")
+    data = SpaceCard(text).data
+    assert data.title and data.sdk and {"evaluate", "metric"} <= set(data.tags) and data.to_dict()["description"]
+    for heading in ("Description", "How to use", "Inputs", "Output values", "Limitations", "Citation"):
+        assert f"# {heading}\n" in text
+    assert all(paper.link in text and paper.bibtex in text for paper in PAPERS[path.parent.name])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("---\n- a\n---\n", "card: the Hub cannot read its metadata"),
+        ("---\nlicense: mit\nmodel-index: [1]\n---\n", "card: the Hub cannot read its metadata"),
+        ("---\nlicense: mit\ndatasets: one\n---\n", "card: datasets='one': must be a list of names"),
+        ("---\nlicense: mit\nbase_model: /tmp/x\n---\n", "card: base_model='/tmp/x': is no name on the Hub"),
+    ],
+)
+def test_cards_that_the_hub_would_refuse(text, message):
+    with pytest.raises(CardError, match=message):
+        check_card(text, "model")

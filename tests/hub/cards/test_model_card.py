@@ -1,0 +1,278 @@
+"""A model card says what was recorded, is one that the Hub takes, and its snippets run."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from huggingface_hub import ModelCard
+
+from hf_symbinv import SymbolInvariantForConditionalGeneration
+from hf_symbinv.hub.cards.facts import CardError, add_results, hub_id, read_facts, read_results
+from hf_symbinv.hub.cards.model import LOG_ROWS, duration, log_table, model_card, notes_in, public, write_model_card
+
+from .conftest import RECORD, evaluation
+
+ROOT = Path(__file__).parents[3]
+
+
+def sections(text):
+    """Heading -> what stands below it."""
+    parts = re.split(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_the_metadata_are_what_the_hub_reads(tiny):
+    facts = replace(
+        read_facts(tiny, name="me/tiny"),
+        results=[
+            evaluation("me/data", hub=True, verified_by="spot 2.13", alpha_covariance={
+                "alpha_covariance": 1.0, "examples": 10, "predictions": 54, "excluded": 0,
+            }),
+            evaluation("data/other", beams=1),
+        ],
+    )  # fmt: skip
+    card = ModelCard(model_card(facts, datasets=["me/data"], license="mit"))
+    data = card.data.to_dict()
+    assert (data["library_name"], data["pipeline_tag"], data["license"]) == ("transformers", "text-generation", "mit")
+    assert data["datasets"] == ["me/data"] and "base_model" not in data
+    assert data["tags"] == ["symbol-invariance", "streams", "linear-temporal-logic", "formal-methods"]
+    first, second, third = card.data.eval_results
+    assert card.data.model_name == "tiny" and (first.dataset_type, first.dataset_split) == ("me/data", "test")
+    assert first.metric_value == 0.9 and first.metric_type == "accuracy"
+    assert first.metric_name == "answers verified by spot 2.13, 59.6 – 98.2 % (95 %), 10 questions"
+    assert (second.metric_type, second.metric_value) == ("alpha_covariance", 1.0)
+    assert (third.dataset_type, third.dataset_name, third.dataset_config) == ("ltl", "other", "other")
+    assert first.verified is None, "this is for the Hub's own evaluations"
+
+
+def test_the_record_of_training_is_told(tiny):
+    told = sections(model_card(read_facts(tiny)))
+    training = told["Training"]
+    for line in (
+        "| steps | 40 |",
+        "| time | 1 h 30 min |",
+        "| CPU | Some CPU; 2 processes with 3 threads each on 8 cores |",
+        "| versions | Python 3.11.7, torch 2.13.0 |",
+        "| learning_rate | 0.002 |",
+        "| 20 | 1.5000 | 1.6000 |  |",
+        "| 40 | 0.7500 | 0.8750 | 70.0 % |",
+    ):
+        assert f"\n{line}\n" in training
+    assert "num_symbols 3, rows 500" in training and "400 train, 50 validation, 50 test" in training
+    # 1.5 h · 2 processes · 3 threads · 10 W
+    assert "| energy | about 0.09 kWh, estimated, not measured: 10 W for each busy CPU thread" in training
+    assert "| all | 50 | 80.0 % | 67.0 – 88.8 % |" in told["Results"] and "Verified by spot 2.13" in told["Results"]
+    assert "not the defaults" in training
+
+
+def test_a_later_evaluation_on_the_test_split_takes_the_place_of_the_runs_own(tiny):
+    facts = replace(read_facts(tiny), results=[evaluation()])
+    results = sections(model_card(facts))["Results"]
+    assert "symbinv evaluate tiny --data data/ltl --split test --rows 10" in results and "67.0" not in results
+    assert "| symbols 3 | 4 |" in results and "Decoded with num_beams 3" in results
+
+
+def test_evaluations_on_several_data_sets_stay_apart_in_the_model_index(tiny):
+    facts = replace(read_facts(tiny), results=[evaluation(f"data/{name}", correct=n) for n, name in enumerate("abc")])
+    index = ModelCard(model_card(facts)).data.to_dict()["model-index"]
+    assert [result["dataset"]["name"] for result in index[0]["results"]] == ["a", "b", "c"]
+
+
+def test_the_card_of_the_bundled_checkpoint_is_the_commands_own():
+    folder = ROOT / "hf_symbinv" / "checkpoints" / "ltl-small"
+    card = (folder / "README.md").read_text()
+    facts = read_facts(folder, name="hf_symbinv/checkpoints/ltl-small")
+    assert card == model_card(facts, notes=notes_in(card)), "run `symbinv card` with this --name"
+    assert len(facts.results) == 3
+
+
+def test_the_command_of_an_evaluation_has_its_options(tiny):
+    measured = {"alpha_covariance": 1.0, "examples": 9, "excluded": 1, "predictions": 50}
+    measured |= {"per_symbols": 4, "renamings": 7, "alphabet": 6, "every_renaming": True, "renamed": False}
+    odd = evaluation(alpha_covariance=measured, generation={"num_beams": 5, "num_candidates": 5})
+    odd["groups"][1]["label"] = "no renamed twin in train"
+    text = model_card(replace(read_facts(tiny), results=[odd]))
+    asked = "symbinv evaluate tiny --data data/ltl --split test --rows 10"
+    covariance = "--alpha-covariance 4 --renamings 7 --alphabet 6 --every-renaming"
+    assert f"`{asked} --beams 5 --n-best 5 --novel {covariance}` measured" in text
+    plain = evaluation(alpha_covariance={**measured, "renamings": 120, "alphabet": None, "every_renaming": False})
+    assert f"`{asked} --alpha-covariance 4` measured" in model_card(replace(read_facts(tiny), results=[plain]))
+
+
+def test_alpha_covariance_is_told_by_number_of_symbols_and_says_what_was_decoded(tiny):
+    parts = [
+        {"symbols": 2, "alpha_covariance": 1.0, "interval": [1.0, 1.0], "examples": 8, "values": [1.0] * 8},
+        {"symbols": 3, "alpha_covariance": 0.5, "interval": None, "examples": 1, "values": [0.5]},
+    ]
+    old = {"alpha_covariance": 0.95, "examples": 9, "excluded": 1, "predictions": 5000}
+    new = {**old, "interval": [0.85, 1.0], "by_symbols": parts, "per_symbols": 8, "renamings": 120, "alphabet": None}
+    new |= {"every_renaming": False, "renamed": True}
+    answers = "over 9 questions and 5,000 answers to renamed ones"
+    for measured, told in (
+        (old, f"Alpha-covariance 0.9500 {answers}."),
+        (
+            new,
+            f"Alpha-covariance 0.9500 (0.8500 – 1.0000) {answers}; by number of symbols 1.0000 (1.0000 – 1.0000) with "
+            "2, 0.5000 with 3. Each question was decoded once and its answer renamed: names do not reach a model with "
+            "streams.",
+        ),
+    ):
+        assert told in model_card(replace(read_facts(tiny), results=[evaluation(alpha_covariance=measured)]))
+
+
+def test_a_folder_without_records_gets_a_card_that_says_so(weights):
+    told = sections(model_card(read_facts(weights)))
+    assert "None were recorded." in told["Results"] and "How it was trained was not recorded." in told["Training"]
+    ModelCard(model_card(read_facts(weights)))
+
+
+def test_parameters_are_counted_as_the_model_counts_them(weights):
+    model = SymbolInvariantForConditionalGeneration.from_pretrained(weights)
+    assert read_facts(weights).parameters == model.num_parameters()
+
+
+def test_neither_tokens_nor_the_machines_folders_are_told(tiny):
+    facts = replace(read_facts(tiny), results=[evaluation("/home/somebody/data/ltl")])
+    text = model_card(facts)
+    assert "hf_xxx" not in text and "somebody" not in text and str(tiny.parent) not in text
+    assert "symbinv train ltl-small --output tiny" in text
+    assert public("a --b=/x/y/z '/x/y' ~/d https://x.y/z data/ltl") == "a --b=z 'y' d https://x.y/z data/ltl"
+
+
+def test_what_a_model_was_made_of_is_its_base_model_if_it_is_on_the_hub(tiny, weights):
+    facts = read_facts(weights)
+    how = {"source": "them/vanilla", "how": "A row became another.", "base_model": "them/vanilla"}
+    card = ModelCard(model_card(replace(facts, conversion=how)))
+    assert card.data.base_model == "them/vanilla" and "A row became another." in card.text
+    assert "fine-tune it before you use it" in card.text
+    how = {"source": str(tiny), "how": "So.", "base_model": None}
+    local = ModelCard(model_card(replace(facts, conversion=how)))
+    assert local.data.base_model is None and "made of tiny." in local.text
+    record = {**RECORD, "recipe": {**RECORD["recipe"], "start": "runs/vanilla"}}
+    tuned = ModelCard(model_card(replace(facts, record=record)))
+    assert tuned.data.base_model is None and "started from the weights of runs/vanilla" in tuned.text
+
+
+def test_notes_by_hand_are_kept_and_other_cards_are_not_touched(tiny):
+    path = write_model_card(tiny, read_facts(tiny))
+    marked = path.read_text().replace("<!-- notes -->\n", "<!-- notes -->\n\n### By hand\n\nStopped once.\n")
+    path.write_text(marked)
+    for _ in range(2):
+        write_model_card(tiny, read_facts(tiny))
+        assert notes_in(path.read_text()) == "### By hand\n\nStopped once."
+    path.write_text("# My own card")
+    with pytest.raises(CardError, match=r"README.md: was not written by this command; move it away, or choose"):
+        write_model_card(tiny, read_facts(tiny))
+    assert path.read_text() == "# My own card"
+    assert not [path for path in tiny.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"datasets": ["a/b/c"]}, r"card: datasets='a/b/c': is no name on the Hub; write OWNER/NAME"),
+        ({"datasets": [""]}, r"card: datasets=\[''\]: must be a list of names"),
+        ({"license": ""}, "card: has no license; name one, such as apache-2.0"),
+    ],
+)
+def test_a_card_that_the_hub_would_refuse_is_not_written(tiny, options, message):
+    with pytest.raises(CardError, match=message):
+        write_model_card(tiny, read_facts(tiny), **options)
+    assert not (tiny / "README.md").exists()
+
+
+def test_folders_and_files_that_are_not_what_they_should_be(tiny, tmp_path):
+    with pytest.raises(CardError, match=r"has no config.json; name the folder of a model \(`symbinv data` writes"):
+        read_facts(tmp_path)
+    (tiny / "run.json").write_text("[1]")
+    with pytest.raises(CardError, match=r"run.json: holds no JSON object; write it again or remove it"):
+        read_facts(tiny)
+    (tiny / "run.json").write_text("{")
+    with pytest.raises(CardError, match=r"run.json: not JSON"):
+        read_facts(tiny)
+    (tiny / "run.json").unlink()
+    (tiny / "model.safetensors").write_bytes(b"cut")
+    with pytest.raises(CardError, match=r"model.safetensors: damaged .*; save the model again or copy the file anew"):
+        read_facts(tiny)
+    (tiny / "model.safetensors").unlink()
+    with pytest.raises(CardError, match=r"has no weights \(\*.safetensors\)"):
+        read_facts(tiny)
+    other = tmp_path / "other.json"
+    other.write_text('[{"model": "x"}]')
+    with pytest.raises(CardError, match=r"other.json: no evaluation; give what `symbinv evaluate --output` wrote"):
+        read_results([other])
+
+
+def test_an_evaluation_replaces_the_one_of_the_same_data_and_decoding():
+    before, again, greedy = evaluation(correct=5), evaluation(correct=6), evaluation(beams=1)
+    assert add_results([before, greedy], [again]) == [again, greedy]
+
+
+def test_a_plain_trainers_state_is_read_where_there_is_no_record(tiny):
+    (tiny / "run.json").unlink()
+    (tiny / "trainer_state.json").write_text(json.dumps({"log_history": RECORD["log"], "global_step": 40}))
+    assert "| 40 | 0.7500 | 0.8750 | 70.0 % |" in sections(model_card(read_facts(tiny)))["Training"]
+
+
+def test_a_long_log_is_thinned_to_steps_that_include_the_first_and_the_last():
+    table = log_table([{"step": step, "loss": float(step)} for step in range(1, 101)])
+    assert len(table) == LOG_ROWS and table[0] == ("1", "1.0000", "", "") and table[-1] == ("100", "100.0000", "", "")
+    assert log_table([{"train_loss": 1.0}]) == []
+
+
+def test_names_on_the_hub_are_told_from_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    assert hub_id("me/model-1.0") == "me/model-1.0"
+    assert [hub_id(name) for name in ("runs/a", "model", "/a/b", "a/b/c", "../b", "o'hara/x")] == [None] * 6
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(59.4, "59 s"), (150, "2 min"), (3600, "1 h 0 min")])
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def python_blocks(text):
+    return re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_the_snippets_of_a_card_run_where_the_folder_is(tiny):
+    with_package, without = python_blocks(model_card(read_facts(tiny)))
+    for program in (with_package, without):
+        result = subprocess.run(
+            [sys.executable, "-c", program], cwd=tiny.parent, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0 and result.stdout, result.stderr
+    assert "hf_symbinv" not in without
+
+
+def test_a_model_of_another_kind_is_told_apart(tiny):
+    facts = read_facts(tiny)
+    other = replace(
+        facts, config={**facts.config, "symbol_embedding": "new", "architectures": ["SymbolInvariantModel"]}
+    )
+    text = model_card(other)
+    assert "Transformer with new embeddings of symbols" in text and "stream" not in sections(text)["Use"]
+    (program,) = python_blocks(text)
+    assert program.startswith("from transformers import AutoModel\n")
+    (tiny / "config.json").write_text('{"model_type": "gpt2"}')
+    with pytest.raises(CardError, match="its model type is 'gpt2'; this command knows what to say of models of type"):
+        read_facts(tiny)
+
+
+def test_a_users_own_task_has_its_file_in_the_snippet(tmp_path):
+    from hf_symbinv import load_task
+
+    task = load_task(ROOT / "examples" / "graph_colouring.py")
+    folder = tmp_path / "graphs"
+    sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 8}
+    SymbolInvariantForConditionalGeneration(task.config(**sizes)).save_pretrained(folder)
+    task.tokenizer().save_pretrained(folder)
+    (folder / "run.json").write_text(json.dumps({"recipe": {"task": "examples/graph_colouring.py"}}))
+    program, _ = python_blocks(model_card(read_facts(folder)))
+    assert 'pipeline("symbol-task", model="graphs", symbol_task="graph_colouring.py")' in program

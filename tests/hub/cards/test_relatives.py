@@ -1,0 +1,167 @@
+"""Cards of language models, GPT-2 and encoders: the Hub takes them, their programs run, none speaks of answers."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from huggingface_hub import ModelCard
+
+from hf_symbinv import (
+    LTL,
+    IdentityGPT2Config,
+    IdentityGPT2ForSequenceClassification,
+    IdentityGPT2LMHeadModel,
+    SymbolInvariantConfig,
+    SymbolInvariantForCausalLM,
+    SymbolInvariantForSequenceClassification,
+    SymbolInvariantWordTokenizer,
+)
+from hf_symbinv.datasets_scripts.blocks import x86
+from hf_symbinv.datasets_scripts.language.characters import ALPHABETS, words
+from hf_symbinv.hub.cards.facts import CardError, read_facts
+from hf_symbinv.hub.cards.families import relative_card
+from hf_symbinv.hub.cards.model import model_card, write_model_card
+from hf_symbinv.hub.cards.relatives import RELATIVES, relative_of, variant_of
+from papers.harness.experiments import experiments
+
+from .conftest import evaluation
+
+ROOT = Path(__file__).parents[3]
+SIZES = {"d_model": 16, "num_attention_heads": 2, "d_ff": 24}
+BLOCKS = {"base_vocab_size": len(x86.BASE_TOKENS), "num_views": len(x86.VIEWS), "num_symbols": len(x86.REFERENTS)}
+STATE = {"global_step": 20, "log_history": [{"step": 10, "loss": 2.5}, {"step": 20, "loss": 1.5, "eval_loss": 1.75}]}
+
+
+def language_model(**fields):
+    config = SymbolInvariantConfig.from_preset("lexinvariant", num_symbols=96, decoder_layers=1, **SIZES, **fields)
+    return SymbolInvariantForCausalLM(config)
+
+
+def reader(**fields):
+    config = SymbolInvariantConfig.from_preset("renamer-tiny", **BLOCKS, **SIZES, num_labels=1, **fields)
+    return SymbolInvariantForSequenceClassification(config)
+
+
+def gpt2(kind=IdentityGPT2LMHeadModel, **fields):
+    sizes = {"vocab_size": 9, "n_positions": 8, "n_embd": 12, "n_layer": 1, "n_head": 2, "num_labels": 1}
+    return kind(IdentityGPT2Config(**sizes, bos_token_id=None, eos_token_id=None, pad_token_id=0, **fields))
+
+
+# (relative, variant) → a model; the pipeline_tag is that of its class.
+MODELS = {
+    ("lexinvariant", "gaussian"): language_model,
+    ("lexinvariant", "regularised"): lambda: language_model(random_share=0.2),
+    ("lexinvariant", "learned"): lambda: language_model(symbol_embedding="learned"),
+    ("lexinvariant", "renamed"): lambda: language_model(symbol_embedding="renamed"),
+    ("identity-gpt2", "identity"): gpt2,
+    ("identity-gpt2", "vanilla"): lambda: gpt2(
+        IdentityGPT2ForSequenceClassification, identity_qk=False, identity_vo=False
+    ),
+    ("renamer", "views"): reader,
+    ("renamer", "learned"): lambda: reader(symbol_embedding="learned"),
+    ("renamer", "renamed"): lambda: reader(symbol_embedding="renamed"),
+    ("renamer", "streams"): lambda: reader(symbol_embedding="streams"),
+}
+OWN = [key for key in MODELS if key[1] == next(iter(RELATIVES[key[0]].variants))]
+
+
+def saved(key, folder):
+    """A folder as `fit` leaves it."""
+    torch.manual_seed(0)
+    model = MODELS[key]()
+    model.save_pretrained(folder)
+    tables = {"lexinvariant": words(ALPHABETS["printable"]), "renamer": x86.words()}
+    if key[0] in tables:
+        SymbolInvariantWordTokenizer(**tables[key[0]]).save_pretrained(folder)
+    (folder / "trainer_state.json").write_text(json.dumps(STATE))
+    return model
+
+
+def programs(card):
+    return re.findall(r"^```python\n(.*?)^```$", card, re.DOTALL | re.MULTILINE)
+
+
+def output_of(program, capsys):
+    capsys.readouterr()
+    exec(compile(program, "<card>", "exec"), {})
+    return capsys.readouterr().out.splitlines()
+
+
+def test_every_variant_that_a_card_describes_is_tried():
+    assert set(MODELS) == {(name, variant) for name, relative in RELATIVES.items() for variant in relative.variants}
+
+
+@pytest.mark.parametrize("name", RELATIVES)
+def test_the_card_of_a_relative_is_one_that_the_hub_takes_and_cites_its_paper(name):
+    card, relative = ModelCard(relative_card(name)), RELATIVES[name]
+    data = card.data.to_dict()
+    assert data["library_name"] == "transformers" and data["license"] == "apache-2.0" and data["tags"]
+    assert data["pipeline_tag"] == next(iter(relative.heads.values())).pipeline_tag
+    assert all(paper.link in card.text and paper.bibtex in card.text for paper in relative.papers)
+    assert "**Limits.**" in card.text and "In the paper, with its sizes and data:" in card.text
+
+
+@pytest.mark.parametrize("name", RELATIVES)
+def test_what_the_card_of_a_relative_names_exists(name):
+    card = relative_card(name)
+    tables = set(re.findall(r"`python -m papers (.*?)`", card))
+    assert tables == {known for known, found in experiments().items() if found.family == name.split("-")[0]}
+    for path in re.findall(r"examples/\w+\.py", card):
+        assert (ROOT / path).is_file()
+    for module in re.findall(r"python -m hf_symbinv\.(datasets_scripts[\w.]+)", card):
+        assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
+    for preset in re.findall(r"`(renamer-\w+)`", card):
+        SymbolInvariantConfig.from_preset(preset, base_vocab_size=3)
+
+
+@pytest.mark.parametrize("key", OWN, ids=" ".join)
+def test_the_programs_of_a_relatives_card_run(key, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    saved(key, tmp_path / "OWNER" / "NAME")
+    for program in programs(relative_card(key[0])):
+        lines = output_of(program, capsys)
+        assert lines and (key[0] != "renamer" or lines[0] == lines[1]), "renamed alike, predicted alike"
+
+
+@pytest.mark.parametrize("key", MODELS, ids=" ".join)
+def test_a_trained_folder_gets_a_card_that_says_what_it_is(key, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    name, variant = key
+    model, relative = saved(key, tmp_path / "run"), RELATIVES[name]
+    facts = read_facts(tmp_path / "run")
+    assert relative_of(facts.config) is relative and variant_of(facts.config) == variant
+    card = ModelCard.load(write_model_card(tmp_path / "run", facts))
+    assert card.data.tags == [*relative.tags, variant] and card.data.eval_results is None
+    assert card.data.pipeline_tag == relative.heads[type(model).__name__].pipeline_tag
+    assert f"{model.num_parameters():,} parameters" in card.text and relative.variants[variant].what in card.text
+    assert "| step | training loss | validation loss |\n|---:|---:|---:|\n| 20 | 1.5000 | 1.7500 |\n" in card.text
+    assert "| steps | 20 |" in card.text and "None were recorded. The experiments of" in card.text
+    assert not re.search(r"verified|[Ss]pot\b|solver|question|symbinv evaluate", card.text)
+    assert relative.papers[0].bibtex in card.text
+    comparison = "Good for comparisons" in card.text
+    assert comparison == (variant in ("regularised", "learned", "renamed", "vanilla"))
+    (program,) = programs(card.text)
+    lines = output_of(program, capsys)
+    assert lines and (variant not in ("views", "streams") or lines[0] == lines[1])
+
+
+def test_what_is_no_fact_about_such_a_model_is_refused(tmp_path):
+    saved(("lexinvariant", "gaussian"), tmp_path)
+    message = "a model for sequences of symbols answers no questions; leave task and results out"
+    with pytest.raises(CardError, match=message):
+        model_card(read_facts(tmp_path, task=LTL))
+    (tmp_path / "results.json").write_text(json.dumps([evaluation()]))
+    with pytest.raises(CardError, match=message):
+        model_card(read_facts(tmp_path))
+    config = tmp_path / "config.json"
+    config.write_text(config.read_text().replace('SymbolInvariantForCausalLM"\n', 'SymbolInvariantDecoder"\n'))
+    with pytest.raises(CardError, match="holds a SymbolInvariantDecoder; save the whole model, SymbolInvariantForCau"):
+        read_facts(tmp_path)
+
+
+def test_the_tokens_of_a_task_make_no_task_of_such_a_model(tmp_path):
+    saved(("lexinvariant", "gaussian"), tmp_path)
+    LTL.tokenizer().save_pretrained(tmp_path)
+    assert read_facts(tmp_path).task is None

@@ -1,0 +1,30 @@
+"""huggingface_hub's own `validate`, which asks a Hub over HTTP, accepts every card that this package writes."""
+
+from pathlib import Path
+
+import pytest
+from huggingface_hub import DatasetCard, ModelCard, SpaceCard
+
+import hf_symbinv
+from hf_symbinv import LTL
+from hf_symbinv.datasets_scripts.storage import Pair, publish
+from hf_symbinv.hub.cards.dataset import Origin
+from hf_symbinv.hub.cards.families import relative_card
+from hf_symbinv.hub.cards.relatives import RELATIVES
+
+from ..fixtures import hub, server  # noqa: F401, fixtures
+
+PACKAGE = Path(hf_symbinv.__file__).parent
+DEMO = Path(__file__).parents[3] / "examples" / "space"
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_hub_accepts_the_cards(tmp_path):
+    publish(LTL, tmp_path, Origin("tiny", "A story.", "symbinv data", "spot 2.13"), {"train": [Pair("a", "{a}")]})
+    DatasetCard.load(tmp_path / "README.md").validate()
+    ModelCard.load(PACKAGE / "checkpoints" / "ltl-small" / "README.md").validate()
+    for name in RELATIVES:
+        ModelCard(relative_card(name)).validate()
+    ModelCard.load(DEMO / "baseline" / "README.md").validate()
+    for path in (DEMO / "README.md", *PACKAGE.glob("metrics/*/README.md")):
+        SpaceCard.load(path).validate()

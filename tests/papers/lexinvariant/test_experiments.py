@@ -1,0 +1,350 @@
+"""The lexinvariant experiments: models that renaming does not change, votes on keys, and tables from the command."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import set_seed
+
+from hf_symbinv import SymbolInvariantForCausalLM
+from hf_symbinv.datasets_scripts.language.characters import ALPHABETS, encode, symbol_ids
+from hf_symbinv.datasets_scripts.language.puzzles import Puzzle
+from papers.__main__ import DONE, UNFINISHED
+from papers.__main__ import main as papers
+from papers.harness.experiments import Job, MissingDataError, Setting
+from papers.harness.rendering import Number
+from papers.harness.workspace import GPU, SCALES, Scale, ScaleError, Workspace, reproduce
+from papers.lexinvariant.experiments import (
+    EXPERIMENTS,
+    MARKOV_PLACES,
+    MODELS,
+    measure_markov,
+    measure_text,
+    perplexities,
+)
+from papers.lexinvariant.models import (
+    KINDS,
+    Texts,
+    cipher_letters,
+    configuration,
+    losses_by_place,
+    solved,
+    texts_of,
+)
+from papers.lexinvariant.plots import draw_text, moving_average
+from papers.lexinvariant.probe import (
+    CipherProbe,
+    CipherProbeConfig,
+    deciphered,
+    key_matrix,
+    random_key,
+    trained_probe,
+    votes,
+    window_starts,
+)
+
+SMOKE = {experiment.name: experiment.sizes("smoke") for experiment in EXPERIMENTS}
+SIZES = SMOKE["lexinv-markov"]["languages"]["markov"]
+
+
+def make_model(kind, num_symbols=6, **fields):
+    set_seed(0)
+    sizes = {**SIZES, "model": {**SIZES["model"], **fields}}
+    return SymbolInvariantForCausalLM(configuration(kind, num_symbols, sizes)).eval()
+
+
+@pytest.fixture
+def job(tmp_path) -> Job:
+    return Job(tmp_path, tmp_path, {}, SMOKE["lexinv-cipher"], 0, lambda: None, lambda line: None)
+
+
+class TestTables:
+    def test_labels_are_distinct_and_the_papers_numbers_are_of_measures(self):
+        assert [experiment.name for experiment in EXPERIMENTS] == [
+            "lexinv-markov", "lexinv-text", "lexinv-cipher", "lexinv-symbols"
+        ]  # fmt: skip
+        for experiment in EXPERIMENTS:
+            assert len({row.labels for row in experiment.rows}) == len(experiment.rows)
+            assert len({row.name for row in experiment.rows}) == len(experiment.rows)
+            for row in experiment.rows:
+                assert len(row.labels) == len(experiment.heads) and set(row.paper) <= set(experiment.measures)
+
+    @pytest.mark.parametrize("scale", [*SCALES, GPU])
+    def test_every_row_has_a_model_and_a_sentence_at_every_scale(self, scale):
+        for experiment in EXPERIMENTS:
+            assert experiment.scales() == (("smoke", "cpu", "paper") if experiment.name == "lexinv-markov" else
+                                           ("smoke", "cpu", "gpu", "paper"))  # fmt: skip
+            if scale not in experiment.scales():
+                continue
+            sizes = experiment.sizes(scale)
+            assert sizes["about"].endswith(".") and experiment.rows_of(scale)
+            for row in experiment.rows_of(scale):
+                if row.values["model"] in KINDS:
+                    language = sizes["languages"][row.values.get("corpus", "markov")]
+                    assert configuration(row.values["model"], 6, language).kind == "decoder-only"
+
+    def test_a_gpu_makes_what_the_paper_claims_of_text_and_nothing_else(self):
+        rows = {experiment.name: experiment.rows_of(GPU) for experiment in EXPERIMENTS[1:]}
+        assert {row.values["model"] for name in ("lexinv-text", "lexinv-symbols") for row in rows[name]} == {
+            "learned", "gaussian"
+        }  # fmt: skip
+        assert [row.values["corpus"] for row in rows["lexinv-cipher"]] == ["code", "prose"]
+        with torch.device("meta"):
+            language = EXPERIMENTS[1].sizes(GPU)["languages"]["prose"]
+            model = SymbolInvariantForCausalLM(configuration("gaussian", 96, language))
+        assert round(model.num_parameters() / 1e6) == 25
+
+    def test_a_scale_that_a_table_lacks_is_refused_with_those_that_it_has(self, tmp_path, capsys):
+        for name in ("lexinv-markov", "sit-1"):
+            with pytest.raises(SystemExit, match="2"):
+                papers([name, "--scale", GPU, "--output", str(tmp_path)])
+            assert f"table '{name}': has no scale gpu; use one of smoke, cpu, paper" in capsys.readouterr().err
+        with pytest.raises(ScaleError, match="table='sit-1': has no scale gpu; use one of smoke, cpu, paper"):
+            reproduce(Workspace(tmp_path, Scale.load(GPU)), "sit-1")
+
+    def test_the_model_of_the_papers_size_has_the_papers_parameters(self):
+        language = EXPERIMENTS[1].sizes("paper")["languages"]["code"]
+        with torch.device("meta"):
+            model = SymbolInvariantForCausalLM(configuration("gaussian", 128, language))
+        assert round(model.num_parameters() / 1e6) == 151
+
+
+class TestLexinvariance:
+    @pytest.mark.parametrize("kind", ["gaussian", "identity"])
+    def test_renaming_text_and_draw_alongside_leaves_the_loss_bit_for_bit(self, kind):
+        model, generator = make_model(kind), torch.Generator().manual_seed(0)
+        texts = torch.randint(6, (5, 20), generator=generator)
+        key = torch.randperm(6, generator=generator)
+        vectors, same = model.draw(5, generator), torch.arange(6).expand(5, -1)
+        losses = []
+        with torch.no_grad():
+            for words, order in ((texts, same), (key[texts], key.expand(5, -1))):
+                ids = torch.from_numpy(symbol_ids(words.numpy()))
+                found = model(ids, labels=ids, slot_vectors=vectors, slot_referents=order)
+                losses.append(found.loss)
+        assert torch.equal(*losses)
+
+    def test_over_draws_the_losses_of_a_text_and_its_renaming_have_one_distribution(self):
+        texts = np.random.default_rng(0).integers(6, size=(1, 12))
+        key = np.array([3, 0, 5, 1, 2, 4])
+
+        def found(kind, words, seed):
+            many = np.repeat(words, 3000, axis=0)
+            return losses_by_place(make_model(kind), many, batch_size=500, seed=seed).mean(1)
+
+        plain, renamed = found("gaussian", texts, 0), found("gaussian", key[texts], 1)
+        error = math.sqrt((plain.var() + renamed.var()) / 3000)
+        assert abs(plain.mean() - renamed.mean()) < 4 * error
+        quantiles = np.linspace(0.05, 0.95, 7)
+        assert np.abs((plain[:, None] < np.quantile(renamed, quantiles)).mean(0) - quantiles).max() < 0.05
+        fixed = [losses_by_place(make_model("learned"), words, batch_size=1, seed=0) for words in (texts, key[texts])]
+        assert abs(fixed[0] - fixed[1]).max() > 0.01
+
+    @pytest.mark.parametrize("kind", ["learned", "partial"])
+    def test_losses_by_place_are_the_models_loss_taken_apart(self, kind):
+        model, texts = make_model(kind), np.random.default_rng(1).integers(6, size=(7, 10))
+        ids = torch.from_numpy(symbol_ids(texts))
+        losses = losses_by_place(model, texts, batch_size=3, seed=0)
+        assert losses.shape == (7, 10)
+        assert losses.mean() == pytest.approx(model(ids, labels=ids).loss.item(), rel=1e-5)
+
+    def test_the_mean_of_draws_is_better_than_a_draw(self):
+        model, texts = make_model("gaussian"), np.random.default_rng(1).integers(6, size=(50, 10))
+        one, eight = (losses_by_place(model, texts, batch_size=25, seed=0, num_draws=n).mean() for n in (1, 8))
+        assert eight < one
+
+    def test_a_probability_is_a_share_of_all_that_can_follow(self):
+        texts = np.array([[first, second] for first in range(6) for second in range(6)])
+        losses = losses_by_place(make_model("learned"), texts, batch_size=36, seed=0)
+        assert np.exp(-losses[::6, 0]).sum() < 1 and np.exp(-losses[:6, 1]).sum() < 1
+        assert np.exp(-losses[::6, 0]).sum() > 0.3  # base tokens have the rest
+
+
+class TestMeasures:
+    def test_perplexities_are_of_groups_that_the_texts_have(self):
+        losses = np.log(np.arange(1.0, 9.0))[None].repeat(3, axis=0)
+        found = perplexities(losses, MARKOV_PLACES)
+        assert list(found) == ["1 to 4", "5 to 8"]
+        number = Number.perplexity(found["1 to 4"]["losses"])
+        assert (number.value, number.count) == (pytest.approx(24 ** (1 / 4)), 3)
+
+    def test_moving_averages_are_means_of_what_follows(self):
+        assert moving_average([1.0, 2.0, 6.0, 4.0], 2) == pytest.approx([1.5, 4.0, 5.0])
+
+    def test_windows_go_from_the_first_place_to_the_last(self):
+        assert window_starts(64, 16) == [0, 16, 32, 48]
+        assert window_starts(512, 100) == [0, 137, 275, 412]
+
+    def test_the_best_predictor_has_no_gap_to_itself(self, job):
+        found = measure_markov(replace(job, values={"model": "exact"}))
+        assert set(found["gap, 33 to 64"]["values"]) == {0.0}
+        truth = measure_markov(replace(job, values={"model": "truth"}))
+        assert sum(truth["gap, 1 to 4"]["values"]) < 0 and len(truth["curve"]["losses"]) == 64
+        numbers = [Number.perplexity(part["33 to 64"]["losses"]) for part in (truth, found)]
+        assert numbers[0].value == pytest.approx(numbers[1].value, rel=0.05) and numbers[0].count == 20
+        assert numbers[0].low < numbers[0].value < numbers[0].high
+
+    def test_counting_has_a_row_beside_the_models_of_text(self, job):
+        values = {"corpus": "code", "model": "counting"}
+        found = measure_text(replace(job, values=values, sizes=SMOKE["lexinv-text"]))
+        early, late = (Number.perplexity(found[head]["losses"]).value for head in ("1 to 16", "33 to 64"))
+        assert 15 < late < early < 96
+
+
+class TestPictures:
+    def test_what_is_there_is_drawn_also_without_the_model_to_compare_with(self, tmp_path):
+        rows = [
+            (Setting(labels, {}), {"curve": {"losses": [2.0, 1.5, 1.2]}})
+            for labels in (("code", MODELS["gaussian"]), ("prose", MODELS["gaussian"]), ("prose", MODELS["learned"]))
+        ]
+        draw_text(rows, tmp_path)
+        assert (tmp_path / "lexinv-text.png").stat().st_size > 5000
+        shown = (tmp_path / "lexinv-text.svg").read_text()
+        assert all(shown.count(f"<!-- {MODELS[kind]} -->") == 1 for kind in ("gaussian", "learned"))
+
+
+class TestKeys:
+    def test_votes_are_of_the_majority_and_only_for_what_was_seen(self):
+        key = np.array([2, 0, 1, 3])  # a is written as c, b as a, c as b
+        letters = np.array([0, 1, 2])
+        enciphered = np.array([[2, 2, 2, 0], [3, 3, 3, 3]])
+        named = np.array([[0, 0, 1, 2], [0, 0, 0, 0]])
+        assert votes(named, enciphered, key, letters) == (1, 2)  # c is a; that a is c is wrong; nothing seen of b
+
+    def test_of_equally_many_votes_the_first_letter_wins(self):
+        key = np.array([0, 1])
+        assert votes(np.array([[1, 0]]), np.array([[1, 1]]), key, key) == (0, 1)
+
+    def test_who_knows_the_key_gets_all_of_it_and_its_matrix(self):
+        letters = np.array([1, 3, 4, 5])
+        key = random_key(7, letters, seed=2)
+        assert sorted(key) == list(range(7)) and key[[0, 2, 6]].tolist() == [0, 2, 6] and (key != range(7)).any()
+        plain = np.random.default_rng(0).integers(7, size=(20, 30))
+        right, seen = votes(plain, key[plain], key, letters)
+        assert right == seen > 70
+        matrix = np.array(key_matrix(np.eye(7)[plain], key[plain], key, letters))
+        for row, symbol in zip(matrix, letters, strict=True):
+            assert row.tolist() == (key[letters] == symbol).astype(float).tolist()
+
+    def test_ciphers_exchange_small_letters_or_all_symbols_that_are_no_characters(self):
+        texts = Texts(np.zeros((1, 2)), np.zeros((1, 2)), 96, ALPHABETS["printable"])
+        assert "".join(ALPHABETS["printable"][place] for place in cipher_letters(texts)) == ALPHABETS["letters"][1:]
+        assert cipher_letters(replace(texts, characters=None, num_symbols=6)).tolist() == list(range(6))
+
+    def test_a_probe_learns_to_name_what_the_model_has_just_read(self, job):
+        texts = texts_of(job, "markov")
+        fast = {**job.sizes["probe"]["trainer"], "max_steps": 150, "learning_rate": 1e-2}
+        job = replace(job, sizes={**job.sizes, "probe": {"width": 16, "trainer": fast}})
+        probe = trained_probe(job, "markov", "learned", make_model("learned"), texts)
+        found = deciphered(probe, texts.test, batch_size=10, seed=0)
+        assert found.shape == (20, 64, 6) and np.allclose(found.sum(-1), 1, atol=1e-5)
+        assert (found.argmax(-1) == texts.test).mean() > 0.9
+
+    def test_a_probe_without_a_model_says_so(self):
+        with pytest.raises(ValueError, match="a probe reads the hidden states of a language model; give it one"):
+            CipherProbe(CipherProbeConfig())(input_ids=torch.zeros(1, 3, dtype=torch.long))
+
+
+class TestPuzzles:
+    def test_answers_that_a_model_would_give_count_as_solved(self):
+        model, characters = make_model("learned", 96), ALPHABETS["printable"]
+        puzzles = []
+        for prompt in ("ab", "xy", "Q."):
+            ids = torch.from_numpy(encode([prompt], characters))
+            for _ in range(3):
+                logits = model(ids).logits[:, -1]
+                logits[:, model.config.eos_token_id] = -math.inf
+                ids = torch.cat((ids, logits.argmax(-1, keepdim=True)), dim=1)
+            said = ids[0, -3:].tolist()
+            assert min(said) >= 3  # the model says characters
+            puzzles.append(Puzzle(prompt, (characters[said[0] - 3], characters[said[2] - 3])))
+        found = solved(model, puzzles, characters, batch_size=2, seed=0)
+        assert found == {"correct": 6, "count": 6}
+        wrong = [
+            puzzle._replace(answer=("~" if puzzle.answer[0] != "~" else "!", puzzle.answer[1])) for puzzle in puzzles
+        ]
+        assert solved(model, wrong, characters, batch_size=2, seed=0) == {"correct": 3, "count": 6}
+
+
+class TestCorpora:
+    @pytest.fixture
+    def prose(self, tmp_path, monkeypatch) -> Path:
+        path = tmp_path / "prose.txt"
+        path.write_text("It was the best of times, it was the worst of times. " * 200)
+        monkeypatch.setenv("HF_SYMBINV_PROSE", str(path))
+        return path
+
+    def test_prose_is_what_the_variable_names(self, job, prose):
+        texts = texts_of(job, "prose")
+        assert texts.train.shape == (128, 64) and len(texts.test) == 16 and texts.num_symbols == 96
+        assert "".join(texts.characters[place] for place in texts.test[0]) in prose.read_text()
+
+    def test_prose_that_nobody_named_is_missing(self, job, monkeypatch):
+        monkeypatch.delenv("HF_SYMBINV_PROSE", raising=False)
+        with pytest.raises(
+            MissingDataError, match="HF_SYMBINV_PROSE is not set; let it name the prose to read: a text"
+        ):
+            texts_of(job, "prose")
+
+    def test_prose_that_is_not_there_or_too_short_is_missing(self, job, monkeypatch, tmp_path):
+        monkeypatch.setenv("HF_SYMBINV_PROSE", "no/such/file")
+        with pytest.raises(MissingDataError, match="HF_SYMBINV_PROSE: no/such/file: no such file or folder"):
+            texts_of(job, "prose")
+        (tmp_path / "short.txt").write_text("It was.")
+        monkeypatch.setenv("HF_SYMBINV_PROSE", str(tmp_path / "short.txt"))
+        with pytest.raises(MissingDataError, match=r"short\.txt: 10 documents with 7 characters leave no window of 64"):
+            texts_of(job, "prose")
+
+    def test_a_folder_of_results_keeps_its_corpus(self, job, prose, monkeypatch):
+        texts_of(job, "prose")
+        other = prose.with_name("other.txt")
+        other.write_text(prose.read_text())
+        monkeypatch.setenv("HF_SYMBINV_PROSE", str(other))
+        with pytest.raises(MissingDataError, match=r"holds a data set made in another way.*or name the corpus that is"):
+            texts_of(job, "prose")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("lexinvariant")
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("lexinvariant")  # the tests of the class share a folder
+class TestSmoke:
+    """All tables at the smallest scale, through the command: they share models."""
+
+    def run(self, folder, capsys, *names):
+        code = papers([*names, "--scale", "smoke", "--output", str(folder)])
+        return code, capsys.readouterr().out
+
+    def test_without_prose_the_rows_of_code_are_made_and_the_others_are_missing(self, folder, capsys, monkeypatch):
+        monkeypatch.delenv("HF_SYMBINV_PROSE", raising=False)
+        code, printed = self.run(folder, capsys, "lexinv-text")
+        assert code == UNFINISHED
+        assert printed.count("HF_SYMBINV_PROSE is not set") == 1
+        rows = json.loads((folder / "smoke/tables/lexinv-text.json").read_text())["rows"]
+        assert [row["numbers"]["17 to 32"] is not None for row in rows] == [True] * 5 + [False] * 5
+        assert (folder / "smoke/tables/lexinv-text.png").is_file()
+
+    def test_all_tables_are_made_with_their_pictures(self, folder, capsys, monkeypatch):
+        prose = folder / "prose.txt"
+        prose.write_text("It was the best of times, it was the worst of times. " * 400)
+        monkeypatch.setenv("HF_SYMBINV_PROSE", str(prose))
+        code, printed = self.run(folder, capsys, *(experiment.name for experiment in EXPERIMENTS))
+        assert code == DONE
+        lines = [line for line in printed.splitlines() if line.startswith("|")]
+        assert len(lines) == sum(2 + len(experiment.rows) for experiment in EXPERIMENTS)
+        assert "| code | lexinvariant | " in printed and " 86.65 |" in printed and " 99.6 |" in printed
+        made = {path.name for path in (folder / "smoke/tables").glob("*.png")}
+        assert made == {"lexinv-markov.png", "lexinv-text.png", "lexinv-cipher.png"}
+        assert {path.name for path in (folder / "smoke/experiments/lexinvariant-data/models").iterdir()} == {
+            f"{name}-{kind}-seed0" for name in ("markov", "code", "prose") for kind in KINDS
+        }
+        before = {path: path.stat().st_mtime_ns for path in folder.glob("smoke/experiments/**/result.json")}
+        assert self.run(folder, capsys, *(experiment.name for experiment in EXPERIMENTS)) == (DONE, printed)
+        assert {path: path.stat().st_mtime_ns for path in before} == before

@@ -1,0 +1,194 @@
+"""The Renamer's experiments: what kinds of models see, that invariance is exact, and that tables are made whole."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForSequenceClassification
+
+from hf_symbinv.datasets_scripts.blocks.basic_blocks import assign, read_blocks, sample_file, select
+from hf_symbinv.datasets_scripts.blocks.x86 import Block, read_ids
+from hf_symbinv.datasets_scripts.calculus.expressions import ids_of
+from papers.__main__ import DONE, UNFINISHED
+from papers.__main__ import main as papers
+from papers.harness.experiments import Job, Setting
+from papers.harness.workspace import SCALES
+from papers.renamer.experiments import EXPERIMENTS, FIGURE_1, MODELS
+from papers.renamer.models import ALGEBRA, ASSEMBLY, BLOCKS, KINDS, mape, outputs_of, sized
+from papers.renamer.plots import draw_predictions
+
+TINY = {"d_model": 16, "encoder_layers": 2, "num_attention_heads": 2, "d_ff": 24, "pooling": "sum", "dropout": 0.0}
+PAIRS = ["mul a0 x =d/dx? a0", "add mul a2 x mul y a1 =d/dx? add a2 mul z a3"]
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    return [row["input_ids"] for row in select(list(read_blocks(sample_file()))[:60]).rows]
+
+
+def tiny(language, kind):
+    torch.manual_seed(0)
+    return AutoModelForSequenceClassification.from_config(language.config(kind, TINY)).eval()
+
+
+class TestKinds:
+    def test_every_row_of_every_experiment_has_a_kind_and_sizes_at_every_scale(self):
+        for experiment in EXPERIMENTS:
+            assert len({row.name for row in experiment.rows}) == len(experiment.rows)
+            for row in experiment.rows:
+                assert row.values["model"] in KINDS and set(row.paper) <= set(experiment.measures)
+            for scale in SCALES:
+                sizes = experiment.sizes(scale)
+                language = ALGEBRA if experiment.name == "renamer-derivatives" else ASSEMBLY
+                for row in experiment.rows_of(scale):
+                    made, _ = sized(Job(Path(), Path(), row.values, sizes, 0, lambda: None, print))
+                    language.config(row.values["model"], made.sizes["model"])
+                assert sizes["trainer"]["save_steps"] == sizes["trainer"]["eval_steps"]
+
+    @pytest.mark.parametrize(
+        ("scale", "name", "shape"),
+        [
+            ("cpu", "mini", (4, 256, 4, 1024)),
+            ("paper", "mini", (4, 256, 4, 1024)),
+            ("paper", "small", (4, 512, 8, 2048)),
+        ],
+    )
+    def test_larger_models_are_those_of_the_paper_and_share_no_folder_with_others(self, scale, name, shape):
+        [experiment] = [one for one in EXPERIMENTS if one.name == "renamer-sizes"]
+        job = Job(Path(), Path(), {"size": name, "model": "renamer"}, experiment.sizes(scale), 0, lambda: None, print)
+        made, suffix = sized(job)
+        config = ASSEMBLY.config("renamer", made.sizes["model"])
+        assert (config.encoder_layers, config.d_model, config.num_attention_heads, config.d_ff) == shape
+        assert suffix == f"-{name}" and config.pooling == "sum"
+        assert (made.sizes["trainer"]["learning_rate"] == 1e-4) is (name == "small")
+
+    def test_a_readout_of_its_own_has_its_own_models_and_the_sum_those_of_the_other_tables(self):
+        [experiment] = [one for one in EXPERIMENTS if one.name == "renamer-readout"]
+        found = {}
+        for row in experiment.rows:
+            made, suffix = sized(Job(Path(), Path(), row.values, experiment.sizes("cpu"), 0, lambda: None, print))
+            found[ASSEMBLY.config("renamer", made.sizes["model"]).pooling] = suffix
+        assert found == {"sum": "", "mean": "-mean", "first": "-first"}
+
+    def test_a_scale_makes_only_the_sizes_that_it_has_time_for(self):
+        [experiment] = [one for one in EXPERIMENTS if one.name == "renamer-sizes"]
+        assert {row.labels[0] for row in experiment.rows_of("cpu")} == {"Mini"}
+        assert experiment.rows_of("paper") == list(experiment.rows)
+
+    def test_renamings_of_a_block_are_all_there_once_and_are_renamings(self):
+        ids = Block.parse(FIGURE_1).ids()
+        found = ASSEMBLY.all_renamings(ids)
+        assert len(found) == len({tuple(each) for each in found}) == 15 * 14
+        assert ids in found and {tuple(ASSEMBLY.canonical(each)) for each in found} == {tuple(ASSEMBLY.canonical(ids))}
+
+    def test_a_model_sees_names_canonical_names_or_new_names_in_training(self, blocks):
+        ids = Block.parse("addq %r9, %rdi;vaddps %ymm7, %ymm2, %ymm7").ids()
+        for kind in ("vanilla", "renamer", "streams"):
+            assert ASSEMBLY.seen_by(kind, ids, training=True) == ids
+        assert read_ids(ASSEMBLY.seen_by("canonicalised", ids)) == "addq %rax , %rbx vaddps %ymm0 , %ymm1 , %ymm0"
+        assert ASSEMBLY.seen_by("augmented", ids) == ids
+        random.seed(0)
+        assert len({tuple(ASSEMBLY.seen_by("augmented", ids, training=True)) for _ in range(20)}) > 15
+
+    def test_a_word_that_training_lacks_has_a_canonical_name_that_it_has(self):
+        assert ALGEBRA.canonical(ids_of("mul a3 add z x")) == ids_of("mul a0 add y x")
+
+    @pytest.mark.parametrize("kind", ["canonicalised", "renamer", "streams"])
+    def test_predictions_for_renamed_blocks_are_equal_bit_for_bit(self, kind, blocks):
+        model, generator = tiny(ASSEMBLY, kind), random.Random(0)
+        renamed = [ASSEMBLY.renamed(ids, generator) for ids in blocks]
+        plain, other = (outputs_of(model, ASSEMBLY, kind, ids, 16) for ids in (blocks, renamed))
+        assert plain.shape == (len(blocks), 1) and torch.equal(plain, other)
+
+    @pytest.mark.parametrize("kind", ["canonicalised", "renamer", "streams"])
+    def test_answers_for_renamed_expressions_are_equal_bit_for_bit(self, kind):
+        model, pairs, generator = tiny(ALGEBRA, kind), list(map(ids_of, PAIRS)), random.Random(0)
+        renamed = [ALGEBRA.renamed(ids, generator) for ids in pairs]
+        assert torch.equal(*(outputs_of(model, ALGEBRA, kind, ids, 2) for ids in (pairs, renamed)))
+
+    def test_predictions_of_a_model_that_knows_names_differ(self, blocks):
+        model, generator = tiny(ASSEMBLY, "vanilla"), random.Random(0)
+        renamed = [ASSEMBLY.renamed(ids, generator) for ids in blocks]
+        assert not torch.equal(*(outputs_of(model, ASSEMBLY, "vanilla", ids, 16) for ids in (blocks, renamed)))
+
+    def test_mape_is_the_mean_of_relative_errors_and_the_loss_of_the_model(self, blocks):
+        assert mape(torch.tensor([1.5, 3.0]), torch.tensor([1.0, 4.0])) == pytest.approx(37.5)
+        model, ids = tiny(ASSEMBLY, "renamer"), torch.tensor([blocks[0]])
+        output = model(input_ids=ids, labels=torch.tensor([4.0]))
+        assert 100 * output.loss.item() == pytest.approx(mape(output.logits.detach()[:, 0], torch.tensor([4.0])))
+
+
+def test_the_picture_shows_every_model(tmp_path):
+    rows = [(Setting((name,), {}), {"predictions": {"values": [1.0 + place, 2.0]}}) for place, name in
+            enumerate(MODELS.values())]  # fmt: skip
+    draw_predictions(rows, tmp_path)
+    text = (tmp_path / "renamer-figure2.svg").read_text()
+    assert (tmp_path / "renamer-figure2.png").stat().st_size > 5000 and "svg" in text
+
+
+def epochs_of(steps):
+    """At the smallest scale, whose training rows are those that the sample leaves."""
+    rows = assign(select(list(read_blocks(sample_file()))).rows, "random", 0)["train"]
+    return steps * 16 / min(len(rows), 300)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("renamer")
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("renamer")  # the tests of the class share a folder
+class TestSmoke:
+    """The tables at the smallest scale: they share data and models in one folder."""
+
+    def test_errors_on_renamed_blocks_are_made_and_printed_beside_the_papers(self, folder, capsys):
+        assert papers(["renamer-blocks", "--output", str(folder)]) == DONE
+        printed = capsys.readouterr().out
+        assert "| random | Renamer |" in printed and "| 2.39 |" in printed
+        content = json.loads((folder / "smoke/tables/renamer-blocks.json").read_text())
+        for row in content["rows"]:
+            numbers = {name: number and number["value"] for name, number in row["numbers"].items()}
+            invariant = row["labels"][1] not in ("vanilla", "augmented")
+            assert (numbers["changed, %"] == 0) is invariant
+            assert not invariant or numbers["MAPE"] == numbers["MAPE, renamed"]
+            assert 0 < numbers["MAPE"] < 1000
+            if row["labels"][1] == "vanilla":
+                epochs = numbers["epochs to vanilla's best"]
+                assert epochs > 0 and epochs in (pytest.approx(epochs_of(10)), pytest.approx(epochs_of(20)))
+                assert numbers["earlier, %"] == 0
+
+    def test_larger_models_and_other_readouts_have_tables_of_their_own(self, folder, capsys):
+        assert papers(["renamer-sizes", "renamer-readout", "--output", str(folder)]) == DONE
+        printed = capsys.readouterr().out
+        assert "| Small | Renamer |" in printed and "| 0.59 |" in printed and "| 24.75 |" in printed
+        rows = json.loads((folder / "smoke/tables/renamer-readout.json").read_text())["rows"]
+        errors = {tuple(row["labels"]): row["numbers"]["MAPE"] for row in rows}
+        assert all(number["low"] < number["value"] < number["high"] for number in errors.values())
+        assert len({number["value"] for labels, number in errors.items() if labels[1] == "Renamer"}) == 3
+
+    def test_predictions_for_one_block_are_drawn(self, folder):
+        assert papers(["renamer-figure2", "--output", str(folder)]) == DONE
+        assert (folder / "smoke/tables/renamer-figure2.png").is_file()
+        content = json.loads((folder / "smoke/tables/renamer-figure2.json").read_text())
+        width = {
+            row["labels"][0]: row["numbers"]["highest"]["value"] - row["numbers"]["lowest"]["value"]
+            for row in content["rows"]
+        }
+        assert width["Renamer"] == width["canonicalised"] == width["streams with views (ours)"] == 0 < width["vanilla"]
+
+    def test_derivatives_are_judged_with_and_without_a_coefficient_that_training_lacks(self, folder):
+        assert papers(["renamer-derivatives", "--output", str(folder)]) == DONE
+        content = json.loads((folder / "smoke/tables/renamer-derivatives.json").read_text())
+        assert all(row["numbers"][name]["count"] == 20 for row in content["rows"] for name in ("error", "error, a3"))
+
+    def test_blocks_that_the_user_has_to_name_are_asked_for(self, folder, capsys, monkeypatch, tmp_path):
+        monkeypatch.delenv(BLOCKS, raising=False)
+        arguments = ["renamer-blocks", "--scale", "cpu", "--output", str(folder)]
+        assert papers(arguments) == UNFINISHED
+        assert "HF_SYMBINV_BLOCKS is not set; let it name labelled basic blocks" in capsys.readouterr().out
+        monkeypatch.setenv(BLOCKS, str(tmp_path / "missing.tsv"))
+        assert papers(arguments) == UNFINISHED
+        assert "missing.tsv: no blocks there; give a table" in capsys.readouterr().out
