@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import hf_symbinv
+import hf_symbinv.training
 from hf_symbinv.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,9 +53,40 @@ class TestPublicNames:
         assert getattr(hf_symbinv, name).__doc__
         assert name in dir(hf_symbinv)
 
-    def test_an_unknown_name_is_an_attribute_error(self):
-        with pytest.raises(AttributeError, match="module 'hf_symbinv' has no attribute 'Formulas'"):
-            _ = hf_symbinv.Formulas
+    @pytest.mark.parametrize("name", hf_symbinv.training.__all__)
+    def test_every_public_name_of_training_can_be_imported(self, name):
+        assert getattr(hf_symbinv.training, name).__doc__
+        assert name in dir(hf_symbinv.training)
+
+    @pytest.mark.parametrize("package", [hf_symbinv, hf_symbinv.training])
+    def test_an_unknown_name_is_an_attribute_error(self, package):
+        with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'Formulas'"):
+            _ = package.Formulas
+
+    @pytest.mark.slow
+    def test_type_checkers_know_what_each_name_is(self, tmp_path):
+        program = tmp_path / "program.py"
+        program.write_text(
+            "import hf_symbinv\n"
+            "from hf_symbinv import SymbolInvariantConfig\n"
+            "from hf_symbinv.training import Recipe\n"
+            "reveal_type(SymbolInvariantConfig().base_vocab_size)\n"
+            "reveal_type(hf_symbinv.parse('a'))\n"
+            "reveal_type(Recipe)\n"
+            "hf_symbinv.Missing\n"
+        )
+        options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path / "cache")]
+        result = subprocess.run(
+            [sys.executable, "-m", "mypy", *options, str(program)],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        revealed = [line.partition(": ")[2] for line in result.stdout.splitlines()]
+        assert revealed[:2] == [
+            'note: Revealed type is "int"',
+            'note: Revealed type is "hf_symbinv.logic.formula.Formula"',
+        ]
+        assert "hf_symbinv.training.recipe.Recipe" in revealed[2]
+        assert revealed[3] == 'error: Module has no attribute "Missing"  [attr-defined]'
 
 
 class TestAutoClasses:
@@ -99,7 +131,7 @@ print(type(AutoModel.from_config(config)).__name__, type(AutoModelForSeq2SeqLM.f
 
 def source_files():
     """Where an installation puts every module and data file; linked folders are listed where they really are."""
-    data, suffixes = {"py.typed", "README.md"}, {".py", ".yaml", ".jinja", ".tsv"}
+    data, suffixes = {"py.typed", "README.md"}, {".py", ".pyi", ".yaml", ".jinja", ".tsv", ".bib"}
     found = set()
     for folder, package in PACKAGES.items():
         for path in (ROOT / folder).rglob("*"):
