@@ -9,6 +9,8 @@ from typing import Any
 
 import datasets
 
+from hf_symbinv.datasets_scripts.errors import OptionsError, UnreadableDataError
+
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
@@ -32,7 +34,8 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
         source: A folder that `symbinv data` wrote, or a repository on the Hub; None to build the data set.
 
     Raises:
-        ValueError: For options that the builder does not take, or a damaged file.
+        OptionsError: For options that the builder does not take.
+        UnreadableDataError: For a damaged file.
         FileNotFoundError: If there is no such data set.
     """
     if source is not None:
@@ -44,7 +47,7 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
                 return datasets.load_dataset(source)
         except datasets.exceptions.DatasetGenerationError as error:
             reason = str(error.__cause__ or error).partition("\n")[0].rstrip(".")
-            raise ValueError(f"{source}: cannot be read ({reason}); make the data set again") from error
+            raise UnreadableDataError(f"{source}: cannot be read ({reason}); make the data set again") from error
     from accelerate import PartialState
 
     from hf_symbinv.datasets_scripts.questions.builder import RandomQuestions, RandomQuestionsConfig
@@ -52,7 +55,7 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
     known = list(RandomQuestionsConfig(name="custom").recipe())
     for name in options:
         if name not in known:
-            raise ValueError(f"data option {name!r}: unknown; use some of {', '.join(known)}")
+            raise OptionsError(f"data option {name!r}: unknown; use some of {', '.join(known)}")
     builder = RandomQuestions(**{**options, "task": task})
     with PartialState().main_process_first():
         builder.download_and_prepare()

@@ -42,17 +42,14 @@ import pyarrow
 import pyarrow.parquet
 import yaml
 
-from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
+from hf_symbinv.datasets_scripts.errors import TemplateError, refuse
+from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_atomically
 from hf_symbinv.hub.cards.dataset import LICENSE, DataFile, size_category
 from hf_symbinv.hub.cards.rendering import check_card
 
 CLS = "[CLS]"  # the last token of every string that a model reads, where it answers
 SYMBOL = re.compile(r"s(\d+)")
-
-
-class TemplateError(ValueError):
-    """A template task that makes no sense, or a string that is none of its."""
 
 
 @dataclass(frozen=True)
@@ -483,9 +480,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.pop("output")
     try:
         write(TemplatesConfig(name="custom", **options), folder)
-    except (TemplateError, WorkFolderError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    except Exception as error:
+        return refuse(error)
     print(folder)
     return 0
 

@@ -17,7 +17,7 @@ def explain(error: BaseException) -> str | None:
     refuses.
     """
     from hf_symbinv.extras import missing_extra
-    from hf_symbinv.hub.failures import hub_failure
+    from hf_symbinv.hub.errors import hub_failure
 
     if isinstance(error, UserError):
         return str(error)

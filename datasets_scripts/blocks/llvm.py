@@ -19,6 +19,8 @@ import subprocess
 from collections.abc import Sequence
 from functools import cache
 
+from hf_symbinv.datasets_scripts.errors import LlvmMissingError
+
 TRIPLE = "x86_64-linux-gnu"
 PROCESSOR, ITERATIONS = "haswell", 100
 # Seconds for one call of a program. Ours: a batch takes about 0.1 s, and the longest blocks of BHive a few seconds.
@@ -30,10 +32,6 @@ _REGION = re.compile(r"^\[\d+\] Code Region - b(\d+)$.*?^Total Cycles:\s+(\d+)$"
 
 class LlvmError(ValueError):
     """What LLVM does not take for x86-64, with its own words, or what takes it too long."""
-
-
-class LlvmMissingError(RuntimeError):
-    """LLVM is not installed."""
 
 
 @cache

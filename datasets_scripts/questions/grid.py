@@ -26,6 +26,7 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from hf_symbinv.datasets_scripts.errors import OptionsError
 from hf_symbinv.datasets_scripts.questions.builder import (
     Harvest,
     QuestionsConfig,
@@ -60,12 +61,12 @@ class QuestionGridConfig(QuestionsConfig):
     def validate(self) -> None:
         super().validate()
         if not 0 <= self.min_symbols <= self.num_symbols:
-            raise ValueError(
+            raise OptionsError(
                 f"min_symbols={self.min_symbols}, num_symbols={self.num_symbols}: numbers of symbols are at least 0, "
                 "the smaller first"
             )
         if self.per_cell < 1:
-            raise ValueError(f"per_cell={self.per_cell}: a cell has at least one sample")
+            raise OptionsError(f"per_cell={self.per_cell}: a cell has at least one sample")
 
     def command(self) -> str:
         return super().command().replace("symbinv data", "symbinv data --grid")
@@ -102,7 +103,7 @@ def prepare(config: QuestionGridConfig, folder: Path, workers: int | None, *, pr
 
     Raises:
         WorkFolderError: If the folder cannot take it.
-        ValueError: If all cells are empty (DrawingError if the task cannot draw with a number of symbols).
+        OptionsError: If all cells are empty (DrawingError if the task cannot draw with a number of symbols).
         ImportError: If a solver is not installed.
     """
     task = load_task(config.task)
@@ -112,7 +113,7 @@ def prepare(config: QuestionGridConfig, folder: Path, workers: int | None, *, pr
             return
         harvest = generate(config, work, workers, progress=progress)
         if not harvest.pairs:
-            raise ValueError(
+            raise OptionsError(
                 f"no question of {config.min_symbols} to {config.num_symbols} symbols and sizes {config.min_size} to "
                 f"{config.max_size} with an answer turned up: all cells are empty; ask for larger sizes or fewer "
                 "symbols"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from hf_symbinv.datasets_scripts.errors import TextsError
 from hf_symbinv.datasets_scripts.questions.builder import assign_splits, claimed
 from hf_symbinv.datasets_scripts.storage import Pair, publish, read_pairs
 from hf_symbinv.hub.cards.dataset import UNKNOWN, Origin
@@ -20,10 +21,6 @@ from hf_symbinv.tasks import SymbolTask
 FILES = {"train": ("train",), "validation": ("val", "validation"), "test": ("test",)}
 SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
 ON_THE_HUB = re.compile(r"(?P<repository>[A-Za-z0-9][\w.-]*/[\w.-]+)/(?P<folder>[\w./-]+)")
-
-
-class TextsError(ValueError):
-    """A source that is not there, or holds no data set."""
 
 
 def convert(task: SymbolTask, source: str, folder: Path, seed: int) -> None:

@@ -15,17 +15,16 @@ from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.grid import Grid, GridError
 from hf_symbinv.hub.cards.facts import read_results
 from hf_symbinv.logic import FormulaSyntaxError, read_trace
-from hf_symbinv.plotting.heatmap import draw_heatmaps
-from hf_symbinv.plotting.pictures import (
-    PICTURES,
+from hf_symbinv.plotting.curves import (
     alpha_covariance_series,
     alpha_covariance_table,
     curves_table,
     draw_alpha_covariance,
     draw_curves,
     read_curves,
-    save_picture,
 )
+from hf_symbinv.plotting.figures import PICTURES, save_picture
+from hf_symbinv.plotting.heatmap import draw_heatmaps
 from hf_symbinv.plotting.timeline import Timeline, draw_timeline
 
 TABLES = (".csv", ".md")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hf_symbinv.hub.failures import PushError
+from hf_symbinv.hub.errors import PushError
 from hf_symbinv.hub.space import space_files
 
 CARD, CONFIG = "README.md", "config.json"

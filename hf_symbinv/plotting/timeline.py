@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hf_symbinv.logic import Formula, Trace, to_infix
-from hf_symbinv.plotting.pictures import PictureError, aligned, short
+from hf_symbinv.plotting.figures import PictureError, aligned, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hf_symbinv.plotting.pictures import LINES, save_picture
+from hf_symbinv.plotting.figures import LINES, save_picture
 from papers.harness.experiments import Setting
 
 # Renamer, figure 1(a): what llvm-mca says.

@@ -320,7 +320,7 @@ def test_values_out_of_range_are_refused_everywhere(changes, message, tmp_path, 
     with pytest.raises(ValueError, match=message):
         LtlRandom(**{**RECIPE, **changes}, cache_dir=str(tmp_path))
     options = [f"--{name.replace('_', '-')}={value}" for name, value in {**RECIPE, **changes}.items()]
-    assert main([f"--output={tmp_path}/new", *options]) == 1
+    assert main([f"--output={tmp_path}/new", *options]) == 2
     assert capsys.readouterr().err.startswith(f"error: {message}")
     assert not (tmp_path / "new").exists()
 
@@ -331,7 +331,7 @@ def test_a_folder_with_another_data_set_is_refused(folder, tmp_path, capsys):
     (tmp_path / "data").mkdir()
     with pytest.raises(WorkFolderError, match="holds a data set of other origin; choose another folder"):
         prepare(config(), tmp_path, 1)
-    assert main([f"--output={tmp_path}", "--rows=10"]) == 1
+    assert main([f"--output={tmp_path}", "--rows=10"]) == 2
     assert capsys.readouterr().err.startswith(f"error: {tmp_path}: holds a data set of other origin")
 
 

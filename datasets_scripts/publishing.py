@@ -1,4 +1,4 @@
-"""Rows of any columns on disk: Parquet with a data set card, for data that are no questions and answers."""
+"""Data sets of any columns, published in a folder: Parquet with a card, for rows that are no questions and answers."""
 
 from __future__ import annotations
 

@@ -7,20 +7,16 @@ from statistics import mean
 import pytest
 
 from hf_symbinv.metrics.intervals import NORMAL_QUANTILE
-from hf_symbinv.plotting.pictures import (
-    LINES,
-    LONGEST_NAME,
+from hf_symbinv.plotting.curves import (
     Curves,
-    PictureError,
     alpha_covariance_series,
     alpha_covariance_table,
     curves_table,
     draw_alpha_covariance,
     draw_curves,
     read_curves,
-    save_picture,
-    short,
 )
+from hf_symbinv.plotting.figures import LINES, LONGEST_NAME, PictureError, save_picture, short
 
 LOG = [
     {"step": 10, "loss": 2.0}, {"step": 20, "loss": 1.0}, {"step": 20, "eval_loss": 1.5},
