@@ -343,7 +343,7 @@ def draw(task: TemplateTask, rows: int, symbols: range, seed: str) -> Iterator[d
 
 
 def drawn(config: TemplatesConfig) -> dict[str, list[dict[str, Any]]]:
-    """The rows of all splits."""
+    """Split → its rows, drawn as the options say."""
     task = template_task(config.task)
     return {
         split: list(draw(task, config.rows if split == "train" else config.evaluation_rows, symbols,
@@ -469,7 +469,7 @@ def card(config: TemplatesConfig, folder: Path, paths: Mapping[str, Sequence[Pat
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; its exit code."""
+    """Runs the command; its exit code."""
     command = argparse.ArgumentParser(description="Write a template task as Parquet files with a card.")
     command.add_argument("--output", type=Path, required=True, help="the folder, made if it does not exist")
     for item in fields(TemplatesConfig):

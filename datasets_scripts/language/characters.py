@@ -384,7 +384,7 @@ class MarkovLanguage:
 
     @property
     def num_symbols(self) -> int:
-        """V."""
+        """How many symbols the language has; V in the paper."""
         return len(self.initial)
 
     @property

@@ -176,7 +176,7 @@ def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int])
 
 
 def solving_pool(task: SymbolTask, workers: int | None, timeout: float) -> ProcessPool:
-    """The processes that find answers."""
+    """Processes that find answers with the task's solver, each question within `timeout` seconds."""
     return ProcessPool(task.solve, workers=workers, timeout=timeout, initializer=task.prepare, isolate=task.shard)
 
 

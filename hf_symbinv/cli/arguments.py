@@ -90,7 +90,7 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
 
 
 def add_timeout(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """The checker's limit."""
+    """Adds `--timeout`, the seconds after which the check of an answer is stopped."""
     parser.add_argument(
         "--timeout",
         type=seconds,

@@ -136,7 +136,7 @@ def _writable(path: Path | None) -> Iterator[None]:
 
 
 def _evaluate(command: argparse.ArgumentParser, options: argparse.Namespace, how: dict[str, Any]) -> str:
-    """What to print."""
+    """Evaluates the model and writes what the options ask for; the text that the command prints."""
     models = Models(options.model, options.task, options.device, options.embedding_seed)
     task = models.task
     with task.checker(timeout=options.timeout) as checker:

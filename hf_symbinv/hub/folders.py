@@ -177,7 +177,7 @@ def _front_matter(folder: Path) -> dict[str, Any]:
 
 def _content(type_: RepoType, folder: Path, files: Mapping[str, Path | bytes], **more: Any) -> Content:
     pushed = {path.partition("/")[0] for path in files}
-    left_out = [path.name + "/" * path.is_dir() for path in _visible(folder) if path.name not in pushed]
+    left_out = [f"{path.name}/" if path.is_dir() else path.name for path in _visible(folder) if path.name not in pushed]
     return Content(type_, files, left_out, **more)
 
 

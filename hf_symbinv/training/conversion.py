@@ -28,7 +28,7 @@ COMPONENTS = ("EP", "DP", "CP")
 
 
 class ConversionError(UserError):
-    """A model that cannot be converted."""
+    """A model that cannot get streams, because of its embedder or its components."""
 
 
 def to_streams(

@@ -273,7 +273,7 @@ class TestPushesThatFail:
         assert result.code == 2 and result.out == "" and result.err.count("\n") == 1
         assert ("cannot be reached" if how == "cut" else "fails with status 500") in result.err
         assert hub["model", "alice/tiny"].files() == before
-        hub.errors.clear()
+        hub.failures.clear()
         assert symbinv("push", model, "alice/tiny").code == 0
         files = hub["model", "alice/tiny"].files()
         assert files["model.safetensors"] == (model / "model.safetensors").read_bytes() != before["model.safetensors"]
