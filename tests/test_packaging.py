@@ -149,7 +149,8 @@ def distributions(tmp_path_factory):
     work = tmp_path_factory.mktemp("distributions")
     tree, out = work / "tree", work / "out"
     tree.mkdir()
-    for name in (*PACKAGES, "pyproject.toml", "README.md", "LICENSE"):
+    # With what is to stay out, too.
+    for name in (*PACKAGES, "papers", "tests", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         else:
@@ -184,12 +185,28 @@ def base_install(distributions, tmp_path_factory):
     return interpreter, site
 
 
+def test_every_folder_with_modules_is_listed_as_a_package():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {Path(package).parent for package in source_files() if package.endswith(".py")}
+    assert sorted(settings["packages"]) == sorted(
+        ".".join(folder.parts) for folder in folders if "checkpoints" not in folder.parts
+    )
+
+
 @pytest.mark.slow
 class TestDistributions:
     def test_the_wheel_made_from_the_sdist_holds_every_file_once(self, distributions):
         _, _, names = distributions
         installed = [name for name in names if ".dist-info/" not in name]
         assert sorted(installed) == sorted(source_files())
+
+    def test_papers_and_tests_are_in_neither_distribution(self, distributions):
+        sdist, _, wheel = distributions
+        assert {name.partition("/")[0] for name in wheel} == {
+            "hf_symbinv",
+            f"hf_symbinv-{hf_symbinv.__version__}.dist-info",
+        }
+        assert not [name for name in sdist if name.startswith(("papers", "tests"))]
 
     def test_the_sdist_holds_the_outer_packages_once(self, distributions):
         names, _, _ = distributions

@@ -28,7 +28,7 @@ COMPONENTS = ("EP", "DP", "CP")
 
 
 class ConversionError(UserError):
-    """A model that cannot get streams, because of its embedder or its components."""
+    """A model that cannot be converted to one with streams; the message says which one can."""
 
 
 def to_streams(
