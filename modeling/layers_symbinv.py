@@ -17,7 +17,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import aggregate_streams
-from .triton_symbinv import attention_fits, feed_forward_fits, relu_feed_forward, short_attention
+from .kernels_symbinv import Dropout, attend, feed_forward, is_plain
 
 
 def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
@@ -155,39 +155,6 @@ class LearnedPositions(nn.Module):
         return nn.functional.embedding(positions, self.weight)
 
 
-class _Masked(torch.autograd.Function):
-    """`scale * states`, and 0 where `dropped (…)` is True. Keeps one byte per element for the backward pass."""
-
-    @staticmethod
-    def forward(ctx, states, dropped, scale):  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(dropped)
-        ctx.scale = scale
-        return (states * scale).masked_fill_(dropped, 0)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        (dropped,) = ctx.saved_tensors
-        return (gradient * ctx.scale).masked_fill_(dropped, 0), None, None
-
-
-class Dropout(nn.Dropout):
-    """nn.Dropout whose masks on a CPU come from 16 random bits per element, seven times as fast as Bernoulli draws.
-
-    The probability is rounded to a multiple of 2^-16 and what is kept is scaled by the rounded one, so means are exact.
-    """
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        if not self.training or self.p == 0:
-            return states
-        if states.device.type != "cpu" or torch.compiler.is_compiling():
-            return super().forward(states)
-        kept = round((1 - self.p) * 2**16)
-        bits = torch.empty(-(-states.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-        dropped = (bits[: states.numel()] >= kept - 2**15).view_as(states)
-        return _Masked.apply(states, dropped, 2**16 / kept)
-
-
 @dataclass(frozen=True)
 class Sequence:
     """What attention needs to know of a sequence besides its hidden states.
@@ -204,12 +171,6 @@ class Sequence:
     active: torch.Tensor
     mask: torch.Tensor | None
     angles: torch.Tensor | None
-
-
-def _is_plain(linear: nn.Linear) -> bool:
-    """Whether nothing but its weights decides what a layer does: no adapter in its place, no hook, no other forward."""
-    hooks = linear._forward_hooks or linear._forward_pre_hooks or linear._backward_hooks
-    return type(linear) is nn.Linear and not hooks and "forward" not in linear.__dict__
 
 
 class Attention(nn.Module):
@@ -274,7 +235,8 @@ class Attention(nn.Module):
             inputs = beside.unflatten(1, (-1, heads)).transpose(2, 3).flatten(3)  # (B, 1 or S, K, D)
             mask = self._with_gram(hidden_states.unflatten(0, (examples, -1)), inputs, mask)
         wanted = output_attentions or output_factors is not None
-        attended, weights = _attend(queries, keys, values, mask, self.config, wanted)
+        eager = self.config._attn_implementation == "eager"
+        attended, weights = attend(queries, keys, values, mask, eager, wanted)
         attended = self.out_proj(attended.reshape(folded).permute(back).reshape(batch, streams, length, width))
         if inputs is not None and weights is not None and output_factors is not None:
             mixed = self._mixed_over_heads(weights, output_factors) @ inputs  # (B, 1 or S, queries, D)
@@ -346,7 +308,7 @@ class Attention(nn.Module):
 
         One product does for all projections if they are plain.
         """
-        if all(map(_is_plain, projections)):
+        if all(map(is_plain, projections)):
             weight = torch.cat([projection.weight for projection in projections])
             bias = torch.cat([projection.bias for projection in projections])
             joined = nn.functional.linear(hidden_states, weight, bias)
@@ -362,71 +324,6 @@ class Attention(nn.Module):
         return states.transpose(2, 3).flatten(1, 2)
 
 
-# Keys up to which attention on a CPU is written out in training, our choice: with 128 a step on answers of 100 tokens
-# took a quarter more memory.
-_SHORT = 64
-
-
-def _attend(
-    queries: torch.Tensor,
-    keys: torch.Tensor,
-    values: torch.Tensor,
-    mask: torch.Tensor | None,
-    config: SymbolInvariantConfig,
-    output_attentions: bool,
-) -> tuple[torch.Tensor, torch.Tensor | None]:
-    fused = config._attn_implementation != "eager" and not output_attentions
-    if fused and attention_fits(queries, keys, mask):
-        return short_attention(queries, keys, values, mask), None
-    # Written out, the backward pass over short sequences takes a CPU a third to two thirds of the fused one's time.
-    if fused and not (queries.requires_grad and queries.device.type == "cpu" and keys.shape[-2] <= _SHORT):
-        return nn.functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask), None
-    scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-1, -2)
-    if mask is not None:
-        if mask.dtype == torch.bool:
-            mask = torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
-        scores = scores + mask
-    weights = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(scores.dtype)
-    return weights @ values, weights if output_attentions else None
-
-
-# Rows of the feed-forward block that a CPU computes together, our choice: 1024 x 1024 floats are 4 MB and stay in the
-# cache. One thread is as fast with 256 to 1,024 rows; two are 9 % faster than with 512, and as fast with 2,048.
-# The first product ran at 96 GFLOP/s on one core, and at 36 with 8,192 rows at once.
-_ROWS = 1024
-
-
-class _ReluFeedForward(torch.autograd.Function):
-    """W_2 relu(W_1 x + b_1) + b_2 of `x (rows, D)`, whose wide middle goes through the cache and never through memory.
-
-    The middle is computed again in the backward pass. Equal to the plain products to rounding, and deterministic.
-    """
-
-    @staticmethod
-    def forward(ctx, x, weight1, bias1, weight2, bias2):  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(x, weight1, bias1, weight2)
-        out = torch.empty(len(x), len(weight2), dtype=x.dtype)
-        for rows, result in zip(x.split(_ROWS), out.split(_ROWS), strict=True):
-            torch.addmm(bias2, torch.addmm(bias1, rows, weight1.T).relu_(), weight2.T, out=result)
-        return out
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        x, weight1, bias1, weight2 = ctx.saved_tensors
-        gradient = gradient.contiguous()
-        gradient_x, gradient2 = torch.empty_like(x), torch.zeros_like(weight2)
-        gradient1, gradient_bias1 = torch.zeros_like(weight1.T, memory_format=torch.contiguous_format), bias1 * 0
-        for rows, result, into in zip(x.split(_ROWS), gradient.split(_ROWS), gradient_x.split(_ROWS), strict=True):
-            middle = torch.addmm(bias1, rows, weight1.T).relu_()
-            gradient2.addmm_(result.T, middle)
-            back = torch.ops.aten.threshold_backward(result @ weight2, middle, 0)  # where the ReLU let through
-            gradient1.addmm_(rows.T, back)
-            gradient_bias1 += back.sum(0)
-            torch.mm(back, weight1, out=into)
-        return gradient_x, gradient1.T, gradient_bias1, gradient2, gradient.sum(0)
-
-
 class FeedForward(nn.Module):
     """norm(h + dropout(W_2 f(W_1 h))), at every position of every stream."""
 
@@ -439,30 +336,9 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
-        return self.norm(hidden_states + self.dropout(self._transformed(hidden_states)))
-
-    def _transformed(self, hidden_states: torch.Tensor) -> torch.Tensor:
-        if isinstance(self.activation, nn.ReLU) and _is_plain(self.fc1) and _is_plain(self.fc2):
-            weights = (self.fc1.weight, self.fc1.bias, self.fc2.weight, self.fc2.bias)
-            if feed_forward_fits(hidden_states):
-                return relu_feed_forward(hidden_states, *weights)
-            if self._in_cache(hidden_states):
-                rows = hidden_states.reshape(-1, hidden_states.shape[-1])
-                return _ReluFeedForward.apply(rows, *weights).view_as(hidden_states)
-        return self.fc2(self.activation(self.fc1(hidden_states)))
-
-    def _in_cache(self, hidden_states: torch.Tensor) -> bool:
-        """Whether there are rows enough on a CPU, in a precision in which gradients can be summed piece by piece."""
-        return (
-            hidden_states.device.type == "cpu"
-            and hidden_states.dtype in (torch.float32, torch.float64)
-            and isinstance(self.activation, nn.ReLU)
-            and _is_plain(self.fc1)
-            and _is_plain(self.fc2)
-            and hidden_states[..., 0].numel() > _ROWS
-            and not torch.is_autocast_enabled("cpu")
-            and not torch.compiler.is_compiling()
-        )
+        """Maps `hidden_states (B, S, L, D)` to the same shape."""
+        transformed = feed_forward(hidden_states, self.fc1, self.activation, self.fc2)
+        return self.norm(hidden_states + self.dropout(transformed))
 
 
 class EncoderLayer(GradientCheckpointingLayer):

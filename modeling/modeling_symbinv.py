@@ -23,15 +23,16 @@ from .embedding_symbinv import (
     ViewsEmbedding,
     check_source,
     coreferent,
-    make_embedder,
+    make_embedding,
+    make_head,
     referents_of,
     slots_to_ids,
 )
 from .generation_symbinv import SymbolInvariantGenerationMixin
+from .kernels_symbinv import Dropout
 from .layers_symbinv import (
     Attention,
     DecoderLayer,
-    Dropout,
     EncoderLayer,
     LearnedPositions,
     RelativeBias,
@@ -42,6 +43,9 @@ from .layers_symbinv import (
     tree_positions,
 )
 from .loss_symbinv import AdaCos, token_loss
+
+# The head's parameter is the embedding's, so checkpoints hold it once, under the embedding's name.
+TIED_WEIGHTS = {"lm_head.weight": "model.embedding.weight"}
 
 
 @dataclass
@@ -287,6 +291,17 @@ def _refuse_lost(name: str, ids: torch.Tensor, lost: torch.Tensor, why: str) -> 
         raise ValueError(f"{name}[{row}, {position}]={int(ids[row, position])}: this symbol {why}")
 
 
+def accept_missing_head(model: nn.Module, keys: Any) -> None:
+    """Lets `load_state_dict` take what a checkpoint holds, where the head's weight stands under the embedding's name.
+
+    Args:
+        model: that loaded.
+        keys: torch's `missing_keys` and `unexpected_keys`, changed in place.
+    """
+    present = [head for head, embedding in TIED_WEIGHTS.items() if embedding not in keys.missing_keys]
+    keys.missing_keys[:] = [name for name in keys.missing_keys if name not in present]
+
+
 def require_kind(config: SymbolInvariantConfig, model: str, kind: str) -> None:
     """Refuses a configuration of another kind than `model` is.
 
@@ -313,7 +328,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
-        self.embedding = make_embedder(config)
+        self.embedding = make_embedding(config)
         self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
 
@@ -344,7 +359,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         prompt = [] if prompt_ids is None else [referents_of(prompt_ids, config.base_vocab_size, None)]
         slots = self.embedding.assign(torch.cat((referents, *prompt), dim=1))
         source = self._source(slots, slots.of(referents), attention_mask, config.encoder_positions == "rope")
-        hidden_states = self.embedding("embed", input_ids, source.symbol_slots, slots)
+        hidden_states = self.embedding(input_ids, source.symbol_slots, slots)
         if config.encoder_positions == "tree":
             hidden_states = hidden_states + self._tree_positions(input_ids, attention_mask, hidden_states.dtype)
         elif config.encoder_positions == "sinusoidal":
@@ -472,13 +487,14 @@ class SymbolInvariantModel(EncodingModel):
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
             _refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
-        hidden_states = self.embedding("embed", input_ids, symbol_slots, slots)
+        hidden_states = self.embedding(input_ids, symbol_slots, slots)
         return self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
 
 
 class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, SymbolInvariantGenerationMixin):
     """The encoder-decoder with tied projection, loss and `generate`: question in, answer out."""
 
+    _tied_weights_keys = TIED_WEIGHTS
     # The loss divides by `num_items_in_batch`, so micro-batches of one optimizer step add up to its mean.
     accepts_loss_kwargs = True
 
@@ -486,9 +502,11 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         require_kind(config, type(self).__name__, "encoder-decoder")
         super().__init__(config)
         self.model = SymbolInvariantModel(config)
+        self.lm_head = make_head(config, self.model.embedding.weight)
         self.adacos = AdaCos(config.vocab_size) if config.loss == "adacos" else None
         self.generation_config.grammar = config.grammar
         self.generation_config._from_model_config = False  # or the grammar would be dropped on loading
+        self.register_load_state_dict_post_hook(accept_missing_head)
         self.post_init()
 
     def forward(
@@ -544,7 +562,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         )
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
         slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
-        cosines = self.model.embedding("project", outputs.last_hidden_state, slots)
+        cosines = self.lm_head(outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
         loss = None if labels is None else token_loss(logits, cosines, columns, num_items_in_batch, self.adacos)
         if return_id_logits:
