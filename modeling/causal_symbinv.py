@@ -99,7 +99,19 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> SymbolInvariantDecoderOutput | tuple:
-        """Reads a batch; as `SymbolInvariantForCausalLM.forward`, without labels and draws."""
+        """Reads a batch; as `SymbolInvariantForCausalLM.forward`, without labels and draws.
+
+        Args:
+            input_ids: `(B, T)` int64, base ids below V_n, symbols from V_n on.
+            attention_mask: `(B, past + T)`, 1 at tokens, 0 at padding; None for no padding.
+            past_key_values: cache of the tokens before.
+            slot_vectors: `(B, K, D)`, the row of each slot; default a new draw.
+            slot_referents: `(B, K)` int64, the referent of each slot; default that of the embedding.
+            use_cache: return the cache.
+
+        Raises:
+            ValueError: for a symbol, a mask, rows or an order that `SymbolInvariantForCausalLM.forward` refuses.
+        """
         check_source(input_ids, None)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
@@ -232,7 +244,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
                 each other in everything else that is returned.
             use_cache: return the cache.
             logits_to_keep: logits of this many last positions; 0 for all.
-            num_items_in_batch: number of labels that the loss is averaged over; default those of this batch.
+            num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
 
         Raises:
             ValueError: for a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache without its

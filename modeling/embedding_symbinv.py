@@ -42,7 +42,12 @@ class Slots:
 
     @classmethod
     def from_referents(cls, referents: torch.Tensor, vectors: torch.Tensor | None = None) -> "Slots":
-        """The slots of `referents (B, K)`, with stream 0 anonymous and active where a row has no referent."""
+        """The slots of `referents (B, K)`, with stream 0 anonymous and active where a row has no referent.
+
+        Args:
+            referents: `(B, K)` int64, -1 where a slot has none.
+            vectors: `(K, D_random)` or `(B, K, D_random)`, the random part of each slot's row; None if there is none.
+        """
         active = referents >= 0
         active[:, :1] |= ~active.any(dim=1, keepdim=True)
         return cls(referents, active, vectors)
@@ -214,7 +219,7 @@ class OneStreamEmbedding(nn.Module, ABC):
         """Slots for the symbols of `referents (B, L)`, -1 at base tokens."""
 
     def refuse_unknown(self, referents: torch.Tensor) -> None:
-        """Refuses a referent from `num_symbols` on, which has no row.
+        """Refuses any of `referents (B, L)` from `num_symbols` on, which has no row.
 
         Raises:
             ValueError: with the id of the symbol.
@@ -270,7 +275,7 @@ class VocabularyEmbedding(OneStreamEmbedding):
         return self.training and self.config.symbol_embedding == "renamed"
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slot s is referent s, or in training of `renamed` the s-th of a permutation.
+        """Slots for `referents (B, L)`: slot s is referent s, or in training of `renamed` the s-th of a permutation.
 
         Raises:
             ValueError: for a referent without a row.
@@ -299,11 +304,11 @@ class ViewsEmbedding(OneStreamEmbedding):
         self.weight = nn.Parameter(torch.empty(config.base_vocab_size + config.num_views, config.d_model))
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """No slot for any symbol."""
+        """No slot for any of `referents (B, L)`."""
         return Slots.from_referents(referents.new_full((len(referents), 1), -1))
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Embeds `input_ids (B, L)`, of whatever slots, as `(B, 1, L, D)`, scaled by sqrt(D)."""
+        """Embeds `input_ids (B, L)` as `(B, 1, L, D)`, scaled by sqrt(D), whatever `symbol_slots (B, L)` say."""
         base = self.config.base_vocab_size
         rows = torch.where(input_ids < base, input_ids, base + (input_ids - base) % self.config.num_views)
         table = learned_rows(self.weight, self.config)
@@ -311,7 +316,9 @@ class ViewsEmbedding(OneStreamEmbedding):
 
 
 def coreferent(input_ids: torch.Tensor, attention_mask: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
-    """Where two tokens of `input_ids (B, L)` are coreferential, `(B, L, L)` bool; padding is with itself only.
+    """Where two tokens of `input_ids (B, L)` are coreferential, `(B, L, L)` bool.
+
+    Padding, where `attention_mask (B, L)` is 0, is coreferential with itself only.
 
     Symbols are if they have the same referent, whatever their views; base tokens if they are equal: the paper's
     relation is one of tokens, not of positions, and reflexive.
@@ -353,7 +360,7 @@ class RandomEmbedding(OneStreamEmbedding):
         return random_vectors(self.config.random_method, self.config.random_dim, count, generator)
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slot r is referent r, in each example for the symbols of training and its own ones.
+        """Slots for `referents (B, L)`: slot r is referent r, in each example for the symbols of training and its own.
 
         Raises:
             ValueError: for a referent without a random part.
@@ -426,7 +433,7 @@ class GaussianEmbedding(OneStreamEmbedding):
         return torch.where(is_random.unsqueeze(2), rows, learned)
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slot s is referent s, with a new draw.
+        """Slots for `referents (B, L)`: slot s is referent s, with a new draw.
 
         Raises:
             ValueError: for a referent from `num_symbols` on.
@@ -612,6 +619,10 @@ def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, a
 def check_source(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> None:
     """Refuses an input that cannot be encoded.
 
+    Args:
+        input_ids: must be `(B, L)`.
+        attention_mask: must be `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+
     Raises:
         ValueError: unless `input_ids` is `(B, L)`, the mask has the same shape, and every row has a token.
     """
@@ -633,7 +644,7 @@ def check_source(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -
 def referents_of(
     input_ids: torch.Tensor, base_vocab_size: int, attention_mask: torch.Tensor | None, num_views: int = 1
 ) -> torch.Tensor:
-    """The referent of each token `(B, L)`; -1 at base tokens and where `attention_mask` is 0.
+    """The referent `(B, L)` of each of `input_ids (B, L)`; -1 at base tokens and where `attention_mask (B, L)` is 0.
 
     Raises:
         ValueError: for a negative id.
@@ -648,10 +659,10 @@ def referents_of(
 
 
 def slots_to_ids(logits: torch.Tensor, slots: Slots, base_vocab_size: int, vocab_size: int) -> torch.Tensor:
-    """Logits `(B, L, V_n + K)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`."""
+    """`logits (B, L, V_n + K)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`."""
     width = max(vocab_size, base_vocab_size + int(slots.referents.max()) + 1)
     columns = torch.where(slots.referents >= 0, base_vocab_size + slots.referents, width)  # (B, K)
-    out = logits.new_full((*logits.shape[:2], width + 1), -math.inf)
+    out = logits.new_full((*logits.shape[:2], width + 1), -math.inf)  # the last column takes what has no referent
     out[..., :base_vocab_size] = logits[..., :base_vocab_size]
     out.scatter_(2, columns.unsqueeze(1).expand(-1, logits.shape[1], -1), logits[..., base_vocab_size:])
     return out[..., :width]

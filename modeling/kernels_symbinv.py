@@ -84,7 +84,16 @@ def attend(
 def fused_attention(
     queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor | None
 ) -> torch.Tensor:
-    """Torch's own: `(B, G, Q, E)` of `queries (B, G, Q, E)`, `keys` and `values (B, G, K, E)`, `mask` as `attend`'s."""
+    """Torch's own attention, in one operator.
+
+    Args:
+        queries: `(B, G, Q, E)`.
+        keys, values: `(B, G, K, E)`.
+        mask: as `attend`'s, broadcasts to `(B, G, Q, K)`.
+
+    Returns:
+        `(B, G, Q, E)`.
+    """
     return nn.functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
 
 
@@ -217,6 +226,7 @@ class Dropout(nn.Dropout):
     """
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Drops numbers of `states (...)`, whatever their shape, in training; gives the same shape."""
         if not self.training or self.p == 0:
             return states
         if states.device.type != "cpu" or torch.compiler.is_compiling():

@@ -48,7 +48,10 @@ def rotate(states: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
 
 
 def sinusoidal_positions(positions: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
-    """Sines and cosines, interleaved, `(B, L, width)`. Source: Vaswani et al. 2017, section 3.5."""
+    """Sines and cosines, interleaved, `(B, L, width)`, at `positions (B, L)`.
+
+    Source: Vaswani et al. 2017, section 3.5.
+    """
     wide = torch.promote_types(dtype, torch.float32)
     exponents = torch.arange(0, width, 2, device=positions.device, dtype=wide) / width
     angles = positions.unsqueeze(-1).to(wide) * 10000.0**-exponents
@@ -113,7 +116,7 @@ class RelativeBias(nn.Module):
         self.weight = nn.Parameter(torch.empty(self.buckets, config.num_attention_heads))
 
     def bucket(self, distance: torch.Tensor) -> torch.Tensor:
-        """The bucket of each distance, int64 and not negative, from a query back to a key."""
+        """The bucket of each `distance (...)`, int64 and not negative, from a query back to a key; same shape."""
         exact = self.buckets // 2
         steps = (distance.clamp(min=1).float() / exact).log() / math.log(self.max_distance / exact)
         far = exact + (steps * (self.buckets - exact)).long()
@@ -129,7 +132,7 @@ class RelativeBias(nn.Module):
         """
         steps = torch.arange(past + length, device=self.weight.device)
         distance = (steps[past:, None] - steps).clamp(min=0)
-        bias = self.weight[self.bucket(distance)].permute(2, 0, 1).unsqueeze(0)
+        bias = self.weight[self.bucket(distance)].permute(2, 0, 1).unsqueeze(0)  # (1, H, T, past + T)
         return bias if mask is None else torch.where(mask, bias, -math.inf)
 
 
@@ -211,21 +214,29 @@ class Attention(nn.Module):
         mask: torch.Tensor | None,
         output_attentions: bool,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Attends from `queries (B·N, S, T, H, D / H)` of `hidden_states (B·N, S, T, D)` to the keys of B sources.
+        """Attends from each beam's queries to the keys of its source.
+
+        Args:
+            hidden_states: `(B·N, S, T, D)`, what the queries were made of.
+            queries: `(B·N, S, T, H, D / H)`.
+            keys: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`; with identities twice as wide.
+            values: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`.
+            mask: `(B or 1, 1 or H, T or 1, K)`, as in `Sequence`.
+            output_attentions: return the weights.
 
         Returns:
             The new hidden states, and with `output_attentions` the weights `(B·N, S, H, T, K)`.
         """
         batch, streams, length, width = hidden_states.shape
         heads, examples = self.heads, keys.shape[0]
-        queries = queries.reshape(examples, batch // examples, streams, length, heads, -1)
-        # (B, N, S, T, H, D / H) → (B, H, N·S·T, D / H) or (B, S·H, N·T, D / H); `back` undoes either.
+        queries = queries.reshape(examples, batch // examples, streams, length, heads, -1)  # (B, N, S, T, H, D / H)
+        # To (B, H, N, S, T, D / H) if aggregated, else to (B, S, H, N, T, D / H); `back` undoes either.
         order, back = (
             ((0, 4, 1, 2, 3, 5), (0, 2, 3, 4, 1, 5)) if self.aggregated else ((0, 2, 4, 1, 3, 5), (0, 3, 1, 4, 2, 5))
         )
         queries = queries.permute(order)
         folded = queries.shape
-        queries = queries.reshape(examples, keys.shape[1], -1, width // heads)
+        queries = queries.reshape(examples, keys.shape[1], -1, width // heads)  # (B, H, N·S·T, …) or (B, S·H, N·T, …)
         if mask is not None and (mask.shape[1] > 1 or mask.shape[2] > 1):
             per_head = keys.shape[1] // heads if mask.shape[1] > 1 else 1
             mask = mask.repeat(1, per_head, queries.shape[2] // length if mask.shape[2] > 1 else 1, 1)
@@ -237,7 +248,8 @@ class Attention(nn.Module):
         wanted = output_attentions or output_factors is not None
         eager = self.config._attn_implementation == "eager"
         attended, weights = attend(queries, keys, values, mask, eager, wanted)
-        attended = self.out_proj(attended.reshape(folded).permute(back).reshape(batch, streams, length, width))
+        attended = attended.reshape(folded).permute(back).reshape(batch, streams, length, width)  # (B·N, S, T, D)
+        attended = self.out_proj(attended)
         if inputs is not None and weights is not None and output_factors is not None:
             mixed = self._mixed_over_heads(weights, output_factors) @ inputs  # (B, 1 or S, queries, D)
             mixed = mixed if self.aggregated else mixed.unflatten(2, (-1, length)).transpose(1, 2)
@@ -246,7 +258,7 @@ class Attention(nn.Module):
             weights = None
         if weights is not None:
             weights = weights.reshape(*folded[:5], -1).permute(back).reshape(batch, streams, length, heads, -1)
-            weights = weights.transpose(2, 3)
+            weights = weights.transpose(2, 3)  # (B·N, S, H, T, K)
         return self.norm(hidden_states + self.dropout(attended)), weights
 
     @property
@@ -258,6 +270,7 @@ class Attention(nn.Module):
         """`mask` with `a_h x xᵀ` of the queries' inputs `own (B, N, S, T, D)` and the keys' `(B, 1 or S, K, D)`."""
         if self.identity_qk is None:
             return mask
+        # (B, 1, N·S·T, D) or (B, S, N·T, D)
         rows = own.flatten(1, 3).unsqueeze(1) if self.aggregated else own.transpose(1, 2).flatten(2, 3)
         gram = (rows @ inputs.transpose(2, 3)).unsqueeze(2)  # (B, 1 or S, 1, queries, K)
         scores = (gram * (self.config.identity_multiplier * self.identity_qk).view(-1, 1, 1)).flatten(1, 2)
@@ -314,7 +327,7 @@ class Attention(nn.Module):
             joined = nn.functional.linear(hidden_states, weight, bias)
         else:
             joined = torch.cat([projection(hidden_states) for projection in projections], dim=-1)
-        joined = joined.unflatten(-1, (len(projections) * self.heads, -1))
+        joined = joined.unflatten(-1, (len(projections) * self.heads, -1))  # (B, S, L, projections·H, D / H)
         first, last = joined.split(((len(projections) - 1) * self.heads, self.heads), dim=3)
         return first if own.angles is None else rotate(first, own.angles), last
 
@@ -353,7 +366,10 @@ class EncoderLayer(GradientCheckpointingLayer):
     def forward(
         self, hidden_states: torch.Tensor, source: Sequence, output_attentions: bool = False
     ) -> tuple[torch.Tensor, tuple[torch.Tensor | None, ...]]:
-        """Maps `(B, S, L, D)` to the same shape; also returns one tensor of weights, or None, per attention block."""
+        """Maps `hidden_states (B, S, L, D)` to the same shape.
+
+        Also returns one tensor of weights, or None, per attention block.
+        """
         attentions = []
         for block in self.self_attention.values():
             states = block.queries_keys_values(hidden_states, source)
@@ -390,9 +406,10 @@ class DecoderLayer(GradientCheckpointingLayer):
         past_key_values: Cache | None = None,
         output_attentions: bool = False,
     ) -> tuple[torch.Tensor, tuple[torch.Tensor | None, ...], tuple[torch.Tensor | None, ...]]:
-        """Maps `(B·N, S, T, D)` to the same shape, given `encoder_hidden_states (B, S, L, D)` if there is an encoder.
+        """Maps `hidden_states (B·N, S, T, D)` to the same shape.
 
-        Also returns the weights, or None, of every self-attention and of every cross-attention block.
+        If there is an encoder, it attends to `encoder_hidden_states (B, S, L, D)`, as `source` describes them. Also
+        returns the weights, or None, of every self-attention and of every cross-attention block.
         """
         self_weights, cross_weights = [], []
         caches = past_key_values if isinstance(past_key_values, EncoderDecoderCache) else None

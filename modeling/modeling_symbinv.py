@@ -216,6 +216,9 @@ class Encoder(nn.Module):
         """The embeddings `(B, S, L, D)` and each layer's output; the attention weights of every block.
 
         Args:
+            hidden_states: `(B, S, L, D)`, the embeddings.
+            source: what the layers know of the sequence.
+            output_attentions: return the weights too.
             first: what the first layer knows of the sequence, if not the same.
         """
         states: tuple[torch.Tensor, ...] = (hidden_states,)
@@ -244,7 +247,15 @@ class Decoder(nn.Module):
         past_key_values: Cache | None,
         output_attentions: bool,
     ) -> tuple[tuple, tuple, tuple]:
-        """The embeddings `(B·N, S, T, D)` and each layer's output; self- and cross-attention weights of every block."""
+        """The embeddings `(B·N, S, T, D)` and each layer's output; self- and cross-attention weights of every block.
+
+        Args:
+            hidden_states: `(B·N, S, T, D)`, the embeddings.
+            encoder_hidden_states: `(B, S, L, D)`; None if there is no encoder.
+            target, source: what the layers know of the decoder's and the encoder's sequence.
+            past_key_values: cache of the tokens before; None for none.
+            output_attentions: return the weights too.
+        """
         states: tuple[torch.Tensor, ...] = (hidden_states,)
         own: tuple[torch.Tensor | None, ...] = ()
         cross: tuple[torch.Tensor | None, ...] = ()
@@ -527,14 +538,17 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
     ) -> SymbolInvariantLMOutput | tuple:
         """Logits, and with `labels` the loss.
 
-        It takes what `SymbolInvariantModel.forward` takes, and more.
-
         Args:
-            labels: `(B, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
+            input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on; may be left out with `encoder_outputs`.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            decoder_input_ids: `(B·N, T)` int64, N answers per input, as `SymbolInvariantModel.forward` takes them.
+            decoder_attention_mask: `(B·N, past + T)`; None for no padding.
+            encoder_outputs, past_key_values, use_cache: as `SymbolInvariantModel.forward` takes them.
+            labels: `(B·N, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
                 or for a model with one stream have a row.
                 Without `decoder_input_ids` they are shifted right behind the start token.
             return_id_logits: logits in id space instead of slot space.
-            num_items_in_batch: number of labels that the loss is averaged over; default those of this batch.
+            num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
 
         Raises:
             ValueError: if a label has no stream or row, and as `SymbolInvariantModel.forward`.

@@ -44,7 +44,7 @@ def feed_forward_fits(x: torch.Tensor) -> bool:
 
 
 def attention_fits(queries: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor | None) -> bool:
-    """Whether `short_attention` takes `queries (B, G, Q, E)`, `keys (B, G, K, E)` and `mask`."""
+    """Whether `short_attention` takes `queries (B, G, Q, E)`, `keys (B, G, K, E)` and `mask (B, G, Q, K)`."""
     is_plain = mask is None or mask.dtype == torch.bool
     return _fits(queries) and is_plain and keys.shape[2] <= MAX_KEYS and keys.shape[3] <= MAX_WIDTH
 
