@@ -188,7 +188,7 @@ class StreamsEmbedding(nn.Module):
         """
         actual, views = self.config.base_vocab_size, self.config.num_views
         view = 0 if views == 1 else ((input_ids - actual) % views).unsqueeze(1)
-        streams = torch.arange(slots.referents.shape[1], device=input_ids.device).view(1, -1, 1)
+        streams = torch.arange(slots.referents.shape[1], device=input_ids.device).view(1, -1, 1)  # (1, S, 1)
         is_own = symbol_slots.unsqueeze(1) == streams  # (B, S, L)
         rows = torch.where(input_ids.unsqueeze(1) < actual, input_ids.unsqueeze(1), actual + views + view)
         rows = torch.where(is_own, actual + view, rows)
@@ -524,8 +524,8 @@ class GaussianHead(Head):
     def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Logits `(B, L, V_n + num_symbols)` of `hidden_states (B, 1, L, D)`."""
         hidden_states = self.features(hidden_states).squeeze(1)  # (B, L, D)
-        base = hidden_states @ learned_rows(self.weight[: self.config.base_vocab_size], self.config).T
-        symbols = hidden_states @ gaussian_rows(slots.vectors, self.config).transpose(1, 2)
+        base = hidden_states @ learned_rows(self.weight[: self.config.base_vocab_size], self.config).T  # (B, L, V_n)
+        symbols = hidden_states @ gaussian_rows(slots.vectors, self.config).transpose(1, 2)  # (B, L, num_symbols)
         return torch.cat((base, symbols), dim=-1)
 
 

@@ -90,7 +90,7 @@ class SymbolInvariantCache(EncoderDecoderCache):
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
         """Moves the beams of each input, `beam_idx (B·N,)`; those of inputs that are not kept are passed over."""
         if self.kept is not None:
-            moved = beam_idx.view(-1, self.beams)[self.kept] % self.beams
+            moved = beam_idx.view(-1, self.beams)[self.kept] % self.beams  # (A, N)
             beam_idx = (moved + torch.arange(0, moved.numel(), self.beams, device=moved.device).unsqueeze(1)).flatten()
         self.self_attention_cache.reorder_cache(beam_idx)
 

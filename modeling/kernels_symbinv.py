@@ -136,7 +136,7 @@ def feed_forward(states: torch.Tensor, first: nn.Linear, activation: nn.Module, 
         if registered.feed_forward is not None and registered.feed_forward.fits(states):
             return registered.feed_forward.compute(states, *weights)
         if fits_cache(states):
-            rows = states.reshape(-1, states.shape[-1])
+            rows = states.reshape(-1, states.shape[-1])  # (R, D)
             return cached_feed_forward(rows, *weights).view_as(states)
     return second(activation(first(states)))
 

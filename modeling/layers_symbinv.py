@@ -244,7 +244,8 @@ class Attention(nn.Module):
         if self.has_identity:
             keys, beside = keys.chunk(2, dim=-1)
             inputs = beside.unflatten(1, (-1, heads)).transpose(2, 3).flatten(3)  # (B, 1 or S, K, D)
-            mask = self._with_gram(hidden_states.unflatten(0, (examples, -1)), inputs, mask)
+            own = hidden_states.unflatten(0, (examples, -1))  # (B, N, S, T, D)
+            mask = self._with_gram(own, inputs, mask)
         wanted = output_attentions or output_factors is not None
         eager = self.config._attn_implementation == "eager"
         attended, weights = attend(queries, keys, values, mask, eager, wanted)
@@ -252,12 +253,14 @@ class Attention(nn.Module):
         attended = self.out_proj(attended)
         if inputs is not None and weights is not None and output_factors is not None:
             mixed = self._mixed_over_heads(weights, output_factors) @ inputs  # (B, 1 or S, queries, D)
-            mixed = mixed if self.aggregated else mixed.unflatten(2, (-1, length)).transpose(1, 2)
+            if not self.aggregated:
+                mixed = mixed.unflatten(2, (-1, length)).transpose(1, 2)  # (B, N, S, T, D)
             attended = attended + mixed.reshape(attended.shape)
         if not output_attentions:
             weights = None
         if weights is not None:
-            weights = weights.reshape(*folded[:5], -1).permute(back).reshape(batch, streams, length, heads, -1)
+            weights = weights.reshape(*folded[:5], -1).permute(back)
+            weights = weights.reshape(batch, streams, length, heads, -1)  # (B·N, S, T, H, K)
             weights = weights.transpose(2, 3)  # (B·N, S, H, T, K)
         return self.norm(hidden_states + self.dropout(attended)), weights
 
@@ -273,7 +276,8 @@ class Attention(nn.Module):
         # (B, 1, N·S·T, D) or (B, S, N·T, D)
         rows = own.flatten(1, 3).unsqueeze(1) if self.aggregated else own.transpose(1, 2).flatten(2, 3)
         gram = (rows @ inputs.transpose(2, 3)).unsqueeze(2)  # (B, 1 or S, 1, queries, K)
-        scores = (gram * (self.config.identity_multiplier * self.identity_qk).view(-1, 1, 1)).flatten(1, 2)
+        scores = gram * (self.config.identity_multiplier * self.identity_qk).view(-1, 1, 1)
+        scores = scores.flatten(1, 2)  # (B, H or S·H, queries, K)
         if mask is None:
             return scores
         return torch.where(mask, scores, -math.inf) if mask.dtype == torch.bool else scores + mask
@@ -295,7 +299,7 @@ class Attention(nn.Module):
 
     def queries(self, hidden_states: torch.Tensor, own: Sequence) -> torch.Tensor:
         """Queries `(B, S, L, H, D / H)` of `hidden_states (B, S, L, D)`."""
-        queries = self.q_proj(hidden_states).unflatten(-1, (self.heads, -1))
+        queries = self.q_proj(hidden_states).unflatten(-1, (self.heads, -1))  # (B, S, L, H, D / H)
         return queries if own.angles is None else rotate(queries, own.angles)
 
     def key_values(self, hidden_states: torch.Tensor, source: Sequence) -> tuple[torch.Tensor, torch.Tensor]:

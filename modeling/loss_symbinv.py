@@ -88,8 +88,8 @@ def token_loss(
         num_items: scalar, the labels in the whole step; None for those of this batch.
         adacos: what scaled the cosines, which in training takes them in; None if nothing did.
     """
-    keep = columns.flatten() != -100
-    targets = columns.flatten()[keep]
+    keep = columns.flatten() != -100  # (B·T,)
+    targets = columns.flatten()[keep]  # (tokens,)
     total = nn.functional.cross_entropy(_at_least_float32(logits.flatten(0, 1)[keep]), targets, reduction="sum")
     if adacos is not None and adacos.training:
         adacos.observe(cosines.detach().flatten(0, 1)[keep], targets, None if num_items is None else int(num_items))

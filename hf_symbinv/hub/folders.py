@@ -98,9 +98,9 @@ def _model(folder: Path) -> Content:
     named = {
         f"{reference.rpartition('--')[2].partition('.')[0]}.py" for reference in _strings(config.get("auto_map", {}))
     }
-    for path in files.values():
-        if isinstance(path, Path) and path.suffix == ".py":
-            named |= {f"{name}.py" for name in SIBLING.findall(path.read_text(encoding="utf-8", errors="replace"))}
+    for file in files.values():
+        if isinstance(file, Path) and file.suffix == ".py":
+            named |= {f"{name}.py" for name in SIBLING.findall(file.read_text(encoding="utf-8", errors="replace"))}
     for name in sorted(named - set(files)):
         raise PushError(f"{folder}: has no {name}, which its {CONFIG} or code needs; save the model again")
     return _content("model", folder, files, replaces=(WEIGHTS, INDEX))
