@@ -59,11 +59,7 @@ INNER = {
         "training.recipe.load_sections",
     },
     "benchmarks/decoding.py": {"modeling.generation_symbinv.BeamLayer"},
-    "benchmarks/gpu.py": {
-        "modeling.triton_symbinv.relu_feed_forward",
-        "modeling.triton_symbinv.short_attention",
-        "modeling.triton_symbinv.use_triton",
-    },
+    "benchmarks/gpu.py": {f"kernels.triton_kernels.{name}" for name in ("relu_feed_forward", "short_attention")},
     "benchmarks/inputs.py": {"datasets_scripts.storage.Pair"},
     "benchmarks/spot_ratio.py": {f"datasets_scripts.storage.{name}" for name in ("Origin", "Pair", "publish")},
     "benchmarks/transcription.py": {"modeling.layers_symbinv.tree_positions"},

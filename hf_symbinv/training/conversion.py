@@ -77,6 +77,7 @@ def to_streams(
     state[TABLE] = torch.cat(
         (rows[:base], rows[base + actual : base + actual + 1], rows[base + placeholder].unsqueeze(0))
     )
+    del state["lm_head.weight"]  # the table under its other name
     converted.load_state_dict(state)
     converted.generation_config = copy.deepcopy(model.generation_config)
     return converted.to(model.device).eval()

@@ -1,8 +1,8 @@
 """Triton kernels for a GPU: a feed-forward block whose middle stays on chip, and attention over short sequences.
 
-Each computes what a few lines of `layers_symbinv.py` do, which are its oracle, and is deterministic: no sum depends on
-the order in which programs finish. They are off until `use_triton()`. With `TRITON_INTERPRET=1` in the environment they
-run on a CPU, slowly, as their tests do.
+Each computes what a few lines of `modeling/kernels_symbinv.py` do, which are its oracle, and is deterministic: no sum
+depends on the order in which programs finish. With `TRITON_INTERPRET=1` in the environment they run on a CPU, slowly,
+as their tests do.
 
 Both compute in bfloat16 under autocast to bfloat16, else in the precision of their input, and sum in float32.
 
@@ -10,22 +10,15 @@ Letters: R rows, D model width, F width of the middle; B batch, G groups (H head
 of a head.
 """
 
-# Not evaluated, annotations need no Triton.
 from __future__ import annotations
 
 import math
 import os
-import re
-from collections.abc import Callable
 from typing import Any
 
 import torch
-
-try:
-    import triton
-    import triton.language as tl
-except ImportError:  # a CPU build of torch comes without it
-    triton = None
+import triton
+import triton.language as tl
 
 # Widest rows that lie on chip whole, and most keys of one example, our choice: four tiles of 64 x 128 floats take half
 # of the registers of a processor.
@@ -36,37 +29,24 @@ MAX_KEYS = 128
 # them and each 64 of the paper's 1,024 middle columns, 256 for the 132 processors of an H100 or H200.
 _SPLITS = 16
 
-# Torch knows one operator of a name, and a process may have this file twice: the package's, and a checkpoint's.
-_NAMESPACE = re.sub(r"\W", "_", __name__)
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 _PRECISIONS = (torch.float32, torch.bfloat16)
-_enabled = False
 
 
-def use_triton(on: bool = True) -> None:
-    """Switches the kernels on, or off, for all models of this process.
-
-    Raises:
-        ImportError: if Triton is not installed.
-        RuntimeError: if there is no GPU to run them on.
-    """
-    global _enabled
-    if on and triton is None:
-        raise ImportError("use_triton(): Triton is not installed; use a CUDA build of torch, or `pip install triton`")
-    if on and not (_INTERPRETED or torch.cuda.is_available()):
-        raise RuntimeError("use_triton(): there is no GPU; set TRITON_INTERPRET=1 to run the kernels on a CPU, slowly")
-    _enabled = on
+def can_run() -> bool:
+    """Whether there is something to run the kernels on: a GPU, or Triton's interpreter."""
+    return _INTERPRETED or torch.cuda.is_available()
 
 
 def feed_forward_fits(x: torch.Tensor) -> bool:
-    """Whether `relu_feed_forward` is on, and takes `x (..., D)`."""
-    return _enabled and _fits(x) and x.shape[-1] <= MAX_WIDTH
+    """Whether `relu_feed_forward` takes `x (..., D)`."""
+    return _fits(x) and x.shape[-1] <= MAX_WIDTH
 
 
 def attention_fits(queries: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor | None) -> bool:
-    """Whether `short_attention` is on, and takes `queries (B, G, Q, E)`, `keys (B, G, K, E)` and `mask`."""
+    """Whether `short_attention` takes `queries (B, G, Q, E)`, `keys (B, G, K, E)` and `mask (B, G, Q, K)`."""
     is_plain = mask is None or mask.dtype == torch.bool
-    return _enabled and _fits(queries) and is_plain and keys.shape[2] <= MAX_KEYS and keys.shape[3] <= MAX_WIDTH
+    return _fits(queries) and is_plain and keys.shape[2] <= MAX_KEYS and keys.shape[3] <= MAX_WIDTH
 
 
 def _fits(states: torch.Tensor) -> bool:
@@ -114,11 +94,7 @@ def short_attention(
     return _attention(queries, keys, values, mask, _precision(queries))
 
 
-def _jit(**options: Any) -> Callable:
-    return (lambda function: function) if triton is None else triton.jit(**options)
-
-
-@_jit()
+@triton.jit
 def _dot(a, b, PRECISION: tl.constexpr, WIDEN: tl.constexpr):  # type: ignore[no-untyped-def]
     """a b in float32. The interpreter multiplies the bits of bfloat16 as integers, so there they are widened first."""
     if WIDEN:
@@ -127,7 +103,7 @@ def _dot(a, b, PRECISION: tl.constexpr, WIDEN: tl.constexpr):  # type: ignore[no
     return tl.dot(a, b, input_precision=PRECISION)
 
 
-@_jit()
+@triton.jit
 def _tile(pointer, row, column, rows, columns, stride, COMPUTE: tl.constexpr):  # type: ignore[no-untyped-def]
     """A tile of a matrix, zero outside of it."""
     inside = (row < rows)[:, None] & (column < columns)[None, :]
@@ -135,14 +111,14 @@ def _tile(pointer, row, column, rows, columns, stride, COMPUTE: tl.constexpr):  
     return tl.load(pointer + place, mask=inside, other=0.0).to(COMPUTE)
 
 
-@_jit()
+@triton.jit
 def _put(pointer, values, row, column, rows, columns, stride):  # type: ignore[no-untyped-def]
     """Writes a tile of a matrix, but what lies outside of it."""
     inside = (row < rows)[:, None] & (column < columns)[None, :]
     tl.store(pointer + row.to(tl.int64)[:, None] * stride + column[None, :], values, mask=inside)
 
 
-@_jit(do_not_specialize=["rows"])
+@triton.jit(do_not_specialize=["rows"])
 def _feed_forward_kernel(  # type: ignore[no-untyped-def]
     x, weight1, bias1, weight2, bias2, out, rows,
     WIDTH: tl.constexpr, INNER: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr,
@@ -164,7 +140,7 @@ def _feed_forward_kernel(  # type: ignore[no-untyped-def]
     _put(out, total, row, column, rows, WIDTH, WIDTH)
 
 
-@_jit(do_not_specialize=["rows"])
+@triton.jit(do_not_specialize=["rows"])
 def _feed_forward_states_kernel(  # type: ignore[no-untyped-def]
     x, gradient, weight1, bias1, weight2, out, rows,
     WIDTH: tl.constexpr, INNER: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr,
@@ -187,7 +163,7 @@ def _feed_forward_states_kernel(  # type: ignore[no-untyped-def]
     _put(out, total, row, column, rows, WIDTH, WIDTH)
 
 
-@_jit(do_not_specialize=["rows", "rows_per_split"])
+@triton.jit(do_not_specialize=["rows", "rows_per_split"])
 def _feed_forward_weights_kernel(  # type: ignore[no-untyped-def]
     x, gradient, weight1, bias1, weight2, out1, out_bias1, out2, rows, rows_per_split,
     WIDTH: tl.constexpr, INNER: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr,
@@ -220,7 +196,7 @@ def _feed_forward_weights_kernel(  # type: ignore[no-untyped-def]
     tl.store(out_bias1 + split * INNER + inner, total_bias, mask=inner < INNER)
 
 
-@_jit()
+@triton.jit
 def _weights(  # type: ignore[no-untyped-def]
     queries, keys, mask, query, key, num_queries, num_keys, mask_row, mask_key, scale,
     HAS_MASK: tl.constexpr, PRECISION: tl.constexpr, WIDEN: tl.constexpr,
@@ -236,7 +212,7 @@ def _weights(  # type: ignore[no-untyped-def]
     return powers / tl.sum(powers, 1)[:, None]
 
 
-@_jit(do_not_specialize=["num_queries", "num_keys"])
+@triton.jit(do_not_specialize=["num_queries", "num_keys"])
 def _attention_kernel(  # type: ignore[no-untyped-def]
     queries, keys, values, mask, out, num_queries, num_keys, scale,
     query_b, query_g, query_row, key_b, key_g, key_row, value_b, value_g, value_row,
@@ -261,7 +237,7 @@ def _attention_kernel(  # type: ignore[no-untyped-def]
     _put(out + place * num_queries * WIDTH, attended, query, column, num_queries, WIDTH, WIDTH)
 
 
-@_jit(do_not_specialize=["num_queries", "num_keys"])
+@triton.jit(do_not_specialize=["num_queries", "num_keys"])
 def _attention_backward_kernel(  # type: ignore[no-untyped-def]
     gradient, queries, keys, values, mask, out_queries, out_keys, out_values, num_queries, num_keys, scale,
     query_b, query_g, query_row, key_b, key_g, key_row, value_b, value_g, value_row,
@@ -318,7 +294,7 @@ def _feed_forward_blocks(width: int, inner: int, compute: torch.dtype) -> dict[s
 
 
 # The compiler takes these for what they say they are, without looking inside.
-@torch.library.custom_op(f"{_NAMESPACE}::feed_forward", mutates_args=())
+@torch.library.custom_op("hf_symbinv::feed_forward", mutates_args=())
 def _feed_forward(
     x: torch.Tensor,
     weight1: torch.Tensor,
@@ -341,7 +317,7 @@ def _(x, weight1, bias1, weight2, bias2, compute):  # type: ignore[no-untyped-de
     return torch.empty_like(x, dtype=compute)
 
 
-@torch.library.custom_op(f"{_NAMESPACE}::feed_forward_backward", mutates_args=())
+@torch.library.custom_op("hf_symbinv::feed_forward_backward", mutates_args=())
 def _feed_forward_backward(
     gradient: torch.Tensor,
     x: torch.Tensor,
@@ -411,7 +387,7 @@ def _attention_arguments(
     return [*states, seen], [num_queries, num_keys, 1 / math.sqrt(width), *strides, *mask_strides], constants
 
 
-@torch.library.custom_op(f"{_NAMESPACE}::attention", mutates_args=())
+@torch.library.custom_op("hf_symbinv::attention", mutates_args=())
 def _attention(
     queries: torch.Tensor,
     keys: torch.Tensor,
@@ -432,7 +408,7 @@ def _(queries, keys, values, mask, compute):  # type: ignore[no-untyped-def]
     return queries.new_empty(queries.shape, dtype=compute)
 
 
-@torch.library.custom_op(f"{_NAMESPACE}::attention_backward", mutates_args=())
+@torch.library.custom_op("hf_symbinv::attention_backward", mutates_args=())
 def _attention_backward(
     gradient: torch.Tensor,
     queries: torch.Tensor,

@@ -1,6 +1,5 @@
 """The Triton kernels compute what the layers do, on a GPU or under Triton's interpreter on a CPU."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -9,21 +8,23 @@ import pytest
 import torch
 from torch.nn import functional
 
-from hf_symbinv.modeling import layers_symbinv as layers
-from hf_symbinv.modeling import triton_symbinv as kernels
+from hf_symbinv.kernels import disable, enable
+from hf_symbinv.modeling.kernels_symbinv import Kernel, registered
 
-from .test_training_step import pairs, training_batch
-from .tiny import tiny_model
+from ..modeling.test_training_step import pairs, training_batch
+from ..modeling.tiny import tiny_model
+
+pytest.importorskip("triton", reason="Triton is not installed; CUDA builds of torch bring it")
+from hf_symbinv.kernels import triton_kernels as kernels
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-RUNS = kernels.triton is not None and (INTERPRETED or torch.cuda.is_available())
+RUNS = kernels.can_run()
 DEVICE = "cuda" if torch.cuda.is_available() and not INTERPRETED else "cpu"
 
 on_chip = pytest.mark.skipif(not RUNS, reason="kernels need a GPU, or TRITON_INTERPRET=1, which one test below sets")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(kernels.triton is None, reason="Triton is not installed; CUDA builds of torch bring it")
 @pytest.mark.skipif(RUNS, reason="the tests run here as they are")
 def test_everything_here_passes_under_the_interpreter():
     """In a process of its own, because the interpreter is chosen when kernels are defined."""
@@ -34,13 +35,6 @@ def test_everything_here_passes_under_the_interpreter():
         text=True,
     )
     assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-2000:]
-
-
-@pytest.fixture
-def switched_on():
-    kernels.use_triton()
-    yield
-    kernels.use_triton(False)
 
 
 def random(*shape, dtype=torch.float32, seed=0):
@@ -141,7 +135,6 @@ def test_gradients_are_the_same_bit_for_bit_each_time():
 
 
 @on_chip
-@pytest.mark.usefixtures("switched_on")
 def test_under_autocast_products_are_in_bfloat16_and_gradients_of_weights_in_their_own_precision():
     tensors, cotangent = feed_forward_tensors(9, 32, 24), random(9, 32, seed=9)
     exact = out_and_gradients(plain_feed_forward, tensors, cotangent, torch.float64)
@@ -155,43 +148,33 @@ def test_under_autocast_products_are_in_bfloat16_and_gradients_of_weights_in_the
 
 @on_chip
 @pytest.mark.parametrize("components", ["EP DP EA CP", "DP DA CA"])
-def test_a_training_step_is_the_same_with_the_kernels(components, monkeypatch):
+def test_a_training_step_is_the_same_with_the_kernels(components):
     model = tiny_model(
         components=components.split(), dtype=torch.float32, d_model=32, num_attention_heads=1, decoder_layers=1
     ).to(DEVICE)
     batch = {name: tensor.to(DEVICE) for name, tensor in training_batch(*pairs(model.config, (2, 0))).items()}
-    used = []
-    for name in ("short_attention", "relu_feed_forward"):
-        kernel = getattr(layers, name)
-        monkeypatch.setattr(layers, name, lambda *inputs, kernel=kernel: used.append(kernel) or kernel(*inputs))
 
     def all_gradients():
         model.zero_grad()
         model(**batch).loss.backward()
         return {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
 
-    plain = all_gradients()
-    assert not used
-    kernels.use_triton()
+    plain, used = all_gradients(), []
+
+    def watched(kernel):
+        return Kernel(kernel.fits, lambda *tensors: used.append(kernel) or kernel.compute(*tensors))
+
+    enable()
     try:
+        registered.attention, registered.feed_forward = watched(registered.attention), watched(registered.feed_forward)
         found = all_gradients()
+        assert len(used) == len(components.split()) + 2
     finally:
-        kernels.use_triton(False)
-    assert len(used) == len(components.split()) + 2
+        disable()
+    again = all_gradients()
+    assert all(torch.equal(again[name], gradient) for name, gradient in plain.items())
     for name, gradient in plain.items():
         torch.testing.assert_close(found[name], gradient, rtol=1e-3, atol=1e-5, msg=name)
-
-
-@on_chip
-def test_a_process_may_have_the_file_twice():
-    """The package's, and one that came with a checkpoint."""
-    spec = importlib.util.spec_from_file_location("code.of.a_checkpoint", kernels.__file__)
-    second = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(second)
-    states = random(1, 1, 3, 16)
-    expected = functional.scaled_dot_product_attention(states, states, states)
-    for module in (kernels, second):
-        torch.testing.assert_close(module.short_attention(states, states, states, None), expected)
 
 
 @on_chip
@@ -209,7 +192,6 @@ def test_the_compiler_takes_the_kernels_into_one_graph():
 
 
 @on_chip
-@pytest.mark.usefixtures("switched_on")
 def test_what_the_kernels_are_not_made_for_is_left_to_the_layers():
     states, mask = random(2, 3, 5, 16), torch.ones(5, 5, dtype=torch.bool, device=DEVICE)
     assert kernels.attention_fits(states, states, None) and kernels.attention_fits(states, states, mask)
@@ -218,24 +200,24 @@ def test_what_the_kernels_are_not_made_for_is_left_to_the_layers():
     assert not kernels.attention_fits(states.double(), states.double(), None)
     assert not kernels.attention_fits(states[:, :, :0], states, None)
     assert kernels.feed_forward_fits(states) and not kernels.feed_forward_fits(random(2, 129))
-    kernels.use_triton(False)
-    assert not kernels.feed_forward_fits(states) and not kernels.attention_fits(states, states, None)
 
 
-class TestSwitch:
-    def test_it_is_off(self):
-        assert not kernels.feed_forward_fits(random(2, 16))
+@on_chip
+@torch.no_grad()
+def test_compiled_layers_take_the_kernels_into_one_graph_and_compute_the_same():
+    model = tiny_model(dtype=torch.float32, d_model=32, num_attention_heads=1, decoder_layers=1).to(DEVICE)
+    batch = {name: tensor.to(DEVICE) for name, tensor in training_batch(*pairs(model.config, (2, 0))).items()}
+    expected, operators = model(**batch).logits, []
 
-    def test_without_triton_it_cannot_be_switched_on(self, monkeypatch):
-        monkeypatch.setattr(kernels, "triton", None)
-        with pytest.raises(ImportError, match="Triton is not installed; use a CUDA build of torch"):
-            kernels.use_triton()
-        kernels.use_triton(False)
+    def backend(graph, inputs):
+        operators.extend(str(node.target) for node in graph.graph.nodes)
+        return graph
 
-    def test_without_a_gpu_it_cannot_be_switched_on(self, monkeypatch):
-        monkeypatch.setattr(kernels, "triton", object())
-        monkeypatch.setattr(kernels, "_INTERPRETED", False)
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-        with pytest.raises(RuntimeError, match="there is no GPU; set TRITON_INTERPRET=1"):
-            kernels.use_triton()
-        assert not kernels.feed_forward_fits(random(2, 16))
+    model.model.encoder.compile(backend=backend, dynamic=True, fullgraph=True)
+    enable()
+    try:
+        found = model(**batch).logits
+    finally:
+        disable()
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
+    assert {"hf_symbinv.attention.default", "hf_symbinv.feed_forward.default"} <= set(operators)
