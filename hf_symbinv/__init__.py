@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .datasets_scripts.questions.grid import QuestionGrid
     from .datasets_scripts.questions.ltl_random import LtlRandom
     from .datasets_scripts.questions.prop_random import PropRandom
+    from .evaluation import checkpoint
     from .logic import (
         Formula,
         FormulaSyntaxError,
@@ -84,6 +85,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "trace_to_infix",
         "trace_to_prefix",
     ),
+    "evaluation": ("checkpoint",),
     "pipelines": ("LtlWitnessPipeline", "PropAssignmentPipeline", "SymbolPipeline"),
     "solvers": ("Checker", "CheckResult", "find_witness"),
     "tasks": ("COPY", "LTL", "PROP", "SymbolTask", "load_task"),
@@ -131,6 +133,7 @@ __all__ = [
     "SymbolTask",
     "TokenizationError",
     "Trace",
+    "checkpoint",
     "find_witness",
     "generate_answers",
     "load_data",
