@@ -32,7 +32,9 @@ def test_the_installation_names_the_folders_that_from_pretrained_takes(symbinv):
 
 
 def test_a_checkpoint_that_does_not_come_with_the_package_has_no_folder():
-    with pytest.raises(CheckpointError, match="'ltl-large': no checkpoint of this name comes with the package; use one"):
+    with pytest.raises(
+        CheckpointError, match="'ltl-large': no checkpoint of this name comes with the package; use one"
+    ):
         hf_symbinv.checkpoint("ltl-large")
 
 
