@@ -6,6 +6,7 @@ from .datasets_scripts.questions.copying import Copying as Copying
 from .datasets_scripts.questions.grid import QuestionGrid as QuestionGrid
 from .datasets_scripts.questions.ltl_random import LtlRandom as LtlRandom
 from .datasets_scripts.questions.prop_random import PropRandom as PropRandom
+from .evaluation import checkpoint as checkpoint
 from .logic import Formula as Formula
 from .logic import FormulaSyntaxError as FormulaSyntaxError
 from .logic import Trace as Trace

@@ -24,8 +24,9 @@ FIELDS: tuple[str, ...] = (
 )  # fmt: skip
 
 DESCRIPTION = """\
-Show what this installation has: versions, machine, recipes, checkpoints. Or, for
-a model, its size, configuration, license, and how it was trained.
+Show what this installation has: versions, machine, recipes, and the folders of its
+checkpoints, which `from_pretrained` takes. Or, for a model, its size, configuration,
+license, and how it was trained.
 
 exit codes: 0 shown, 2 bad usage or input
 """
@@ -73,8 +74,17 @@ def main(arguments: Sequence[str]) -> int:
     else:
         width = max(map(len, content))
         for name, value in content.items():
-            print(f"{name.ljust(width)}  {_shown(_headline(value) if name == 'results' else value)}")
+            for place, line in enumerate(_lines(name, value)):
+                print(f"{'' if place else name:{width}}  {line}")
     return DONE
+
+
+def _lines(name: str, value: Any) -> list[str]:
+    """What is shown beside `name`: a line for each checkpoint, because a path is long; one for anything else."""
+    if name == "checkpoints":
+        width = max(map(len, value), default=0)
+        return [f"{checkpoint:{width}}  {folder}" for checkpoint, folder in value.items()] or ["none"]
+    return [_shown(_headline(value) if name == "results" else value)]
 
 
 def _installation() -> dict[str, Any]:
@@ -88,7 +98,7 @@ def _installation() -> dict[str, Any]:
         **found,
         "packages": {name: version or "not installed" for name, version in packages.items()},
         "recipes": recipe_names(),
-        "checkpoints": list(bundled_checkpoints()),
+        "checkpoints": {name: str(folder) for name, folder in bundled_checkpoints().items()},
     }
 
 

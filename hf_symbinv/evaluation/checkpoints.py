@@ -98,6 +98,29 @@ def bundled_checkpoints() -> dict[str, Path]:
     return {path.parent.name: path.parent for path in sorted(home.glob("*/config.json"))}
 
 
+def checkpoint(name: str) -> str:
+    """The folder of a checkpoint that comes with the package, which `from_pretrained` and `pipeline` take.
+
+        AutoModelForSeq2SeqLM.from_pretrained(hf_symbinv.checkpoint("ltl-small"))
+
+    Args:
+        name: `ltl-small` or `prop-small`; `symbinv info` lists them.
+
+    Returns:
+        The path as text, because `transformers.pipeline` takes no `Path`.
+
+    Raises:
+        CheckpointError: If no checkpoint of this name comes with the package.
+    """
+    bundled = bundled_checkpoints()
+    if name not in bundled:
+        raise CheckpointError(
+            f"{name!r}: no checkpoint of this name comes with the package; use one of {', '.join(bundled)}, or give "
+            "from_pretrained the folder or the name on the Hub itself"
+        )
+    return str(bundled[name])
+
+
 def default_checkpoint(task: SymbolTask) -> str:
     """The name of the bundled checkpoint for a task.
 
