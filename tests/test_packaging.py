@@ -99,7 +99,7 @@ print(type(AutoModel.from_config(config)).__name__, type(AutoModelForSeq2SeqLM.f
 
 def source_files():
     """Where an installation puts every module and data file; linked folders are listed where they really are."""
-    data, suffixes = {"py.typed", "README.md"}, {".py", ".yaml", ".jinja", ".tsv"}
+    data, suffixes = {"py.typed", "README.md"}, {".py", ".yaml", ".jinja", ".tsv", ".bib"}
     found = set()
     for folder, package in PACKAGES.items():
         for path in (ROOT / folder).rglob("*"):

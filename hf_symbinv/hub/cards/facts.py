@@ -87,7 +87,7 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
             f"types {' and '.join(MODEL_TYPES)} only"
         )
     relative = relative_of(config)
-    if relative is not None and relative.head(config) is None:
+    if relative is not None and relative.architecture(config) is None:
         raise CardError(
             f"{folder}: holds a {config['architectures'][0]}; save the whole model, {' or '.join(relative.heads)}"
         )

@@ -62,11 +62,60 @@ def test_the_record_of_training_is_told(tiny):
         "| 40 | 0.7500 | 0.8750 | 70.0 % |",
     ):
         assert f"\n{line}\n" in training
-    assert "num_symbols 3, rows 500" in training and "400 train, 50 validation, 50 test" in training
     # 1.5 h · 2 processes · 3 threads · 10 W
-    assert "| energy | about 0.09 kWh, estimated, not measured: 10 W for each busy CPU thread" in training
+    assert "| energy | about 0.09 kWh. This is estimated, not measured: 10 W for each busy CPU thread" in training
     assert "| all | 50 | 80.0 % | 67.0 – 88.8 % |" in told["Results"] and "Verified by spot 2.13" in told["Results"]
-    assert "not the defaults" in training
+    assert "These hyperparameters differ from the defaults:" in training
+
+
+def with_data(**changes):
+    """A record of a run with `--data` whose formulas have at most 3 symbols; its recipe would have drawn others."""
+    splits = {"train": {"rows": 400, "symbols": [0, 3], "size": [1, 12], "sha256": "ab" * 32}}
+    splits["test"] = {"rows": 50, "symbols": [1, 3], "size": [2, 11], "sha256": "cd" * 32}
+    recipe = {**RECORD["recipe"], "data": {"num_symbols": 5, "rows": 500_000, "max_size": 25}}
+    data = {"source": "/home/somebody/data/three", "builder": {"num_symbols": 3, "seed": 7}, "splits": splits}
+    return {**RECORD, "recipe": recipe, "data": {**data, **changes}}
+
+
+def test_the_data_of_training_are_those_that_the_run_used_and_not_those_of_the_recipe(tiny):
+    told = sections(model_card(replace(read_facts(tiny), record=with_data())))["Training"]
+    assert "The model was trained on three. The data were made with these options: num_symbols 3, seed 7." in told
+    train, test = f"| train | 400 | 0 – 3 | 1 – 12 | `{'ab' * 32}` |", f"| test | 50 | 1 – 3 | 2 – 11 | `{'cd' * 32}` |"
+    assert f"\n{train}\n{test}\n" in told
+    assert not re.search(r"500,?000|symbols 5|size 25|0 – 5|drawn at random", told) and "somebody" not in told
+
+
+def test_data_that_the_recipe_drew_are_told_as_such(tiny):
+    told = sections(model_card(replace(read_facts(tiny), record=with_data(source=None))))["Training"]
+    assert "The recipe drew the data that the model was trained on. The formulas are drawn at random by Deep" in told
+
+
+def test_data_that_were_not_recorded_are_not_made_up_from_the_recipe(tiny):
+    told = sections(model_card(read_facts(tiny)))["Training"]
+    assert "The data that the model was trained on were not recorded." in told
+    assert "The run had 400 rows in split train, 50 rows in split validation and 50 rows in split test." in told
+    assert "num_symbols" not in told and "rows 500" not in told and "drawn at random" not in told
+    part = with_data(builder=None, splits={"train": {"rows": 400}})
+    told = sections(model_card(replace(read_facts(tiny), record=part)))["Training"]
+    assert "\n| train | 400 | not recorded | not recorded | not recorded |\n" in told and "options" not in told
+    assert "checksum" not in told
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("three", "run.json: data='three': must be an object with source, builder and splits; remove it, or train"),
+        ({"source": 1, "builder": None, "splits": {"train": {}}}, "must be an object with source, builder and splits"),
+        ({"source": None, "builder": None, "splits": {}}, "must be an object with source, builder and splits"),
+        (
+            {"source": None, "builder": None, "splits": {"train": {"rows": 9, "symbols": 3}}},
+            "run.json: data, split train: {'rows': 9, 'symbols': 3}: must have rows, symbols and size as [smallest,",
+        ),
+    ],
+)
+def test_a_record_of_data_of_another_form_is_refused(tiny, data, message):
+    with pytest.raises(CardError, match=re.escape(message)):
+        model_card(replace(read_facts(tiny), record={**RECORD, "data": data}))
 
 
 def test_a_later_evaluation_on_the_test_split_takes_the_place_of_the_runs_own(tiny):
@@ -126,7 +175,7 @@ def test_alpha_covariance_is_told_by_number_of_symbols_and_says_what_was_decoded
 
 def test_a_folder_without_records_gets_a_card_that_says_so(weights):
     told = sections(model_card(read_facts(weights)))
-    assert "None were recorded." in told["Results"] and "How it was trained was not recorded." in told["Training"]
+    assert "No results were recorded." in told["Results"] and "How it was trained was not recorded." in told["Training"]
     ModelCard(model_card(read_facts(weights)))
 
 
@@ -151,7 +200,7 @@ def test_what_a_model_was_made_of_is_its_base_model_if_it_is_on_the_hub(tiny, we
     assert "fine-tune it before you use it" in card.text
     how = {"source": str(tiny), "how": "So.", "base_model": None}
     local = ModelCard(model_card(replace(facts, conversion=how)))
-    assert local.data.base_model is None and "made of tiny." in local.text
+    assert local.data.base_model is None and "was made of tiny." in local.text
     record = {**RECORD, "recipe": {**RECORD["recipe"], "start": "runs/vanilla"}}
     tuned = ModelCard(model_card(replace(facts, record=record)))
     assert tuned.data.base_model is None and "started from the weights of runs/vanilla" in tuned.text
