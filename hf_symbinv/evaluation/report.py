@@ -22,6 +22,8 @@ from hf_symbinv.evaluation.answers import (
 from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
 from hf_symbinv.evaluation.grid import Box, Grid
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
+from hf_symbinv.hub.cards.facts import RECORD
+from hf_symbinv.hub.cards.training_data import read_training_data
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, measure_alpha_covariance, once_for_all_renamings
 from hf_symbinv.metrics.edit_distance import edit_distance
 from hf_symbinv.metrics.intervals import mean_interval
@@ -322,9 +324,11 @@ def training_box(checkpoint: Checkpoint) -> Box | None:
     """The largest number of symbols and the largest size in training; None if the checkpoint's run does not say."""
     if checkpoint.folder is None:
         return None
-    with suppress(OSError, ValueError, KeyError, TypeError):  # there may be no run.json, or another program's
-        record = json.loads((checkpoint.folder / "run.json").read_text(encoding="utf-8"))
-        return Box(checkpoint.model.config.num_symbols, int(record["recipe"]["data"]["max_size"]))
+    with suppress(OSError, ValueError):  # there may be no run.json, or another program's
+        record = json.loads((checkpoint.folder / RECORD).read_text(encoding="utf-8"))
+        data = read_training_data(record) if isinstance(record, dict) else None
+        largest = None if data is None else data.largest()
+        return None if largest is None else Box(*largest)
     return None
 
 

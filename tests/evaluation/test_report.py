@@ -1,5 +1,6 @@
 """Data sets become questions; answers become groups, and groups a table."""
 
+import json
 import math
 
 import pyarrow
@@ -199,12 +200,28 @@ def test_a_grid_has_a_cell_for_each_number_of_symbols_and_size(make_checkpoint):
     assert Grid.from_dict(known.to_dict()["grid"]) == known.grid
 
 
-def test_the_training_box_of_a_grid_is_what_the_checkpoints_run_says(make_checkpoint):
+def test_the_training_box_of_a_grid_is_that_of_the_data_that_the_run_used(make_checkpoint):
     folder = make_checkpoint(COPY, num_symbols=4)
-    assert training_box(load_checkpoint(str(folder), "cpu")) is None
-    for content, box in (("[]", None), ('{"recipe": {"data": {"max_size": 9}}}', (4, 9))):
-        (folder / "run.json").write_text(content)
-        assert training_box(load_checkpoint(str(folder), "cpu")) == box
+    checkpoint = load_checkpoint(str(folder), "cpu")
+    assert training_box(checkpoint) is None
+    asked = {"recipe": {"data": {"num_symbols": 4, "max_size": 25, "rows": 500_000}}}
+    splits = {
+        "train": {"rows": 8, "symbols": [1, 3], "size": [2, 9]},
+        "test": {"rows": 1, "symbols": [1, 5], "size": [2, 30]},
+    }
+    builder = {"num_symbols": 4, "max_size": 12}
+    for record, box in (
+        ([], None),
+        (asked, None),
+        ({**asked, "data": "unlike ours"}, None),
+        ({**asked, "data": {"source": "some", "builder": builder, "splits": splits}}, (3, 9)),
+        ({**asked, "data": {"source": "some", "builder": builder, "splits": {"train": {"rows": 8}}}}, (4, 12)),
+        ({**asked, "data": {"source": "some", "builder": None, "splits": {"train": {"rows": 8}}}}, None),
+    ):
+        (folder / "run.json").write_text(json.dumps(record))
+        assert training_box(checkpoint) == box
+    (folder / "run.json").write_text("{")
+    assert training_box(checkpoint) is None
     assert training_box(load_checkpoint("ltl-small", "cpu")) == (5, 25)
 
 
