@@ -27,6 +27,7 @@ LOG_COLUMNS = ("step", "training loss", "validation loss", "validation verified"
 SEQ2SEQ = "SymbolInvariantForConditionalGeneration"
 # What an evaluation calls the questions that training has under no names.
 NOVEL = "no renamed twin in train"
+UNRECORDED = "not recorded"
 # Fields of the configuration that say what model it is.
 FIELDS = (
     "symbol_embedding", "components", "num_symbols", "d_model", "encoder_layers", "decoder_layers",
@@ -98,6 +99,7 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
         task_description=task.description if task else "",
         results=[_result(facts.name, evaluation) for evaluation in results],
         training=_training(facts) if facts.record else None,
+        unrecorded=UNRECORDED,
         log_columns=LOG_COLUMNS[:3] if relative else LOG_COLUMNS,
         model=[
             (field, _shown(facts.config[field]))
@@ -164,10 +166,18 @@ def _eval_results(facts: ModelFacts, evaluation: Mapping[str, Any]) -> list[Any]
         "dataset_split": evaluation["split"],
     }
     by = evaluation.get("verified_by")
-    how = f"answers verified{f' by {by}' if by else ''}, {_interval(summary)} (95 %), {summary['count']:,} questions"
+    by = f" by {by}" if by else ""
+    best, asked = evaluation["groups"][0].get("best_of_n"), f"{summary['count']:,} questions"
+    how = f"{'first ' if best else ''}answers verified{by}, {_percent(summary['accuracy_interval'])} (95 %), {asked}"
     entries = [
         EvalResult(metric_type="accuracy", metric_value=round(summary["accuracy"], 4), metric_name=how, **shared)
     ]
+    if best:
+        n = best["n"]
+        how = f"best of {n}: an answer among {n} verified{by}, {_percent(best['verified_interval'])} (95 %), {asked}"
+        entries.append(
+            EvalResult(metric_type=f"best_of_{n}", metric_value=round(best["verified"], 4), metric_name=how, **shared)
+        )
     measured = evaluation.get("alpha_covariance") or {}
     if measured.get("alpha_covariance") is not None:
         entries.append(
@@ -187,56 +197,48 @@ def _own_test(facts: ModelFacts) -> list[dict[str, Any]]:
     summary = {name.removeprefix("test_"): value for name, value in results.items() if name.startswith("test_")}
     if not summary.get("count") or any(evaluation["split"] == "test" for evaluation in facts.results):
         return []
+    grammar = facts.config.get("grammar")  # which the test of a run follows
     return [
         {
             "model": facts.name, "data": "", "split": "test",
-            "generation": {}, "groups": [{"label": "all", "summary": summary}],
+            "generation": {}, "grammar": grammar and grammar["name"], "groups": [{"label": "all", "summary": summary}],
             "verified_by": facts.record.get("verified_by"), "by_training": True,
         }
     ]  # fmt: skip
 
 
 def _result(name: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    summary = evaluation["groups"][0]["summary"]
-    by = f" Verified by {evaluation['verified_by']}." if evaluation.get("verified_by") else ""
-    data, split = public(str(evaluation["data"])), evaluation["split"]
-    heading = f"On {data}, split {split}:"
-    decoding = ", ".join(f"{key} {value}" for key, value in evaluation["generation"].items())
-    command = shlex.join(_command(name, data, evaluation))
-    if evaluation.get("by_training"):
-        heading, command = "On split test of the training data, at the end of training:", ""
-    rows = [
-        {
-            "label": group["label"], "count": f"{group['summary']['count']:,}",
-            "share": f"{100 * group['summary']['accuracy']:.1f} %", "interval": _interval(group["summary"]),
-        }
-        for group in evaluation["groups"]
-    ]  # fmt: skip
-    more = [f"Decoded with {decoding}."] if decoding else []
-    if "edit_distance" in summary:
-        more.append(f"Mean edit distance {summary['edit_distance']:.2f}.")
+    """An evaluation as texts and numbers; what was not recorded is None, or empty."""
+    data = public(str(evaluation["data"]))
+    summary, best = (evaluation["groups"][0].get(key) for key in ("summary", "best_of_n"))
     measured = evaluation.get("alpha_covariance") or {}
-    if measured.get("alpha_covariance") is not None:
-        more.append(_alpha_covariance(measured))
-    return {"heading": heading, "command": command, "rows": rows, "more": (" ".join(more) + by).strip()}
+    return {
+        "by_training": bool(evaluation.get("by_training")),
+        "command": shlex.join(_command(name, data, evaluation)),
+        "data": data,
+        "split": evaluation["split"],
+        "rows": [_row(group) for group in evaluation["groups"]],
+        "best_of": best and best["n"],
+        "decoding": [f"{key} {value}" for key, value in evaluation["generation"].items()],
+        "grammar": evaluation.get("grammar", UNRECORDED),
+        "edit_distance": summary.get("edit_distance"),
+        "alpha_covariance": measured if measured.get("alpha_covariance") is not None else None,
+        "verified_by": evaluation.get("verified_by"),
+    }
 
 
-def _alpha_covariance(measured: Mapping[str, Any]) -> str:
-    """Alpha-covariance, over all questions and for each number of symbols, in sentences."""
-
-    def mean(part: Mapping[str, Any]) -> str:
-        low, high = part.get("interval") or (None, None)
-        return f"{part['alpha_covariance']:.4f}" + ("" if low is None else f" ({low:.4f} – {high:.4f})")
-
-    text = (
-        f"Alpha-covariance {mean(measured)} over {measured['examples']:,} questions and {measured['predictions']:,} "
-        "answers to renamed ones"
-    )
-    parts = [f"{mean(part)} with {part['symbols']}" for part in measured.get("by_symbols", [])]
-    text += f"; by number of symbols {', '.join(parts)}." if parts else "."
-    if measured.get("renamed"):
-        text += " Each question was decoded once and its answer renamed: names do not reach a model with streams."
-    return text
+def _row(group: Mapping[str, Any]) -> dict[str, str]:
+    """A group's cells; empty where only best of N was recorded."""
+    summary, best = group["summary"], group.get("best_of_n")
+    known = "accuracy" in summary
+    return {
+        "label": group["label"],
+        "count": f"{summary['count']:,}",
+        "share": f"{100 * summary['accuracy']:.1f} %" if known else UNRECORDED,
+        "interval": _percent(summary["accuracy_interval"]) if known else "",
+        "best": f"{100 * best['verified']:.1f} %" if best else "",
+        "best_interval": _percent(best["verified_interval"]) if best else "",
+    }
 
 
 def _command(name: str, data: str, evaluation: Mapping[str, Any]) -> list[str]:
@@ -259,8 +261,8 @@ def _command(name: str, data: str, evaluation: Mapping[str, Any]) -> list[str]:
     return parts
 
 
-def _interval(summary: Mapping[str, Any]) -> str:
-    low, high = summary["accuracy_interval"]
+def _percent(interval: Sequence[float]) -> str:
+    low, high = interval
     return f"{100 * low:.1f} – {100 * high:.1f} %"
 
 
@@ -308,17 +310,16 @@ def _data(record: Mapping[str, Any]) -> dict[str, Any] | None:
     data = read_training_data(record)
     if data is None:
         return None
-    unknown = "not recorded"
 
     def span(pair: tuple[int, int] | None) -> str:
-        return unknown if pair is None else f"{pair[0]} – {pair[1]}"
+        return UNRECORDED if pair is None else f"{pair[0]} – {pair[1]}"
 
     return {
         "source": data.source and public(data.source),
         "options": ", ".join(f"{name} {_shown(value)}" for name, value in data.builder.items()),
         "splits": [
             {
-                "name": split.name, "rows": unknown if split.rows is None else f"{split.rows:,}",
+                "name": split.name, "rows": UNRECORDED if split.rows is None else f"{split.rows:,}",
                 "symbols": span(split.symbols), "size": span(split.size), "sha256": split.sha256,
             }
             for split in data.splits
