@@ -61,7 +61,16 @@ def test_best_of_n_reaches_the_card_under_its_own_name(symbinv, model, tmp_path)
     from hf_symbinv.tasks import LTL
 
     write_split(LTL, tmp_path / "data", "test", [Pair("Xa", "1;a;{1}"), Pair("b", "b;{1}")], "spot")
-    options = ("--data", tmp_path / "data", "--n-best", 2, "--max-new-tokens", 12, "--output", tmp_path / "results.json")
+    options = (
+        "--data",
+        tmp_path / "data",
+        "--n-best",
+        2,
+        "--max-new-tokens",
+        12,
+        "--output",
+        tmp_path / "results.json",
+    )
     assert symbinv("evaluate", model, *options).code == 0
     assert symbinv("card", model, "--results", tmp_path / "results.json").code == 0
     accuracy, best = ModelCard.load(model / "README.md").data.eval_results

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hf_symbinv.training import recipe_names
+from hf_symbinv.training import Recipe, recipe_names
 
 TINY = ["--num-symbols", "2", "--max-size", "5", "--rows", "100", "--workers", "1"]
 SHORT = ["--beams", "1", "--max-new-tokens", "6"]
@@ -125,6 +126,11 @@ class TestTrain:
         assert result.code == 0, result.err
         assert json.loads(result.out)["test_count"] == 5
         assert symbinv("info", tmp_path / "run").code == 0
+        told = (tmp_path / "run" / "README.md").read_text().partition("## Training")[2].partition("### Model")[0]
+        asked = Recipe.load("ltl-smoke").data
+        assert not re.search(rf"{asked['rows']}|{asked['rows']:,}|num_symbols {asked['num_symbols']}|0 – 3", told), (
+            "the data have fewer rows and symbols than the recipe's"
+        )
         assert symbinv("solve", "--model", tmp_path / "run", *SHORT, "a").code in (0, 1)
 
     @pytest.mark.parametrize(

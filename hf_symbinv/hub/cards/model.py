@@ -316,7 +316,7 @@ def _data(record: Mapping[str, Any]) -> dict[str, Any] | None:
 
     return {
         "source": data.source and public(data.source),
-        "options": ", ".join(f"{name} {_shown(value)}" for name, value in data.builder.items()),
+        "options": public(", ".join(f"{name} {_shown(value)}" for name, value in data.builder.items())),
         "splits": [
             {
                 "name": split.name, "rows": UNRECORDED if split.rows is None else f"{split.rows:,}",
