@@ -324,6 +324,7 @@ def _data(record: Mapping[str, Any]) -> dict[str, Any] | None:
             }
             for split in data.splits
         ],
+        "measured": any(split.symbols or split.size for split in data.splits),
         "summed": any(split.sha256 for split in data.splits),
     }  # fmt: skip
 
