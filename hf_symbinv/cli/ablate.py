@@ -24,7 +24,8 @@ many test answers are correct, over all seeds together, with the 95 % interval
 command that was stopped goes on when it is repeated.
 
 Components: E, D, C for encoder, decoder, cross-attention; P per stream, A
-aggregated, such as EP-DP-EA-CP. The papers' own sets: python -m papers sit-6.
+aggregated, such as EP-DP-EA-CP. From a checkout of the repository
+`python -m papers sit-6` compares the papers' own sets.
 
 exit codes: 0 the table is complete, 2 bad usage or input, 3 the time was too
 short: repeat the command to go on

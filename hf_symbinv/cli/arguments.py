@@ -70,7 +70,8 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
         type=at_least(1),
         default=1,
         metavar="N",
-        help="check the N best candidates and take the first that is verified (default: %(default)s)",
+        help="check the N best candidates: `solve` takes the first that is verified, `evaluate` reports best of N "
+        "(default: %(default)s)",
     )
     group.add_argument(
         "--max-new-tokens",

@@ -155,7 +155,8 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
     source = str(folder or name)
     config = _configuration(name, source)
     if (kind := kind_of(config)) is not None:
-        measured = f"; `python -m papers` measures such models: {kind.tables}" if kind.tables else ""
+        command = "`python -m papers`, run from a checkout of the repository,"
+        measured = f"; {command} measures such models: {kind.tables}" if kind.tables else ""
         raise CheckpointError(
             f"{name}: holds {kind.what}, {config['architectures'][0]}, which answers no questions of a task; use "
             f"{kind.use.format(name=name)}{measured}"

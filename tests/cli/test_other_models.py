@@ -27,6 +27,7 @@ SIZES = {"d_model": 16, "d_ff": 24, "num_attention_heads": 2}
 GPT2 = {"vocab_size": 9, "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 6, "num_labels": 1, "pad_token_id": 8,
         "bos_token_id": None, "eos_token_id": None}  # fmt: skip
 CHARACTERS = "abc "
+MEASURED = "`python -m papers`, run from a checkout of the repository, measures such models"
 
 
 def renamer():
@@ -48,22 +49,22 @@ def headless():
 MODELS = {
     "SymbolInvariantForSequenceClassification": (
         renamer, "renamer", ASSEMBLY.words, 'use pipeline("text-classification", model="{}", trust_remote_code=True); '
-        "`python -m papers` measures such models: renamer-...",
+        f"{MEASURED}: renamer-...",
     ),
     "SymbolInvariantForCausalLM": (
         language_model, "lexinvariant", words(CHARACTERS), 'use pipeline("text-generation", model="{}", '
-        "trust_remote_code=True); `python -m papers` measures such models: lexinv-...",
+        f"trust_remote_code=True); {MEASURED}: lexinv-...",
     ),
     "SymbolInvariantModel": (
         headless, None, None, 'use AutoModel.from_pretrained("{}", trust_remote_code=True)'
     ),
     "IdentityGPT2LMHeadModel": (
         lambda: IdentityGPT2LMHeadModel(IdentityGPT2Config(**GPT2)), "identity-gpt2", None, "use generate of "
-        'AutoModelForCausalLM.from_pretrained("{}", trust_remote_code=True); `python -m papers` measures such models',
+        'AutoModelForCausalLM.from_pretrained("{}", trust_remote_code=True); ' + MEASURED,
     ),
     "IdentityGPT2ForSequenceClassification": (
         lambda: IdentityGPT2ForSequenceClassification(IdentityGPT2Config(**GPT2)), "identity-gpt2", None,
-        'use AutoModelForSequenceClassification.from_pretrained("{}", trust_remote_code=True); `python -m papers`',
+        'use AutoModelForSequenceClassification.from_pretrained("{}", trust_remote_code=True); ' + MEASURED,
     ),
     "IdentityGPT2Model": (
         lambda: IdentityGPT2Model(IdentityGPT2Config(**GPT2)), "identity-gpt2", None,

@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 from tqdm import tqdm
 
+from hf_symbinv import __version__
 from hf_symbinv.datasets_scripts.command import main
 from hf_symbinv.datasets_scripts.questions.builder import (
     FRUITLESS_ROUNDS,
@@ -186,7 +187,8 @@ def test_the_card_names_command_solver_counts_lengths_and_licence(folder):
         "- 1K<n<10K",
         "| train | 1,600 |",
         "| 14 | 355 |",
-        f"Solver: {LTL.solver_version()}. Made with",
+        f"The generator is hf_symbinv {__version__}, and the solver is {LTL.solver_version()}. This command made the "
+        "data:",
         "symbinv data --output FOLDER --task ltl --num-symbols 3 --min-size 1 --max-size 14 --seed 5 --timeout 60.0 "
         "--rows 2000",
     ):
