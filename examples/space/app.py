@@ -7,6 +7,7 @@ Runs on the CPU from the checkpoint that comes with the package, and asks nothin
 
 from __future__ import annotations
 
+import json
 import os
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,10 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio i
 
 import drawing
 import gradio as gr
-from answering import READING, WRITING, Answering, QuestionError, Solved
+from answering import READING, WRITING, Answering, QuestionError, Solved, read_renaming, renamings
 from transformers.utils import logging
 
+from hf_symbinv import Formula, to_infix
 from hf_symbinv.logic import FormulaSizeError, FormulaSyntaxError
 
 STYLE = Path(__file__).with_name("style.css")
@@ -34,14 +36,43 @@ EXAMPLES = [
 ABOUT = """
 # Names don't matter
 
-Type a formula of linear temporal logic, with any names. A small symbol-invariant Transformer writes **witnesses**: runs
-that start with some steps and then repeat a loop for ever. [Spot](https://spot.lre.epita.fr) checks every one. Then
-rename the symbols: the answer is renamed with them, bit for bit, which models that learn names cannot promise.
+A small Transformer writes **witnesses** of formulas of linear temporal logic: runs that start with some steps and then
+repeat a loop for ever. [Spot](https://spot.lre.epita.fr) checks every one. Rename the symbols, and the answer is
+renamed with them, bit for bit.
+
+The model is here to be studied, not for speed: for nine in ten formulas like those of its training Spot alone finds a
+witness within about 2 ms and the model takes a tenth of a second, but the model learned this from examples, and no
+names can fool it.
 """
+HINT = '<p class="hint"><span>Press <b>Find a witness</b>, and the answer is shown here.</span></p>'
+# Neither waits for the server, so that nobody can press a button in between.
+CHOOSE = f"(index) => {json.dumps(EXAMPLES)}[index]"
+ASK, BUSY = "Find a witness", '() => "Looking for a witness …"'
+VISIBLE = '{__type__: "update", visible: true}'
+HIDDEN = '{__type__: "update", visible: "hidden"}'
+# Whatever stands in the page belongs to the formula in the box: nothing stays when another is typed or chosen.
+CLEAR = f"() => [{VISIBLE}, {HIDDEN}, {HIDDEN}]"
+# On a phone what was asked for is below the question; what is in sight already does not move.
+MOVE = """(selector) => setTimeout(() => {
+    const shown = document.querySelector(selector), {top} = shown.getBoundingClientRect();
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (top < 0 || top > innerHeight / 2) shown.scrollIntoView({behavior: still ? "auto" : "smooth"});
+}, 50)"""  # until it has been drawn
+# An answer to what the box no longer holds is not shown.
+SHOW = f"""(text, asked, problem) => {{
+    if (text !== asked) return ["{ASK}", {VISIBLE}, {HIDDEN}, {HIDDEN}];
+    ({MOVE})(problem ? "#problem" : "#answer");
+    return ["{ASK}", ...(problem ? [{VISIBLE}, {HIDDEN}, {VISIBLE}] : [{HIDDEN}, {VISIBLE}, {HIDDEN}])];
+}}"""
 # What drawing.py writes brings its own style.
 html = partial(gr.HTML, apply_default_css=False)
 NOTHING = gr.update(value="", visible=False)
 HELP = "Operators: ! & | ^ -> <-> X F G U R W M, constants 0 and 1; names like grant_1, or anything in double quotes."
+
+
+def suggestion(solved: Solved) -> str:
+    """What new names could be, for a formula that has names."""
+    return ", ".join(f"{to_infix(Formula.ap(name))}=new_{n}" for n, name in enumerate(solved.formula.symbols()[:2], 1))
 
 
 class Page:
@@ -54,21 +85,15 @@ class Page:
         self.heads = config.num_attention_heads
 
     def solve(self, text: str, beams: int, limit: float, view: str, layer: int, head: int) -> list[Any]:
-        """What becomes of the page when a formula is asked about; the outputs of the event are in this order."""
+        """What a formula comes to; the outputs of the event are in this order."""
         try:
             solved = self.answering.solve(text, int(beams), float(limit))
-        except (FormulaSyntaxError, FormulaSizeError, QuestionError) as error:
-            refused = gr.update(value=drawing.problem(str(error)), visible=True)
-            return [refused, gr.update(visible=False), *[gr.skip()] * 3, None, [], NOTHING, *[gr.skip()] * 2]
-        return [
-            NOTHING,
-            gr.update(visible=True),
-            *self.drawn(solved),
-            solved,
-            [],
-            NOTHING,
-            *self.first_map(solved, view, layer, head),
-        ]
+        except FormulaSyntaxError as error:
+            return [text, drawing.fault(error), *[gr.skip()] * 3, None, [], *[gr.skip()] * 4]
+        except (FormulaSizeError, QuestionError) as error:
+            return [text, drawing.problem(str(error)), *[gr.skip()] * 3, None, [], *[gr.skip()] * 4]
+        names = gr.update(value="", placeholder=suggestion(solved))
+        return [text, "", *self.drawn(solved), solved, [], NOTHING, names, *self.first_map(solved, view, layer, head)]
 
     def drawn(self, solved: Solved) -> tuple[str, str, str]:
         return drawing.witness(solved), drawing.times(solved), drawing.candidates(solved)
@@ -90,14 +115,18 @@ class Page:
             return drawing.problem(str(error))
         return drawing.heatmap(attention)
 
-    def rename(self, solved: Solved | None, history: list[tuple[bool, bool | None]]) -> tuple[Any, list[Any]]:
-        """Both models under the next renaming, and how often each followed so far."""
+    def rename(
+        self, solved: Solved | None, history: list[tuple[bool, bool | None]], new_names: str
+    ) -> tuple[Any, list[tuple[bool, bool | None]]]:
+        """Both models under the names that are given, or under the next shuffled ones, and how often each followed."""
         if solved is None:
             return gr.skip(), history
         try:
-            own, baseline = self.answering.rename(solved, len(history))
+            choices = [] if new_names.strip() else renamings(solved.formula.symbols())
+            renaming = choices[len(history) % len(choices)] if choices else read_renaming(new_names, solved.formula)
         except QuestionError as error:
             return gr.update(value=drawing.problem(str(error)), visible=True), history
+        own, baseline = self.answering.rename(solved, renaming)
         history = [*history, (own.follows, None if baseline.refusal else baseline.follows)]
         shown = drawing.comparisons(own, baseline) + drawing.tally(history)
         return gr.update(value=shown, visible=True), history
@@ -108,57 +137,83 @@ class Page:
         witness, times, answers = self.drawn(first)
         names = list(first.formula.symbols())
         with gr.Blocks(title="Names don't matter", analytics_enabled=False) as page:
-            gr.Markdown(ABOUT)
+            gr.Markdown(ABOUT, elem_id="about")
             solved, history = gr.State(first), gr.State([])
             with gr.Row(equal_height=False):
-                text = gr.Textbox(
-                    EXAMPLES[0],
-                    label="Formula",
-                    info=HELP,
-                    max_lines=5,
-                    max_length=2000,
-                    scale=5,
-                    min_width=320,
-                    elem_id="formula",
-                )
-                ask = gr.Button("Find a witness", variant="primary", scale=1, min_width=160, elem_id="solve")
-            problem = html(elem_id="problem", visible=False)
-            with gr.Accordion("Settings", open=False):
-                beams = gr.Slider(1, 10, 5, step=1, label="Beams, and answers at most")
-                limit = gr.Slider(0.5, 10, 5, step=0.5, label="Seconds after which Spot is stopped", elem_id="limit")
-            gr.Examples(
-                EXAMPLES,
-                text,
-                cache_examples=False,
-                label="Examples",
-                example_labels=[*EXAMPLES[:-1], "keeps Spot busy"],
-            )
-            with gr.Column(elem_id="results") as results:
-                gr.Markdown("## Witness")
-                witness_box = html(witness, elem_id="witness")
-                times_box = html(times, elem_id="times")
-                gr.Markdown("## All answers of the model\nMost likely first; unfold one to see it.")
-                answers_box = html(answers, elem_id="answers")
-                gr.Markdown("## Rename\nThe same formula with its names permuted, for this model and for a baseline.")
-                rename = gr.Button("Rename the symbols", elem_id="rename")
-                renamed = html(elem_id="renamed", visible=False)
-                gr.Markdown("## Attention\nEvery symbol has a stream of its own. Where does one head of it look?")
-                view = gr.Radio([WRITING, READING], value=WRITING, show_label=False, elem_id="view")
-                with gr.Row():
-                    stream = gr.Dropdown(names, value=names[0], label="Stream of", min_width=280, elem_id="stream")
-                    layer = gr.Dropdown(list(range(1, self.layers + 1)), value=1, label="Layer", min_width=100)
-                    head = gr.Dropdown(list(range(1, self.heads + 1)), value=1, label="Head", min_width=100)
-                heatmap = html(self.look(first, WRITING, names[0], 1, 1), elem_id="heatmap")
+                with gr.Column(scale=5, min_width=320, elem_id="question"):
+                    text = gr.Textbox(
+                        EXAMPLES[0],
+                        label="Formula",
+                        info=HELP,
+                        max_lines=5,
+                        max_length=2000,
+                        elem_id="formula",
+                    )
+                    problem = html(elem_id="problem", visible="hidden")
+                    ask = gr.Button(ASK, variant="primary", elem_id="solve")
+                    examples = gr.Dataset(
+                        components=[text],
+                        samples=[[one] for one in EXAMPLES],
+                        sample_labels=[*EXAMPLES[:-1], "keeps Spot busy"],
+                        label="Examples",
+                        elem_id="examples",
+                    )
+                    with gr.Accordion("Settings", open=False):
+                        beams = gr.Slider(1, 10, 5, step=1, label="Beams, and answers at most")
+                        limit = gr.Slider(0.5, 10, 5, step=0.5, label="Seconds after which Spot is stopped", elem_id="limit")
+                with gr.Column(scale=7, min_width=320, elem_id="answer"):
+                    hint = html(HINT, elem_id="hint", visible="hidden")
+                    with gr.Column(elem_id="results") as results:
+                        witness_box = html(witness, elem_id="witness")
+                        times_box = html(times, elem_id="times")
+                        with gr.Tabs():
+                            with gr.Tab("Rename"):
+                                with gr.Row(elem_id="renaming"):
+                                    new_names = gr.Textbox(
+                                        label="New names",
+                                        info="Leave this empty to shuffle the names of the formula.",
+                                        placeholder=suggestion(first),
+                                        max_length=2000,
+                                        scale=3,
+                                        min_width=300,
+                                        elem_id="names",
+                                    )
+                                    rename = gr.Button("Rename the symbols", scale=1, min_width=210, elem_id="rename")
+                                renamed = html(elem_id="renamed", visible=False)
+                            with gr.Tab("All answers"):
+                                gr.Markdown("Most likely first; unfold one to see it.")
+                                answers_box = html(answers, elem_id="answers")
+                            with gr.Tab("Attention"):
+                                gr.Markdown("Every symbol has a stream of its own. Where does one head of it look?")
+                                view = gr.Radio([WRITING, READING], value=WRITING, show_label=False, elem_id="view")
+                                with gr.Row():
+                                    stream = gr.Dropdown(
+                                        names, value=names[0], label="Stream of", min_width=160, elem_id="stream"
+                                    )
+                                    layer = gr.Dropdown(list(range(1, self.layers + 1)), value=1, label="Layer", min_width=80)
+                                    head = gr.Dropdown(list(range(1, self.heads + 1)), value=1, label="Head", min_width=80)
+                                heatmap = html(self.look(first, WRITING, names[0], 1, 1), elem_id="heatmap")
             # One at a time: the models and Spot's processes are shared.
             alone: dict[str, Any] = {"concurrency_id": "models", "concurrency_limit": 1, "api_visibility": "private"}
-            gr.on(
-                [ask.click, text.submit],
+            asked = gr.Textbox(EXAMPLES[0], visible="hidden")
+            examples.click(None, examples, text, js=CHOOSE)
+            text.change(None, None, [hint, results, problem], js=CLEAR)
+            pressed = [ask.click, text.submit]
+            gr.on(pressed, None, None, ask, js=BUSY)
+            done = gr.on(
+                pressed,
                 self.solve,
                 [text, beams, limit, view, layer, head],
-                [problem, results, witness_box, times_box, answers_box, solved, history, renamed, stream, heatmap],
+                [asked, problem, witness_box, times_box, answers_box, solved, history, renamed, new_names, stream, heatmap],
+                show_progress_on=[hint, witness_box],
+                trigger_mode="always_last",  # who asks about another formula meanwhile need not ask twice
                 **alone,
             )
-            rename.click(self.rename, [solved, history], [renamed, history], **alone)
+            done.then(None, [text, asked, problem], [ask, hint, results, problem], js=SHOW)
+            again = gr.on(
+                [rename.click, new_names.submit], self.rename, [solved, history, new_names], [renamed, history], **alone
+            )
+            again.then(None, None, None, js=f'() => {{ ({MOVE})("#renamed") }}')
             chosen = [solved, view, stream, layer, head]
             gr.on([one.input for one in (view, stream, layer, head)], self.look, chosen, heatmap, **alone)
         return page
