@@ -59,10 +59,14 @@ def timeline(answer: str, names: Sequence[str] = ()) -> str:
         rows += f'<tr class="rest"><th scope="row">also</th>{cells}</tr>'
     before = f'<td colspan="{start}"></td>' if start else ""
     back = f'<tr class="back"><td></td>{before}<td colspan="{count}"><div></div></td></tr>'
-    return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="Timeline"><table class="timeline"><thead><tr><td></td>{heads}</tr>'
-        f'<tr><th scope="row">step</th>{numbers}</tr></thead><tbody>{rows}{back}</tbody></table></div>'
-    )
+    head = f'<tr><td></td>{heads}</tr><tr><th scope="row">step</th>{numbers}</tr>'
+    table = f'<table class="timeline"><thead>{head}</thead><tbody>{rows}{back}</tbody></table>'
+    return _scrolling("Timeline", "scroll", table)
+
+
+def _scrolling(label: str, kind: str, content: str) -> str:
+    """What may be larger than its place; with the keyboard one can get there and scroll."""
+    return f'<div class="{kind}" tabindex="0" role="group" aria-label="{label}">{content}</div>'
 
 
 def literals(step: Formula) -> tuple[dict[str, bool], list[Formula]]:
@@ -115,7 +119,8 @@ def witness(solved: Solved) -> str:
     drawn = timeline(best.text, solved.formula.symbols())
     verdict = f'<p class="verdict" role="status">{badge(best.verdict)} <code>{infix(best.text)}</code></p>'
     label = escape(f"Witness of {to_infix(solved.formula)}", quote=True)
-    return f'<section class="witness" aria-label="{label}"><h2>Witness</h2>{_busy(solved)}{verdict}{_why(best)}{drawn}{LEGEND}</section>'
+    said = f"<h2>Witness</h2>{_busy(solved)}{verdict}{_why(best)}"
+    return f'<section class="witness" aria-label="{label}">{said}{drawn}{LEGEND}</section>'
 
 
 def _busy(solved: Solved) -> str:
@@ -280,18 +285,23 @@ def heatmap(attention: Attention) -> str:
             )
     width, height = left + CELL * len(columns) + 2, top + CELL * len(rows) + 2
     stream = f"the stream of <code>{escape(attention.stream)}</code>" if attention.stream else "the only stream"
+    picture = (
+        f'<svg class="heatmap" role="img" aria-label="{len(rows)} rows that look at {len(columns)} columns" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
+        f"{''.join(parts)}</svg>"
+    )
     return (
         f'<p class="meta">In {stream}, each row looks at the columns; the strongest cell is {largest:.0%}.</p>'
-        f'{_scale(largest)}<div class="scroll map" tabindex="0" role="group" aria-label="Attention weights">'
-        f'<svg class="heatmap" role="img" aria-label="{len(rows)} rows that look at {len(columns)} columns" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg></div>'
+        f"{_scale(largest)}{_scrolling('Attention weights', 'scroll map', picture)}"
     )
 
 
 def _scale(largest: float) -> str:
     """What the colours of a map mean: from nothing to its strongest cell."""
     marks = "".join(f"<span>{share * largest:.0%}</span>" for share in (0, 0.25, 0.5, 0.75, 1))
-    return f'<div class="scale"><p>Share of the attention in a row</p><div class="colours"></div><div>{marks}</div></div>'
+    return (
+        f'<div class="scale"><p>Share of the attention in a row</p><div class="colours"></div><div>{marks}</div></div>'
+    )
 
 
 def _own(word: str, attention: Attention) -> str:
