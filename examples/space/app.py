@@ -45,7 +45,7 @@ witness within about 2 ms and the model takes a tenth of a second, but the model
 names can fool it.
 """
 ASK, ASKED = "Find a witness", "Looking for a witness …"
-HINT = f'<p><span>Press <b>{ASK}</b>, and the answer is shown here.</span></p>'
+HINT = f"<p><span>Press <b>{ASK}</b>, and the answer is shown here.</span></p>"
 # What drawing.py writes brings its own style.
 html = partial(gr.HTML, apply_default_css=False)
 NOTHING = gr.update(value="", visible=False)
