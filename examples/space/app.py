@@ -41,8 +41,8 @@ repeat a loop for ever. [Spot](https://spot.lre.epita.fr) checks every one. Rena
 renamed with them, bit for bit.
 
 The model is here to be studied, not for speed: for nine in ten formulas like those of its training Spot alone finds a
-witness within about 2 ms and the model takes a tenth of a second, but the model learned this from examples, and no
-names can fool it.
+witness within about 2 ms, where the model takes about a tenth of a second, but the model learned this from examples,
+and no names can fool it.
 """
 ASK, ASKED = "Find a witness", "Looking for a witness …"
 HINT = f"<p><span>Press <b>{ASK}</b>, and the answer is shown here.</span></p>"
