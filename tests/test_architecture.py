@@ -22,14 +22,14 @@ ARROWS = {
     "metrics": {"logic", "solvers"},
     "hub": {"tasks"},
     "datasets_scripts": {"tasks", "logic", "solvers", "hub"},
-    "training": {"modeling", "tasks", "metrics", "hub"},
+    "training": {"modeling", "tasks", "metrics", "solvers", "hub"},
     "evaluation": {"training", "tasks", "metrics", "datasets_scripts", "hub", "logic"},
     "plotting": {"evaluation", "metrics", "logic"},
     "cli": set(ROOMS) - {"cli"},
 }
-# Beside the rooms lie the version, the table of extras and what a user can do something about.
+# Beside the rooms lie the version, the table of extras and what a user can do something about, and files.
 TABLES = {("hub", "__version__"), ("cli", "__version__"), ("tasks", "__version__"), ("cli", "extras")} | {
-    (room, "errors") for room in ROOMS if room not in ("modeling", "logic")
+    (room, table) for room in ROOMS if room not in ("modeling", "logic") for table in ("errors", "files")
 }
 STANDARD_LIBRARY = set(sys.stdlib_module_names)
 # What a room may import from outside the package, where that is limited.

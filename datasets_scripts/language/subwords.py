@@ -26,7 +26,8 @@ from transformers import PreTrainedTokenizerFast
 
 from hf_symbinv.datasets_scripts.language.characters import STANDARD_LIBRARY, CorpusError, documents
 from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
-from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_atomically
+from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category
 from hf_symbinv.hub.cards.rendering import check_card
 

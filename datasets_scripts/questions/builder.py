@@ -50,8 +50,8 @@ from hf_symbinv.datasets_scripts.storage import (
     read_rows,
     schema,
     split_files,
-    write_atomically,
 )
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import Origin
 from hf_symbinv.solvers.pool import Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names

@@ -6,13 +6,14 @@ about equal lengths go together.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+
+from hf_symbinv.solvers import available_cores
 
 if TYPE_CHECKING:
     import datasets
@@ -62,14 +63,9 @@ def tokenize(
         with_indices=True,
         remove_columns=dataset.column_names,
         features=datasets.Features({"input_ids": ids, "labels": ids}),
-        num_proc=min(_cores(), len(dataset) // ROWS_PER_PROCESS) or None,
+        num_proc=min(available_cores(), len(dataset) // ROWS_PER_PROCESS) or None,
         desc=f"tokenizing {name}",
     )
-
-
-def _cores() -> int:
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _check(place: str, text: Any, prompt: Callable[[str], str], tokenizer: SymbolInvariantTokenizer) -> None:
