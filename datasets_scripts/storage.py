@@ -13,6 +13,7 @@ from typing import IO, Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
+from hf_symbinv.errors import UserError
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import DataFile, Origin, dataset_card
 from hf_symbinv.tasks import SymbolTask
@@ -29,7 +30,7 @@ class Pair(NamedTuple):
     answer: str
 
 
-class PairsFormatError(ValueError):
+class PairsFormatError(UserError):
     """A text file that does not hold pairs; the message names the line."""
 
 
@@ -130,11 +131,11 @@ def publish(task: SymbolTask, folder: Path, origin: Origin, splits: Mapping[str,
     """Write the splits and, last, the card: a folder with a card is complete.
 
     Raises:
-        ValueError: If a split is empty.
+        UserError: If a split is empty.
     """
     empty = [split for split, pairs in splits.items() if not pairs]
     if empty:
-        raise ValueError(f"{' and '.join(empty)}: no question is left for it; give more, each in one split only")
+        raise UserError(f"{' and '.join(empty)}: no question is left for it; give more, each in one split only")
     for split, pairs in splits.items():
         write_split(task, folder, split, pairs, origin.solver_version)
     write_atomically(folder / CARD, card(task, folder, origin, splits))

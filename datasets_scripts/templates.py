@@ -44,6 +44,7 @@ import yaml
 
 from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
 from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info
+from hf_symbinv.errors import UserError
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import LICENSE, DataFile, size_category
 from hf_symbinv.hub.cards.rendering import check_card
@@ -52,7 +53,7 @@ CLS = "[CLS]"  # the last token of every string that a model reads, where it ans
 SYMBOL = re.compile(r"s(\d+)")
 
 
-class TemplateError(ValueError):
+class TemplateError(UserError):
     """A template task that makes no sense, or a string that is none of its."""
 
 

@@ -26,7 +26,7 @@ from hf_symbinv.datasets_scripts.language.characters import (
     prepare,
     words,
 )
-from hf_symbinv.training.failures import refusals
+from hf_symbinv.errors import refusals
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.recipe import load_sections
 

@@ -12,11 +12,11 @@ the same output folder, it goes on from the last checkpoint.
 import argparse
 import json
 
-import yaml
 from accelerate import PartialState
 
 from hf_symbinv import Recipe, load_data, train
-from hf_symbinv.training.failures import refusals
+from hf_symbinv.errors import refusals
+from hf_symbinv.training.recipe import overrides
 
 
 def main() -> None:
@@ -26,9 +26,9 @@ def main() -> None:
     parser.add_argument("--data", help="folder or repository with the data set, instead of generating it")
     parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
     args = parser.parse_args()
-    overrides = dict(override.partition("=")[::2] for override in args.override)
     with refusals(parser):
-        recipe = Recipe.load(args.recipe, {key: yaml.safe_load(value) for key, value in overrides.items()})
+        recipe = Recipe.load(args.recipe, overrides(args.override))
+        recipe.check()
         record = train(recipe, load_data(recipe.task, recipe.data, args.data), args.output)
     if PartialState().is_main_process:
         print(json.dumps(record["results"], indent=2))

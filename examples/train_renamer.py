@@ -19,7 +19,7 @@ from transformers import set_seed
 
 from hf_symbinv import ModelCardCallback, SymbolInvariantForSequenceClassification
 from hf_symbinv.datasets_scripts.blocks.basic_blocks import load_blocks, origin_of, prepare, read_blocks, sample_file
-from hf_symbinv.training.failures import refusals
+from hf_symbinv.errors import refusals
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.recipe import load_sections
 from hf_symbinv.training.sequences import SequenceCollator

@@ -27,7 +27,7 @@ from hf_symbinv import (
     ModelCardCallback,
 )
 from hf_symbinv.datasets_scripts.templates import TemplatesConfig, TemplateTask, drawn, encoded, template_task, write
-from hf_symbinv.training.failures import refusals
+from hf_symbinv.errors import refusals
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.recipe import load_sections
 

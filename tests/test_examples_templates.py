@@ -58,7 +58,7 @@ def test_it_goes_on_where_it_was_and_ends_as_a_run_in_one(tmp_path):
     whole, parts = [f"--output={tmp_path / 'whole'}", *TINY], [f"--output={tmp_path / 'parts'}", *TINY]
     printed = started(*whole).stdout
     assert started(*parts).returncode == 0
-    for file in ("model.safetensors", "trainer_state.json"):  # as a run leaves that is stopped after its checkpoint
+    for file in ("model.safetensors", "run.json"):  # as a run leaves that is stopped after its checkpoint
         (tmp_path / "parts" / "model" / file).unlink()
     shutil.rmtree(tmp_path / "parts" / "model" / "checkpoint-4")
     again = started(*parts).stdout

@@ -53,6 +53,7 @@ from hf_symbinv.datasets_scripts.blocks.x86 import (
 from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
 from hf_symbinv.datasets_scripts.rows import About, publish_rows
 from hf_symbinv.datasets_scripts.storage import SPLITS
+from hf_symbinv.errors import UserError
 from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN
 
 LONGEST = 128  # tokens; Renamer, appendix C
@@ -70,7 +71,7 @@ _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 SHOWN = 10  # reasons, of texts that are no basic blocks
 
 
-class BlocksError(ValueError):
+class BlocksError(UserError):
     """A table of blocks that cannot be read, or holds none that can be used."""
 
 

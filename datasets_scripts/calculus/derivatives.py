@@ -30,6 +30,7 @@ import pyarrow
 from hf_symbinv.datasets_scripts.calculus.expressions import QUESTION, SYMBOLS, Derivative, derive, ids_of, load_sympy
 from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
 from hf_symbinv.datasets_scripts.rows import About, publish_rows
+from hf_symbinv.errors import UserError
 from hf_symbinv.hub.cards.dataset import LICENSE
 from hf_symbinv.solvers.pool import ProcessPool
 
@@ -45,7 +46,7 @@ _AGREE = 1e-7
 _AT_ONCE, _PATIENCE = 64, 2000
 
 
-class DerivativesError(ValueError):
+class DerivativesError(UserError):
     """Options that make no data set."""
 
 

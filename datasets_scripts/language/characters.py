@@ -36,6 +36,7 @@ import pyarrow.parquet
 
 from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
 from hf_symbinv.datasets_scripts.storage import CARD, ROWS_PER_FILE, SPLITS, dataset_info, split_files
+from hf_symbinv.errors import UserError
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category
 from hf_symbinv.hub.cards.rendering import check_card
@@ -54,7 +55,7 @@ _OPENERS: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.ope
 _COLUMNS = pyarrow.schema([("text", pyarrow.string()), ("document", pyarrow.string())])
 
 
-class CorpusError(ValueError):
+class CorpusError(UserError):
     """A corpus that is not there, or cannot be cut into windows; the message says what to do."""
 
 

@@ -25,7 +25,6 @@ import inspect
 import json
 import random
 import shutil
-import sys
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -36,10 +35,10 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from tqdm.auto import tqdm
 
 from hf_symbinv import solvers
 from hf_symbinv.datasets_scripts import storage
+from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.questions import sampling as drawing
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate
 from hf_symbinv.datasets_scripts.storage import (
@@ -51,6 +50,7 @@ from hf_symbinv.datasets_scripts.storage import (
     schema,
     split_files,
 )
+from hf_symbinv.errors import UserError
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import Origin
 from hf_symbinv.solvers.pool import Outcome, ProcessPool
@@ -96,13 +96,13 @@ class QuestionsConfig(datasets.BuilderConfig):
         """Raise ValueError for a value out of range (`datasets` also sets fields of configs that exist)."""
         load_task(self.task)
         if self.num_symbols < 0:
-            raise ValueError(f"num_symbols={self.num_symbols}: there cannot be fewer than 0")
+            raise UserError(f"num_symbols={self.num_symbols}: there cannot be fewer than 0")
         if not 1 <= self.min_size <= self.max_size:
-            raise ValueError(
+            raise UserError(
                 f"min_size={self.min_size}, max_size={self.max_size}: sizes are at least 1, the smaller first"
             )
         if not self.timeout > 0:
-            raise ValueError(f"timeout={self.timeout}: the limit must be positive seconds")
+            raise UserError(f"timeout={self.timeout}: the limit must be positive seconds")
 
     def recipe(self) -> dict[str, Any]:
         """The fields that determine the data, without those that only name it."""
@@ -129,9 +129,7 @@ class RandomQuestionsConfig(QuestionsConfig):
     def validate(self) -> None:
         super().validate()
         if self.rows < LEAST_ROWS:
-            raise ValueError(
-                f"rows={self.rows}: ask for at least {LEAST_ROWS}, so that every split of 80/10/10 has one"
-            )
+            raise UserError(f"rows={self.rows}: ask for at least {LEAST_ROWS}, so that every split of 80/10/10 has one")
 
 
 @dataclass
@@ -150,7 +148,7 @@ class FewerRowsWarning(UserWarning):
     """A data set has fewer rows than were asked for."""
 
 
-class WorkFolderError(ValueError):
+class WorkFolderError(UserError):
     """A folder that cannot take the data set: another one is in it, or another process is at it."""
 
 
@@ -288,7 +286,7 @@ def generate(config: RandomQuestionsConfig, work: Path, workers: int | None, *, 
     with (
         solving_pool(task, workers, config.timeout) as pool,
         Gate(task, symbol_names(config.num_symbols), config.min_size, config.max_size, task.uniform_from) as gate,
-        tqdm(total=config.rows, unit=" pairs", file=sys.stderr, disable=None if progress else True) as bar,
+        progress_of("pairs", config.rows, show=progress) as bar,
     ):
         rounds = Rounds(gate, pool, work, bar)
         harvest = rounds.run(lambda have, exhausted: missing_rows(quota, have, exhausted), "", config.seed)
@@ -365,7 +363,7 @@ def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *,
         if len(harvest.pairs) < LEAST_ROWS:
             for shard in work.iterdir():
                 shard.unlink()
-            raise ValueError(
+            raise UserError(
                 f"num_symbols={config.num_symbols}, sizes {config.min_size} to {config.max_size}: only "
                 f"{len(harvest.pairs)} different questions with answers turned up, and three splits take at least "
                 f"{LEAST_ROWS}; ask for more symbols or larger sizes"

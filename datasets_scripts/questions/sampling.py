@@ -10,6 +10,7 @@ from functools import partial
 from itertools import count
 from typing import NamedTuple
 
+from hf_symbinv.errors import UserError
 from hf_symbinv.solvers.pool import ProcessPool
 from hf_symbinv.tasks import SymbolTask
 
@@ -24,7 +25,7 @@ GRID_DROUGHT = 200_000
 SHORT = 0
 
 
-class DrawingError(ValueError):
+class DrawingError(UserError):
     """A task cannot draw what is asked for."""
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hf_symbinv.training.decoding import generate_answers
     from hf_symbinv.training.recipe import Recipe, recipe_names
-    from hf_symbinv.training.run import train
+    from hf_symbinv.training.recipe_run import train
 
-_HOMES = {"generate_answers": "decoding", "Recipe": "recipe", "recipe_names": "recipe", "train": "run"}
+_HOMES = {"generate_answers": "decoding", "Recipe": "recipe", "recipe_names": "recipe", "train": "recipe_run"}
 
 __all__ = ["Recipe", "generate_answers", "recipe_names", "train"]
 
