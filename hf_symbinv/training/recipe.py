@@ -162,8 +162,10 @@ def training_arguments(kind: type[TrainingArguments], folder: str | Path, option
         UserError: for an unknown argument, and a value that transformers refuses.
     """
     _known_arguments(kind, options)
+    # Several processes on a machine without an accelerator would look for one each.
+    where = {"use_cpu": not torch.accelerator.is_available()}
     try:
-        return kind(output_dir=str(folder), **options)
+        return kind(output_dir=str(folder), **{**where, **options})
     except (TypeError, ValueError) as error:
         raise UserError(f"trainer: {error}; see transformers.{kind.__name__} for the arguments") from error
 
