@@ -144,9 +144,6 @@ def main(arguments: Sequence[str] | None = None, *, defaults: RandomQuestionsCon
             make(options, defaults)
     except Exception as error:
         return refuse(error)
-    except KeyboardInterrupt:
-        print("stopped; the same command continues here", file=sys.stderr)
-        return 130
     for split in splits_of(folder):
         rows = sum(pyarrow.parquet.read_metadata(file).num_rows for file in split_files(folder, split))
         print(f"{folder}: {rows} {split}")

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
-from hf_symbinv.datasets_scripts.storage import CARD, dataset_info, split_files, write_atomically
+from hf_symbinv.datasets_scripts.storage import CARD, dataset_info, split_files
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, DataFile, size_category
 from hf_symbinv.hub.cards.rendering import check_card
 

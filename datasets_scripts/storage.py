@@ -14,6 +14,7 @@ import pyarrow
 import pyarrow.parquet
 
 from hf_symbinv.datasets_scripts.errors import OptionsError, PairsFormatError
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import DataFile, Origin, dataset_card
 from hf_symbinv.tasks import SymbolTask
 
@@ -120,16 +121,6 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     with pyarrow.parquet.ParquetFile(path) as file:
         for batch in file.iter_batches():
             yield from batch.to_pylist()
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file that is there completely or not at all, also if the process or the machine stops."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def publish(task: SymbolTask, folder: Path, origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> None:

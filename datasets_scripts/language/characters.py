@@ -35,7 +35,8 @@ import pyarrow.parquet
 
 from hf_symbinv.datasets_scripts.errors import CorpusError, refuse
 from hf_symbinv.datasets_scripts.questions.builder import claimed
-from hf_symbinv.datasets_scripts.storage import CARD, ROWS_PER_FILE, SPLITS, dataset_info, split_files, write_atomically
+from hf_symbinv.datasets_scripts.storage import CARD, ROWS_PER_FILE, SPLITS, dataset_info, split_files
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category
 from hf_symbinv.hub.cards.rendering import check_card
 

@@ -27,7 +27,8 @@ from transformers import PreTrainedTokenizerFast
 from hf_symbinv.datasets_scripts.errors import CorpusError, refuse
 from hf_symbinv.datasets_scripts.language.characters import STANDARD_LIBRARY, documents
 from hf_symbinv.datasets_scripts.questions.builder import claimed
-from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_atomically
+from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category
 from hf_symbinv.hub.cards.rendering import check_card
 

@@ -25,7 +25,6 @@ import inspect
 import json
 import random
 import shutil
-import sys
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -36,11 +35,11 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from tqdm.auto import tqdm
 
 from hf_symbinv import solvers
 from hf_symbinv.datasets_scripts import storage
 from hf_symbinv.datasets_scripts.errors import OptionsError, WorkFolderError
+from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.questions import sampling
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate
 from hf_symbinv.datasets_scripts.storage import (
@@ -51,8 +50,8 @@ from hf_symbinv.datasets_scripts.storage import (
     read_rows,
     schema,
     split_files,
-    write_atomically,
 )
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import Origin
 from hf_symbinv.solvers.pool import Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
@@ -286,7 +285,7 @@ def generate(config: RandomQuestionsConfig, work: Path, workers: int | None, *, 
     with (
         solving_pool(task, workers, config.timeout) as pool,
         Gate(task, symbol_names(config.num_symbols), config.min_size, config.max_size, task.uniform_from) as gate,
-        tqdm(total=config.rows, unit=" pairs", file=sys.stderr, disable=None if progress else True) as bar,
+        progress_of("pairs", config.rows, show=progress) as bar,
     ):
         rounds = Rounds(gate, pool, work, bar)
         harvest = rounds.run(lambda have, exhausted: missing_rows(quota, have, exhausted), "", config.seed)

@@ -18,15 +18,13 @@ Source: ITE, section 5.2 and Appendix E (100 samples a cell, 20 for long strings
 from __future__ import annotations
 
 import random
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tqdm.auto import tqdm
-
 from hf_symbinv.datasets_scripts.errors import OptionsError
+from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.questions.builder import (
     Harvest,
     QuestionsConfig,
@@ -83,12 +81,7 @@ def generate(config: QuestionGridConfig, work: Path, workers: int | None, *, pro
     sizes, numbers = range(config.min_size, config.max_size + 1), range(config.min_symbols, config.num_symbols + 1)
     with (
         solving_pool(task, workers, config.timeout) as pool,
-        tqdm(
-            total=len(sizes) * len(numbers) * config.per_cell,
-            unit=" pairs",
-            file=sys.stderr,
-            disable=None if progress else True,
-        ) as bar,
+        progress_of("pairs", len(sizes) * len(numbers) * config.per_cell, show=progress) as bar,
     ):
         for number in numbers:
             bar.set_description(f"{number} symbols")

@@ -14,7 +14,7 @@ from typing import Any
 
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli.arguments import at_least, command_parser, minutes
-from hf_symbinv.cli.train import check_model, read_recipe, train_recipe
+from hf_symbinv.cli.train import read_recipe, train_recipe
 from hf_symbinv.metrics.intervals import wilson_interval
 
 DESCRIPTION = """\
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
     recipe = read_recipe(options.recipe, [word for word in options.words if "=" in word])
     recipes = {"-".join(each): replace(recipe, model={**recipe.model, "components": each}) for each in sets}
     for each in recipes.values():
-        check_model(each)
+        each.check()
     deadline = None if options.max_minutes is None else time.monotonic() + options.max_minutes
     rows = []
     for name, each in recipes.items():

@@ -136,11 +136,9 @@ def _license(card: Path) -> str | None:
 
 
 def _training(folder: Path) -> dict[str, Any]:
-    """How it was trained, as far as the record of a run by recipe says, or else what `fit` leaves."""
-    from hf_symbinv.training.fitting import ASKED
-
+    """How it was trained, as far as the record of a run says, or else the state that any Trainer leaves."""
     found = {}
-    for file in (RECORD, ASKED, STATE):
+    for file in (RECORD, STATE):
         try:
             found[file] = read_object(folder / file)
         except CardError:
@@ -151,9 +149,8 @@ def _training(folder: Path) -> dict[str, Any]:
             "training seconds": record.get("seconds", "not stated"),
             "results": record.get("results", {}),
         }
-    if asked := found[ASKED]:
-        steps = found[STATE].get("global_step", "not finished")
-        return {"training steps": steps, "trained with": asked.get("trainer", "not stated")}
+    if state := found[STATE]:
+        return {"training steps": state.get("global_step", "not stated")}
     return {}
 
 

@@ -11,7 +11,6 @@ from hf_symbinv.evaluation.answers import (
 from hf_symbinv.evaluation.checkpoints import (
     Checkpoint,
     CheckpointError,
-    bundled_checkpoints,
     checkpoint,
     default_checkpoint,
     load_checkpoint,
@@ -27,6 +26,7 @@ from hf_symbinv.evaluation.report import (
     training_classes,
 )
 from hf_symbinv.evaluation.sessions import median_session, start_session
+from hf_symbinv.files import bundled_checkpoints
 
 __all__ = [
     "Answer",

@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.errors import UserError
+from hf_symbinv.files import bundled_checkpoints
 from hf_symbinv.hub import hub_failure
 from hf_symbinv.tasks import SymbolTask, TaskError, task_of
 
@@ -90,12 +90,6 @@ class Checkpoint:
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     task: SymbolTask
-
-
-def bundled_checkpoints() -> dict[str, Path]:
-    """Name → folder of the checkpoints that come with the package."""
-    home = Path(str(resources.files("hf_symbinv"))) / "checkpoints"
-    return {path.parent.name: path.parent for path in sorted(home.glob("*/config.json"))}
 
 
 def checkpoint(name: str) -> str:

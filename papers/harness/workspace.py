@@ -24,6 +24,7 @@ from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
 from hf_symbinv.evaluation.cost import REPEATS
 from hf_symbinv.evaluation.grid import Box, Grid, mean_of, region_of
+from hf_symbinv.files import write_atomically
 from hf_symbinv.metrics.rank_tests import compare
 from hf_symbinv.tasks import load_task
 from papers.harness.experiments import Experiment, Job, MissingDataError, OutOfTimeError, Setting, experiments
@@ -233,9 +234,7 @@ class Workspace:
         measurement = Measurement(self, training, checkpoint, kind, path.with_suffix(".pieces"))
         with timed(path.with_suffix(RECORD)):
             content = MEASUREMENTS[kind.partition("-")[0]](measurement)
-        unfinished = path.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(content) + "\n", encoding="utf-8")
-        unfinished.replace(path)
+        write_atomically(path, json.dumps(content) + "\n")
         measurement.pieces.unlink(missing_ok=True)
         return content
 
@@ -273,9 +272,7 @@ class Workspace:
         sizes = experiment.sizes(self.scale.name)
         with timed(path.with_suffix(RECORD)):
             content = experiment.measure(Job(folder, shared, row.values, sizes, seed, self.time_left, self.say))
-        unfinished = path.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(content) + "\n", encoding="utf-8")
-        unfinished.replace(path)
+        write_atomically(path, json.dumps(content) + "\n")
         return content
 
 

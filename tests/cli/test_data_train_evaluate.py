@@ -132,6 +132,27 @@ class TestTrain:
             "the data have fewer rows and symbols than the recipe's"
         )
         assert symbinv("solve", "--model", tmp_path / "run", *SHORT, "a").code in (0, 1)
+        where = ["--data", data, "--output", tmp_path / "run"]
+        longer = symbinv("train", "ltl-smoke", *steps, "trainer.max_steps=3", *where)
+        assert longer.code == 0 and "goes on from step 2 of 3, after a run of 2; from here the" in longer.err
+        assert max(entry["step"] for entry in json.loads((tmp_path / "run" / "run.json").read_text())["log"]) == 3
+        refused = symbinv("train", "ltl-smoke", *steps, "trainer.max_steps=3", "trainer.learning_rate=1", *where)
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err.splitlines()[-1] == (
+            f"symbinv train: {tmp_path / 'run'}: holds another run: trainer.learning_rate is 0.002 there and 1 now. "
+            "Give the values that are there, choose another folder, or remove this one."
+        )
+
+    @pytest.mark.slow
+    def test_a_failed_start_leaves_nothing_that_refuses_the_corrected_one(self, symbinv, data, tmp_path):
+        arguments = ["ltl-smoke", "trainer.max_steps=1", "trainer.eval_strategy=no", "test_rows=5", "--data", data]
+        failed = symbinv("train", *arguments, "--output", tmp_path / "run", "trainer.per_device_train_batch_size=81")
+        assert failed.code == 2 and "80 training rows are fewer than the 81 of one optimizer step" in failed.err
+        smaller = "trainer.per_device_train_batch_size=8"
+        result = symbinv("train", *arguments, "--output", tmp_path / "run", smaller, "trainer.learning_rate=5e-4")
+        assert result.code == 0, result.err
+        record = json.loads((tmp_path / "run" / "run.json").read_text())
+        assert record["recipe"]["trainer"]["learning_rate"] == 5e-4
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -142,10 +163,10 @@ class TestTrain:
             (["ltl-smoke", "trainer", "--output", "run"], "trainer: must be SECTION.KEY=VALUE with a YAML value"),
             (["ltl-smoke", "trainer.seed=[", "--output", "run"], "trainer.seed=[: must be SECTION.KEY=VALUE"),
             (["ltl-smoke", "colour=red", "--output", "run"], "colour=red: unknown key; use task, data.OPTION"),
-            (
-                ["ltl-smoke", "trainer.colour=1", "--data", "DATA", "--output", "run"],
-                "unexpected keyword argument 'colour'",
-            ),
+            (["ltl-smoke", "trainer.colour=1", "--output", "run"], "trainer.colour: unknown argument; transformers."),
+            (["ltl-smoke", "trainer.max_step=1", "--output", "run"], "did you mean trainer.max_steps?"),
+            (["ltl-smoke", "trainer.eval_strategy=never", "--output", "run"], "trainer: never is not a valid"),
+            (["ltl-smoke", "start=ltl-tiny", "--output", "run"], "or one of ltl-small, prop-small"),
             (["ltl-smoke", "model.d_model=7", "--output", "run"], "model: d_model=7: must be a multiple of"),
             (["ltl-smoke", "task=chess", "--output", "run"], "symbinv train: task='chess': unknown; use one of ltl"),
             (["ltl-smoke", "data.rows=5", "--output", "run"], "rows=5: ask for at least 10"),
@@ -157,6 +178,7 @@ class TestTrain:
         arguments = [str(data) if argument == "DATA" else argument for argument in arguments]
         result = symbinv("train", *arguments)
         assert result.code == 2 and result.out == "" and message in result.err and "Traceback" not in result.err
+        assert not Path("run").exists()
 
 
 @pytest.mark.parametrize(

@@ -127,13 +127,13 @@ def test_info_shows_how_a_model_was_fitted(symbinv, tmp_path):
     ids = [{"input_ids": torch.tensor([1, 2, 1]), "labels": torch.tensor([1, 2, 1])}] * 8
     fit(model, tmp_path, {**arguments, "report_to": "none"}, train_dataset=ids)
     content = json.loads(symbinv("info", tmp_path, "--json").out)
-    assert content["training steps"] == 2 and content["trained with"] == {**arguments, "report_to": "none"}
-    shown = [line.split(maxsplit=2) for line in symbinv("info", tmp_path).out.splitlines()]
-    assert ["trained", "with", "max_steps 2, use_cpu True, report_to none"] in shown
-    (tmp_path / "trainer_state.json").unlink()
-    assert json.loads(symbinv("info", tmp_path, "--json").out)["training steps"] == "not finished"
-    (tmp_path / "fit.json").write_text("{")
-    assert "fit.json is damaged" in symbinv("info", tmp_path).out
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert record["recipe"]["trainer"] == {**arguments, "report_to": "none"}
+    assert content["trained by"] == record["command"] and content["results"]["train_loss"] > 0
+    (tmp_path / "run.json").unlink()
+    assert json.loads(symbinv("info", tmp_path, "--json").out)["training steps"] == 2
+    (tmp_path / "trainer_state.json").write_text("{")
+    assert "trainer_state.json is damaged" in symbinv("info", tmp_path).out
 
 
 def test_weights_that_are_damaged_are_called_so(symbinv, tmp_path):

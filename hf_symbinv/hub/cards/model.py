@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.energy import estimate_energy
 from hf_symbinv.hub.cards.facts import CardError, ModelFacts, hub_id
 from hf_symbinv.hub.cards.kinds import EMBEDDINGS, TASKS
@@ -54,9 +54,7 @@ def write_model_card(folder: Path, facts: ModelFacts, **options: Any) -> Path:
     if before and MARK not in before:
         raise CardError(f"{path}: was not written by this command; move it away, or choose another file with --output")
     text = model_card(facts, notes=notes_in(before), **options)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_atomically(path, text)
     return path
 
 

@@ -76,7 +76,11 @@ def with_data(**changes):
     splits = {"train": {"rows": 400, "symbols": [0, 3], "size": [1, 12], "sha256": "ab" * 32}}
     splits["test"] = {"rows": 50, "symbols": [1, 3], "size": [2, 11], "sha256": "cd" * 32}
     recipe = {**RECORD["recipe"], "data": {"num_symbols": 5, "rows": 500_000, "max_size": 25}}
-    data = {"source": "/home/somebody/data/three", "builder": {"num_symbols": 3, "text": "/home/somebody/f.txt"}, "splits": splits}
+    data = {
+        "source": "/home/somebody/data/three",
+        "builder": {"num_symbols": 3, "text": "/home/somebody/f.txt"},
+        "splits": splits,
+    }
     return {**RECORD, "recipe": recipe, "data": {**data, **changes}}
 
 
