@@ -1,6 +1,5 @@
 """How Sphinx builds the documentation: `make docs`."""
 
-import argparse
 import importlib
 import inspect
 import os
@@ -82,16 +81,7 @@ def _add_commands(app: Sphinx, page: str, content: list[str]) -> None:
     if page == "commands":
         for command in COMMANDS:
             parser = importlib.import_module(f"hf_symbinv.cli.{command}").parser()
-            content[0] += "".join(f"\n## {one.prog}\n\n```text\n{one.format_help()}```\n" for one in _parsers(parser))
-
-
-def _parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    """A command's parser and those of its own commands, such as `symbinv task new`."""
-    parsers = [parser]
-    for action in parser._actions:
-        if isinstance(action.choices, dict):
-            parsers += [one for one in action.choices.values() if isinstance(one, argparse.ArgumentParser)]
-    return parsers
+            content[0] += f"\n## {parser.prog}\n\n```text\n{parser.format_help()}```\n"
 
 
 def _leave_out_inherited(

@@ -126,7 +126,7 @@ LISTED = [
     if line
 ]
 PROGRAM_LINES = sorted({line for line in LISTED if re.match("accelerate|python", line)})
-DATA_LINES = sorted({line for line in LISTED if re.match(r"symbinv data --(output|task)|python -m", line)})
+DATA_LINES = sorted({line for line in LISTED if re.match(r"symbinv data --(output|task)|python -m hf_symbinv", line)})
 
 
 @functools.cache
@@ -153,13 +153,30 @@ def test_every_listed_command_is_one_that_is_looked_at():
             assert bare in COMMAND_LINES or line in PROGRAM_LINES, line
 
 
+@functools.cache
+def options_of_program(launched):
+    """Of a script, or of a module that `python -m` runs."""
+    program = [launched] if launched.endswith(".py") else ["-m", launched]
+    return set(re.findall(r"--[a-z][a-z-]*", printed([sys.executable, *program, "--help"])))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("line", PROGRAM_LINES)
 def test_every_program_that_is_launched_has_the_options_that_are_shown(line):
-    launched, *words = shlex.split(line.removeprefix("accelerate launch ").removeprefix("python -m "))
-    program = ["-m", launched] if line.startswith("python") else [launched]
-    told = printed([sys.executable, *program, "--help"])
-    assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--[a-z][a-z-]*", told))
+    launched, *words = shlex.split(re.sub(r"^(accelerate launch|python -m|python) ", "", line), comments=True)
+    assert {word for word in words if word.startswith("--")} <= options_of_program(launched)
+
+
+@pytest.mark.slow
+def test_every_table_that_is_shown_can_be_made():
+    listed = set(re.findall(r"^(\S+)", printed([sys.executable, "-m", "papers", "--list"]), re.M))
+    shown = {
+        table
+        for page in PAGES
+        for names in re.findall(r"python -m papers ((?:[a-z]+-[\w-]+ ?)+)", page.read_text(encoding="utf-8"))
+        for table in names.split()
+    }
+    assert shown and shown <= listed
 
 
 @pytest.mark.slow
