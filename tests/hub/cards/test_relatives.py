@@ -24,7 +24,7 @@ from hf_symbinv.hub.cards.facts import CardError, read_facts
 from hf_symbinv.hub.cards.families import relative_card
 from hf_symbinv.hub.cards.model import model_card, write_model_card
 from hf_symbinv.hub.cards.relatives import RELATIVES, relative_of, variant_of
-from papers.harness.experiments import experiments
+from papers.catalogue import EXPERIMENTS
 
 from .conftest import evaluation
 
@@ -107,7 +107,7 @@ def test_the_card_of_a_relative_is_one_that_the_hub_takes_and_cites_its_paper(na
 def test_what_the_card_of_a_relative_names_exists(name):
     card = relative_card(name)
     tables = set(re.findall(r"`python -m papers (.*?)`", card))
-    assert tables == {known for known, found in experiments().items() if found.family == name.split("-")[0]}
+    assert tables == {known for known, found in EXPERIMENTS.items() if found.family.name == name.split("-")[0]}
     for path in re.findall(r"examples/\w+\.py", card):
         assert (ROOT / path).is_file()
     for module in re.findall(r"python -m hf_symbinv\.(datasets_scripts[\w.]+)", card):
