@@ -153,6 +153,7 @@ def make(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
                 raise
             command.error(message)
         print(json.dumps(result.to_dict()) if options.json else result.markdown(), flush=True)
+        place.say(f"table {name}: also in {place.folder / 'tables' / f'{name}.md'}")
         if result.missing:
             code = UNFINISHED
     return code

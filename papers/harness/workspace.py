@@ -80,7 +80,9 @@ class Workspace:
             transforms.transform(source, folder, load_task(task), change)
             return folder
         self.time_left()
-        self.say(f"data {folder.name}: {sizes['data'][variant]}")
+        self.say(
+            f"data {folder.name}: {', '.join(f'{name} {value}' for name, value in sizes['data'][variant].items())}"
+        )
         if variant == "grid":
             grid.prepare(grid.QuestionGridConfig(name="grid", task=task, **sizes["data"]["grid"]), folder, None)
         else:

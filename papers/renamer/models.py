@@ -168,7 +168,7 @@ def derivative_data(job: Job) -> datasets.DatasetDict:
     """Pairs of expressions in four splits, with `input_ids`, `labels` and `coefficients`."""
     sizes, folder = job.sizes["data"], job.shared / "derivatives"
     if not folder.exists():
-        job.say(f"data {folder.name}: {dict(sizes)}")
+        job.say(f"data {folder.name}: {', '.join(f'{name} {value}' for name, value in sizes.items())}")
     derivatives.prepare(derivatives.DerivativesConfig(**sizes), folder)
     data = derivatives.load_derivatives(folder).remove_columns("text").rename_column("label", "labels")
     return _parts(data, sizes, ("validation", "test", "extended"))
