@@ -15,6 +15,11 @@ help: ## show this list
 
 demo: $(RUN_STAMP) ## solve a handful of formulas with the bundled checkpoint and verify the answers
 	@$(BIN)/python examples/demo.py
+	@echo
+	@echo "The command symbinv is in $(BIN). To have it in this shell, and to ask it a first question:"
+	@echo
+	@echo "  . $(BIN)/activate"
+	@echo "  symbinv solve 'G(request -> F grant)'"
 
 space: $(SPACE_STAMP) ## serve the page on which formulas are typed, solved and renamed
 	@$(BIN)/python examples/space/app.py

@@ -15,7 +15,7 @@ from inputs import paper_model, synthetic_batch
 from torch.nn import functional
 from training import optimizer_of, step
 
-from hf_symbinv.modeling.triton_symbinv import relu_feed_forward, short_attention, use_triton
+from hf_symbinv.kernels import disable, enable
 
 # A batch of SIT's LTL run: examples, streams, tokens; width, heads and middle of its model.
 BATCH, TOY_BATCH = (768, 5, 24), (2, 2, 3)
@@ -72,6 +72,8 @@ def kernels(setting: Setting) -> list[Row]:
     """The feed-forward block, attention of each stream, and attention of all streams to one view of them."""
     if cannot_run(setting, "kernels"):
         return []
+    from hf_symbinv.kernels.triton_kernels import relu_feed_forward, short_attention
+
     generator = torch.Generator().manual_seed(0)
     (examples, streams, tokens), (width, heads, inner) = (TOY_BATCH, TOY_MODEL) if setting.tiny else (BATCH, MODEL)
 
@@ -109,11 +111,12 @@ def training_kernels(setting: Setting) -> list[Row]:
                 return model(**piece, num_items_in_batch=labels).loss
 
         def one() -> None:
-            use_triton(triton)
+            if triton:
+                enable()
             try:
                 step(model, optimizer, losses, [batch])
             finally:
-                use_triton(False)
+                disable()
 
         return one
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from hf_symbinv.solvers import available_cores
+
 FOLDER = Path(__file__).resolve().parent
 PACKAGES = ("torch", "transformers", "datasets", "spottl", "numpy")
 LEAST_REPEATS = 5
@@ -154,11 +156,6 @@ def in_own_process(module: str, function: str, setting: Setting, **arguments: An
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def cores() -> int:
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def use(setting: Setting) -> None:
     """Makes torch use as many threads as `setting` says."""
     import torch
@@ -208,7 +205,7 @@ def environment(setting: Setting) -> dict[str, Any]:
             versions[package] = metadata.version(package)
     return {
         "cpu": _line("/proc/cpuinfo", "model name") or platform.machine(),
-        "cores": cores(),
+        "cores": available_cores(),
         "memory_GB": round(int((_line("/proc/meminfo", "MemTotal") or "0 kB").split()[0]) / 1e6, 1),
         "load": round(os.getloadavg()[0], 2),
         "gpu": torch.cuda.get_device_name() if setting.device == "cuda" else None,

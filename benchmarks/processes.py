@@ -9,10 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import FOLDER, Row, Setting, cores, in_turn
+from harness import FOLDER, Row, Setting, in_turn
 from inputs import TOY, ltl_pairs
 
 from hf_symbinv import LTL
+from hf_symbinv.solvers import available_cores
 
 EXAMPLE = FOLDER.parent / "examples" / "train_ltl.py"
 TWO = FOLDER.parent / "examples" / "accelerate" / "cpu-2.yaml"
@@ -70,7 +71,7 @@ def two_processes(setting: Setting) -> list[Row]:
     Both runs go once over the same rows in the same batches, which two processes take in turn, so the work is the same
     and each batch of a pair is about as large as the other.
     """
-    if cores() < 2 and not setting.tiny:
+    if available_cores() < 2 and not setting.tiny:
         print("training-two-processes: left out, two processes need two cores", file=sys.stderr)
         return []
     with tempfile.TemporaryDirectory() as folder:

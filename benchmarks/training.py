@@ -9,7 +9,7 @@ from harness import Row, Setting, in_turn
 from inputs import BASE, ltl_rows, model_config, paper_model
 from transcription import Transcription
 
-from hf_symbinv.training.batching import Collator, GroupedSampler, group_keys
+from hf_symbinv.training import Collator, GroupedSampler, group_keys
 
 # The paper's batch, pieces that fit a CPU, the pieces that the peer takes there, a quarter of a batch, and the batches
 # that are drawn. The trainer's sampler sees 50 at once, of which it would make better pieces: 94 % of the work in them

@@ -12,12 +12,12 @@ from typing import Any, TextIO
 
 import pyarrow.parquet
 
+from hf_symbinv.datasets_scripts.errors import OptionsError, refuse
 from hf_symbinv.datasets_scripts.questions import grid, transforms
 from hf_symbinv.datasets_scripts.questions import two_line_texts as texts
 from hf_symbinv.datasets_scripts.questions.builder import (
     FewerRowsWarning,
     RandomQuestionsConfig,
-    WorkFolderError,
     prepare,
 )
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
@@ -86,7 +86,7 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
     """Make the data set that the options ask for.
 
     Raises:
-        ValueError: For options that do not fit together, or values that they cannot have.
+        OptionsError: For options that do not fit together, or values that they cannot have.
         WorkFolderError: If the folder cannot take the data set.
         OSError, ImportError: If a file cannot be read, or a solver is not installed.
     """
@@ -96,7 +96,7 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
         if name not in _OPTIONS[way]:
             others = [f"--{other.replace('_', '-')}" for other in _OPTIONS if name in _OPTIONS[other]]
             rule = f"only with {' or '.join(others)}" if way == "random" else f"not together with --{way}"
-            raise ValueError(f"--{name.replace('_', '-')}: {rule.replace('_', '-')}")
+            raise OptionsError(f"--{name.replace('_', '-')}: {rule.replace('_', '-')}")
     if way == "from":
         task = load_task(options.pop("task")) if "task" in options else None
         transforms.transform(options.pop("from"), folder, task, options)
@@ -142,12 +142,8 @@ def main(arguments: Sequence[str] | None = None, *, defaults: RandomQuestionsCon
     try:
         with _fewer_rows_said_plainly():
             make(options, defaults)
-    except (ValueError, ImportError, WorkFolderError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("stopped; the same command continues here", file=sys.stderr)
-        return 130
+    except Exception as error:
+        return refuse(error)
     for split in splits_of(folder):
         rows = sum(pyarrow.parquet.read_metadata(file).num_rows for file in split_files(folder, split))
         print(f"{folder}: {rows} {split}")

@@ -13,6 +13,8 @@ from typing import IO, Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
+from hf_symbinv.datasets_scripts.errors import OptionsError, PairsFormatError
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import DataFile, Origin, dataset_card
 from hf_symbinv.tasks import SymbolTask
 
@@ -26,10 +28,6 @@ class Pair(NamedTuple):
 
     question: str
     answer: str
-
-
-class PairsFormatError(ValueError):
-    """A text file that does not hold pairs; the message names the line."""
 
 
 def schema(task: SymbolTask) -> pyarrow.Schema:
@@ -125,25 +123,15 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file that is there completely or not at all, also if the process or the machine stops."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-
-
 def publish(task: SymbolTask, folder: Path, origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> None:
     """Write the splits and, last, the card: a folder with a card is complete.
 
     Raises:
-        ValueError: If a split is empty.
+        OptionsError: If a split is empty.
     """
     empty = [split for split, pairs in splits.items() if not pairs]
     if empty:
-        raise ValueError(f"{' and '.join(empty)}: no question is left for it; give more, each in one split only")
+        raise OptionsError(f"{' and '.join(empty)}: no question is left for it; give more, each in one split only")
     for split, pairs in splits.items():
         write_split(task, folder, split, pairs, origin.solver_version)
     write_atomically(folder / CARD, card(task, folder, origin, splits))

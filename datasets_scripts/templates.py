@@ -42,17 +42,15 @@ import pyarrow
 import pyarrow.parquet
 import yaml
 
-from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
-from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_atomically
+from hf_symbinv.datasets_scripts.errors import TemplateError, refuse
+from hf_symbinv.datasets_scripts.questions.builder import claimed
+from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import LICENSE, DataFile, size_category
 from hf_symbinv.hub.cards.rendering import check_card
 
 CLS = "[CLS]"  # the last token of every string that a model reads, where it answers
 SYMBOL = re.compile(r"s(\d+)")
-
-
-class TemplateError(ValueError):
-    """A template task that makes no sense, or a string that is none of its."""
 
 
 @dataclass(frozen=True)
@@ -346,7 +344,7 @@ def draw(task: TemplateTask, rows: int, symbols: range, seed: str) -> Iterator[d
 
 
 def drawn(config: TemplatesConfig) -> dict[str, list[dict[str, Any]]]:
-    """The rows of all splits."""
+    """Split → its rows, drawn as the options say."""
     task = template_task(config.task)
     return {
         split: list(draw(task, config.rows if split == "train" else config.evaluation_rows, symbols,
@@ -472,7 +470,7 @@ def card(config: TemplatesConfig, folder: Path, paths: Mapping[str, Sequence[Pat
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; its exit code."""
+    """Runs the command; its exit code."""
     command = argparse.ArgumentParser(description="Write a template task as Parquet files with a card.")
     command.add_argument("--output", type=Path, required=True, help="the folder, made if it does not exist")
     for item in fields(TemplatesConfig):
@@ -483,9 +481,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.pop("output")
     try:
         write(TemplatesConfig(name="custom", **options), folder)
-    except (TemplateError, WorkFolderError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    except Exception as error:
+        return refuse(error)
     print(folder)
     return 0
 

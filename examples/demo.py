@@ -14,7 +14,6 @@ from transformers.utils import logging
 import hf_symbinv
 from hf_symbinv import Checker, SymbolTable, parse, parse_trace, to_infix, to_prefix, trace_to_infix
 
-BUNDLED = Path(hf_symbinv.__file__).parent / "checkpoints" / "ltl-small"
 FORMULAS = {
     "five symbols, as in training": ["X(a & !b) & (c U (d & X e))", "(!a U b) & X X(a & !(c U d))"],
     "more symbols than in training": [
@@ -97,7 +96,7 @@ def show_pair(tokenizer, formula, ids, table):
 
 
 def main():
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else BUNDLED
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else hf_symbinv.checkpoint("ltl-small"))
     model, tokenizer = load(folder)
     symbols = model.config.num_symbols
     print(f"{folder.name}: {model.num_parameters():,} parameters, trained on formulas with at most {symbols} symbols")

@@ -1,5 +1,6 @@
 """A task of your own in one file: colour a graph with three colours, neighbours differently.
 
+    accelerate launch examples/graph_colouring.py  # all at once, in some minutes on one CPU core
     symbinv data --task examples/graph_colouring.py --num-symbols 5 --max-size 8 --rows 60000 --output data/graphs
     symbinv train examples/graph_colouring.yaml --data data/graphs --output runs/graphs
     symbinv evaluate runs/graphs --task examples/graph_colouring.py --data data/graphs
@@ -9,9 +10,12 @@ A question is a list of edges, `ab;bc;ca;cd`, and an answer gives each vertex a 
 symbols: names do not matter, and a trained model takes more of them than it has seen. Colours and `;` are base tokens.
 """
 
+import os
 import random
+import sys
 from collections.abc import Sequence
 from itertools import combinations
+from pathlib import Path
 
 from hf_symbinv import SymbolTask
 
@@ -85,3 +89,11 @@ class GraphColouring(SymbolTask):
 
 
 GRAPH_COLOURING = GraphColouring()
+
+
+if __name__ == "__main__":  # train by the recipe beside this file, on fewer rows and for fewer steps
+    from train_ltl import main
+
+    recipe = ["--recipe", str(Path(__file__).with_suffix(".yaml")), "--output", "runs/colouring"]
+    smaller = ["data.rows=20000", "trainer.max_steps=1500", "trainer.eval_steps=750", "evaluation_rows=100"]
+    main([*recipe, f"task={os.path.relpath(__file__)}", *smaller, *sys.argv[1:]])

@@ -1,37 +1,51 @@
-"""Train a model by a recipe, such as a Symbol-Invariant Transformer that finds witnesses of LTL formulas.
+"""Train a model by a recipe: without a word more, a Symbol-Invariant Transformer that finds witnesses of LTL formulas.
 
-    accelerate launch examples/train_ltl.py --recipe ltl-smoke --output runs/smoke
-    accelerate launch --config_file examples/accelerate/cpu-2.yaml examples/train_ltl.py --recipe ltl-smoke \\
-        --output runs/two trainer.use_cpu=true
+    accelerate launch examples/train_ltl.py
+    accelerate launch examples/train_ltl.py trainer.max_steps=3000
+    accelerate launch --config_file examples/accelerate/cpu-2.yaml examples/train_ltl.py --output runs/two
     accelerate launch examples/train_ltl.py --recipe ltl-paper --output runs/paper --data data/ltl35
 
-Questions are generated as the recipe says, unless --data names a folder that `symbinv data` wrote. Started again with
-the same output folder, it goes on from the last checkpoint.
+The first takes some minutes on one CPU core, and the second trains its model for longer. Questions are drawn as the
+recipe says, unless --data names a folder that `symbinv data` wrote. Started again with the same output folder, a run
+goes on from its last checkpoint. With `accelerate launch --quiet`, a program that cannot use what it was given ends
+with its own sentence, and without a traceback of accelerate's.
 """
 
 import argparse
-import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 
-import yaml
 from accelerate import PartialState
 
 from hf_symbinv import Recipe, load_data, train
-from hf_symbinv.training.failures import refusals
+from hf_symbinv.errors import refusals
+from hf_symbinv.metrics import wilson_interval
+from hf_symbinv.training import overrides
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--recipe", default="ltl-smoke", help="a recipe's name or YAML file (default: %(default)s)")
-    parser.add_argument("--output", required=True, help="folder for the model, its checkpoints and run.json")
-    parser.add_argument("--data", help="folder or repository with the data set, instead of generating it")
+    parser.add_argument("--recipe", default=str(Path(__file__).with_suffix(".yaml")),
+                        help="a recipe's name or YAML file (default: train_ltl.yaml beside this program)")  # fmt: skip
+    parser.add_argument("--output", default="runs/ltl", help="folder for the model, its checkpoints and run.json "
+                        "(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--data", help="folder or repository with the data set, instead of drawing it")
     parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
-    args = parser.parse_args()
-    overrides = dict(override.partition("=")[::2] for override in args.override)
+    args = parser.parse_args(arguments)
     with refusals(parser):
-        recipe = Recipe.load(args.recipe, {key: yaml.safe_load(value) for key, value in overrides.items()})
+        recipe = Recipe.load(args.recipe, overrides(args.override))
+        recipe.check()
         record = train(recipe, load_data(recipe.task, recipe.data, args.data), args.output)
     if PartialState().is_main_process:
-        print(json.dumps(record["results"], indent=2))
+        count, share = record["results"]["test_count"], record["results"]["test_accuracy"]
+        low, high = wilson_interval(round(share * count), count)
+        interval = f"95 % interval {100 * low:.1f} to {100 * high:.1f} %"
+        print(f"{count:,} test questions: {100 * share:.1f} % of the answers verified, {interval}")
+        sys.stdout.flush()
+        steps = max(entry["step"] for entry in record["log"])
+        print(f"the model is in {args.output}; the same command with trainer.max_steps={2 * steps} trains it longer, "
+              f'and `symbinv solve --model {args.output} QUESTION` asks it', file=sys.stderr)  # fmt: skip
 
 
 if __name__ == "__main__":

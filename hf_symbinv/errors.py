@@ -5,6 +5,11 @@ Every room's own errors of this kind are subclasses of `UserError`. All others a
 
 from __future__ import annotations
 
+import argparse
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 
 class UserError(ValueError):
     """What a user gave cannot be used; the message names the value, the rule and the remedy."""
@@ -17,7 +22,7 @@ def explain(error: BaseException) -> str | None:
     refuses.
     """
     from hf_symbinv.extras import missing_extra
-    from hf_symbinv.hub.failures import hub_failure
+    from hf_symbinv.hub.errors import hub_failure
 
     if isinstance(error, UserError):
         return str(error)
@@ -30,3 +35,20 @@ def explain(error: BaseException) -> str | None:
             return f"reading or writing failed: {error.strerror}"
         return f"{error.filename}: {error.strerror}; check the path and its permissions"
     return hub_failure(error)
+
+
+@contextmanager
+def refusals(parser: argparse.ArgumentParser) -> Iterator[None]:
+    """Ends a program as `parser` does for bad usage, with exit code 2, where `explain` has a sentence."""
+    try:
+        yield
+    except Exception as error:
+        message = explain(error)
+        if message is None:
+            raise
+        parser.error(message)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like `name`, which may be the one that was meant; None if none is like it."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)

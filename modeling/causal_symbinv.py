@@ -15,10 +15,24 @@ from transformers.generation import GenerationMixin
 from transformers.utils import ModelOutput
 
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import GaussianEmbedding, Slots, check_source, make_embedder, referents_of, slots_to_ids
-from .layers_symbinv import Dropout
+from .embedding_symbinv import (
+    GaussianEmbedding,
+    Slots,
+    check_source,
+    make_embedding,
+    make_head,
+    referents_of,
+    slots_to_ids,
+)
+from .kernels_symbinv import Dropout
 from .loss_symbinv import AdaCos, token_loss
-from .modeling_symbinv import Decoder, SymbolInvariantPreTrainedModel, require_kind
+from .modeling_symbinv import (
+    TIED_WEIGHTS,
+    Decoder,
+    SymbolInvariantPreTrainedModel,
+    accept_missing_head,
+    require_kind,
+)
 
 
 @dataclass
@@ -68,7 +82,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
     def __init__(self, config: SymbolInvariantConfig):
         require_kind(config, type(self).__name__, "decoder-only")
         super().__init__(config)
-        self.embedding = make_embedder(config)
+        self.embedding = make_embedding(config)
         self.dropout = Dropout(config.dropout)
         self.decoder = Decoder(config)
         self.post_init()
@@ -85,7 +99,19 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> SymbolInvariantDecoderOutput | tuple:
-        """Reads a batch; as `SymbolInvariantForCausalLM.forward`, without labels and draws."""
+        """Reads a batch; as `SymbolInvariantForCausalLM.forward`, without labels and draws.
+
+        Args:
+            input_ids: `(B, T)` int64, base ids below V_n, symbols from V_n on.
+            attention_mask: `(B, past + T)`, 1 at tokens, 0 at padding; None for no padding.
+            past_key_values: cache of the tokens before.
+            slot_vectors: `(B, K, D)`, the row of each slot; default a new draw.
+            slot_referents: `(B, K)` int64, the referent of each slot; default that of the embedding.
+            use_cache: return the cache.
+
+        Raises:
+            ValueError: for a symbol, a mask, rows or an order that `SymbolInvariantForCausalLM.forward` refuses.
+        """
         check_source(input_ids, None)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
@@ -98,7 +124,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
                 f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)} after "
                 f"{past} cached tokens; it must be {(len(input_ids), past + input_ids.shape[1])}"
             )
-        hidden_states = self.embedding("embed", input_ids, symbol_slots, slots)
+        hidden_states = self.embedding(input_ids, symbol_slots, slots)
         hidden_states, target = self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
         states, attentions, _ = self.decoder(hidden_states, None, target, None, past_key_values, output_attentions)
         output = SymbolInvariantDecoderOutput(
@@ -167,6 +193,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
     Source: Huang et al. 2023, section 2.
     """
 
+    _tied_weights_keys = TIED_WEIGHTS
     # The loss divides by `num_items_in_batch`, so micro-batches of one optimizer step add up to its mean.
     accepts_loss_kwargs = True
 
@@ -174,7 +201,9 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         require_kind(config, type(self).__name__, "decoder-only")
         super().__init__(config)
         self.model = SymbolInvariantDecoder(config)
+        self.lm_head = make_head(config, self.model.embedding.weight)
         self.adacos = AdaCos(config.vocab_size) if config.loss == "adacos" else None
+        self.register_load_state_dict_post_hook(accept_missing_head)
         self.post_init()
 
     def draw(self, batch: int, generator: torch.Generator | None = None) -> torch.Tensor | None:
@@ -215,7 +244,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
                 each other in everything else that is returned.
             use_cache: return the cache.
             logits_to_keep: logits of this many last positions; 0 for all.
-            num_items_in_batch: number of labels that the loss is averaged over; default those of this batch.
+            num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
 
         Raises:
             ValueError: for a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache without its
@@ -241,7 +270,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             output_hidden_states=output_hidden_states,
         )
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
-        cosines = self.model.embedding("project", outputs.last_hidden_state[:, :, -logits_to_keep:], slots)
+        cosines = self.lm_head(outputs.last_hidden_state[:, :, -logits_to_keep:], slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
         shuffled = slot_referents is not None or self.model.embedding.shuffles
         if num_draws > 1:

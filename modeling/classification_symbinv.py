@@ -37,7 +37,7 @@ class SymbolInvariantEncoder(EncodingModel):
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> SymbolInvariantEncoderOutput | tuple:
-        """Hidden states `(B, S, L, D)` of `input_ids (B, L)`; see `encode`."""
+        """Hidden states `(B, S, L, D)` of `input_ids (B, L)` under `attention_mask (B, L)`; see `encode`."""
         output = self.encode(
             input_ids,
             attention_mask,
@@ -107,7 +107,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
 
     def _pool(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
         """The prediction `(B, C)` of `hidden_states (B, L, D)`."""
-        outputs = self.classifier(hidden_states)
+        outputs = self.classifier(hidden_states)  # (B, L, C)
         if attention_mask is None:
             attention_mask = outputs.new_ones(outputs.shape[:2])
         if self.config.pooling == "first":

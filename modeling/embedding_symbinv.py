@@ -1,13 +1,14 @@
 """How symbols become vectors on the way in and how vectors become logits on the way out.
 
-Ids are renamed to **slots** first (`assign`), and logits have a column per base token and per slot. The embedders:
+Ids are renamed to **slots** first (`assign`), and logits have a column per base token and per slot. An embedder is two
+modules that share one parameter, an embedding and a head (`make_embedding`, `make_head`). The embeddings:
 
 - `StreamsEmbedding` numbers the referents of one example 0 … k-1 in the order of their first appearance, so
   alpha-equivalent inputs become the same tensors; slot s of an example is seen by stream s.
 - `VocabularyEmbedding` (`learned`, `renamed`) has one learned row per symbol, `RandomEmbedding` (`random`) draws a
   part of each symbol's row, and `GaussianEmbedding` (`gaussian`) a whole row per symbol and sequence. All have one
   stream, and slot r is referent r, unless rows are permuted.
-- `ViewsEmbedding` (`views`) has a row per view, one stream and no slots.
+- `ViewsEmbedding` (`views`) has a row per view, one stream, no slots and no head.
 
 Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence length, D model width, V_n base tokens.
 """
@@ -16,7 +17,6 @@ import math
 import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
@@ -42,7 +42,12 @@ class Slots:
 
     @classmethod
     def from_referents(cls, referents: torch.Tensor, vectors: torch.Tensor | None = None) -> "Slots":
-        """The slots of `referents (B, K)`, with stream 0 anonymous and active where a row has no referent."""
+        """The slots of `referents (B, K)`, with stream 0 anonymous and active where a row has no referent.
+
+        Args:
+            referents: `(B, K)` int64, -1 where a slot has none.
+            vectors: `(K, D_random)` or `(B, K, D_random)`, the random part of each slot's row; None if there is none.
+        """
         active = referents >= 0
         active[:, :1] |= ~active.any(dim=1, keepdim=True)
         return cls(referents, active, vectors)
@@ -90,23 +95,65 @@ def assign_slots(referents: torch.Tensor, canonical: bool = True) -> Slots:
     return Slots.from_referents(table)
 
 
-class TwoWayEmbedding(nn.Module):
-    """What is both an embedding, `embed`, and a projection, `project`; each runs as a forward pass of the module.
+def learned_rows(weight: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
+    """The rows of `weight (rows, D)` as they are looked up and projected on, `(rows, D)`."""
+    return nn.functional.normalize(weight, dim=1) if config.normalize_embeddings else weight
 
-    What shards a model (FSDP) gathers a module's weights for its forward pass and for no other method.
+
+def random_rows(weight: torch.Tensor, vectors: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
+    """Dual-part rows as they are looked up and projected on.
+
+    Args:
+        weight: `(V_n + 1, D - D_random)`, the learned part of each base token and, last, of all symbols.
+        vectors: `(K, D_random)`, the random part of each slot's symbol.
+        config: of the model.
+
+    Returns:
+        `(V_n + K, D)`.
+
+    Source: ITE equation 1, as in `RandomEmbedding`.
     """
+    if config.normalize_parts:
+        weight, vectors = (nn.functional.normalize(part, dim=1) for part in (weight, vectors))
+    base = nn.functional.pad(weight[:-1], (0, config.random_dim))  # (V_n, D)
+    symbols = torch.cat((weight[-1:].expand(len(vectors), -1), vectors), dim=1)  # (K, D)
+    rows = torch.cat((base, symbols))
+    return nn.functional.normalize(rows, dim=1) if config.normalize_embeddings else rows
 
-    def forward(self, way: str, *arguments: Any) -> torch.Tensor:
-        """`embed` or `project`, with its arguments."""
-        result: torch.Tensor = self.embed(*arguments) if way == "embed" else self.project(*arguments)
-        return result
+
+def gaussian_rows(vectors: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
+    """Rows drawn per sequence, `vectors (B, K, D)`, as they are looked up and projected on, `(B, K, D)`."""
+    if config.normalize_embeddings:
+        return nn.functional.normalize(vectors, dim=2)
+    return vectors / math.sqrt(config.d_model)
 
 
-class StreamsEmbedding(TwoWayEmbedding):
+def look_up(
+    table: torch.Tensor, input_ids: torch.Tensor, symbol_slots: torch.Tensor, config: SymbolInvariantConfig
+) -> torch.Tensor:
+    """Embeds every token in one stream.
+
+    Args:
+        table: `(V_n + K, D)`, or with several views `(V_n + K · num_views, D)`.
+        input_ids: `(B, L)` int64, base ids and symbol ids.
+        symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens.
+        config: of the model.
+
+    Returns:
+        `(B, 1, L, D)`, scaled by sqrt(D), without positions.
+    """
+    base, views = config.base_vocab_size, config.num_views
+    own = base + symbol_slots if views == 1 else base + symbol_slots * views + (input_ids - base) % views
+    # A symbol without a slot is under the mask, where nothing sees it; others were refused.
+    rows = torch.where(symbol_slots >= 0, own, input_ids.clamp(max=base - 1))
+    return nn.functional.embedding(rows, table).unsqueeze(1) * math.sqrt(config.d_model)
+
+
+class StreamsEmbedding(nn.Module):
     """One stream per symbol: its own symbol as the *actual* row, every other symbol as the *placeholder* row.
 
-    The table has V_n + 2 rows: base tokens, actual (V_n), placeholder (V_n + 1). It is also the projection. With
-    several views it has an actual row of each and then a placeholder row of each; the paper has one view.
+    `weight` has V_n + 2 rows: base tokens, actual (V_n), placeholder (V_n + 1). With several views it has an actual row
+    of each and then a placeholder row of each; the paper has one view.
 
     Source: SIT Algorithms 1 and 5; normalisations SIT section 3.3; the factor sqrt(D) Vaswani et al. 2017, section 3.4.
     """
@@ -128,11 +175,7 @@ class StreamsEmbedding(TwoWayEmbedding):
         """Slots for the symbols of `referents (B, L)`, -1 at base tokens."""
         return assign_slots(referents, self.config.canonical_slots)
 
-    def table(self) -> torch.Tensor:
-        """The `(V_n + 2 · num_views, D)` rows as they are looked up and projected on."""
-        return nn.functional.normalize(self.weight, dim=1) if self.config.normalize_embeddings else self.weight
-
-    def embed(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds every token as each stream sees it.
 
         Args:
@@ -145,36 +188,17 @@ class StreamsEmbedding(TwoWayEmbedding):
         """
         actual, views = self.config.base_vocab_size, self.config.num_views
         view = 0 if views == 1 else ((input_ids - actual) % views).unsqueeze(1)
-        streams = torch.arange(slots.referents.shape[1], device=input_ids.device).view(1, -1, 1)
+        streams = torch.arange(slots.referents.shape[1], device=input_ids.device).view(1, -1, 1)  # (1, S, 1)
         is_own = symbol_slots.unsqueeze(1) == streams  # (B, S, L)
         rows = torch.where(input_ids.unsqueeze(1) < actual, input_ids.unsqueeze(1), actual + views + view)
         rows = torch.where(is_own, actual + view, rows)
-        return nn.functional.embedding(rows, self.table()) * math.sqrt(self.config.d_model)
-
-    def project(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits in slot space: base tokens from the mean over streams, each symbol from its own stream.
-
-        Args:
-            hidden_states: `(B, S, L, D)`.
-            slots: of the same B and S.
-
-        Returns:
-            `(B, L, V_n + S)`; column V_n + s is the symbol of slot s, -inf where no symbol has that slot.
-        """
-        table, base = self.table(), self.config.base_vocab_size
-        if self.config.normalize_features:
-            hidden_states = nn.functional.normalize(hidden_states, dim=-1)
-        base_logits = mean_over_streams(hidden_states, slots.active) @ table[:base].T  # (B, L, V_n)
-        symbol_logits = (hidden_states @ table[base]).transpose(1, 2)  # (B, L, S)
-        return torch.cat(
-            (base_logits, symbol_logits.masked_fill((slots.referents < 0).unsqueeze(1), -math.inf)), dim=-1
-        )
+        return nn.functional.embedding(rows, learned_rows(self.weight, self.config)) * math.sqrt(self.config.d_model)
 
 
-class OneStreamEmbedding(TwoWayEmbedding, ABC):
-    """What the embedders below share: one stream, and a row for every base token and slot.
+class OneStreamEmbedding(nn.Module, ABC):
+    """What the embeddings below share: one stream.
 
-    The table is also the projection (three-way tying).
+    `weight` serves encoder, decoder and head (three-way tying).
 
     Source: ITE sections 4.1 and 4.3.
     """
@@ -195,7 +219,7 @@ class OneStreamEmbedding(TwoWayEmbedding, ABC):
         """Slots for the symbols of `referents (B, L)`, -1 at base tokens."""
 
     def refuse_unknown(self, referents: torch.Tensor) -> None:
-        """Refuses a referent from `num_symbols` on, which has no row.
+        """Refuses any of `referents (B, L)` from `num_symbols` on, which has no row.
 
         Raises:
             ValueError: with the id of the symbol.
@@ -216,24 +240,17 @@ class OneStreamEmbedding(TwoWayEmbedding, ABC):
             )
 
     @abstractmethod
-    def table(self, slots: Slots) -> torch.Tensor:
-        """The `(V_n + K, D)` rows as they are looked up and projected on."""
+    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Embeds every token.
 
-    def embed(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Embeds every token, `(B, 1, L, D)`, scaled by sqrt(D), without positions; as `StreamsEmbedding`."""
-        base, views = self.config.base_vocab_size, self.config.num_views
-        own = base + symbol_slots if views == 1 else base + symbol_slots * views + (input_ids - base) % views
-        # A symbol without a slot is under the mask, where nothing sees it; others were refused.
-        rows = torch.where(symbol_slots >= 0, own, input_ids.clamp(max=base - 1))
-        return nn.functional.embedding(rows, self.table(slots)).unsqueeze(1) * math.sqrt(self.config.d_model)
+        Args:
+            input_ids: `(B, L)` int64, base ids and symbol ids.
+            symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens.
+            slots: of the same B.
 
-    def project(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits `(B, L, V_n + K)` of `hidden_states (B, 1, L, D)`, -inf where a slot has no referent."""
-        if self.config.normalize_features:
-            hidden_states = nn.functional.normalize(hidden_states, dim=-1)
-        logits = hidden_states.squeeze(1) @ self.table(slots).T
-        missing = nn.functional.pad(slots.referents < 0, (self.config.base_vocab_size, 0))
-        return logits.masked_fill(missing.unsqueeze(1), -math.inf)
+        Returns:
+            `(B, 1, L, D)`, scaled by sqrt(D), without positions.
+        """
 
 
 class VocabularyEmbedding(OneStreamEmbedding):
@@ -258,7 +275,7 @@ class VocabularyEmbedding(OneStreamEmbedding):
         return self.training and self.config.symbol_embedding == "renamed"
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slot s is referent s, or in training of `renamed` the s-th of a permutation.
+        """Slots for `referents (B, L)`: slot s is referent s, or in training of `renamed` the s-th of a permutation.
 
         Raises:
             ValueError: for a referent without a row.
@@ -271,9 +288,9 @@ class VocabularyEmbedding(OneStreamEmbedding):
         order = torch.randperm(count) if self.shuffles else torch.arange(count)
         return Slots.from_referents(order.to(referents.device).expand(len(referents), -1))
 
-    def table(self, slots: Slots) -> torch.Tensor:
-        """The `(vocab_size, D)` rows as they are looked up and projected on."""
-        return nn.functional.normalize(self.weight, dim=1) if self.config.normalize_embeddings else self.weight
+    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, scaled by sqrt(D)."""
+        return look_up(learned_rows(self.weight, self.config), input_ids, symbol_slots, self.config)
 
 
 class ViewsEmbedding(OneStreamEmbedding):
@@ -287,22 +304,21 @@ class ViewsEmbedding(OneStreamEmbedding):
         self.weight = nn.Parameter(torch.empty(config.base_vocab_size + config.num_views, config.d_model))
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """No slot for any symbol."""
+        """No slot for any of `referents (B, L)`."""
         return Slots.from_referents(referents.new_full((len(referents), 1), -1))
 
-    def table(self, slots: Slots) -> torch.Tensor:
-        """The `(V_n + num_views, D)` rows as they are looked up."""
-        return nn.functional.normalize(self.weight, dim=1) if self.config.normalize_embeddings else self.weight
-
-    def embed(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Embeds every token, `(B, 1, L, D)`, scaled by sqrt(D), without positions; as `StreamsEmbedding`."""
+    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Embeds `input_ids (B, L)` as `(B, 1, L, D)`, scaled by sqrt(D), whatever `symbol_slots (B, L)` say."""
         base = self.config.base_vocab_size
         rows = torch.where(input_ids < base, input_ids, base + (input_ids - base) % self.config.num_views)
-        return nn.functional.embedding(rows, self.table(slots)).unsqueeze(1) * math.sqrt(self.config.d_model)
+        table = learned_rows(self.weight, self.config)
+        return nn.functional.embedding(rows, table).unsqueeze(1) * math.sqrt(self.config.d_model)
 
 
 def coreferent(input_ids: torch.Tensor, attention_mask: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
-    """Where two tokens of `input_ids (B, L)` are coreferential, `(B, L, L)` bool; padding is with itself only.
+    """Where two tokens of `input_ids (B, L)` are coreferential, `(B, L, L)` bool.
+
+    Padding, where `attention_mask (B, L)` is 0, is coreferential with itself only.
 
     Symbols are if they have the same referent, whatever their views; base tokens if they are equal: the paper's
     relation is one of tokens, not of positions, and reflexive.
@@ -344,7 +360,7 @@ class RandomEmbedding(OneStreamEmbedding):
         return random_vectors(self.config.random_method, self.config.random_dim, count, generator)
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slot r is referent r, in each example for the symbols of training and its own ones.
+        """Slots for `referents (B, L)`: slot r is referent r, in each example for the symbols of training and its own.
 
         Raises:
             ValueError: for a referent without a random part.
@@ -365,14 +381,10 @@ class RandomEmbedding(OneStreamEmbedding):
         vectors = self._draw(width) if self.training else self.session_vectors[:width]
         return Slots.from_referents(table[:, :width], vectors.to(self.weight))
 
-    def table(self, slots: Slots) -> torch.Tensor:
-        """The `(V_n + K, D)` rows as they are looked up and projected on."""
-        learned, vectors = self.weight, slots.vectors
-        if self.config.normalize_parts:
-            learned, vectors = (nn.functional.normalize(part, dim=1) for part in (learned, vectors))
-        base = nn.functional.pad(learned[:-1], (0, self.config.random_dim))
-        rows = torch.cat((base, torch.cat((learned[-1:].expand(slots.referents.shape[1], -1), vectors), dim=1)))
-        return nn.functional.normalize(rows, dim=1) if self.config.normalize_embeddings else rows
+    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, scaled by sqrt(D)."""
+        table = random_rows(self.weight, slots.vectors, self.config)
+        return look_up(table, input_ids, symbol_slots, self.config)
 
 
 def permute_some(moved: torch.Tensor) -> torch.Tensor:
@@ -421,7 +433,7 @@ class GaussianEmbedding(OneStreamEmbedding):
         return torch.where(is_random.unsqueeze(2), rows, learned)
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slot s is referent s, with a new draw.
+        """Slots for `referents (B, L)`: slot s is referent s, with a new draw.
 
         Raises:
             ValueError: for a referent from `num_symbols` on.
@@ -430,36 +442,91 @@ class GaussianEmbedding(OneStreamEmbedding):
         order = torch.arange(self.config.num_symbols, device=referents.device)
         return Slots.from_referents(order.expand(len(referents), -1), self.draw(len(referents)))
 
-    def table(self, slots: Slots) -> torch.Tensor:
-        """The `(B, V_n + num_symbols, D)` rows as they are looked up and projected on."""
-        symbols, base = self._rows(slots), self._base_rows()
-        return torch.cat((base.expand(len(symbols), -1, -1), symbols), dim=1)
-
-    def _base_rows(self) -> torch.Tensor:
-        base = self.weight[: self.config.base_vocab_size]
-        return nn.functional.normalize(base, dim=1) if self.config.normalize_embeddings else base
-
-    def _rows(self, slots: Slots) -> torch.Tensor:
-        vectors: torch.Tensor = slots.vectors
-        if self.config.normalize_embeddings:
-            return nn.functional.normalize(vectors, dim=2)
-        return vectors / math.sqrt(self.config.d_model)
-
-    def embed(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Embeds every token, `(B, 1, L, D)`, scaled and shifted, without positions; as `StreamsEmbedding`."""
-        # Neither here nor in `project` is the table of base tokens copied per sequence.
-        base = nn.functional.embedding(input_ids.clamp(max=self.config.base_vocab_size - 1), self._base_rows())
+    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, scaled and shifted."""
+        # Neither here nor in `GaussianHead` is the table of base tokens copied per sequence.
+        base_rows = learned_rows(self.weight[: self.config.base_vocab_size], self.config)
+        base = nn.functional.embedding(input_ids.clamp(max=self.config.base_vocab_size - 1), base_rows)  # (B, L, D)
         index = symbol_slots.clamp(min=0).unsqueeze(2).expand(-1, -1, base.shape[2])
-        rows = torch.where((symbol_slots >= 0).unsqueeze(2), self._rows(slots).gather(1, index), base)
+        own = gaussian_rows(slots.vectors, self.config).gather(1, index)  # (B, L, D)
+        rows = torch.where((symbol_slots >= 0).unsqueeze(2), own, base)
         return (rows * (math.sqrt(self.config.d_model) * self.scale) + self.bias).unsqueeze(1)
 
-    def project(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+
+class Head(nn.Module, ABC):
+    """Turns hidden states into logits in slot space, with the parameter of the embedding as `weight`."""
+
+    def __init__(self, config: SymbolInvariantConfig, weight: nn.Parameter):
+        super().__init__()
+        self.config, self.weight = config, weight
+
+    @abstractmethod
+    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Logits in slot space.
+
+        Args:
+            hidden_states: `(B, S, L, D)`.
+            slots: of the same B and S, as the embedding had them.
+
+        Returns:
+            `(B, L, V_n + K)`; column V_n + s is the symbol of slot s, -inf where no symbol has that slot.
+        """
+
+    def features(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        """`hidden_states (B, S, L, D)` as they are projected."""
+        return nn.functional.normalize(hidden_states, dim=-1) if self.config.normalize_features else hidden_states
+
+
+class StreamsHead(Head):
+    """Base tokens from the mean over streams, each symbol from its own stream.
+
+    Source: SIT Algorithm 5; normalisations SIT section 3.3.
+    """
+
+    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Logits `(B, L, V_n + S)` of `hidden_states (B, S, L, D)`, -inf where no symbol has a slot."""
+        table, base = learned_rows(self.weight, self.config), self.config.base_vocab_size
+        hidden_states = self.features(hidden_states)
+        base_logits = mean_over_streams(hidden_states, slots.active) @ table[:base].T  # (B, L, V_n)
+        symbol_logits = (hidden_states @ table[base]).transpose(1, 2)  # (B, L, S)
+        symbol_logits = symbol_logits.masked_fill((slots.referents < 0).unsqueeze(1), -math.inf)
+        return torch.cat((base_logits, symbol_logits), dim=-1)
+
+
+class VocabularyHead(Head):
+    """Projects on the learned rows of base tokens and symbols."""
+
+    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Logits `(B, L, V_n + K)` of `hidden_states (B, 1, L, D)`, -inf where a slot has no referent."""
+        logits = self.features(hidden_states).squeeze(1) @ self.table(slots).T
+        missing = nn.functional.pad(slots.referents < 0, (self.config.base_vocab_size, 0))  # (B, V_n + K)
+        return logits.masked_fill(missing.unsqueeze(1), -math.inf)
+
+    def table(self, slots: Slots) -> torch.Tensor:
+        """The `(V_n + K, D)` rows that are projected on."""
+        return learned_rows(self.weight, self.config)
+
+
+class RandomHead(VocabularyHead):
+    """Identical to VocabularyHead except: a part of each symbol's row is that of its slot in `slots.vectors`."""
+
+    def table(self, slots: Slots) -> torch.Tensor:
+        """The `(V_n + K, D)` rows that are projected on."""
+        return random_rows(self.weight, slots.vectors, self.config)
+
+
+class GaussianHead(Head):
+    """Projects on the learned rows of base tokens and on the rows of this sequence's symbols.
+
+    Source: LI section 2.
+    """
+
+    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Logits `(B, L, V_n + num_symbols)` of `hidden_states (B, 1, L, D)`."""
-        if self.config.normalize_features:
-            hidden_states = nn.functional.normalize(hidden_states, dim=-1)
-        hidden_states = hidden_states.squeeze(1)
-        symbols = hidden_states @ self._rows(slots).transpose(1, 2)
-        return torch.cat((hidden_states @ self._base_rows().T, symbols), dim=-1)
+        hidden_states = self.features(hidden_states).squeeze(1)  # (B, L, D)
+        base = hidden_states @ learned_rows(self.weight[: self.config.base_vocab_size], self.config).T  # (B, L, V_n)
+        symbols = hidden_states @ gaussian_rows(slots.vectors, self.config).transpose(1, 2)  # (B, L, num_symbols)
+        return torch.cat((base, symbols), dim=-1)
 
 
 def random_vectors(method: str, width: int, count: int, generator: torch.Generator | None = None) -> torch.Tensor:
@@ -504,11 +571,11 @@ def random_vectors(method: str, width: int, count: int, generator: torch.Generat
     return (2 * digits - 1 if values == 2 else digits - 1).float()
 
 
-Embedder = StreamsEmbedding | VocabularyEmbedding | RandomEmbedding | GaussianEmbedding | ViewsEmbedding
+Embedding = StreamsEmbedding | VocabularyEmbedding | RandomEmbedding | GaussianEmbedding | ViewsEmbedding
 
 
-def make_embedder(config: SymbolInvariantConfig) -> Embedder:
-    """The embedder that `config.symbol_embedding` names."""
+def make_embedding(config: SymbolInvariantConfig) -> Embedding:
+    """The embedding that `config.symbol_embedding` names."""
     if config.symbol_embedding == "streams":
         return StreamsEmbedding(config)
     own: dict[str, type[RandomEmbedding | GaussianEmbedding | ViewsEmbedding]] = {
@@ -517,6 +584,12 @@ def make_embedder(config: SymbolInvariantConfig) -> Embedder:
         "views": ViewsEmbedding,
     }
     return own.get(config.symbol_embedding, VocabularyEmbedding)(config)
+
+
+def make_head(config: SymbolInvariantConfig, weight: nn.Parameter) -> Head:
+    """The head that `config.symbol_embedding` names, on the `weight (rows, D)` of the model's embedding."""
+    own: dict[str, type[Head]] = {"streams": StreamsHead, "random": RandomHead, "gaussian": GaussianHead}
+    return own.get(config.symbol_embedding, VocabularyHead)(config, weight)
 
 
 def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
@@ -546,6 +619,10 @@ def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, a
 def check_source(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> None:
     """Refuses an input that cannot be encoded.
 
+    Args:
+        input_ids: must be `(B, L)`.
+        attention_mask: must be `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+
     Raises:
         ValueError: unless `input_ids` is `(B, L)`, the mask has the same shape, and every row has a token.
     """
@@ -567,7 +644,7 @@ def check_source(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -
 def referents_of(
     input_ids: torch.Tensor, base_vocab_size: int, attention_mask: torch.Tensor | None, num_views: int = 1
 ) -> torch.Tensor:
-    """The referent of each token `(B, L)`; -1 at base tokens and where `attention_mask` is 0.
+    """The referent `(B, L)` of each of `input_ids (B, L)`; -1 at base tokens and where `attention_mask (B, L)` is 0.
 
     Raises:
         ValueError: for a negative id.
@@ -582,10 +659,10 @@ def referents_of(
 
 
 def slots_to_ids(logits: torch.Tensor, slots: Slots, base_vocab_size: int, vocab_size: int) -> torch.Tensor:
-    """Logits `(B, L, V_n + K)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`."""
+    """`logits (B, L, V_n + K)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`."""
     width = max(vocab_size, base_vocab_size + int(slots.referents.max()) + 1)
     columns = torch.where(slots.referents >= 0, base_vocab_size + slots.referents, width)  # (B, K)
-    out = logits.new_full((*logits.shape[:2], width + 1), -math.inf)
+    out = logits.new_full((*logits.shape[:2], width + 1), -math.inf)  # the last column takes what has no referent
     out[..., :base_vocab_size] = logits[..., :base_vocab_size]
     out.scatter_(2, columns.unsqueeze(1).expand(-1, logits.shape[1], -1), logits[..., base_vocab_size:])
     return out[..., :width]

@@ -38,7 +38,7 @@ class BeamLayer(DynamicLayer):
     moved: torch.Tensor | None = None
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
-        """Notes where rows come from."""
+        """Notes that each row continues row `beam_idx (B·N,)` of those before."""
         if self.get_seq_length() > 0:
             beam_idx = beam_idx.to(self.device)
             self.moved = beam_idx if self.moved is None else self.moved[beam_idx]
@@ -52,7 +52,7 @@ class BeamLayer(DynamicLayer):
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Appends `(B·N, S·H, T, D / H)`; all keys and values."""
+        """Appends `key_states (B·N, S·H, T, D / H)` and `value_states (B·N, S·H, T, D / H)`; all keys and values."""
         if torch.is_grad_enabled():  # no gradient passes through a copy into place
             self.settle()
         if self.moved is None:
@@ -69,7 +69,7 @@ class BeamLayer(DynamicLayer):
         return grown
 
     def reset(self) -> None:
-        """As the base class."""
+        """Forgets how beams were to move, and empties keys and values."""
         self.moved = None
         super().reset()
 
@@ -90,7 +90,7 @@ class SymbolInvariantCache(EncoderDecoderCache):
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
         """Moves the beams of each input, `beam_idx (B·N,)`; those of inputs that are not kept are passed over."""
         if self.kept is not None:
-            moved = beam_idx.view(-1, self.beams)[self.kept] % self.beams
+            moved = beam_idx.view(-1, self.beams)[self.kept] % self.beams  # (A, N)
             beam_idx = (moved + torch.arange(0, moved.numel(), self.beams, device=moved.device).unsqueeze(1)).flatten()
         self.self_attention_cache.reorder_cache(beam_idx)
 
@@ -197,7 +197,7 @@ class GrammarLogitsProcessor(LogitsProcessor, ABC):
         self.prompt_length, self.max_length = prompt_length, max_length
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Sets the scores `(B·N, columns)` of tokens that cannot follow `input_ids (B·N, length)` to -inf."""
+        """Sets `scores (B·N, columns)` of tokens that cannot follow `input_ids (B·N, length)` to -inf."""
         answer, exists = input_ids[:, 1:], scores > -torch.inf
         if 1 < input_ids.shape[1] == self.prompt_length:
             self._check_prompt(answer, scores.shape[1])
@@ -266,6 +266,7 @@ class LassoGrammarLogitsProcessor(GrammarLogitsProcessor):
         self._classes = classes
 
     def allowed(self, answer: torch.Tensor, left: int, exists: torch.Tensor) -> torch.Tensor:
+        """What may continue `answer (B·N, T)` to a trace, `(B·N, columns)` as `exists (B·N, columns)`."""
         self._classes = self._classes.to(answer.device)
         columns = torch.arange(exists.shape[1], device=answer.device)
         return self._allowed_classes(self._class_of(answer), left)[:, self._class_of(columns)]
@@ -316,6 +317,7 @@ class AssignmentGrammarLogitsProcessor(GrammarLogitsProcessor):
     shortest = ("a symbol", "its value", "EOS")
 
     def allowed(self, answer: torch.Tensor, left: int, exists: torch.Tensor) -> torch.Tensor:
+        """What may continue `answer (B·N, T)` to an assignment, `(B·N, columns)` as `exists (B·N, columns)`."""
         columns = torch.arange(exists.shape[1], device=answer.device)
         eos = columns == self.eos_token_id
         if answer.shape[1] % 2:
@@ -403,7 +405,16 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         attention_mask: torch.Tensor | None = None,
         decoder_input_ids: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """The referent `(B, K)` of each slot in a call of `generate` with these arguments, -1 where there is none."""
+        """The referent of each slot in a call of `generate` with these arguments.
+
+        Args:
+            input_ids: `(B, L)` int64.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            decoder_input_ids: `(B, T)` int64, the beginning of each answer; None for none.
+
+        Returns:
+            `(B, K)` int64, -1 where a slot has none.
+        """
         return self._slots(input_ids, attention_mask, decoder_input_ids).referents
 
     def _slots(

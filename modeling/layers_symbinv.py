@@ -17,7 +17,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import aggregate_streams
-from .triton_symbinv import attention_fits, feed_forward_fits, relu_feed_forward, short_attention
+from .kernels_symbinv import Dropout, attend, feed_forward, is_plain
 
 
 def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
@@ -48,7 +48,10 @@ def rotate(states: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
 
 
 def sinusoidal_positions(positions: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
-    """Sines and cosines, interleaved, `(B, L, width)`. Source: Vaswani et al. 2017, section 3.5."""
+    """Sines and cosines, interleaved, `(B, L, width)`, at `positions (B, L)`.
+
+    Source: Vaswani et al. 2017, section 3.5.
+    """
     wide = torch.promote_types(dtype, torch.float32)
     exponents = torch.arange(0, width, 2, device=positions.device, dtype=wide) / width
     angles = positions.unsqueeze(-1).to(wide) * 10000.0**-exponents
@@ -113,7 +116,7 @@ class RelativeBias(nn.Module):
         self.weight = nn.Parameter(torch.empty(self.buckets, config.num_attention_heads))
 
     def bucket(self, distance: torch.Tensor) -> torch.Tensor:
-        """The bucket of each distance, int64 and not negative, from a query back to a key."""
+        """The bucket of each `distance (...)`, int64 and not negative, from a query back to a key; same shape."""
         exact = self.buckets // 2
         steps = (distance.clamp(min=1).float() / exact).log() / math.log(self.max_distance / exact)
         far = exact + (steps * (self.buckets - exact)).long()
@@ -129,7 +132,7 @@ class RelativeBias(nn.Module):
         """
         steps = torch.arange(past + length, device=self.weight.device)
         distance = (steps[past:, None] - steps).clamp(min=0)
-        bias = self.weight[self.bucket(distance)].permute(2, 0, 1).unsqueeze(0)
+        bias = self.weight[self.bucket(distance)].permute(2, 0, 1).unsqueeze(0)  # (1, H, T, past + T)
         return bias if mask is None else torch.where(mask, bias, -math.inf)
 
 
@@ -155,39 +158,6 @@ class LearnedPositions(nn.Module):
         return nn.functional.embedding(positions, self.weight)
 
 
-class _Masked(torch.autograd.Function):
-    """`scale * states`, and 0 where `dropped (…)` is True. Keeps one byte per element for the backward pass."""
-
-    @staticmethod
-    def forward(ctx, states, dropped, scale):  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(dropped)
-        ctx.scale = scale
-        return (states * scale).masked_fill_(dropped, 0)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        (dropped,) = ctx.saved_tensors
-        return (gradient * ctx.scale).masked_fill_(dropped, 0), None, None
-
-
-class Dropout(nn.Dropout):
-    """nn.Dropout whose masks on a CPU come from 16 random bits per element, seven times as fast as Bernoulli draws.
-
-    The probability is rounded to a multiple of 2^-16 and what is kept is scaled by the rounded one, so means are exact.
-    """
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        if not self.training or self.p == 0:
-            return states
-        if states.device.type != "cpu" or torch.compiler.is_compiling():
-            return super().forward(states)
-        kept = round((1 - self.p) * 2**16)
-        bits = torch.empty(-(-states.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-        dropped = (bits[: states.numel()] >= kept - 2**15).view_as(states)
-        return _Masked.apply(states, dropped, 2**16 / kept)
-
-
 @dataclass(frozen=True)
 class Sequence:
     """What attention needs to know of a sequence besides its hidden states.
@@ -204,12 +174,6 @@ class Sequence:
     active: torch.Tensor
     mask: torch.Tensor | None
     angles: torch.Tensor | None
-
-
-def _is_plain(linear: nn.Linear) -> bool:
-    """Whether nothing but its weights decides what a layer does: no adapter in its place, no hook, no other forward."""
-    hooks = linear._forward_hooks or linear._forward_pre_hooks or linear._backward_hooks
-    return type(linear) is nn.Linear and not hooks and "forward" not in linear.__dict__
 
 
 class Attention(nn.Module):
@@ -250,21 +214,29 @@ class Attention(nn.Module):
         mask: torch.Tensor | None,
         output_attentions: bool,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Attends from `queries (B·N, S, T, H, D / H)` of `hidden_states (B·N, S, T, D)` to the keys of B sources.
+        """Attends from each beam's queries to the keys of its source.
+
+        Args:
+            hidden_states: `(B·N, S, T, D)`, what the queries were made of.
+            queries: `(B·N, S, T, H, D / H)`.
+            keys: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`; with identities twice as wide.
+            values: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`.
+            mask: `(B or 1, 1 or H, T or 1, K)`, as in `Sequence`.
+            output_attentions: return the weights.
 
         Returns:
             The new hidden states, and with `output_attentions` the weights `(B·N, S, H, T, K)`.
         """
         batch, streams, length, width = hidden_states.shape
         heads, examples = self.heads, keys.shape[0]
-        queries = queries.reshape(examples, batch // examples, streams, length, heads, -1)
-        # (B, N, S, T, H, D / H) → (B, H, N·S·T, D / H) or (B, S·H, N·T, D / H); `back` undoes either.
+        queries = queries.reshape(examples, batch // examples, streams, length, heads, -1)  # (B, N, S, T, H, D / H)
+        # To (B, H, N, S, T, D / H) if aggregated, else to (B, S, H, N, T, D / H); `back` undoes either.
         order, back = (
             ((0, 4, 1, 2, 3, 5), (0, 2, 3, 4, 1, 5)) if self.aggregated else ((0, 2, 4, 1, 3, 5), (0, 3, 1, 4, 2, 5))
         )
         queries = queries.permute(order)
         folded = queries.shape
-        queries = queries.reshape(examples, keys.shape[1], -1, width // heads)
+        queries = queries.reshape(examples, keys.shape[1], -1, width // heads)  # (B, H, N·S·T, …) or (B, S·H, N·T, …)
         if mask is not None and (mask.shape[1] > 1 or mask.shape[2] > 1):
             per_head = keys.shape[1] // heads if mask.shape[1] > 1 else 1
             mask = mask.repeat(1, per_head, queries.shape[2] // length if mask.shape[2] > 1 else 1, 1)
@@ -272,19 +244,24 @@ class Attention(nn.Module):
         if self.has_identity:
             keys, beside = keys.chunk(2, dim=-1)
             inputs = beside.unflatten(1, (-1, heads)).transpose(2, 3).flatten(3)  # (B, 1 or S, K, D)
-            mask = self._with_gram(hidden_states.unflatten(0, (examples, -1)), inputs, mask)
+            own = hidden_states.unflatten(0, (examples, -1))  # (B, N, S, T, D)
+            mask = self._with_gram(own, inputs, mask)
         wanted = output_attentions or output_factors is not None
-        attended, weights = _attend(queries, keys, values, mask, self.config, wanted)
-        attended = self.out_proj(attended.reshape(folded).permute(back).reshape(batch, streams, length, width))
+        eager = self.config._attn_implementation == "eager"
+        attended, weights = attend(queries, keys, values, mask, eager, wanted)
+        attended = attended.reshape(folded).permute(back).reshape(batch, streams, length, width)  # (B·N, S, T, D)
+        attended = self.out_proj(attended)
         if inputs is not None and weights is not None and output_factors is not None:
             mixed = self._mixed_over_heads(weights, output_factors) @ inputs  # (B, 1 or S, queries, D)
-            mixed = mixed if self.aggregated else mixed.unflatten(2, (-1, length)).transpose(1, 2)
+            if not self.aggregated:
+                mixed = mixed.unflatten(2, (-1, length)).transpose(1, 2)  # (B, N, S, T, D)
             attended = attended + mixed.reshape(attended.shape)
         if not output_attentions:
             weights = None
         if weights is not None:
-            weights = weights.reshape(*folded[:5], -1).permute(back).reshape(batch, streams, length, heads, -1)
-            weights = weights.transpose(2, 3)
+            weights = weights.reshape(*folded[:5], -1).permute(back)
+            weights = weights.reshape(batch, streams, length, heads, -1)  # (B·N, S, T, H, K)
+            weights = weights.transpose(2, 3)  # (B·N, S, H, T, K)
         return self.norm(hidden_states + self.dropout(attended)), weights
 
     @property
@@ -296,9 +273,11 @@ class Attention(nn.Module):
         """`mask` with `a_h x xᵀ` of the queries' inputs `own (B, N, S, T, D)` and the keys' `(B, 1 or S, K, D)`."""
         if self.identity_qk is None:
             return mask
+        # (B, 1, N·S·T, D) or (B, S, N·T, D)
         rows = own.flatten(1, 3).unsqueeze(1) if self.aggregated else own.transpose(1, 2).flatten(2, 3)
         gram = (rows @ inputs.transpose(2, 3)).unsqueeze(2)  # (B, 1 or S, 1, queries, K)
-        scores = (gram * (self.config.identity_multiplier * self.identity_qk).view(-1, 1, 1)).flatten(1, 2)
+        scores = gram * (self.config.identity_multiplier * self.identity_qk).view(-1, 1, 1)
+        scores = scores.flatten(1, 2)  # (B, H or S·H, queries, K)
         if mask is None:
             return scores
         return torch.where(mask, scores, -math.inf) if mask.dtype == torch.bool else scores + mask
@@ -320,7 +299,7 @@ class Attention(nn.Module):
 
     def queries(self, hidden_states: torch.Tensor, own: Sequence) -> torch.Tensor:
         """Queries `(B, S, L, H, D / H)` of `hidden_states (B, S, L, D)`."""
-        queries = self.q_proj(hidden_states).unflatten(-1, (self.heads, -1))
+        queries = self.q_proj(hidden_states).unflatten(-1, (self.heads, -1))  # (B, S, L, H, D / H)
         return queries if own.angles is None else rotate(queries, own.angles)
 
     def key_values(self, hidden_states: torch.Tensor, source: Sequence) -> tuple[torch.Tensor, torch.Tensor]:
@@ -346,13 +325,13 @@ class Attention(nn.Module):
 
         One product does for all projections if they are plain.
         """
-        if all(map(_is_plain, projections)):
+        if all(map(is_plain, projections)):
             weight = torch.cat([projection.weight for projection in projections])
             bias = torch.cat([projection.bias for projection in projections])
             joined = nn.functional.linear(hidden_states, weight, bias)
         else:
             joined = torch.cat([projection(hidden_states) for projection in projections], dim=-1)
-        joined = joined.unflatten(-1, (len(projections) * self.heads, -1))
+        joined = joined.unflatten(-1, (len(projections) * self.heads, -1))  # (B, S, L, projections·H, D / H)
         first, last = joined.split(((len(projections) - 1) * self.heads, self.heads), dim=3)
         return first if own.angles is None else rotate(first, own.angles), last
 
@@ -360,71 +339,6 @@ class Attention(nn.Module):
     def _by_head(states: torch.Tensor) -> torch.Tensor:
         """`(B, S, L, H, D / H)` → `(B, S·H, L, D / H)`."""
         return states.transpose(2, 3).flatten(1, 2)
-
-
-# Keys up to which attention on a CPU is written out in training, our choice: with 128 a step on answers of 100 tokens
-# took a quarter more memory.
-_SHORT = 64
-
-
-def _attend(
-    queries: torch.Tensor,
-    keys: torch.Tensor,
-    values: torch.Tensor,
-    mask: torch.Tensor | None,
-    config: SymbolInvariantConfig,
-    output_attentions: bool,
-) -> tuple[torch.Tensor, torch.Tensor | None]:
-    fused = config._attn_implementation != "eager" and not output_attentions
-    if fused and attention_fits(queries, keys, mask):
-        return short_attention(queries, keys, values, mask), None
-    # Written out, the backward pass over short sequences takes a CPU a third to two thirds of the fused one's time.
-    if fused and not (queries.requires_grad and queries.device.type == "cpu" and keys.shape[-2] <= _SHORT):
-        return nn.functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask), None
-    scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-1, -2)
-    if mask is not None:
-        if mask.dtype == torch.bool:
-            mask = torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
-        scores = scores + mask
-    weights = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(scores.dtype)
-    return weights @ values, weights if output_attentions else None
-
-
-# Rows of the feed-forward block that a CPU computes together, our choice: 1024 x 1024 floats are 4 MB and stay in the
-# cache. One thread is as fast with 256 to 1,024 rows; two are 9 % faster than with 512, and as fast with 2,048.
-# The first product ran at 96 GFLOP/s on one core, and at 36 with 8,192 rows at once.
-_ROWS = 1024
-
-
-class _ReluFeedForward(torch.autograd.Function):
-    """W_2 relu(W_1 x + b_1) + b_2 of `x (rows, D)`, whose wide middle goes through the cache and never through memory.
-
-    The middle is computed again in the backward pass. Equal to the plain products to rounding, and deterministic.
-    """
-
-    @staticmethod
-    def forward(ctx, x, weight1, bias1, weight2, bias2):  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(x, weight1, bias1, weight2)
-        out = torch.empty(len(x), len(weight2), dtype=x.dtype)
-        for rows, result in zip(x.split(_ROWS), out.split(_ROWS), strict=True):
-            torch.addmm(bias2, torch.addmm(bias1, rows, weight1.T).relu_(), weight2.T, out=result)
-        return out
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        x, weight1, bias1, weight2 = ctx.saved_tensors
-        gradient = gradient.contiguous()
-        gradient_x, gradient2 = torch.empty_like(x), torch.zeros_like(weight2)
-        gradient1, gradient_bias1 = torch.zeros_like(weight1.T, memory_format=torch.contiguous_format), bias1 * 0
-        for rows, result, into in zip(x.split(_ROWS), gradient.split(_ROWS), gradient_x.split(_ROWS), strict=True):
-            middle = torch.addmm(bias1, rows, weight1.T).relu_()
-            gradient2.addmm_(result.T, middle)
-            back = torch.ops.aten.threshold_backward(result @ weight2, middle, 0)  # where the ReLU let through
-            gradient1.addmm_(rows.T, back)
-            gradient_bias1 += back.sum(0)
-            torch.mm(back, weight1, out=into)
-        return gradient_x, gradient1.T, gradient_bias1, gradient2, gradient.sum(0)
 
 
 class FeedForward(nn.Module):
@@ -439,30 +353,9 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
-        return self.norm(hidden_states + self.dropout(self._transformed(hidden_states)))
-
-    def _transformed(self, hidden_states: torch.Tensor) -> torch.Tensor:
-        if isinstance(self.activation, nn.ReLU) and _is_plain(self.fc1) and _is_plain(self.fc2):
-            weights = (self.fc1.weight, self.fc1.bias, self.fc2.weight, self.fc2.bias)
-            if feed_forward_fits(hidden_states):
-                return relu_feed_forward(hidden_states, *weights)
-            if self._in_cache(hidden_states):
-                rows = hidden_states.reshape(-1, hidden_states.shape[-1])
-                return _ReluFeedForward.apply(rows, *weights).view_as(hidden_states)
-        return self.fc2(self.activation(self.fc1(hidden_states)))
-
-    def _in_cache(self, hidden_states: torch.Tensor) -> bool:
-        """Whether there are rows enough on a CPU, in a precision in which gradients can be summed piece by piece."""
-        return (
-            hidden_states.device.type == "cpu"
-            and hidden_states.dtype in (torch.float32, torch.float64)
-            and isinstance(self.activation, nn.ReLU)
-            and _is_plain(self.fc1)
-            and _is_plain(self.fc2)
-            and hidden_states[..., 0].numel() > _ROWS
-            and not torch.is_autocast_enabled("cpu")
-            and not torch.compiler.is_compiling()
-        )
+        """Maps `hidden_states (B, S, L, D)` to the same shape."""
+        transformed = feed_forward(hidden_states, self.fc1, self.activation, self.fc2)
+        return self.norm(hidden_states + self.dropout(transformed))
 
 
 class EncoderLayer(GradientCheckpointingLayer):
@@ -477,7 +370,10 @@ class EncoderLayer(GradientCheckpointingLayer):
     def forward(
         self, hidden_states: torch.Tensor, source: Sequence, output_attentions: bool = False
     ) -> tuple[torch.Tensor, tuple[torch.Tensor | None, ...]]:
-        """Maps `(B, S, L, D)` to the same shape; also returns one tensor of weights, or None, per attention block."""
+        """Maps `hidden_states (B, S, L, D)` to the same shape.
+
+        Also returns one tensor of weights, or None, per attention block.
+        """
         attentions = []
         for block in self.self_attention.values():
             states = block.queries_keys_values(hidden_states, source)
@@ -514,9 +410,10 @@ class DecoderLayer(GradientCheckpointingLayer):
         past_key_values: Cache | None = None,
         output_attentions: bool = False,
     ) -> tuple[torch.Tensor, tuple[torch.Tensor | None, ...], tuple[torch.Tensor | None, ...]]:
-        """Maps `(B·N, S, T, D)` to the same shape, given `encoder_hidden_states (B, S, L, D)` if there is an encoder.
+        """Maps `hidden_states (B·N, S, T, D)` to the same shape.
 
-        Also returns the weights, or None, of every self-attention and of every cross-attention block.
+        If there is an encoder, it attends to `encoder_hidden_states (B, S, L, D)`, as `source` describes them. Also
+        returns the weights, or None, of every self-attention and of every cross-attention block.
         """
         self_weights, cross_weights = [], []
         caches = past_key_values if isinstance(past_key_values, EncoderDecoderCache) else None

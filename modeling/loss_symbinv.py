@@ -33,6 +33,7 @@ class AdaCos(nn.Module):
         self._pending: list[torch.Tensor] = []
 
     def forward(self, cosines: torch.Tensor) -> torch.Tensor:
+        """Logits `(B, T, C)`: `cosines (B, T, C)` times the scale."""
         return cosines * self.scale.clone()  # `observe` writes to the buffer before backward reads it
 
     @torch.no_grad()
@@ -82,13 +83,13 @@ def token_loss(
 
     Args:
         logits: `(B, T, C)`.
-        cosines: the same before they were scaled.
+        cosines: `(B, T, C)`, the logits before they were scaled.
         columns: `(B, T)` int64, the column of each label, -100 where there is none.
-        num_items: labels in the whole step; None for those of this batch.
+        num_items: scalar, the labels in the whole step; None for those of this batch.
         adacos: what scaled the cosines, which in training takes them in; None if nothing did.
     """
-    keep = columns.flatten() != -100
-    targets = columns.flatten()[keep]
+    keep = columns.flatten() != -100  # (B·T,)
+    targets = columns.flatten()[keep]  # (tokens,)
     total = nn.functional.cross_entropy(_at_least_float32(logits.flatten(0, 1)[keep]), targets, reduction="sum")
     if adacos is not None and adacos.training:
         adacos.observe(cosines.detach().flatten(0, 1)[keep], targets, None if num_items is None else int(num_items))

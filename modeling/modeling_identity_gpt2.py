@@ -58,7 +58,7 @@ class IdentityGPT2Attention(GPT2Attention):
             `(B, T, D)`, and the weights `(B, H, T, K)`.
         """
         batch, length, width = hidden_states.shape
-        split = (batch, length, self.num_heads, self.head_dim)
+        split = (batch, length, self.num_heads, self.head_dim)  # then transposed to (B, H, T, D / H)
         queries, keys, values, inputs = (
             part.view(split).transpose(1, 2)
             for part in (*self.c_attn(hidden_states).split(width, dim=2), hidden_states)
@@ -68,7 +68,7 @@ class IdentityGPT2Attention(GPT2Attention):
             keys, inputs = keys.split(self.head_dim, dim=-1)
         inputs = inputs.transpose(1, 2).reshape(batch, -1, width)  # (B, K, D)
 
-        scores = queries @ keys.transpose(-1, -2) * self.scaling
+        scores = queries @ keys.transpose(-1, -2) * self.scaling  # (B, H, T, K)
         multiplier = self.config.identity_multiplier
         if self.identity_qk is not None:
             gram = hidden_states @ inputs.transpose(1, 2)  # (B, T, K)

@@ -23,15 +23,16 @@ from .embedding_symbinv import (
     ViewsEmbedding,
     check_source,
     coreferent,
-    make_embedder,
+    make_embedding,
+    make_head,
     referents_of,
     slots_to_ids,
 )
 from .generation_symbinv import SymbolInvariantGenerationMixin
+from .kernels_symbinv import Dropout
 from .layers_symbinv import (
     Attention,
     DecoderLayer,
-    Dropout,
     EncoderLayer,
     LearnedPositions,
     RelativeBias,
@@ -42,6 +43,9 @@ from .layers_symbinv import (
     tree_positions,
 )
 from .loss_symbinv import AdaCos, token_loss
+
+# The head's parameter is the embedding's, so checkpoints hold it once, under the embedding's name.
+TIED_WEIGHTS = {"lm_head.weight": "model.embedding.weight"}
 
 
 @dataclass
@@ -212,6 +216,9 @@ class Encoder(nn.Module):
         """The embeddings `(B, S, L, D)` and each layer's output; the attention weights of every block.
 
         Args:
+            hidden_states: `(B, S, L, D)`, the embeddings.
+            source: what the layers know of the sequence.
+            output_attentions: return the weights too.
             first: what the first layer knows of the sequence, if not the same.
         """
         states: tuple[torch.Tensor, ...] = (hidden_states,)
@@ -240,7 +247,15 @@ class Decoder(nn.Module):
         past_key_values: Cache | None,
         output_attentions: bool,
     ) -> tuple[tuple, tuple, tuple]:
-        """The embeddings `(B·N, S, T, D)` and each layer's output; self- and cross-attention weights of every block."""
+        """The embeddings `(B·N, S, T, D)` and each layer's output; self- and cross-attention weights of every block.
+
+        Args:
+            hidden_states: `(B·N, S, T, D)`, the embeddings.
+            encoder_hidden_states: `(B, S, L, D)`; None if there is no encoder.
+            target, source: what the layers know of the decoder's and the encoder's sequence.
+            past_key_values: cache of the tokens before; None for none.
+            output_attentions: return the weights too.
+        """
         states: tuple[torch.Tensor, ...] = (hidden_states,)
         own: tuple[torch.Tensor | None, ...] = ()
         cross: tuple[torch.Tensor | None, ...] = ()
@@ -287,6 +302,17 @@ def _refuse_lost(name: str, ids: torch.Tensor, lost: torch.Tensor, why: str) -> 
         raise ValueError(f"{name}[{row}, {position}]={int(ids[row, position])}: this symbol {why}")
 
 
+def accept_missing_head(model: nn.Module, keys: Any) -> None:
+    """Lets `load_state_dict` take what a checkpoint holds, where the head's weight stands under the embedding's name.
+
+    Args:
+        model: that loaded.
+        keys: torch's `missing_keys` and `unexpected_keys`, changed in place.
+    """
+    present = [head for head, embedding in TIED_WEIGHTS.items() if embedding not in keys.missing_keys]
+    keys.missing_keys[:] = [name for name in keys.missing_keys if name not in present]
+
+
 def require_kind(config: SymbolInvariantConfig, model: str, kind: str) -> None:
     """Refuses a configuration of another kind than `model` is.
 
@@ -313,7 +339,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
-        self.embedding = make_embedder(config)
+        self.embedding = make_embedding(config)
         self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
 
@@ -344,7 +370,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         prompt = [] if prompt_ids is None else [referents_of(prompt_ids, config.base_vocab_size, None)]
         slots = self.embedding.assign(torch.cat((referents, *prompt), dim=1))
         source = self._source(slots, slots.of(referents), attention_mask, config.encoder_positions == "rope")
-        hidden_states = self.embedding("embed", input_ids, source.symbol_slots, slots)
+        hidden_states = self.embedding(input_ids, source.symbol_slots, slots)
         if config.encoder_positions == "tree":
             hidden_states = hidden_states + self._tree_positions(input_ids, attention_mask, hidden_states.dtype)
         elif config.encoder_positions == "sinusoidal":
@@ -472,13 +498,14 @@ class SymbolInvariantModel(EncodingModel):
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
             _refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
-        hidden_states = self.embedding("embed", input_ids, symbol_slots, slots)
+        hidden_states = self.embedding(input_ids, symbol_slots, slots)
         return self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
 
 
 class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, SymbolInvariantGenerationMixin):
     """The encoder-decoder with tied projection, loss and `generate`: question in, answer out."""
 
+    _tied_weights_keys = TIED_WEIGHTS
     # The loss divides by `num_items_in_batch`, so micro-batches of one optimizer step add up to its mean.
     accepts_loss_kwargs = True
 
@@ -486,9 +513,11 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         require_kind(config, type(self).__name__, "encoder-decoder")
         super().__init__(config)
         self.model = SymbolInvariantModel(config)
+        self.lm_head = make_head(config, self.model.embedding.weight)
         self.adacos = AdaCos(config.vocab_size) if config.loss == "adacos" else None
         self.generation_config.grammar = config.grammar
         self.generation_config._from_model_config = False  # or the grammar would be dropped on loading
+        self.register_load_state_dict_post_hook(accept_missing_head)
         self.post_init()
 
     def forward(
@@ -509,14 +538,17 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
     ) -> SymbolInvariantLMOutput | tuple:
         """Logits, and with `labels` the loss.
 
-        It takes what `SymbolInvariantModel.forward` takes, and more.
-
         Args:
-            labels: `(B, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
+            input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on; may be left out with `encoder_outputs`.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            decoder_input_ids: `(B·N, T)` int64, N answers per input, as `SymbolInvariantModel.forward` takes them.
+            decoder_attention_mask: `(B·N, past + T)`; None for no padding.
+            encoder_outputs, past_key_values, use_cache: as `SymbolInvariantModel.forward` takes them.
+            labels: `(B·N, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
                 or for a model with one stream have a row.
                 Without `decoder_input_ids` they are shifted right behind the start token.
             return_id_logits: logits in id space instead of slot space.
-            num_items_in_batch: number of labels that the loss is averaged over; default those of this batch.
+            num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
 
         Raises:
             ValueError: if a label has no stream or row, and as `SymbolInvariantModel.forward`.
@@ -544,7 +576,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         )
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
         slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
-        cosines = self.model.embedding("project", outputs.last_hidden_state, slots)
+        cosines = self.lm_head(outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
         loss = None if labels is None else token_loss(logits, cosines, columns, num_items_in_batch, self.adacos)
         if return_id_logits:

@@ -1,47 +1,46 @@
 """The rooms import each other only along the arrows of the design, however deep in a function an import stands."""
 
 import ast
+import importlib.util
 import re
 import sys
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = {
-    room: ROOT / "hf_symbinv" / room
-    for room in ("hub", "logic", "solvers", "tasks", "metrics", "training", "evaluation", "plotting", "cli")
-}
-ROOMS |= {room: ROOT / room for room in ("modeling", "datasets_scripts")}
-# A room may import itself and these; `cli` all.
-ARROWS = {
-    "modeling": set(),
-    "logic": set(),
-    "solvers": {"logic"},
-    "tasks": {"logic", "solvers", "modeling"},
-    "metrics": {"logic", "solvers"},
-    "hub": {"tasks"},
-    "datasets_scripts": {"tasks", "logic", "solvers", "hub"},
-    "training": {"modeling", "tasks", "metrics", "hub"},
-    "evaluation": {"training", "tasks", "metrics", "datasets_scripts", "hub", "logic"},
-    "plotting": {"evaluation", "metrics", "logic"},
-    "cli": set(ROOMS) - {"cli"},
-}
-# Beside the rooms lie the version, the table of extras and what a user can do something about.
-TABLES = {("hub", "__version__"), ("cli", "__version__"), ("tasks", "__version__"), ("cli", "extras")} | {
-    (room, "errors") for room in ROOMS if room not in ("modeling", "logic")
-}
-STANDARD_LIBRARY = set(sys.stdlib_module_names)
-# What a room may import from outside the package, where that is limited.
-OUTSIDE = {
-    # Triton where it is installed; that no checkpoint requires it is tested with those.
-    "modeling": {"torch", "transformers", "triton", *STANDARD_LIBRARY},
-    "logic": {"spot", *STANDARD_LIBRARY},
-    "solvers": {"spot", "aiger", "tqdm", *STANDARD_LIBRARY},
-}
+
+
+def script(path: str):
+    """A script of the repository as a module."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PICTURE = script("docs/rooms.py")
+# The table of CONTRIBUTING.md is the one source of rooms and arrows.
+TABLE = PICTURE.read_table()
+ARROWS = PICTURE.arrows_of(TABLE)
 OUTER_PACKAGES = {"modeling", "datasets_scripts"}
+ROOMS = {room: ROOT / room if room in OUTER_PACKAGES | {"papers"} else ROOT / "hf_symbinv" / room for room in ARROWS}
+# Folders that keep to the public names.
+USERS = [room for room in TABLE if room not in ARROWS]
+# Files of the package that stand beside the rooms; every room but `modeling` may import them.
+BESIDE = {"__version__", "errors", "extras", "files", "lazy"}
+STANDARD_LIBRARY = set(sys.stdlib_module_names)
 # The subprocesses of tests and the files that are no room of the package.
-SCRIPTS = [ROOT / folder for folder in ("tests", "examples", "benchmarks")]
+SCRIPTS = [ROOT / folder for folder in ("tests", *USERS)]
+# What benchmarks import besides: they measure parts that nobody else names.
+INNER = {
+    "benchmarks/decoding.py": {"modeling.generation_symbinv.BeamLayer"},
+    "benchmarks/gpu.py": {f"kernels.triton_kernels.{name}" for name in ("relu_feed_forward", "short_attention")},
+    "benchmarks/inputs.py": {"datasets_scripts.storage.Pair"},
+    "benchmarks/spot_ratio.py": {f"datasets_scripts.storage.{name}" for name in ("Origin", "Pair", "publish")},
+    "benchmarks/transcription.py": {"modeling.layers_symbinv.tree_positions"},
+}
 
 
 def python_files(folder: Path) -> list[Path]:
@@ -62,56 +61,108 @@ def imports(path: Path, package: str) -> list[tuple[int, str]]:
 
 
 def package_of(path: Path, room: str) -> str:
-    return ".".join(["hf_symbinv", room, *path.parent.relative_to(ROOMS[room]).parts])
+    """The package that a room's file lies in."""
+    parts = path.parent.relative_to(ROOMS[room]).parts
+    return ".".join([room, *parts] if room == "papers" else ["hf_symbinv", room, *parts])
 
 
-def test_every_room_exists_and_the_scan_sees_its_files():
-    for room, folder in ROOMS.items():
-        assert (folder / "__init__.py").is_file(), f"{room} is no package"
-    for path in (ROOT / "hf_symbinv").iterdir():
-        if path.is_dir() and (path / "__init__.py").exists():
-            assert path.name in ROOMS, f"{path.name} is no room of the design"
+def rooms_imported(room: str) -> list[tuple[str, str]]:
+    """(file:line and import, the room or file beside the rooms) of each import of the project by a room's files."""
+    found = []
+    for path in python_files(ROOMS[room]):
+        for line, name in imports(path, package_of(path, room)):
+            parts = name.split(".")
+            if parts[0] in ("hf_symbinv", "papers"):
+                target = parts[0] if parts[0] == "papers" else (parts[1:] or [""])[0]
+                found.append((f"{path.relative_to(ROOT)}:{line} imports {name}", target))
+    return found
+
+
+class TestTheTableOfContributing:
+    def test_it_names_every_room_and_the_scan_sees_its_files(self):
+        for room, folder in ROOMS.items():
+            assert (folder / "__init__.py").is_file(), f"{room} is no package"
+        for path in (ROOT / "hf_symbinv").iterdir():
+            if path.is_dir() and (path / "__init__.py").exists():
+                assert path.name in ROOMS, f"{path.name}: CONTRIBUTING.md has no row for it"
+        assert USERS == ["examples", "benchmarks"]
+
+    def test_all_arrows_point_down_it(self):
+        order = list(TABLE)
+        wrong = [
+            f"{room} → {target}"
+            for room, targets in ARROWS.items()
+            for target in targets
+            if target not in order or order.index(target) <= order.index(room)
+        ]
+        assert not wrong
+
+    def test_nothing_imports_the_command_line_or_the_papers(self):
+        assert not [room for room, targets in ARROWS.items() if targets & {"cli", "papers"}]
+
+    def test_what_travels_with_checkpoints_imports_no_room(self):
+        assert ARROWS["modeling"] == frozenset()
+
+    def test_it_has_no_arrow_that_nobody_needs(self):
+        for room, targets in ARROWS.items():
+            needless = targets - {target for _, target in rooms_imported(room)}
+            assert not needless, f"{room} no longer imports {', '.join(sorted(needless))}: strike it from the table"
+
+    def test_the_picture_shows_its_rooms_and_arrows(self):
+        picture = ElementTree.parse(PICTURE.PICTURE)
+        svg = "{http://www.w3.org/2000/svg}"
+        arrows = {
+            (line.get("data-from"), line.get("data-to"))
+            for line in picture.iter(f"{svg}line")
+            if line.get("data-picture") == "today"
+        }
+        assert arrows == PICTURE.reduced(ARROWS), "run python docs/rooms.py"
+        assert set(ROOMS) <= {text.text for text in picture.iter(f"{svg}text")}
+
+    def test_paths_that_contributing_names_exist(self):
+        text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+        paths = re.findall(r"`([\w/]+/[\w./]*)`", text)
+        assert len(paths) > 20
+        assert not [path for path in paths if not (ROOT / path).exists()]
+
+
+def test_arrows_that_follow_from_others_are_left_out_of_the_picture():
+    arrows = {"a": {"b", "c", "d"}, "b": {"c"}, "c": {"d"}, "d": set()}
+    assert PICTURE.reduced(arrows) == {("a", "b"), ("b", "c"), ("c", "d")}
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_the_rooms_its_arrows_point_to(room):
-    wrong = []
-    for path in python_files(ROOMS[room]):
-        for line, name in imports(path, package_of(path, room)):
-            parts = name.split(".")
-            if parts[0] == "hf_symbinv" and not (parts[1:2] and parts[1] in {room} | ARROWS[room]):
-                if (room, *parts[1:2]) in TABLES:
-                    continue
-                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    allowed = {room, *ARROWS[room], *(() if room == "modeling" else BESIDE)}
+    wrong = [where for where, target in rooms_imported(room) if target not in allowed]
     assert not wrong, "\n".join([*wrong, f"{room} may import: {', '.join(sorted(ARROWS[room])) or 'no other room'}"])
 
 
-@pytest.mark.parametrize("room", OUTSIDE)
+@pytest.mark.parametrize("room", [room for room, row in TABLE.items() if row.packages is not None])
 def test_light_rooms_import_only_light_packages(room):
+    allowed = {"hf_symbinv", *TABLE[room].packages, *STANDARD_LIBRARY}
     wrong = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in python_files(ROOMS[room])
         for line, name in imports(path, package_of(path, room))
-        if (top := name.split(".")[0]) != "hf_symbinv" and top not in OUTSIDE[room]
+        if name.split(".")[0] not in allowed
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_rooms_that_are_imported_everywhere_are_light():
+    assert {room for room, row in TABLE.items() if row.packages is not None} == {
+        "solvers",
+        "logic",
+        "kernels",
+        "modeling",
+    }
 
 
 def test_pipelines_stand_on_evaluation():
     path = ROOT / "hf_symbinv" / "pipelines.py"
     rooms = {name.split(".")[1] for _, name in imports(path, "hf_symbinv") if name.startswith("hf_symbinv.")}
     assert rooms == {"evaluation", "tasks"}
-
-
-def test_nothing_but_the_command_itself_imports_the_command_line():
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for room in set(ROOMS) - {"cli"}
-        for path in python_files(ROOMS[room])
-        for line, name in imports(path, package_of(path, room))
-        if name.startswith("hf_symbinv.cli")
-    ]
-    assert not wrong, "\n".join(wrong)
 
 
 def test_outer_packages_are_imported_by_their_one_name():
@@ -130,15 +181,41 @@ def is_relative(path: Path, line: int) -> bool:
     return path.read_text(encoding="utf-8").splitlines()[line - 1].strip().startswith("from .")
 
 
-@pytest.mark.parametrize("folder", ["examples", "benchmarks"])
+def public_names(package: Path) -> set[str]:
+    """What a package has in `__all__`: the names of its stub, or those it lists itself."""
+    stub = package / "__init__.pyi"
+    if stub.is_file():
+        tree = ast.parse(stub.read_text(encoding="utf-8"))
+        return {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    for node in ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def is_public(name: str) -> bool:
+    """Whether the innermost package of a dotted name has what follows in `__all__`."""
+    parts, package = name.split(".")[1:], ROOT / "hf_symbinv"
+    while parts and (package / parts[0] / "__init__.py").is_file():
+        package /= parts.pop(0)
+    if not parts or parts == ["__version__"] or (len(parts) == 2 and parts[0] in ("errors", "files")):
+        return True
+    return parts[0] in public_names(package) and not any(part.startswith("_") for part in parts)
+
+
+@pytest.mark.parametrize("folder", USERS)
 def test_examples_and_benchmarks_use_public_names_only(folder):
-    wrong = []
+    inner = {}
     for path in python_files(ROOT / folder):
-        for line, name in imports(path, ""):
-            parts = name.split(".")
-            if parts[0] == "hf_symbinv" and any(part.startswith("_") for part in parts[1:] if part != "__version__"):
-                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
-    assert not wrong, "\n".join(wrong)
+        for _, name in imports(path, ""):
+            top = name.split(".")[0]
+            if top == "papers" or (top == "hf_symbinv" and not is_public(name)):
+                inner.setdefault(str(path.relative_to(ROOT)), set()).add(name.removeprefix("hf_symbinv."))
+    known = {path: names for path, names in INNER.items() if path.startswith(f"{folder}/")}
+    for path in inner.keys() | known.keys():
+        new, gone = inner.get(path, set()) - known.get(path, set()), known.get(path, set()) - inner.get(path, set())
+        assert not new, f"{path}: {', '.join(sorted(new))} are not public; list them in their package's __all__"
+        assert not gone, f"{path}: no longer imports {', '.join(sorted(gone))}; strike them from INNER"
 
 
 class TestFilesThatTravelWithCheckpoints:

@@ -3,11 +3,10 @@
 import json
 import random
 import re
-from importlib import resources
-from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
 import hf_symbinv
@@ -84,16 +83,26 @@ def test_the_folder_is_small_holds_no_pickle_and_tells_how_it_was_made(name, lar
 
 
 @pytest.mark.parametrize("folder", bundled_checkpoints().values(), ids=bundled_checkpoints())
-def test_the_code_in_the_folder_is_the_code_of_the_package(folder):
-    package = Path(str(resources.files("hf_symbinv"))) / "modeling"
-    shipped = {path.name for path in folder.glob("*.py")}
-    needed, new = set(), {"modeling_symbinv.py", "tokenization_symbinv.py"}
-    while new:
-        needed |= new
-        siblings = re.findall(r"^from \.(\w+) import", "".join((package / name).read_text() for name in new), re.M)
-        new = {f"{sibling}.py" for sibling in siblings} - needed
-    assert shipped == needed
-    assert all((folder / name).read_text() == (package / name).read_text() for name in shipped)
+class TestCode:
+    """The package is the code of its own checkpoints; a push adds a copy, as `tests/hub` sees."""
+
+    def test_the_folder_holds_no_code_and_promises_none(self, folder):
+        assert not list(folder.glob("*.py"))
+        for path in folder.glob("*.json"):
+            assert "auto_map" not in json.loads(path.read_text())
+
+    @pytest.mark.parametrize("trust", [{}, {"trust_remote_code": True}, {"trust_remote_code": False}])
+    def test_with_the_package_it_loads_with_and_without_trust(self, folder, trust):
+        model = AutoModelForSeq2SeqLM.from_pretrained(folder, **trust)
+        assert type(model) is hf_symbinv.SymbolInvariantForConditionalGeneration
+        assert type(AutoTokenizer.from_pretrained(folder, **trust)) is hf_symbinv.SymbolInvariantTokenizer
+
+    def test_saved_again_it_holds_the_same_weights_under_the_same_names_and_the_code(self, folder, tmp_path):
+        AutoModelForSeq2SeqLM.from_pretrained(folder).save_pretrained(tmp_path)
+        before, after = (load_file(home / "model.safetensors") for home in (folder, tmp_path))
+        assert before.keys() == after.keys()
+        assert all(torch.equal(tensor, after[name]) for name, tensor in before.items())
+        assert (tmp_path / "modeling_symbinv.py").is_file()
 
 
 @pytest.mark.slow

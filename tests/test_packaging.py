@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import hf_symbinv
+import hf_symbinv.training
 from hf_symbinv.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,9 +53,40 @@ class TestPublicNames:
         assert getattr(hf_symbinv, name).__doc__
         assert name in dir(hf_symbinv)
 
-    def test_an_unknown_name_is_an_attribute_error(self):
-        with pytest.raises(AttributeError, match="module 'hf_symbinv' has no attribute 'Formulas'"):
-            _ = hf_symbinv.Formulas
+    @pytest.mark.parametrize("name", hf_symbinv.training.__all__)
+    def test_every_public_name_of_training_can_be_imported(self, name):
+        assert getattr(hf_symbinv.training, name).__doc__
+        assert name in dir(hf_symbinv.training)
+
+    @pytest.mark.parametrize("package", [hf_symbinv, hf_symbinv.training])
+    def test_an_unknown_name_is_an_attribute_error(self, package):
+        with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'Formulas'"):
+            _ = package.Formulas
+
+    @pytest.mark.slow
+    def test_type_checkers_know_what_each_name_is(self, tmp_path):
+        program = tmp_path / "program.py"
+        program.write_text(
+            "import hf_symbinv\n"
+            "from hf_symbinv import SymbolInvariantConfig\n"
+            "from hf_symbinv.training import Recipe\n"
+            "reveal_type(SymbolInvariantConfig().base_vocab_size)\n"
+            "reveal_type(hf_symbinv.parse('a'))\n"
+            "reveal_type(Recipe)\n"
+            "hf_symbinv.Missing\n"
+        )
+        options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path / "cache")]
+        result = subprocess.run(
+            [sys.executable, "-m", "mypy", *options, str(program)],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        revealed = [line.partition(": ")[2] for line in result.stdout.splitlines()]
+        assert revealed[:2] == [
+            'note: Revealed type is "int"',
+            'note: Revealed type is "hf_symbinv.logic.formula.Formula"',
+        ]
+        assert "hf_symbinv.training.recipe.Recipe" in revealed[2]
+        assert revealed[3] == 'error: Module has no attribute "Missing"  [attr-defined]'
 
 
 class TestAutoClasses:
@@ -99,7 +131,7 @@ print(type(AutoModel.from_config(config)).__name__, type(AutoModelForSeq2SeqLM.f
 
 def source_files():
     """Where an installation puts every module and data file; linked folders are listed where they really are."""
-    data, suffixes = {"py.typed", "README.md"}, {".py", ".yaml", ".jinja", ".tsv"}
+    data, suffixes = {"py.typed", "README.md"}, {".py", ".pyi", ".yaml", ".jinja", ".tsv", ".bib"}
     found = set()
     for folder, package in PACKAGES.items():
         for path in (ROOT / folder).rglob("*"):
@@ -117,7 +149,8 @@ def distributions(tmp_path_factory):
     work = tmp_path_factory.mktemp("distributions")
     tree, out = work / "tree", work / "out"
     tree.mkdir()
-    for name in (*PACKAGES, "pyproject.toml", "README.md", "LICENSE"):
+    # With what is to stay out, too.
+    for name in (*PACKAGES, "papers", "tests", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         else:
@@ -152,12 +185,28 @@ def base_install(distributions, tmp_path_factory):
     return interpreter, site
 
 
+def test_every_folder_with_modules_is_listed_as_a_package():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {Path(package).parent for package in source_files() if package.endswith(".py")}
+    assert sorted(settings["packages"]) == sorted(
+        ".".join(folder.parts) for folder in folders if "checkpoints" not in folder.parts
+    )
+
+
 @pytest.mark.slow
 class TestDistributions:
     def test_the_wheel_made_from_the_sdist_holds_every_file_once(self, distributions):
         _, _, names = distributions
         installed = [name for name in names if ".dist-info/" not in name]
         assert sorted(installed) == sorted(source_files())
+
+    def test_papers_and_tests_are_in_neither_distribution(self, distributions):
+        sdist, _, wheel = distributions
+        assert {name.partition("/")[0] for name in wheel} == {
+            "hf_symbinv",
+            f"hf_symbinv-{hf_symbinv.__version__}.dist-info",
+        }
+        assert not [name for name in sdist if name.startswith(("papers", "tests"))]
 
     def test_the_sdist_holds_the_outer_packages_once(self, distributions):
         names, _, _ = distributions

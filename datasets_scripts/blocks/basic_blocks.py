@@ -50,8 +50,9 @@ from hf_symbinv.datasets_scripts.blocks.x86 import (
     canonical_ids,
     canonical_renaming,
 )
-from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
-from hf_symbinv.datasets_scripts.rows import About, publish_rows
+from hf_symbinv.datasets_scripts.errors import BlocksError, refuse
+from hf_symbinv.datasets_scripts.publishing import About, publish_rows
+from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.datasets_scripts.storage import SPLITS
 from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN
 
@@ -68,10 +69,6 @@ _OTHER_NAMES = {"asm": "text", "cycles_per_iter": "cycles"}
 _SPLIT_NAMES = {"valid": "validation", "val": "validation", "dev": "validation"}
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 SHOWN = 10  # reasons, of texts that are no basic blocks
-
-
-class BlocksError(ValueError):
-    """A table of blocks that cannot be read, or holds none that can be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,9 +427,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit code."""
     try:
         print(make(_parser().parse_args(arguments)))
-    except (BlocksError, llvm.LlvmMissingError, WorkFolderError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    except Exception as error:
+        return refuse(error)
     return 0
 
 

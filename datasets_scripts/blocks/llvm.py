@@ -19,6 +19,9 @@ import subprocess
 from collections.abc import Sequence
 from functools import cache
 
+from hf_symbinv.datasets_scripts.errors import LlvmMissingError
+from hf_symbinv.errors import UserError
+
 TRIPLE = "x86_64-linux-gnu"
 PROCESSOR, ITERATIONS = "haswell", 100
 # Seconds for one call of a program. Ours: a batch takes about 0.1 s, and the longest blocks of BHive a few seconds.
@@ -28,12 +31,8 @@ BATCH = 50
 _REGION = re.compile(r"^\[\d+\] Code Region - b(\d+)$.*?^Total Cycles:\s+(\d+)$", re.MULTILINE | re.DOTALL)
 
 
-class LlvmError(ValueError):
+class LlvmError(UserError):
     """What LLVM does not take for x86-64, with its own words, or what takes it too long."""
-
-
-class LlvmMissingError(RuntimeError):
-    """LLVM is not installed."""
 
 
 @cache

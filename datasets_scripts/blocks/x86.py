@@ -30,6 +30,7 @@ from typing import Any
 
 from hf_symbinv.datasets_scripts.blocks.x86_mnemonics import MNEMONICS
 from hf_symbinv.datasets_scripts.blocks.x86_operands import wrong_operands
+from hf_symbinv.errors import UserError
 from hf_symbinv.logic import referents
 from hf_symbinv.logic.referents import SymbolIds
 
@@ -87,7 +88,7 @@ _REPEATED = re.compile(r"rep(?:n?[ez])?")
 _JUMP = re.compile(r"j[a-z]+|l?(call|jmp)[lqw]?|l?ret[lqw]?|loopn?e?")
 
 
-class AssemblyError(ValueError):
+class AssemblyError(UserError):
     """A text that is no basic block of x86-64; the message says where and why."""
 
 

@@ -60,7 +60,7 @@ def wrong_operands(mnemonic: str, operands: Sequence[str]) -> str | None:
     forms = [form for form in FORMS[mnemonic] if len(form) == len(operands)]
     if not forms:
         counts = sorted({len(form) for form in FORMS[mnemonic]})
-        found = f"{len(operands)} operand{'s' * (len(operands) != 1)}"
+        found = "1 operand" if len(operands) == 1 else f"{len(operands)} operands"
         return f"{found}; {mnemonic} takes {_either(list(map(str, counts)))}; write as many"
     letters = [_letters(operand) for operand in operands]
     misfits = [

@@ -1,1 +1,3 @@
 """Expressions in prefix notation and their derivatives, by sympy."""
+
+__all__ = ["derivatives", "expressions"]

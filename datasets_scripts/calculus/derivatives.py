@@ -28,8 +28,9 @@ import datasets
 import pyarrow
 
 from hf_symbinv.datasets_scripts.calculus.expressions import QUESTION, SYMBOLS, Derivative, derive, ids_of, load_sympy
-from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
-from hf_symbinv.datasets_scripts.rows import About, publish_rows
+from hf_symbinv.datasets_scripts.errors import DerivativesError, refuse
+from hf_symbinv.datasets_scripts.publishing import About, publish_rows
+from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.hub.cards.dataset import LICENSE
 from hf_symbinv.solvers.pool import ProcessPool
 
@@ -43,10 +44,6 @@ COLUMNS = {
 _AGREE = 1e-7
 # Expressions that are drawn at once, and tries in a row that may give nothing before the options are at fault.
 _AT_ONCE, _PATIENCE = 64, 2000
-
-
-class DerivativesError(ValueError):
-    """Options that make no data set."""
 
 
 @dataclass(frozen=True)
@@ -211,9 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder, workers = options.pop("output"), options.pop("workers")
     try:
         prepare(DerivativesConfig(**options), folder, workers)
-    except (DerivativesError, WorkFolderError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    except Exception as error:
+        return refuse(error)
     print(f"{folder}: {', '.join(f'{len(rows):,} {split}' for split, rows in load_derivatives(folder).items())}")
     return 0
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from hf_symbinv.errors import UserError
 from hf_symbinv.logic.referents import SymbolIds
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _LEAVES = {"x": 0.35, "input": 0.1, "coefficient": 0.4, "integer": 0.15}
 _PLACES = {"x": 0.7312, "y": 1.3871, "z": 0.4517, "a0": 1.1243, "a1": 0.6391, "a2": 1.7712, "a3": 0.8953}
 
 
-class ExpressionError(ValueError):
+class ExpressionError(UserError):
     """A text that is no expression, or an expression that the words cannot say."""
 
 

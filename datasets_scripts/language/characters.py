@@ -22,7 +22,6 @@ import platform
 import random
 import re
 import shlex
-import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +33,10 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
-from hf_symbinv.datasets_scripts.storage import CARD, ROWS_PER_FILE, SPLITS, dataset_info, split_files, write_atomically
+from hf_symbinv.datasets_scripts.errors import CorpusError, refuse
+from hf_symbinv.datasets_scripts.questions.builder import claimed
+from hf_symbinv.datasets_scripts.storage import CARD, ROWS_PER_FILE, SPLITS, dataset_info, split_files
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category
 from hf_symbinv.hub.cards.rendering import check_card
 
@@ -51,10 +52,6 @@ PIECES = 10  # documents that a text without marks counts as, and that are taken
 ON_THE_HUB = re.compile(r"(?P<repository>[A-Za-z0-9][\w.-]*/[\w.-]+)(:(?P<config>[\w.-]+))?")
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.open}
 _COLUMNS = pyarrow.schema([("text", pyarrow.string()), ("document", pyarrow.string())])
-
-
-class CorpusError(ValueError):
-    """A corpus that is not there, or cannot be cut into windows; the message says what to do."""
 
 
 @dataclass
@@ -388,7 +385,7 @@ class MarkovLanguage:
 
     @property
     def num_symbols(self) -> int:
-        """V."""
+        """How many symbols the language has; V in the paper."""
         return len(self.initial)
 
     @property
@@ -427,9 +424,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.pop("output")
     try:
         prepare(CorpusConfig(name="custom", **options), folder)
-    except (ValueError, WorkFolderError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    except Exception as error:
+        return refuse(error)
     for split in SPLITS:
         rows = sum(pyarrow.parquet.read_metadata(file).num_rows for file in split_files(folder, split))
         print(f"{folder}: {rows} {split}")

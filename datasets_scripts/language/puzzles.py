@@ -15,6 +15,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from hf_symbinv.datasets_scripts.errors import OptionsError
+
 SEPARATORS = "->, \n"
 ARROW = "->"
 
@@ -36,7 +38,7 @@ def look_up(characters: str, rows: int, seed: int, *, pairs: int = 5) -> list[Pu
         pairs: Of the table; keys and values are all different.
 
     Raises:
-        ValueError: If the alphabet lacks separators, or has too few other characters.
+        OptionsError: If the alphabet lacks separators, or has too few other characters.
     """
     symbols, draw = _symbols(characters, 2 * pairs), random.Random(f"look up {seed}")
     found = []
@@ -63,7 +65,7 @@ def permutation(
         kept: Symbols after it.
 
     Raises:
-        ValueError: If the alphabet lacks separators, or has too few other characters.
+        OptionsError: If the alphabet lacks separators, or has too few other characters.
     """
     symbols, draw = _symbols(characters, given), random.Random(f"permutation {seed}")
     found = []
@@ -77,12 +79,14 @@ def permutation(
 
 def _symbols(characters: str, needed: int) -> Sequence[str]:
     if lacking := set(ARROW + ", ") - set(characters):
-        raise ValueError(
+        raise OptionsError(
             f"characters={characters!r}: {min(lacking)!r} is missing, which separates; use printable ASCII"
         )
     symbols = [character for character in characters if character not in SEPARATORS]
     if len(symbols) < needed:
-        raise ValueError(f"characters={characters!r}: a puzzle needs {needed} besides separators; use more characters")
+        raise OptionsError(
+            f"characters={characters!r}: a puzzle needs {needed} besides separators; use more characters"
+        )
     return symbols
 
 

@@ -24,9 +24,11 @@ import pyarrow.parquet
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from hf_symbinv.datasets_scripts.language.characters import STANDARD_LIBRARY, CorpusError, documents
-from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError, claimed
-from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_atomically
+from hf_symbinv.datasets_scripts.errors import CorpusError, refuse
+from hf_symbinv.datasets_scripts.language.characters import STANDARD_LIBRARY, documents
+from hf_symbinv.datasets_scripts.questions.builder import claimed
+from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category
 from hf_symbinv.hub.cards.rendering import check_card
 
@@ -190,9 +192,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.pop("output")
     try:
         prepare(SubwordConfig(**options), folder)
-    except (CorpusError, WorkFolderError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    except Exception as error:
+        return refuse(error)
     print(f"{folder}: {', '.join(f'{len(rows):,} {split}' for split, rows in load_blocks(folder).items())}")
     return 0
 

@@ -25,7 +25,6 @@ import inspect
 import json
 import random
 import shutil
-import sys
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -36,11 +35,12 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from tqdm.auto import tqdm
 
 from hf_symbinv import solvers
 from hf_symbinv.datasets_scripts import storage
-from hf_symbinv.datasets_scripts.questions import sampling as drawing
+from hf_symbinv.datasets_scripts.errors import OptionsError, WorkFolderError
+from hf_symbinv.datasets_scripts.progress import progress_of
+from hf_symbinv.datasets_scripts.questions import sampling
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate
 from hf_symbinv.datasets_scripts.storage import (
     CARD,
@@ -50,8 +50,8 @@ from hf_symbinv.datasets_scripts.storage import (
     read_rows,
     schema,
     split_files,
-    write_atomically,
 )
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import Origin
 from hf_symbinv.solvers.pool import Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
@@ -77,7 +77,8 @@ class QuestionsConfig(datasets.BuilderConfig):
         timeout: Limit for solving one question, in seconds; a question that reaches it is left out.
 
     Raises:
-        ValueError: For a value out of range, or an unknown task.
+        OptionsError: For a value out of range.
+        TaskError: For an unknown task.
     """
 
     version: datasets.Version = field(default_factory=lambda: datasets.Version("1.0.0"))
@@ -96,13 +97,13 @@ class QuestionsConfig(datasets.BuilderConfig):
         """Raise ValueError for a value out of range (`datasets` also sets fields of configs that exist)."""
         load_task(self.task)
         if self.num_symbols < 0:
-            raise ValueError(f"num_symbols={self.num_symbols}: there cannot be fewer than 0")
+            raise OptionsError(f"num_symbols={self.num_symbols}: there cannot be fewer than 0")
         if not 1 <= self.min_size <= self.max_size:
-            raise ValueError(
+            raise OptionsError(
                 f"min_size={self.min_size}, max_size={self.max_size}: sizes are at least 1, the smaller first"
             )
         if not self.timeout > 0:
-            raise ValueError(f"timeout={self.timeout}: the limit must be positive seconds")
+            raise OptionsError(f"timeout={self.timeout}: the limit must be positive seconds")
 
     def recipe(self) -> dict[str, Any]:
         """The fields that determine the data, without those that only name it."""
@@ -129,7 +130,7 @@ class RandomQuestionsConfig(QuestionsConfig):
     def validate(self) -> None:
         super().validate()
         if self.rows < LEAST_ROWS:
-            raise ValueError(
+            raise OptionsError(
                 f"rows={self.rows}: ask for at least {LEAST_ROWS}, so that every split of 80/10/10 has one"
             )
 
@@ -148,10 +149,6 @@ class Harvest:
 
 class FewerRowsWarning(UserWarning):
     """A data set has fewer rows than were asked for."""
-
-
-class WorkFolderError(ValueError):
-    """A folder that cannot take the data set: another one is in it, or another process is at it."""
 
 
 def quotas(task: SymbolTask, min_size: int, max_size: int, rows: int) -> dict[int, int]:
@@ -178,7 +175,7 @@ def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int])
 
 
 def solving_pool(task: SymbolTask, workers: int | None, timeout: float) -> ProcessPool:
-    """The processes that find answers."""
+    """Processes that find answers with the task's solver, each question within `timeout` seconds."""
     return ProcessPool(task.solve, workers=workers, timeout=timeout, initializer=task.prepare, isolate=task.shard)
 
 
@@ -288,7 +285,7 @@ def generate(config: RandomQuestionsConfig, work: Path, workers: int | None, *, 
     with (
         solving_pool(task, workers, config.timeout) as pool,
         Gate(task, symbol_names(config.num_symbols), config.min_size, config.max_size, task.uniform_from) as gate,
-        tqdm(total=config.rows, unit=" pairs", file=sys.stderr, disable=None if progress else True) as bar,
+        progress_of("pairs", config.rows, show=progress) as bar,
     ):
         rounds = Rounds(gate, pool, work, bar)
         harvest = rounds.run(lambda have, exhausted: missing_rows(quota, have, exhausted), "", config.seed)
@@ -353,7 +350,7 @@ def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *,
 
     Raises:
         WorkFolderError: If the folder cannot take it.
-        ValueError: If too little was found for three splits (DrawingError if the task cannot draw what is asked for).
+        OptionsError: If too little was found for three splits (DrawingError if the task cannot draw what is asked for).
         ImportError: If a solver is not installed.
     """
     task = load_task(config.task)
@@ -365,7 +362,7 @@ def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *,
         if len(harvest.pairs) < LEAST_ROWS:
             for shard in work.iterdir():
                 shard.unlink()
-            raise ValueError(
+            raise OptionsError(
                 f"num_symbols={config.num_symbols}, sizes {config.min_size} to {config.max_size}: only "
                 f"{len(harvest.pairs)} different questions with answers turned up, and three splits take at least "
                 f"{LEAST_ROWS}; ask for more symbols or larger sizes"
@@ -392,7 +389,7 @@ def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *,
 
 def source_hash(builder: type[RandomQuestions], task: SymbolTask) -> str:
     """A digest of the code that determines the data."""
-    modules = [__file__, drawing.__file__, storage.__file__, inspect.getfile(builder), inspect.getfile(type(task))]
+    modules = [__file__, sampling.__file__, storage.__file__, inspect.getfile(builder), inspect.getfile(type(task))]
     digest = hashlib.sha256()
     for path in (*map(Path, modules), *sorted(Path(str(solvers.__file__)).parent.glob("*.py"))):
         digest.update(path.read_bytes())

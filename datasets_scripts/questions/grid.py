@@ -18,14 +18,13 @@ Source: ITE, section 5.2 and Appendix E (100 samples a cell, 20 for long strings
 from __future__ import annotations
 
 import random
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tqdm.auto import tqdm
-
+from hf_symbinv.datasets_scripts.errors import OptionsError
+from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.questions.builder import (
     Harvest,
     QuestionsConfig,
@@ -60,12 +59,12 @@ class QuestionGridConfig(QuestionsConfig):
     def validate(self) -> None:
         super().validate()
         if not 0 <= self.min_symbols <= self.num_symbols:
-            raise ValueError(
+            raise OptionsError(
                 f"min_symbols={self.min_symbols}, num_symbols={self.num_symbols}: numbers of symbols are at least 0, "
                 "the smaller first"
             )
         if self.per_cell < 1:
-            raise ValueError(f"per_cell={self.per_cell}: a cell has at least one sample")
+            raise OptionsError(f"per_cell={self.per_cell}: a cell has at least one sample")
 
     def command(self) -> str:
         return super().command().replace("symbinv data", "symbinv data --grid")
@@ -82,12 +81,7 @@ def generate(config: QuestionGridConfig, work: Path, workers: int | None, *, pro
     sizes, numbers = range(config.min_size, config.max_size + 1), range(config.min_symbols, config.num_symbols + 1)
     with (
         solving_pool(task, workers, config.timeout) as pool,
-        tqdm(
-            total=len(sizes) * len(numbers) * config.per_cell,
-            unit=" pairs",
-            file=sys.stderr,
-            disable=None if progress else True,
-        ) as bar,
+        progress_of("pairs", len(sizes) * len(numbers) * config.per_cell, show=progress) as bar,
     ):
         for number in numbers:
             bar.set_description(f"{number} symbols")
@@ -102,7 +96,7 @@ def prepare(config: QuestionGridConfig, folder: Path, workers: int | None, *, pr
 
     Raises:
         WorkFolderError: If the folder cannot take it.
-        ValueError: If all cells are empty (DrawingError if the task cannot draw with a number of symbols).
+        OptionsError: If all cells are empty (DrawingError if the task cannot draw with a number of symbols).
         ImportError: If a solver is not installed.
     """
     task = load_task(config.task)
@@ -112,7 +106,7 @@ def prepare(config: QuestionGridConfig, folder: Path, workers: int | None, *, pr
             return
         harvest = generate(config, work, workers, progress=progress)
         if not harvest.pairs:
-            raise ValueError(
+            raise OptionsError(
                 f"no question of {config.min_symbols} to {config.num_symbols} symbols and sizes {config.min_size} to "
                 f"{config.max_size} with an answer turned up: all cells are empty; ask for larger sizes or fewer "
                 "symbols"

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import count
 from typing import NamedTuple
 
+from hf_symbinv.datasets_scripts.errors import DrawingError
 from hf_symbinv.solvers.pool import ProcessPool
 from hf_symbinv.tasks import SymbolTask
 
@@ -22,10 +23,6 @@ AHEAD = 4
 GRID_DROUGHT = 200_000
 # The quota of all sizes below the task's `uniform_from` together.
 SHORT = 0
-
-
-class DrawingError(ValueError):
-    """A task cannot draw what is asked for."""
 
 
 def seed_of(*parts: object) -> int:

@@ -21,14 +21,11 @@ import pyarrow
 import pyarrow.parquet
 from datasets.table import InMemoryTable
 
+from hf_symbinv.datasets_scripts.errors import TransformError
 from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.datasets_scripts.storage import Pair, publish, schema, split_files, splits_of
 from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN, Origin
 from hf_symbinv.tasks import TASKS, SymbolTask, symbol_names
-
-
-class TransformError(ValueError):
-    """A data set that is not there, not of the task, or that the change leaves nothing of."""
 
 
 def renamed(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tqdm.auto import tqdm
-
+from hf_symbinv.datasets_scripts.errors import TextsError
+from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.questions.builder import assign_splits, claimed
 from hf_symbinv.datasets_scripts.storage import Pair, publish, read_pairs
 from hf_symbinv.hub.cards.dataset import UNKNOWN, Origin
@@ -20,10 +19,6 @@ from hf_symbinv.tasks import SymbolTask
 FILES = {"train": ("train",), "validation": ("val", "validation"), "test": ("test",)}
 SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
 ON_THE_HUB = re.compile(r"(?P<repository>[A-Za-z0-9][\w.-]*/[\w.-]+)/(?P<folder>[\w./-]+)")
-
-
-class TextsError(ValueError):
-    """A source that is not there, or holds no data set."""
 
 
 def convert(task: SymbolTask, source: str, folder: Path, seed: int) -> None:
@@ -69,10 +64,13 @@ def convert(task: SymbolTask, source: str, folder: Path, seed: int) -> None:
 
 def new_pairs(task: SymbolTask, file: Path, seen: set[str]) -> Iterator[Pair]:
     """The pairs of a file whose questions are not in `seen`, which they join."""
-    for pair in tqdm(read_pairs(task, file), unit=" pairs", file=sys.stderr):
-        if pair.question not in seen:
-            seen.add(pair.question)
-            yield pair
+    with progress_of("pairs") as bar:
+        bar.set_description(file.name)
+        for pair in read_pairs(task, file):
+            bar.update(1)
+            if pair.question not in seen:
+                seen.add(pair.question)
+                yield pair
 
 
 def split_files(folder: Path) -> dict[str, Path]:

@@ -3,7 +3,7 @@
     with Answering() as answering:
         solved = answering.solve("(request U grant) & X(grant U (done & X !request))")
         print(solved.best.text, solved.best.verdict)
-        print(answering.rename(solved, turn=0)[0].follows)
+        print(answering.rename(solved, read_renaming("request=grant, grant=done, done=x", solved.formula))[0].follows)
 
 Letters: S streams, H heads, L tokens of the question, T tokens of the answer.
 """
@@ -11,6 +11,7 @@ Letters: S streams, H heads, L tokens of the question, T tokens of the answer.
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ BASELINE = Path(__file__).parent / "baseline"
 # Our choice: a question of this size, with five beams, takes about two seconds of one core.
 LARGEST = 4_000
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_NAME = r'"(?:[^"\\]|\\.)*"|[^\s,="]+'
+_NEW_NAME = re.compile(rf"\s*(?P<old>{_NAME})\s*=\s*(?P<new>{_NAME})\s*(?:,|$)", re.DOTALL)
 READING, WRITING = "how the formula is read", "how the answer is written"
 
 
@@ -191,19 +194,12 @@ class Answering:
         candidates = self._check(formula, proposed, limit)
         return Solved(formula, candidates, self._search(formula, limit), seconds, beams, limit)
 
-    def rename(self, solved: Solved, turn: int) -> tuple[Comparison, Comparison]:
+    def rename(self, solved: Solved, renaming: Mapping[str, str]) -> tuple[Comparison, Comparison]:
         """Both models on the formula under other names: the symbol-invariant one and the baseline.
 
         Args:
-            turn: Which of the `renamings` of the formula, round and round.
-
-        Raises:
-            QuestionError: If the formula has no names.
+            renaming: A permutation of names, as `renamings` and `read_renaming` give.
         """
-        choices = renamings(solved.formula.symbols())
-        if not choices:
-            raise QuestionError("This formula has no names: there is nothing to rename.")
-        renaming = choices[turn % len(choices)]
         renamed = solved.formula.rename(renaming)
         after = self._check_first(solved, renamed, _ask(self.pipe, renamed, solved.beams))
         own = Comparison(solved.formula, renaming, solved.candidates, after)
@@ -302,8 +298,7 @@ def renamings(names: Sequence[str]) -> list[dict[str, str]]:
     """
     if not names:
         return []
-    spare = (letter for letter in LETTERS if letter not in names)
-    pool = (*names, *itertools.islice(spare, max(0, 3 - len(names))))
+    pool = (*names, *_spare(names))
     if len(pool) <= 4:
         shuffled = list(itertools.permutations(pool))[1:]
     else:
@@ -311,6 +306,62 @@ def renamings(names: Sequence[str]) -> list[dict[str, str]]:
     found = [dict(zip(pool, row, strict=True)) for row in shuffled]
     found = [mapping for mapping in found if any(mapping[name] != name for name in names)]
     return sorted(found, key=lambda mapping: sum(mapping[name] == name for name in names))
+
+
+def read_renaming(text: str, formula: Formula) -> dict[str, str]:
+    """The renaming that a user wrote as `old=new, old=new`; a name that is not mentioned stays.
+
+    Returns:
+        A permutation: a new name that the formula does not use takes the place of an old one that becomes free.
+
+    Raises:
+        QuestionError: In one sentence, if this gives no formula with the same number of names.
+    """
+    names = formula.symbols()
+    if not names:
+        raise QuestionError("This formula has no names: there is nothing to rename.")
+    chosen: dict[str, str] = {}
+    position = 0
+    while position < len(text.rstrip()):
+        pair = _NEW_NAME.match(text, position)
+        if pair is None:
+            raise QuestionError(f"{text[position:].strip()!r} cannot be read: write old=new pairs, joined by commas.")
+        old, new = (_name(pair[side]) for side in ("old", "new"))
+        if old not in names:
+            raise QuestionError(f"The formula has no name {old!r}: its names are {', '.join(names)}.")
+        if old in chosen:
+            raise QuestionError(f"{old!r} is given two new names: give it one.")
+        chosen[old] = new
+        position = pair.end()
+    renaming = {name: chosen.get(name, name) for name in names}
+    holders: dict[str, str] = {}
+    for old, new in renaming.items():
+        if (other := holders.setdefault(new, old)) != old:
+            raise QuestionError(f"{other!r} and {old!r} would both be called {new!r}: give each a name of its own.")
+    if all(old == new for old, new in renaming.items()):
+        raise QuestionError("These are the names that the formula has: change at least one of them.")
+    added = [new for new in renaming.values() if new not in renaming]
+    freed = [old for old in names if old not in holders]
+    return renaming | dict(zip(added, freed, strict=True)) | {name: name for name in _spare((*names, *added))}
+
+
+def _name(text: str) -> str:
+    """The name that a text, bare or in double quotes, is in a formula."""
+    try:
+        name = parse(text).name
+    except FormulaSyntaxError:
+        name = None
+    if name is None:
+        raise QuestionError(
+            f"{text!r} cannot be a name: use letters, digits and _, no operator, or put it in double quotes."
+        )
+    return name
+
+
+def _spare(names: Sequence[str]) -> tuple[str, ...]:
+    """Letters that are not among the names: as many as three names lack, which is what the baseline has rows for."""
+    spare = (letter for letter in LETTERS if letter not in names)
+    return tuple(itertools.islice(spare, max(0, 3 - len(names))))
 
 
 def _rows(names: Sequence[str], known: str) -> dict[str, str]:

@@ -10,15 +10,17 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio is imported
 
 import drawing
 import gradio as gr
-from answering import READING, WRITING, Answering, QuestionError, Solved
+import scripts
+from answering import READING, WRITING, Answering, QuestionError, Solved, read_renaming, renamings
 from transformers.utils import logging
 
+from hf_symbinv import Formula, to_infix
 from hf_symbinv.logic import FormulaSizeError, FormulaSyntaxError
 
 STYLE = Path(__file__).with_name("style.css")
@@ -34,14 +36,71 @@ EXAMPLES = [
 ABOUT = """
 # Names don't matter
 
-Type a formula of linear temporal logic, with any names. A small symbol-invariant Transformer writes **witnesses**: runs
-that start with some steps and then repeat a loop for ever. [Spot](https://spot.lre.epita.fr) checks every one. Then
-rename the symbols: the answer is renamed with them, bit for bit, which models that learn names cannot promise.
+A small Transformer writes **witnesses** of formulas of linear temporal logic: runs that start with some steps and then
+repeat a loop for ever. [Spot](https://spot.lre.epita.fr) checks every one. Rename the symbols, and the answer is
+renamed with them, bit for bit.
+
+The model is here to be studied, not for speed: for nine in ten formulas like those of its training Spot alone finds a
+witness within about 2 ms, where the model takes about a tenth of a second, but the model learned this from examples,
+and no names can fool it.
 """
+ASK, ASKED = "Find a witness", "Looking for a witness …"
+HINT = f"<p><span>Press <b>{ASK}</b>, and the answer is shown here.</span></p>"
 # What drawing.py writes brings its own style.
 html = partial(gr.HTML, apply_default_css=False)
 NOTHING = gr.update(value="", visible=False)
 HELP = "Operators: ! & | ^ -> <-> X F G U R W M, constants 0 and 1; names like grant_1, or anything in double quotes."
+
+
+def suggestion(solved: Solved) -> str:
+    """What new names could be, for a formula that has names."""
+    return ", ".join(f"{to_infix(Formula.ap(name))}=new_{n}" for n, name in enumerate(solved.formula.symbols()[:2], 1))
+
+
+class Question(NamedTuple):
+    """The parts of the page in which something is asked."""
+
+    text: gr.Textbox
+    problem: gr.HTML
+    ask: gr.Button
+    examples: gr.Dataset
+    beams: gr.Slider
+    limit: gr.Slider
+
+
+class Answer(NamedTuple):
+    """The parts of the page that show what was found."""
+
+    hint: gr.HTML
+    results: gr.Column
+    witness: gr.HTML
+    times: gr.HTML
+    answers: gr.HTML
+    new_names: gr.Textbox
+    rename: gr.Button
+    renamed: gr.HTML
+    view: gr.Radio
+    stream: gr.Dropdown
+    layer: gr.Dropdown
+    head: gr.Dropdown
+    heatmap: gr.HTML
+
+
+def question() -> Question:
+    text = gr.Textbox(EXAMPLES[0], label="Formula", info=HELP, max_lines=5, max_length=2000, elem_id="formula")
+    problem = html(elem_id="problem", visible="hidden")
+    ask = gr.Button(ASK, variant="primary", elem_id="solve")
+    examples = gr.Dataset(
+        components=[text],
+        samples=[[one] for one in EXAMPLES],
+        sample_labels=[*EXAMPLES[:-1], "keeps Spot busy"],
+        label="Examples",
+        elem_id="examples",
+    )
+    with gr.Accordion("Settings", open=False):
+        beams = gr.Slider(1, 10, 5, step=1, label="Beams, and answers at most")
+        limit = gr.Slider(0.5, 10, 5, step=0.5, label="Seconds after which Spot is stopped", elem_id="limit")
+    return Question(text, problem, ask, examples, beams, limit)
 
 
 class Page:
@@ -54,21 +113,15 @@ class Page:
         self.heads = config.num_attention_heads
 
     def solve(self, text: str, beams: int, limit: float, view: str, layer: int, head: int) -> list[Any]:
-        """What becomes of the page when a formula is asked about; the outputs of the event are in this order."""
+        """What a formula comes to; the outputs of the event are in this order."""
         try:
             solved = self.answering.solve(text, int(beams), float(limit))
-        except (FormulaSyntaxError, FormulaSizeError, QuestionError) as error:
-            refused = gr.update(value=drawing.problem(str(error)), visible=True)
-            return [refused, gr.update(visible=False), *[gr.skip()] * 3, None, [], NOTHING, *[gr.skip()] * 2]
-        return [
-            NOTHING,
-            gr.update(visible=True),
-            *self.drawn(solved),
-            solved,
-            [],
-            NOTHING,
-            *self.first_map(solved, view, layer, head),
-        ]
+        except FormulaSyntaxError as error:
+            return [text, drawing.fault(error), *[gr.skip()] * 3, None, [], *[gr.skip()] * 4]
+        except (FormulaSizeError, QuestionError) as error:
+            return [text, drawing.problem(str(error)), *[gr.skip()] * 3, None, [], *[gr.skip()] * 4]
+        names = gr.update(value="", placeholder=suggestion(solved))
+        return [text, "", *self.drawn(solved), solved, [], NOTHING, names, *self.first_map(solved, view, layer, head)]
 
     def drawn(self, solved: Solved) -> tuple[str, str, str]:
         return drawing.witness(solved), drawing.times(solved), drawing.candidates(solved)
@@ -90,78 +143,109 @@ class Page:
             return drawing.problem(str(error))
         return drawing.heatmap(attention)
 
-    def rename(self, solved: Solved | None, history: list[tuple[bool, bool | None]]) -> tuple[Any, list[Any]]:
-        """Both models under the next renaming, and how often each followed so far."""
+    def rename(
+        self, solved: Solved | None, history: list[tuple[bool, bool | None]], new_names: str
+    ) -> tuple[Any, list[tuple[bool, bool | None]]]:
+        """Both models under the names that are given, or under the next shuffled ones, and how often each followed."""
         if solved is None:
             return gr.skip(), history
         try:
-            own, baseline = self.answering.rename(solved, len(history))
+            choices = [] if new_names.strip() else renamings(solved.formula.symbols())
+            renaming = choices[len(history) % len(choices)] if choices else read_renaming(new_names, solved.formula)
         except QuestionError as error:
             return gr.update(value=drawing.problem(str(error)), visible=True), history
+        own, baseline = self.answering.rename(solved, renaming)
         history = [*history, (own.follows, None if baseline.refusal else baseline.follows)]
         shown = drawing.comparisons(own, baseline) + drawing.tally(history)
         return gr.update(value=shown, visible=True), history
 
+    def answer(self, first: Solved) -> Answer:
+        """The parts that show an answer, with this one in them."""
+        witness, times, answers = self.drawn(first)
+        names = list(first.formula.symbols())
+        hint = html(HINT, elem_id="hint", visible="hidden")
+        with gr.Column(elem_id="results") as results:
+            witness_box = html(witness, elem_id="witness")
+            times_box = html(times, elem_id="times")
+            with gr.Tabs():
+                with gr.Tab("Rename"):
+                    with gr.Row():
+                        new_names = gr.Textbox(
+                            label="New names",
+                            info="Leave this empty to shuffle the names of the formula.",
+                            placeholder=suggestion(first),
+                            max_length=2000,
+                            scale=3,
+                            min_width=300,
+                            elem_id="names",
+                        )
+                        rename = gr.Button("Rename the symbols", scale=1, min_width=210, elem_id="rename")
+                    renamed = html(elem_id="renamed", visible=False)
+                with gr.Tab("All answers"):
+                    gr.Markdown("Most likely first; unfold one to see it.")
+                    answers_box = html(answers, elem_id="answers")
+                with gr.Tab("Attention"):
+                    gr.Markdown("Every symbol has a stream of its own. Where does one head of it look?")
+                    view = gr.Radio([WRITING, READING], value=WRITING, label="View", show_label=False, elem_id="view")
+                    layers, heads = (list(range(1, count + 1)) for count in (self.layers, self.heads))
+                    with gr.Row():
+                        stream = gr.Dropdown(names, value=names[0], label="Stream of", min_width=160, elem_id="stream")
+                        layer = gr.Dropdown(layers, value=1, label="Layer", min_width=80)
+                        head = gr.Dropdown(heads, value=1, label="Head", min_width=80)
+                    heatmap = html(self.look(first, WRITING, names[0], 1, 1), elem_id="heatmap")
+        return Answer(
+            hint, results, witness_box, times_box, answers_box, new_names, rename, renamed, view, stream, layer, head,
+            heatmap,
+        )  # fmt: skip
+
     def blocks(self) -> gr.Blocks:
         """The page, with the first example answered."""
         first = self.answering.solve(EXAMPLES[0])
-        witness, times, answers = self.drawn(first)
-        names = list(first.formula.symbols())
         with gr.Blocks(title="Names don't matter", analytics_enabled=False) as page:
-            gr.Markdown(ABOUT)
+            gr.Markdown(ABOUT, elem_id="about")
             solved, history = gr.State(first), gr.State([])
+            asked = gr.Textbox(EXAMPLES[0], visible="hidden")  # what the answer is to; scripts read no State
             with gr.Row(equal_height=False):
-                text = gr.Textbox(
-                    EXAMPLES[0],
-                    label="Formula",
-                    info=HELP,
-                    max_lines=5,
-                    max_length=2000,
-                    scale=5,
-                    min_width=320,
-                    elem_id="formula",
-                )
-                ask = gr.Button("Find a witness", variant="primary", scale=1, min_width=160, elem_id="solve")
-            problem = html(elem_id="problem", visible=False)
-            with gr.Accordion("Settings", open=False):
-                beams = gr.Slider(1, 10, 5, step=1, label="Beams, and answers at most")
-                limit = gr.Slider(0.5, 10, 5, step=0.5, label="Seconds after which Spot is stopped", elem_id="limit")
-            gr.Examples(
-                EXAMPLES,
-                text,
-                cache_examples=False,
-                label="Examples",
-                example_labels=[*EXAMPLES[:-1], "keeps Spot busy"],
-            )
-            with gr.Column(elem_id="results") as results:
-                gr.Markdown("## Witness")
-                witness_box = html(witness, elem_id="witness")
-                times_box = html(times, elem_id="times")
-                gr.Markdown("## All answers of the model\nMost likely first; unfold one to see it.")
-                answers_box = html(answers, elem_id="answers")
-                gr.Markdown("## Rename\nThe same formula with its names permuted, for this model and for a baseline.")
-                rename = gr.Button("Rename the symbols", elem_id="rename")
-                renamed = html(elem_id="renamed", visible=False)
-                gr.Markdown("## Attention\nEvery symbol has a stream of its own. Where does one head of it look?")
-                view = gr.Radio([WRITING, READING], value=WRITING, show_label=False, elem_id="view")
-                with gr.Row():
-                    stream = gr.Dropdown(names, value=names[0], label="Stream of", min_width=280, elem_id="stream")
-                    layer = gr.Dropdown(list(range(1, self.layers + 1)), value=1, label="Layer", min_width=100)
-                    head = gr.Dropdown(list(range(1, self.heads + 1)), value=1, label="Head", min_width=100)
-                heatmap = html(self.look(first, WRITING, names[0], 1, 1), elem_id="heatmap")
-            # One at a time: the models and Spot's processes are shared.
-            alone: dict[str, Any] = {"concurrency_id": "models", "concurrency_limit": 1, "api_visibility": "private"}
-            gr.on(
-                [ask.click, text.submit],
-                self.solve,
-                [text, beams, limit, view, layer, head],
-                [problem, results, witness_box, times_box, answers_box, solved, history, renamed, stream, heatmap],
-                **alone,
-            )
-            rename.click(self.rename, [solved, history], [renamed, history], **alone)
-            chosen = [solved, view, stream, layer, head]
-            gr.on([one.input for one in (view, stream, layer, head)], self.look, chosen, heatmap, **alone)
+                with gr.Column(scale=5, min_width=320, elem_id="question"):
+                    ours = question()
+                with gr.Column(scale=7, min_width=320, elem_id="answer"):
+                    theirs = self.answer(first)
+            self.connect(ours, theirs, asked, solved, history)
         return page
+
+    def connect(self, ours: Question, theirs: Answer, asked: gr.Textbox, solved: gr.State, history: gr.State) -> None:
+        """What happens when something is typed, chosen or pressed."""
+        # One at a time: the models and Spot's processes are shared.
+        alone: dict[str, Any] = {"concurrency_id": "models", "concurrency_limit": 1, "api_visibility": "private"}
+        places = [theirs.hint, theirs.results, ours.problem]
+        ours.examples.click(None, ours.examples, ours.text, js=scripts.choose(EXAMPLES))
+        ours.text.change(None, None, places, js=scripts.CLEAR)
+        pressed = [ours.ask.click, ours.text.submit]
+        gr.on(pressed, None, None, ours.ask, js=scripts.give(ASKED))
+        looked_at = [theirs.view, theirs.layer, theirs.head]
+        found = gr.on(
+            pressed,
+            self.solve,
+            [ours.text, ours.beams, ours.limit, *looked_at],
+            [asked, ours.problem, theirs.witness, theirs.times, theirs.answers, solved, history, theirs.renamed,
+             theirs.new_names, theirs.stream, theirs.heatmap],
+            show_progress_on=[theirs.hint, theirs.witness],
+            trigger_mode="always_last",  # who asks about another formula meanwhile need not ask twice
+            **alone,
+        )  # fmt: skip
+        found.then(None, [ours.text, asked, ours.problem], places, js=scripts.SHOW)
+        found.then(None, None, ours.ask, js=scripts.give(ASK))
+        renamed = gr.on(
+            [theirs.rename.click, theirs.new_names.submit],
+            self.rename,
+            [solved, history, theirs.new_names],
+            [theirs.renamed, history],
+            **alone,
+        )
+        renamed.then(None, None, None, js=scripts.move("#renamed"))
+        chosen = [solved, theirs.view, theirs.stream, theirs.layer, theirs.head]
+        changed = [one.input for one in (theirs.view, theirs.stream, theirs.layer, theirs.head)]
+        gr.on(changed, self.look, chosen, theirs.heatmap, **alone)
 
 
 def main() -> None:

@@ -24,6 +24,12 @@ VERDICTS = {
 }
 # Of a heat map: pixels of a cell, tokens that fit a page, letters of a label.
 CELL, LARGEST_MAP, LONGEST_LABEL = 24, 60, 14
+# Letters of a formula on each side of a fault: with the caret between them they fit the width of a phone.
+MARGIN = 17
+LEGEND = (
+    '<p class="legend"><span><b class="yes">1</b> true</span> <span><b class="no">0</b> false</span> '
+    '<span><b class="any"></b> either</span></p>'
+)
 
 
 def timeline(answer: str, names: Sequence[str] = ()) -> str:
@@ -53,10 +59,14 @@ def timeline(answer: str, names: Sequence[str] = ()) -> str:
         rows += f'<tr class="rest"><th scope="row">also</th>{cells}</tr>'
     before = f'<td colspan="{start}"></td>' if start else ""
     back = f'<tr class="back"><td></td>{before}<td colspan="{count}"><div></div></td></tr>'
-    return (
-        f'<div class="scroll"><table class="timeline"><thead><tr><td></td>{heads}</tr>'
-        f'<tr><th scope="row">step</th>{numbers}</tr></thead><tbody>{rows}{back}</tbody></table></div>'
-    )
+    head = f'<tr><td></td>{heads}</tr><tr><th scope="row">step</th>{numbers}</tr>'
+    table = f'<table class="timeline"><thead>{head}</thead><tbody>{rows}{back}</tbody></table>'
+    return _scrolling("Timeline", "scroll", table)
+
+
+def _scrolling(label: str, kind: str, content: str) -> str:
+    """What may be larger than its place; with the keyboard one can get there and scroll."""
+    return f'<div class="{kind}" tabindex="0" role="group" aria-label="{label}">{content}</div>'
 
 
 def literals(step: Formula) -> tuple[dict[str, bool], list[Formula]]:
@@ -82,11 +92,11 @@ def _timeline_row(name: str, values: Sequence[bool | None], start: int) -> str:
     cells = []
     for index, value in enumerate(values):
         text, kind, word = {
-            True: ("1", "yes", "holds"),
-            False: ("0", "no", "does not hold"),
-            None: ("·", "any", "free"),
+            True: ("1", "yes", "is true"),
+            False: ("0", "no", "is false"),
+            None: ('<span class="unseen">either</span>', "any", "may be true or false"),
         }[value]
-        title = escape(f"{name} {'is ' * (value is None)}{word} at step {index}", quote=True)
+        title = escape(f"{name} {word} at step {index}", quote=True)
         cells.append(f'<td{_classes(index, start, kind)} title="{title}">{text}</td>')
     return f'<tr><th scope="row" title="{escape(name, quote=True)}">{escape(name)}</th>{"".join(cells)}</tr>'
 
@@ -107,10 +117,10 @@ def witness(solved: Solved) -> str:
     """The best answer as a text and a timeline."""
     best = solved.best
     drawn = timeline(best.text, solved.formula.symbols())
-    note = '<p class="legend"><b class="yes">1</b> holds <b class="no">0</b> does not <b class="any">·</b> free</p>'
-    verdict = f'<p class="verdict">{badge(best.verdict)} <code>{infix(best.text)}</code></p>'
+    verdict = f'<p class="verdict" role="status">{badge(best.verdict)} <code>{infix(best.text)}</code></p>'
     label = escape(f"Witness of {to_infix(solved.formula)}", quote=True)
-    return f'<section class="witness" aria-label="{label}">{_busy(solved)}{verdict}{_why(best)}{drawn}{note}</section>'
+    said = f"<h2>Witness</h2>{_busy(solved)}{verdict}{_why(best)}"
+    return f'<section class="witness" aria-label="{label}">{said}{drawn}{LEGEND}</section>'
 
 
 def _busy(solved: Solved) -> str:
@@ -132,7 +142,7 @@ def candidates(solved: Solved) -> str:
         shown = timeline(one.text, solved.formula.symbols())
         took = f" · Spot {duration(one.seconds)}" if one.verdict != "unchecked" else ""
         items.append(
-            f"<li><details><summary>{badge(one.verdict)} <code>{infix(one.text)}</code> "
+            f'<li><details name="answers"><summary>{badge(one.verdict)} <code>{infix(one.text)}</code> '
             f'<span class="meta">score {score(one.score)}{took}</span></summary>{_why(one)}{shown}</details></li>'
         )
     return f'<ol class="answers">{"".join(items)}</ol>'
@@ -186,10 +196,28 @@ def problem(message: str) -> str:
     return f'<p class="problem" role="alert">{escape(message)}</p>'
 
 
+def fault(error: FormulaSyntaxError) -> str:
+    """Why a text is no formula, under the line that is wrong with a caret where it is."""
+    start = error.text.rfind("\n", 0, error.position) + 1
+    line = error.text[start:].split("\n", 1)[0]
+    place = error.position - start
+    left, right = max(0, place - MARGIN), min(len(line), place + MARGIN)
+    before = f"{'…' * (left > 0)}{line[left:place]}"
+    after = f"{line[place:right]}{'…' * (right < len(line))}"
+    # The caret stands after an unseen copy of what is before it: so it is right in any font, for any letters.
+    caret = f'<span aria-hidden="true"><span class="before">{escape(before)}</span><b class="caret">^</b></span>'
+    return (
+        f'<div class="problem" role="alert"><pre>{escape(before)}{escape(after)}\n{caret}</pre>'
+        f"<p>{escape(error.reason[0].upper() + error.reason[1:])}.</p></div>"
+    )
+
+
 def comparisons(own: Comparison, baseline: Comparison) -> str:
     """What both models make of the renamed formula, side by side."""
     moves = ", ".join(
-        f"<code>{escape(name)}</code> → <code>{escape(own.renaming[name])}</code>" for name in own.formula.symbols()
+        f"<code>{escape(name)}</code> → <code>{escape(own.renaming[name])}</code>"
+        for name in own.formula.symbols()
+        if own.renaming[name] != name
     )
     head = f"<p>{moves}</p><p>The formula is now <code>{escape(to_infix(own.renamed))}</code>.</p>"
     sides = _side("Symbol-invariant model", own) + _side("Baseline: a learned row for each name", baseline)
@@ -257,10 +285,22 @@ def heatmap(attention: Attention) -> str:
             )
     width, height = left + CELL * len(columns) + 2, top + CELL * len(rows) + 2
     stream = f"the stream of <code>{escape(attention.stream)}</code>" if attention.stream else "the only stream"
+    picture = (
+        f'<svg class="heatmap" role="img" aria-label="{len(rows)} rows that look at {len(columns)} columns" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
+        f"{''.join(parts)}</svg>"
+    )
     return (
         f'<p class="meta">In {stream}, each row looks at the columns; the strongest cell is {largest:.0%}.</p>'
-        f'<div class="scroll"><svg class="heatmap" role="img" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg></div>'
+        f"{_scale(largest)}{_scrolling('Attention weights', 'scroll map', picture)}"
+    )
+
+
+def _scale(largest: float) -> str:
+    """What the colours of a map mean: from nothing to its strongest cell."""
+    marks = "".join(f"<span>{share * largest:.0%}</span>" for share in (0, 0.25, 0.5, 0.75, 1))
+    return (
+        f'<div class="scale"><p>Share of the attention in a row</p><div class="colours"></div><div>{marks}</div></div>'
     )
 
 

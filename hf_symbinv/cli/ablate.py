@@ -14,7 +14,7 @@ from typing import Any
 
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli.arguments import at_least, command_parser, minutes
-from hf_symbinv.cli.train import check_model, read_recipe, train_recipe
+from hf_symbinv.cli.train import read_recipe, train_recipe
 from hf_symbinv.metrics.intervals import wilson_interval
 
 DESCRIPTION = """\
@@ -24,7 +24,8 @@ many test answers are correct, over all seeds together, with the 95 % interval
 command that was stopped goes on when it is repeated.
 
 Components: E, D, C for encoder, decoder, cross-attention; P per stream, A
-aggregated, such as EP-DP-EA-CP. The papers' own sets: python -m papers sit-6.
+aggregated, such as EP-DP-EA-CP. From a checkout of the repository
+`python -m papers sit-6` compares the papers' own sets.
 
 exit codes: 0 the table is complete, 2 bad usage or input, 3 the time was too
 short: repeat the command to go on
@@ -71,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
     recipe = read_recipe(options.recipe, [word for word in options.words if "=" in word])
     recipes = {"-".join(each): replace(recipe, model={**recipe.model, "components": each}) for each in sets}
     for each in recipes.values():
-        check_model(each)
+        each.check()
     deadline = None if options.max_minutes is None else time.monotonic() + options.max_minutes
     rows = []
     for name, each in recipes.items():

@@ -70,7 +70,8 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
         type=at_least(1),
         default=1,
         metavar="N",
-        help="check the N best candidates and take the first that is verified (default: %(default)s)",
+        help="check the N best candidates: `solve` takes the first that is verified, `evaluate` reports best of N "
+        "(default: %(default)s)",
     )
     group.add_argument(
         "--max-new-tokens",
@@ -90,7 +91,7 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
 
 
 def add_timeout(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """The checker's limit."""
+    """Adds `--timeout`, the seconds after which the check of an answer is stopped."""
     parser.add_argument(
         "--timeout",
         type=seconds,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.errors import UserError
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.facts import RESULTS, CardError, ModelFacts, add_results, read_facts, read_results
 from hf_symbinv.hub.cards.families import write_family_cards
 from hf_symbinv.hub.cards.model import model_card, write_model_card
@@ -95,7 +95,6 @@ def _write(options: argparse.Namespace, facts: ModelFacts) -> tuple[Path, ModelF
         return options.output, facts
     path = write_model_card(options.folder, facts, **told)
     if new:
-        partial = options.folder / f".{RESULTS}.{os.getpid()}"
-        partial.write_text(json.dumps(facts.results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        partial.replace(options.folder / RESULTS)
+        text = json.dumps(facts.results, indent=1, ensure_ascii=False)
+        write_atomically(options.folder / RESULTS, f"{text}\n")
     return path, facts

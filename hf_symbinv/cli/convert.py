@@ -87,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _from_release(source: Path) -> tuple[Any, Any, str]:
     from hf_symbinv.training.convert_ite_checkpoints import read_release
-    from hf_symbinv.training.run import GENERATION
+    from hf_symbinv.training.recipe_run import GENERATION
 
     model, task = read_release(source)
     model.generation_config.update(**GENERATION)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from hf_symbinv.cli import BAD_INPUT
-
 DESCRIPTION = """\
 Make a data set of questions with answers: Parquet files and a card, which
 `symbinv train --data`, `symbinv evaluate --data` and `datasets.load_dataset`
@@ -51,5 +49,4 @@ def main(arguments: Sequence[str]) -> int:
     from hf_symbinv.datasets_scripts import command
 
     parser().parse_args(arguments)  # help in this command's words
-    code = command.main(arguments)
-    return BAD_INPUT if code == 1 else code
+    return command.main(arguments)

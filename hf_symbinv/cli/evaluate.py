@@ -23,8 +23,9 @@ DESCRIPTION = """\
 Answer the questions of a data set with a model, have the task's solver check
 the answers, and print the share that is verified, with its 95 % interval
 (Wilson), and how many answers got which verdict: exact is the data set's own
-answer, correct another one. With --n-best N a question counts by its first
-verified candidate. --json gives all shares with intervals, the settings, the
+answer, correct another one. With --n-best N the first candidate counts there,
+and a second table counts the questions with a verified answer among their N
+candidates: best of N. --json gives all shares with intervals, the settings, the
 times, and what `symbinv plot heatmap` draws, as one object.
 
 --alpha-covariance N renames the symbols of N questions with each number of
@@ -54,6 +55,7 @@ symbols 0            1   100.0 %  20.7 - 100.0 %      1        0          0     
 symbols 1           12   100.0 %  75.8 - 100.0 %     11        1          0        0        0      0
 symbols 2           28    96.4 %   82.3 - 99.4 %     23        4          1        0        0      0
 symbols 3            9   100.0 %  70.1 - 100.0 %      6        3          0        0        0      0
+grammar lasso constrained the answers
 alpha-covariance with 95 % intervals: 1.0000 (1.0000 - 1.0000) over 15 questions and 75 answers
   without 1 questions that have no two renamings
   symbols 1: 1.0000 (1.0000 - 1.0000) over 5 questions
@@ -136,7 +138,7 @@ def _writable(path: Path | None) -> Iterator[None]:
 
 
 def _evaluate(command: argparse.ArgumentParser, options: argparse.Namespace, how: dict[str, Any]) -> str:
-    """What to print."""
+    """Evaluates the model and writes what the options ask for; the text that the command prints."""
     models = Models(options.model, options.task, options.device, options.embedding_seed)
     task = models.task
     with task.checker(timeout=options.timeout) as checker:

@@ -24,8 +24,9 @@ FIELDS: tuple[str, ...] = (
 )  # fmt: skip
 
 DESCRIPTION = """\
-Show what this installation has: versions, machine, recipes, checkpoints. Or, for
-a model, its size, configuration, license, and how it was trained.
+Show what this installation has: versions, machine, recipes, and the folders of its
+checkpoints, which `from_pretrained` takes. Or, for a model, its size, configuration,
+license, and how it was trained.
 
 exit codes: 0 shown, 2 bad usage or input
 """
@@ -73,8 +74,17 @@ def main(arguments: Sequence[str]) -> int:
     else:
         width = max(map(len, content))
         for name, value in content.items():
-            print(f"{name.ljust(width)}  {_shown(_headline(value) if name == 'results' else value)}")
+            for place, line in enumerate(_lines(name, value)):
+                print(f"{'' if place else name:{width}}  {line}")
     return DONE
+
+
+def _lines(name: str, value: Any) -> list[str]:
+    """What is shown beside `name`: a line for each checkpoint, because a path is long; one for anything else."""
+    if name == "checkpoints":
+        width = max(map(len, value), default=0)
+        return [f"{checkpoint:{width}}  {folder}" for checkpoint, folder in value.items()] or ["none"]
+    return [_shown(_headline(value) if name == "results" else value)]
 
 
 def _installation() -> dict[str, Any]:
@@ -88,7 +98,7 @@ def _installation() -> dict[str, Any]:
         **found,
         "packages": {name: version or "not installed" for name, version in packages.items()},
         "recipes": recipe_names(),
-        "checkpoints": list(bundled_checkpoints()),
+        "checkpoints": {name: str(folder) for name, folder in bundled_checkpoints().items()},
     }
 
 
@@ -126,11 +136,9 @@ def _license(card: Path) -> str | None:
 
 
 def _training(folder: Path) -> dict[str, Any]:
-    """How it was trained, as far as the record of a run by recipe says, or else what `fit` leaves."""
-    from hf_symbinv.training.fitting import ASKED
-
+    """How it was trained, as far as the record of a run says, or else the state that any Trainer leaves."""
     found = {}
-    for file in (RECORD, ASKED, STATE):
+    for file in (RECORD, STATE):
         try:
             found[file] = read_object(folder / file)
         except CardError:
@@ -141,9 +149,8 @@ def _training(folder: Path) -> dict[str, Any]:
             "training seconds": record.get("seconds", "not stated"),
             "results": record.get("results", {}),
         }
-    if asked := found[ASKED]:
-        steps = found[STATE].get("global_step", "not finished")
-        return {"training steps": steps, "trained with": asked.get("trainer", "not stated")}
+    if state := found[STATE]:
+        return {"training steps": state.get("global_step", "not stated")}
     return {}
 
 

@@ -35,7 +35,7 @@ class Models:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The model."""
+        """The checkpoint that the options name, or the task's default; loaded when it is first asked for."""
         if self._loaded is None:
             name = default_checkpoint(self.task) if self._model is None else self._model
             self._loaded = load_quietly(name, self._device, self._task)

@@ -15,17 +15,16 @@ from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.grid import Grid, GridError
 from hf_symbinv.hub.cards.facts import read_results
 from hf_symbinv.logic import FormulaSyntaxError, read_trace
-from hf_symbinv.plotting.heatmap import draw_heatmaps
-from hf_symbinv.plotting.pictures import (
-    PICTURES,
+from hf_symbinv.plotting.curves import (
     alpha_covariance_series,
     alpha_covariance_table,
     curves_table,
     draw_alpha_covariance,
     draw_curves,
     read_curves,
-    save_picture,
 )
+from hf_symbinv.plotting.figures import PICTURES, save_picture
+from hf_symbinv.plotting.heatmap import draw_heatmaps
 from hf_symbinv.plotting.timeline import Timeline, draw_timeline
 
 TABLES = (".csv", ".md")
@@ -136,7 +135,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def heatmap(options: argparse.Namespace) -> Plot:
-    """Grids of evaluations."""
+    """How well models answer by number of symbols and length, a grid for each."""
     grids = [grid for path in options.inputs for grid in read_grids(Path(path))]
     lowest = options.lowest or 0.0
     return Plot(
@@ -151,20 +150,20 @@ def heatmap(options: argparse.Namespace) -> Plot:
 
 
 def alpha_covariance(options: argparse.Namespace) -> Plot:
-    """Alpha-covariance of evaluations."""
+    """Alpha-covariance by number of symbols, a line for each evaluation."""
     series = alpha_covariance_series(read_results(map(Path, options.inputs)))
     table = alpha_covariance_table(series)
     return Plot(table, {"series": [asdict(line) for line in series]}, lambda: draw_alpha_covariance(series), {})
 
 
 def curves(options: argparse.Namespace) -> Plot:
-    """Training of runs."""
+    """Losses and verified answers by step, a line for each run."""
     runs = [read_curves(Path(path)) for path in options.inputs]
     return Plot(curves_table(runs), {"runs": [asdict(run) for run in runs]}, lambda: draw_curves(runs), {})
 
 
 def trace(options: argparse.Namespace) -> Plot:
-    """A witness."""
+    """Which propositions hold in which step of a witness."""
     if len(options.inputs) > 1:
         raise UserError(f"{len(options.inputs)} witnesses: give one, in quotes")
     try:

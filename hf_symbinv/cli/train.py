@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli.arguments import command_parser, minutes
-from hf_symbinv.errors import UserError
 
 if TYPE_CHECKING:
     from hf_symbinv.training import Recipe
@@ -104,74 +103,25 @@ def read_recipe(name: str, texts: Sequence[str]) -> Recipe:
     """The recipe of this name or file with `SECTION.KEY=VALUE` in it.
 
     Raises:
-        UserError: If there is none, or its model cannot be built.
+        UserError: If there is none, or its model or trainer cannot be built, which is found before data are made.
     """
     from hf_symbinv.training import Recipe  # torch only where it is needed
+    from hf_symbinv.training.recipe import overrides
 
-    try:
-        recipe = Recipe.load(name, overrides(texts))
-    except (FileNotFoundError, ValueError, TypeError) as error:
-        raise UserError(str(error)) from error
-    check_model(recipe)
+    recipe = Recipe.load(name, overrides(texts))
+    recipe.check()
     return recipe
-
-
-def check_model(recipe: Recipe) -> None:
-    """Finds what is wrong with the model of a recipe, or with its start, before data are made for it.
-
-    Raises:
-        UserError: If it cannot be built.
-    """
-    from huggingface_hub.errors import StrictDataclassError
-
-    from hf_symbinv.training.start import load_start
-
-    try:
-        config = recipe.config()
-        if recipe.start is not None:
-            load_start(recipe.start, config)
-    except StrictDataclassError as error:
-        raise UserError(f"model: {error.__cause__ or error}") from error
-    except (ValueError, TypeError) as error:
-        raise UserError(str(error)) from error
-
-
-def overrides(texts: Sequence[str]) -> dict[str, Any]:
-    """`SECTION.KEY=VALUE` as a dictionary; values are YAML.
-
-    Raises:
-        UserError: If a text is something else.
-    """
-    import yaml
-
-    found = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        try:
-            found[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            equals = ""
-        if not equals:
-            raise UserError(f"{text}: must be SECTION.KEY=VALUE with a YAML value, such as trainer.max_steps=100")
-    return found
 
 
 def train_recipe(
     recipe: Recipe, data: str | None, output: str, max_seconds: float | None
 ) -> tuple[dict[str, Any], bool]:
-    """What `train` returns, and whether this process is the one to print it.
-
-    Raises:
-        UserError: If the recipe, the data or the folder are not as they should be.
-    """
+    """What `train` returns, and whether this process is the one to print it."""
     from accelerate import PartialState
 
     from hf_symbinv.datasets_scripts.loading import load_data
     from hf_symbinv.training import train
 
     state = PartialState()
-    try:
-        record = train(recipe, load_data(recipe.task, recipe.data, data), output, max_seconds=max_seconds)
-    except (ValueError, FileNotFoundError) as error:
-        raise UserError(str(error)) from error
+    record = train(recipe, load_data(recipe.task, recipe.data, data), output, max_seconds=max_seconds)
     return record, state.is_main_process

@@ -55,7 +55,7 @@ class Pair(NamedTuple):
 
 
 class PrefixPair(NamedTuple):
-    """The same in prefix notation."""
+    """A question and its answer in prefix notation, as the checker takes them."""
 
     question: str
     answer: str

@@ -11,7 +11,7 @@ from hf_symbinv.evaluation.answers import (
 from hf_symbinv.evaluation.checkpoints import (
     Checkpoint,
     CheckpointError,
-    bundled_checkpoints,
+    checkpoint,
     default_checkpoint,
     load_checkpoint,
     load_other_model,
@@ -26,6 +26,7 @@ from hf_symbinv.evaluation.report import (
     training_classes,
 )
 from hf_symbinv.evaluation.sessions import median_session, start_session
+from hf_symbinv.files import bundled_checkpoints
 
 __all__ = [
     "Answer",
@@ -40,6 +41,7 @@ __all__ = [
     "alpha_covariance",
     "answer_questions",
     "bundled_checkpoints",
+    "checkpoint",
     "default_checkpoint",
     "evaluate_checkpoint",
     "load_checkpoint",

@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.errors import UserError
+from hf_symbinv.files import bundled_checkpoints
 from hf_symbinv.hub import hub_failure
 from hf_symbinv.tasks import SymbolTask, TaskError, task_of
 
@@ -92,10 +92,27 @@ class Checkpoint:
     task: SymbolTask
 
 
-def bundled_checkpoints() -> dict[str, Path]:
-    """Name → folder of the checkpoints that come with the package."""
-    home = Path(str(resources.files("hf_symbinv"))) / "checkpoints"
-    return {path.parent.name: path.parent for path in sorted(home.glob("*/config.json"))}
+def checkpoint(name: str) -> str:
+    """The folder of a checkpoint that comes with the package, which `from_pretrained` and `pipeline` take.
+
+        AutoModelForSeq2SeqLM.from_pretrained(hf_symbinv.checkpoint("ltl-small"))
+
+    Args:
+        name: `ltl-small` or `prop-small`; `symbinv info` lists them.
+
+    Returns:
+        The path as text, because `transformers.pipeline` takes no `Path`.
+
+    Raises:
+        CheckpointError: If no checkpoint of this name comes with the package.
+    """
+    bundled = bundled_checkpoints()
+    if name not in bundled:
+        raise CheckpointError(
+            f"{name!r}: no checkpoint of this name comes with the package; use one of {', '.join(bundled)}, or give "
+            "from_pretrained the folder or the name on the Hub itself"
+        )
+    return str(bundled[name])
 
 
 def default_checkpoint(task: SymbolTask) -> str:
@@ -132,7 +149,8 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
     source = str(folder or name)
     config = _configuration(name, source)
     if (kind := kind_of(config)) is not None:
-        measured = f"; `python -m papers` measures such models: {kind.tables}" if kind.tables else ""
+        command = "`python -m papers`, run from a checkout of the repository,"
+        measured = f"; {command} measures such models: {kind.tables}" if kind.tables else ""
         raise CheckpointError(
             f"{name}: holds {kind.what}, {config['architectures'][0]}, which answers no questions of a task; use "
             f"{kind.use.format(name=name)}{measured}"

@@ -31,7 +31,7 @@ MEMORY = {"cuda": "allocated by torch at the most", "cpu": "resident above what 
 
 
 class CostError(UserError):
-    """The process that measures failed."""
+    """The process that measures a model's cost failed; the message holds its last words."""
 
 
 @dataclass(frozen=True, slots=True)

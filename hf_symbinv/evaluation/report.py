@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,9 +22,11 @@ from hf_symbinv.evaluation.answers import (
 from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
 from hf_symbinv.evaluation.grid import Box, Grid
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
+from hf_symbinv.hub.cards.facts import RECORD
+from hf_symbinv.hub.cards.training_data import read_training_data
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, measure_alpha_covariance, once_for_all_renamings
 from hf_symbinv.metrics.edit_distance import edit_distance
-from hf_symbinv.metrics.intervals import mean_interval
+from hf_symbinv.metrics.intervals import mean_interval, wilson_interval
 from hf_symbinv.metrics.verdicts import VERDICTS
 from hf_symbinv.tasks import SymbolTask
 from hf_symbinv.training.scoring import score_answers
@@ -43,12 +45,15 @@ class Group:
 
     Attributes:
         label: What they have in common.
-        summary: As `score_answers` gives it: count, accuracy and every verdict's share, with 95 % intervals, and what
-            the task's metric adds.
+        summary: Of the first candidates, as `score_answers` gives it: count, accuracy and every verdict's share, with
+            95 % intervals, and what the task's metric adds.
+        best_of_n: Of several candidates: `n`, how many; `verified`, the share of questions with a verified answer among
+            them, and `verified_interval`, its 95 % interval. None with one candidate.
     """
 
     label: str
     summary: dict[str, Any]
+    best_of_n: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +63,16 @@ class Evaluation:
     Attributes:
         model, task, data, split: Names, as they were given.
         generation: Arguments of `generate`, `num_candidates` and, for random embeddings, `embedding_seed`.
-        groups: All questions; with several candidates also what the first of them would give; if training data are
-            known, the questions that are in it under no names; bins of length; numbers of symbols.
+        groups: All questions; if training data are known, the questions that are in it under no names; bins of length;
+            numbers of symbols.
         decode_seconds, check_seconds: Summed over the questions.
-        grid: All questions by number of symbols and size.
+        grid: First candidates for all questions by number of symbols and size.
         alpha_covariance: As `alpha_covariance` gives it, and how it was measured: `per_symbols`, `renamings`,
             `alphabet` and `every_renaming` as they were asked for, and whether answers were `renamed`, not decoded;
             None if it was not measured.
         verified_by: What checked the answers, with its version.
         hub: Whether `data` is a name on the Hub, and no folder.
+        grammar: Name of the grammar that constrained the answers while they were decoded; None if none did.
     """
 
     model: str
@@ -81,6 +87,7 @@ class Evaluation:
     alpha_covariance: dict[str, Any] | None = None
     verified_by: str = ""
     hub: bool = False
+    grammar: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that JSON can hold."""
@@ -92,25 +99,46 @@ class Evaluation:
         extra = [name for name in total if isinstance(total[name], float) and f"{name}_interval" not in total]
         head = ["", "questions", "verified", "95 % interval", *VERDICTS, *(name.replace("_", " ") for name in extra)]
         rows = [head, *(_cells(group, extra) for group in self.groups)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-        lines = []
-        for row in rows:
-            first, *others = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-            lines.append("  ".join([first.strip().ljust(widths[0]), *others]))
+        lines = _aligned(rows)
         options = ", ".join(f"{name} {value}" for name, value in self.generation.items())
         lines.insert(0, f"{self.model} on {self.data}, split {self.split}, task {self.task}; {options}")
+        lines.append(f"{f'grammar {self.grammar}' if self.grammar else 'no grammar'} constrained the answers")
+        if (best := self.groups[0].best_of_n) is not None:
+            n = best["n"]
+            lines.append(f"above the first candidate counts; best of {n} counts a verified answer among {n} candidates")
+            head = ["", "questions", f"best of {n}", "95 % interval"]
+            lines += _aligned([head, *(_best_cells(group) for group in self.groups)])
         if self.alpha_covariance is not None:
             lines += _alpha_covariance_lines(self.alpha_covariance)
         return "\n".join(lines)
 
 
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with columns of equal widths, the first to the left and the others to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first, *others = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        lines.append("  ".join([first.strip().ljust(widths[0]), *others]))
+    return lines
+
+
 def _cells(group: Group, extra: Sequence[str]) -> list[str]:
     summary = group.summary
-    low, high = summary["accuracy_interval"]
     counts = [f"{round(summary[verdict] * summary['count']):,}" for verdict in VERDICTS]
-    share = f"{100 * summary['accuracy']:.1f} %"
     more = [f"{summary[name]:.2f}" for name in extra]
-    return [group.label, f"{summary['count']:,}", share, f"{100 * low:.1f} - {100 * high:.1f} %", *counts, *more]
+    share = _share_cells(summary["accuracy"], summary["accuracy_interval"])
+    return [group.label, f"{summary['count']:,}", *share, *counts, *more]
+
+
+def _best_cells(group: Group) -> list[str]:
+    best = group.best_of_n or {}
+    return [group.label, f"{group.summary['count']:,}", *_share_cells(best["verified"], best["verified_interval"])]
+
+
+def _share_cells(share: float, interval: Sequence[float]) -> list[str]:
+    low, high = interval
+    return [f"{100 * share:.1f} %", f"{100 * low:.1f} - {100 * high:.1f} %"]
 
 
 def _alpha_covariance_lines(measured: dict[str, Any]) -> list[str]:
@@ -232,7 +260,7 @@ def evaluate_checkpoint(
             symbols; 0 to leave it out.
         renamings, every_renaming: As `alpha_covariance` takes them.
         alphabet: As well; None for the names in `questions`.
-        num_candidates: Candidates for each question; one is enough that holds.
+        num_candidates: Candidates for each question. The first one counts; best of N counts all.
         batch_size: Questions decoded together.
         progress: Show a progress bar on stderr.
         generation: Arguments of `generate`.
@@ -265,10 +293,11 @@ def evaluate_checkpoint(
         groups=tuple(groups(checkpoint.task, questions, answers, num_candidates, trained_on)),
         decode_seconds=sum(answer.decode_seconds for answer in answers),
         check_seconds=sum(answer.check_seconds for answer in answers),
-        grid=grid_of(checkpoint, data, [(q, answer.best) for q, answer in zip(questions, answers, strict=True)]),
+        grid=grid_of(checkpoint, data, [(q, a.candidates[0]) for q, a in zip(questions, answers, strict=True)]),
         alpha_covariance=measured,
         verified_by=checkpoint.task.solver_version(),
         hub=bool(HUB_NAME.fullmatch(data)) and not Path(data).is_dir(),
+        grammar=grammar_of(checkpoint, generation),
     )
 
 
@@ -279,21 +308,41 @@ def groups(
     num_candidates: int,
     trained_on: Set[str],
 ) -> list[Group]:
-    """The scores of all answers, and of those to questions of like lengths and like numbers of symbols."""
-    best = [(question, answer.best) for question, answer in zip(questions, answers, strict=True)]
-    found = [Group("all", _score(task, best))]
-    if num_candidates > 1:
-        first = [(question, answer.candidates[0]) for question, answer in zip(questions, answers, strict=True)]
-        found.append(Group("all, first candidate", _score(task, first)))
+    """The scores of the answers to all questions, and to those of like lengths and like numbers of symbols."""
+    pairs = list(zip(questions, answers, strict=True))
+
+    def group(label: str, members: Sequence[tuple[Question, Answer]]) -> Group:
+        first = [(question, answer.candidates[0]) for question, answer in members]
+        best = None if num_candidates == 1 else best_of_n([answer for _, answer in members], num_candidates)
+        return Group(label, _score(task, first), best)
+
+    found = [group("all", pairs)]
     if trained_on:
-        novel = [pair for pair in best if task.alpha_class(pair[0].text) not in trained_on]
+        novel = [pair for pair in pairs if task.alpha_class(pair[0].text) not in trained_on]
         if novel:
-            found.append(Group("no renamed twin in train", _score(task, novel)))
-    for key, pairs in _parted(best, lambda question: (question.size - 1) // BIN):
-        found.append(Group(f"length {BIN * key + 1}-{BIN * key + BIN}", _score(task, pairs)))
-    for key, pairs in _parted(best, lambda question: question.symbols):
-        found.append(Group(f"symbols {key}", _score(task, pairs)))
+            found.append(group("no renamed twin in train", novel))
+    for key, members in _parted(pairs, lambda question: (question.size - 1) // BIN):
+        found.append(group(f"length {BIN * key + 1}-{BIN * key + BIN}", members))
+    for key, members in _parted(pairs, lambda question: question.symbols):
+        found.append(group(f"symbols {key}", members))
     return found
+
+
+def best_of_n(answers: Sequence[Answer], n: int) -> dict[str, Any]:
+    """How many of the answers have a verified one among `n` candidates, as `Group` has it."""
+    verified = sum(answer.best.verified for answer in answers)
+    return {
+        "n": n,
+        "verified": verified / len(answers),
+        "verified_interval": wilson_interval(verified, len(answers)),
+    }
+
+
+def grammar_of(checkpoint: Checkpoint, generation: Mapping[str, Any]) -> str | None:
+    """The name of the grammar that `generate` follows with these arguments; None if it writes freely."""
+    own = getattr(checkpoint.model.generation_config, "grammar", checkpoint.model.config.grammar)
+    grammar = generation.get("grammar", own)
+    return None if grammar is None else str(grammar["name"])
 
 
 def grid_of(checkpoint: Checkpoint, data: str, pairs: Sequence[tuple[Question, Candidate]]) -> Grid:
@@ -322,9 +371,11 @@ def training_box(checkpoint: Checkpoint) -> Box | None:
     """The largest number of symbols and the largest size in training; None if the checkpoint's run does not say."""
     if checkpoint.folder is None:
         return None
-    with suppress(OSError, ValueError, KeyError, TypeError):  # there may be no run.json, or another program's
-        record = json.loads((checkpoint.folder / "run.json").read_text(encoding="utf-8"))
-        return Box(checkpoint.model.config.num_symbols, int(record["recipe"]["data"]["max_size"]))
+    with suppress(OSError, ValueError):  # there may be no run.json, or another program's
+        record = json.loads((checkpoint.folder / RECORD).read_text(encoding="utf-8"))
+        data = read_training_data(record) if isinstance(record, dict) else None
+        largest = None if data is None else data.largest()
+        return None if largest is None else Box(*largest)
     return None
 
 
@@ -340,10 +391,10 @@ def choose_session(checkpoint: Checkpoint, questions: Sequence[Question], embedd
 
 
 def _parted(
-    pairs: Sequence[tuple[Question, Candidate]], key: Callable[[Question], Any]
-) -> Iterator[tuple[Any, list[tuple[Question, Candidate]]]]:
+    pairs: Sequence[tuple[Question, Answer]], key: Callable[[Question], Any]
+) -> Iterator[tuple[Any, list[tuple[Question, Answer]]]]:
     """The pairs of each key, in the order of the keys."""
-    parts: dict[Any, list[tuple[Question, Candidate]]] = {}
+    parts: dict[Any, list[tuple[Question, Answer]]] = {}
     for pair in pairs:
         parts.setdefault(key(pair[0]), []).append(pair)
     yield from sorted(parts.items(), key=lambda item: item[0])

@@ -3,7 +3,7 @@
 What is pulled comes through transformers', datasets' and evaluate's own loaders.
 """
 
-from hf_symbinv.hub.failures import PushError, hub_failure
+from hf_symbinv.hub.errors import PushError, hub_failure
 from hf_symbinv.hub.folders import Content, read_folder
 from hf_symbinv.hub.push import Pushed, push_folder
 

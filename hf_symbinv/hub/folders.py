@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hf_symbinv.hub.failures import PushError
+from hf_symbinv.hub.code import with_code
+from hf_symbinv.hub.errors import PushError
 from hf_symbinv.hub.space import space_files
 
 CARD, CONFIG = "README.md", "config.json"
@@ -87,17 +88,21 @@ def _model(folder: Path) -> Content:
             "`hf upload`"
         )
     weights = _weights(folder)
-    files = {path.name: path for path in _visible(folder) if path.is_file() and path.suffix not in PICKLES}
+    files: dict[str, Path | bytes] = {
+        path.name: path for path in _visible(folder) if path.is_file() and path.suffix not in PICKLES
+    }
+    for path in weights:
+        _check_weights(path)
+    if "auto_map" not in config:
+        return _content("model", folder, files | with_code(folder, config), replaces=(WEIGHTS, INDEX))
     named = {
         f"{reference.rpartition('--')[2].partition('.')[0]}.py" for reference in _strings(config.get("auto_map", {}))
     }
-    for path in files.values():
-        if path.suffix == ".py":
-            named |= {f"{name}.py" for name in SIBLING.findall(path.read_text(encoding="utf-8", errors="replace"))}
+    for file in files.values():
+        if isinstance(file, Path) and file.suffix == ".py":
+            named |= {f"{name}.py" for name in SIBLING.findall(file.read_text(encoding="utf-8", errors="replace"))}
     for name in sorted(named - set(files)):
         raise PushError(f"{folder}: has no {name}, which its {CONFIG} or code needs; save the model again")
-    for path in weights:
-        _check_weights(path)
     return _content("model", folder, files, replaces=(WEIGHTS, INDEX))
 
 
@@ -177,7 +182,7 @@ def _front_matter(folder: Path) -> dict[str, Any]:
 
 def _content(type_: RepoType, folder: Path, files: Mapping[str, Path | bytes], **more: Any) -> Content:
     pushed = {path.partition("/")[0] for path in files}
-    left_out = [path.name + "/" * path.is_dir() for path in _visible(folder) if path.name not in pushed]
+    left_out = [f"{path.name}/" if path.is_dir() else path.name for path in _visible(folder) if path.name not in pushed]
     return Content(type_, files, left_out, **more)
 
 

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hf_symbinv.hub.failures import PushError, hub_failure
+from hf_symbinv.hub.errors import PushError, hub_failure
 from hf_symbinv.hub.folders import CARD, Content, read_folder
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from hf_symbinv.logic.assignment import (
 from hf_symbinv.logic.formula import Formula, FormulaSizeError, FormulaSyntaxError
 from hf_symbinv.logic.infix import parse_infix, to_infix
 from hf_symbinv.logic.notation import parse_lbt, parse_prefix, to_lbt, to_prefix
+from hf_symbinv.logic.referents import random_renaming
 from hf_symbinv.logic.trace import Trace, parse_trace, read_trace, trace_to_infix, trace_to_prefix
 
 parse = parse_infix
@@ -30,6 +31,7 @@ __all__ = [
     "parse_lbt",
     "parse_prefix",
     "parse_trace",
+    "random_renaming",
     "read_assignment",
     "read_trace",
     "to_infix",

@@ -4,6 +4,6 @@ Every folder here is laid out as `evaluate` expects metrics: it has a card and a
 functions live in each folder's `__init__.py` and need no `evaluate`.
 """
 
-from hf_symbinv.metrics.intervals import wilson_interval
+from hf_symbinv.metrics.intervals import mean_interval, normal_interval, wilson_interval
 
-__all__ = ["wilson_interval"]
+__all__ = ["mean_interval", "normal_interval", "wilson_interval"]

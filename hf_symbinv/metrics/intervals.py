@@ -50,7 +50,20 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
     Returns:
         The lower and the upper bound; None for fewer than two values, which have no spread.
     """
+    found = normal_interval(values)
+    return None if found is None else (max(found[0], 0.0), min(found[1], 1.0))
+
+
+def normal_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """The normal 95 % interval of the mean behind values: mean ± 1.96 s / sqrt(n).
+
+    Args:
+        values: Independent of each other.
+
+    Returns:
+        The lower and the upper bound; None for fewer than two values, which have no spread.
+    """
     if len(values) < 2:
         return None
     middle, side = fmean(values), NORMAL_QUANTILE * stdev(values) / math.sqrt(len(values))
-    return max(middle - side, 0.0), min(middle + side, 1.0)
+    return middle - side, middle + side

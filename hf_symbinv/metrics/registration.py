@@ -62,6 +62,9 @@ def _register(name: str, folder: str) -> None:
         return
     import shutil
     import tempfile
+    from pathlib import Path
+
+    from hf_symbinv.files import write_atomically
 
     _make_package(folder)
     # The name of a temporary folder is shorter than 64 characters, so `evaluate` never looks into it.
@@ -74,7 +77,7 @@ def _register(name: str, folder: str) -> None:
         try:
             os.rename(temporary, version)
         except OSError:  # the folder exists: another process made it, or its script is damaged
-            os.replace(os.path.join(temporary, f"{name}.py"), cached)
+            write_atomically(Path(cached), script)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

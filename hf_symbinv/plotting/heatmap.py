@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.evaluation.grid import Grid
-from hf_symbinv.plotting.pictures import PictureError, save_picture
+from hf_symbinv.plotting.figures import PictureError, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hf_symbinv.logic import Formula, Trace, to_infix
-from hf_symbinv.plotting.pictures import PictureError, aligned, short
+from hf_symbinv.plotting.figures import PictureError, aligned, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,14 +184,19 @@ def draw_timeline(timeline: Timeline) -> Figure:
     return figure
 
 
+# Only a cell that is false is an empty box: one that may be either is striped, one that is bound up with others grey.
+_STYLES: dict[Value, dict[str, Any]] = {
+    "1": {"facecolor": "0.15", "edgecolor": "0.35", "linewidth": 0.7},
+    "0": {"facecolor": "white", "edgecolor": "0.35", "linewidth": 0.7},
+    "any": {"facecolor": "none", "edgecolor": "0.55", "linewidth": 0, "hatch": "/////"},
+    "?": {"facecolor": "0.78", "edgecolor": "0.35", "linewidth": 0.7},
+}
+
+
 def _draw_cell(axes: Axes, step: int, row: int, value: Value) -> None:
     from matplotlib.patches import Rectangle
 
-    faces = {"1": "0.15", "0": "white", "any": "none", "?": "white"}
-    cell = Rectangle((step + 0.06, row + 0.12), 0.88, 0.76, facecolor=faces[value], edgecolor="0.35", linewidth=0.7)
-    if value == "any":
-        cell.set(linestyle=(0, (2, 2)), edgecolor="0.55")
-    axes.add_patch(cell)
+    axes.add_patch(Rectangle((step + 0.06, row + 0.12), 0.88, 0.76, **_STYLES[value]))
     if value != "any":
         colour = "white" if value == "1" else "black"
         axes.text(step + 0.5, row + 0.51, value, color=colour, fontsize=8, ha="center", va="center")
@@ -218,12 +223,8 @@ def _add_legend(figure: Figure, timeline: Timeline, notes: Sequence[str]) -> Non
     from matplotlib.patches import Patch
 
     used = {value for row in timeline.values for value in row} or {"any"}
-    kinds = {
-        "1": Patch(facecolor="0.15", edgecolor="0.35", label="true"),
-        "0": Patch(facecolor="white", edgecolor="0.35", label="false"),
-        "any": Patch(facecolor="none", edgecolor="0.55", linestyle=(0, (2, 2)), label="either"),
-    }
-    handles = [patch for value, patch in kinds.items() if value in used]
+    kinds: dict[Value, str] = {"1": "true", "0": "false", "any": "either"}
+    handles = [Patch(**_STYLES[value], label=label) for value, label in kinds.items() if value in used]
     width, height = figure.get_size_inches()
     figure.legend(
         handles=handles, ncols=len(handles), fontsize=8, frameon=False, loc="lower left",

@@ -2,7 +2,7 @@
 
 from hf_symbinv.solvers.checker import Checker, CheckResult, Verdict
 from hf_symbinv.solvers.ltl import SpotMissingError, find_witness
-from hf_symbinv.solvers.pool import Outcome, PoolError, ProcessPool
+from hf_symbinv.solvers.pool import Outcome, PoolError, ProcessPool, available_cores
 from hf_symbinv.solvers.prop import AigerMissingError
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "ProcessPool",
     "SpotMissingError",
     "Verdict",
+    "available_cores",
     "find_witness",
 ]

@@ -44,7 +44,7 @@ _ID = {token: index for index, token in enumerate(_BASE_TOKENS)}
 
 
 class LTLTask(SymbolTask):
-    """The LTL task."""
+    """A formula of linear temporal logic asks for a trace that satisfies it."""
 
     name = "ltl"
     base_tokens = _BASE_TOKENS

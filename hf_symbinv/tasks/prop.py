@@ -69,7 +69,7 @@ _PARSERS = {"infix": parse_infix, "lbt": parse_lbt, "prefix": parse_prefix_of_re
 
 
 class PropTask(SymbolTask):
-    """The task of propositional logic."""
+    """A propositional formula asks for a partial assignment that makes it true."""
 
     name = "prop"
     # SIT Table 6's parameter counts imply that there are 10; the order is our choice, that of LTL as far as it goes.

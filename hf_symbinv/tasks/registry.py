@@ -25,7 +25,7 @@ _loaded: dict[str, SymbolTask] = {}
 
 
 class TaskError(UserError):
-    """There is no such task."""
+    """A name or a file that gives no task."""
 
 
 class _Tasks(Mapping[str, SymbolTask]):

@@ -6,13 +6,15 @@ about equal lengths go together.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+
+from hf_symbinv.errors import UserError
+from hf_symbinv.solvers import available_cores
 
 if TYPE_CHECKING:
     import datasets
@@ -36,12 +38,12 @@ def tokenize(
         name: of the data set, for messages.
 
     Raises:
-        ValueError: if a column is missing, or a row cannot be tokenized.
+        UserError: if a column is missing, or a row cannot be tokenized.
     """
     question, answer = task.columns
     if not {question, answer} <= set(dataset.column_names):
         found = ", ".join(dataset.column_names)
-        raise ValueError(f"{name}: has columns {found}; task {task.name} needs {question} and {answer}")
+        raise UserError(f"{name}: has columns {found}; task {task.name} needs {question} and {answer}")
 
     def encode(rows: dict[str, list[str]], indices: list[int]) -> dict[str, Any]:
         try:
@@ -62,24 +64,19 @@ def tokenize(
         with_indices=True,
         remove_columns=dataset.column_names,
         features=datasets.Features({"input_ids": ids, "labels": ids}),
-        num_proc=min(_cores(), len(dataset) // ROWS_PER_PROCESS) or None,
+        num_proc=min(available_cores(), len(dataset) // ROWS_PER_PROCESS) or None,
         desc=f"tokenizing {name}",
     )
-
-
-def _cores() -> int:
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _check(place: str, text: Any, prompt: Callable[[str], str], tokenizer: SymbolInvariantTokenizer) -> None:
     """Tokenizes one text, and says where it stands if that fails."""
     if not isinstance(text, str):
-        raise ValueError(f"{place}: {text!r} is no text")
+        raise UserError(f"{place}: {text!r} is no text")
     try:
         tokenizer(prompt(text))
     except ValueError as error:
-        raise ValueError(f"{place}: {error}") from error
+        raise UserError(f"{place}: {error}") from error
 
 
 class GroupedSampler(torch.utils.data.Sampler[int]):
@@ -104,7 +101,7 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
 
     def __init__(self, keys: torch.Tensor, group: int, piece: int, seed: int):
         if len(keys) < group:
-            raise ValueError(
+            raise UserError(
                 f"{len(keys)} training rows are fewer than the {group} of one optimizer step; use more rows or "
                 "smaller batches"
             )

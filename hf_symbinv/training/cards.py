@@ -45,11 +45,16 @@ class ModelCardCallback(TrainerCallback):
 
     Args:
         task: what the model is trained to answer; None for one that answers no questions.
-        recipe: what else a card says of how it was trained, as `run.json` has it under this name.
+        recipe, data: what else a card says of how it was trained and on what, as `run.json` has it under these names.
     """
 
-    def __init__(self, task: SymbolTask | None = None, recipe: Mapping[str, Any] | None = None):
-        self.task, self.recipe = task, dict(recipe or {})
+    def __init__(
+        self,
+        task: SymbolTask | None = None,
+        recipe: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+    ):
+        self.task, self.recipe, self.data = task, dict(recipe or {}), None if data is None else dict(data)
         self._started = time.monotonic()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -62,6 +67,7 @@ class ModelCardCallback(TrainerCallback):
         record = {
             "command": command(),
             "recipe": self.recipe,
+            "data": self.data,
             "hyperparameters": hyperparameters(args),
             "log": state.log_history,
             "step": state.global_step,

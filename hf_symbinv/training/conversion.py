@@ -28,7 +28,7 @@ COMPONENTS = ("EP", "DP", "CP")
 
 
 class ConversionError(UserError):
-    """A model that cannot be converted."""
+    """A model that cannot be converted to one with streams; the message says which one can."""
 
 
 def to_streams(
@@ -77,6 +77,7 @@ def to_streams(
     state[TABLE] = torch.cat(
         (rows[:base], rows[base + actual : base + actual + 1], rows[base + placeholder].unsqueeze(0))
     )
+    del state["lm_head.weight"]  # the table under its other name
     converted.load_state_dict(state)
     converted.generation_config = copy.deepcopy(model.generation_config)
     return converted.to(model.device).eval()

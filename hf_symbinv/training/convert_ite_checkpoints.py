@@ -151,7 +151,7 @@ def read_release(path: str | Path) -> tuple[SymbolInvariantForConditionalGenerat
     _require(not state, f"unknown parameters: {', '.join(sorted(state))}; this architecture is none of ITE's")
     if model.adacos is not None:
         ours["adacos.scale"] = torch.tensor(1.0)
-    for name, tensor in model.state_dict().items():
+    for name, tensor in model.named_parameters():
         _require(
             ours[name].shape == tensor.shape,
             f"parameter {_names(layers).get(name, 'merged_embedder.base_weight')} has shape {tuple(ours[name].shape)}, "

@@ -6,23 +6,29 @@ model:            fields of SymbolInvariantConfig that differ from the task's, w
 trainer:          fields of transformers.Seq2SeqTrainingArguments
 evaluation_rows:  validation rows of every evaluation, for the loss and to answer and check
 test_rows:        test rows that are answered and checked at the end
-start:            folder of a model that the run starts from, with its weights and its architecture; `model` then has at
-                  most dropout and the like. Fresh weights if it is left out
+start:            folder of a model that the run starts from, or the name of a bundled one, with its weights and its
+                  architecture; `model` then has at most dropout and the like. Fresh weights if it is left out
+
+Numbers may be written as `5e-4`, which YAML 1.1 would read as text.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
+from transformers import Seq2SeqTrainingArguments, TrainingArguments
 
+from hf_symbinv.errors import UserError, nearest
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.tasks import load_task
-from hf_symbinv.training.start import start_config
+from hf_symbinv.training.start import load_start, model_errors, start_config
 
 # Keys whose values have keys.
 SECTIONS = ("data", "model", "trainer")
@@ -38,8 +44,8 @@ class Recipe:
         model: keyword arguments of `SymbolInvariantConfig`, with `preset` for a named start; the task gives the others.
         trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`.
         evaluation_rows, test_rows: how many rows an evaluation and the final test use.
-        start: folder of a model to fine-tune; None for fresh weights. The architecture is then that model's, and
-            `model` says at most what does not contradict it: see `start_config`.
+        start: folder of a model to fine-tune, or the name of a bundled one; None for fresh weights. The architecture is
+            then that model's, and `model` says at most what does not contradict it: see `start_config`.
     """
 
     task: str
@@ -60,18 +66,16 @@ class Recipe:
                 own `model`, which describes a new one, does not count, unless the recipe has a start too.
 
         Raises:
-            FileNotFoundError: if there is no such file or recipe.
-            ValueError: for text that is not a recipe, or an unknown key.
+            UserError: if there is no such file or recipe, for text that is not a recipe, or an unknown key.
         """
-        text = _text_of(name_or_path)
         try:
-            content = yaml.safe_load(text)
+            content = read_yaml(_text_of(name_or_path))
         except yaml.YAMLError as error:
-            raise ValueError(f"{name_or_path}: not YAML: {error}") from error
+            raise UserError(f"{name_or_path}: not YAML: {error}") from error
         known = [field.name for field in fields(cls)]
         if not isinstance(content, dict) or not set(content) <= set(known) or not {"task", *SECTIONS} <= set(content):
             keys = sorted(content) if isinstance(content, dict) else type(content).__name__
-            raise ValueError(
+            raise UserError(
                 f"{name_or_path}: has {keys}; a recipe has task, data, model and trainer, and may have {known[4:]}"
                 f"{_other_way(Path(name_or_path), content)}"
             )
@@ -81,61 +85,163 @@ class Recipe:
         for key, value in changes.items():
             section, _, option = key.partition(".")
             if section not in known or bool(option) != (section in SECTIONS):
-                raise ValueError(
+                raise UserError(
                     f"{key}={value}: unknown key; use task, data.OPTION, model.FIELD, trainer.ARGUMENT, "
-                    "evaluation_rows, test_rows or start"
+                    f"evaluation_rows, test_rows or start{_meant_key(key, known)}"
                 )
             if option:
                 content[section] = {**content[section], option: value}
             else:
                 content[section] = value
         if "output_dir" in content["trainer"]:
-            raise ValueError(f"{name_or_path}: trainer.output_dir belongs on the command line, not in the recipe")
+            raise UserError(f"{name_or_path}: trainer.output_dir belongs on the command line, not in the recipe")
+        _known_arguments(Seq2SeqTrainingArguments, content["trainer"])
         return cls(**content)
 
     def config(self) -> SymbolInvariantConfig:
         """The model's configuration.
 
         Raises:
-            ValueError: if there is no such task, it has other base tokens than the preset, `model` contradicts `start`,
-                and as `SymbolInvariantConfig`.
+            UserError: if there is no such task, it has other base tokens than the preset, `model` contradicts `start`,
+                or is no configuration.
         """
         own, task = dict(self.model), load_task(self.task)
         if self.start is not None:
             return start_config(self.start, own, task)
         preset = own.pop("preset", None)
-        if preset is None:
-            return task.config(**own)
-        config = SymbolInvariantConfig.from_preset(preset, **own)
+        with model_errors():
+            if preset is None:
+                return task.config(**own)
+            config = SymbolInvariantConfig.from_preset(preset, **own)
         if config.base_vocab_size != len(task.base_tokens):
-            raise ValueError(
+            raise UserError(
                 f"model.preset={preset}: {config.base_vocab_size} base tokens, and task {self.task} has "
                 f"{len(task.base_tokens)}; use a preset of this task, or none"
             )
         return config
 
+    def arguments(self, folder: str | Path) -> Seq2SeqTrainingArguments:
+        """The arguments of the trainer, for a run in a folder.
 
-def load_sections(path: Path, overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
+        Raises:
+            UserError: for an argument that transformers refuses, or one that would push what must not be.
+        """
+        on_gpu = torch.cuda.is_available()
+        # Reading and padding 768 rows takes a core 10 ms, a GPU's step no longer: docs/gpu.md.
+        loading = {"dataloader_num_workers": 4 if on_gpu else 0, "dataloader_pin_memory": on_gpu}
+        # Every parameter takes part in every step: several processes need not walk the graph for those that do not.
+        options = {**loading, "ddp_find_unused_parameters": False, "hub_strategy": "end", **self.trainer}
+        if options["hub_strategy"] != "end":
+            raise UserError(
+                f"trainer.hub_strategy={options['hub_strategy']}: would push pickles along with checkpoints; use end"
+            )
+        if options.get("push_to_hub") and "/" not in str(options.get("hub_model_id")):
+            raise UserError("trainer.push_to_hub: needs to know where to; set trainer.hub_model_id=OWNER/NAME too")
+        for name in ("eval_strategy", "save_strategy", "logging_strategy"):
+            if options.get(name) is False:  # what YAML makes of `no` without quotes
+                options[name] = "no"
+        arguments: Seq2SeqTrainingArguments = training_arguments(Seq2SeqTrainingArguments, folder, options)
+        return arguments
+
+    def check(self) -> None:
+        """Finds what is wrong with the model, its start or the trainer, before data are made for them.
+
+        Raises:
+            UserError: as `config`, `arguments`, and for a start whose weights are not whole.
+        """
+        config = self.config()
+        self.arguments("unused")
+        if self.start is not None:
+            load_start(self.start, config)
+
+
+def training_arguments(kind: type[TrainingArguments], folder: str | Path, options: Mapping[str, Any]) -> Any:
+    """The arguments of a trainer, of this kind, for a run in a folder.
+
+    Raises:
+        UserError: for an unknown argument, and a value that transformers refuses.
+    """
+    _known_arguments(kind, options)
+    # Several processes on a machine without an accelerator would look for one each.
+    where = {"use_cpu": not torch.accelerator.is_available()}
+    try:
+        return kind(output_dir=str(folder), **{**where, **options})
+    except (TypeError, ValueError) as error:
+        raise UserError(f"trainer: {error}; see transformers.{kind.__name__} for the arguments") from error
+
+
+def _known_arguments(kind: type[TrainingArguments], options: Mapping[str, Any]) -> None:
+    known = [field.name for field in fields(kind)]
+    for name in options:
+        if name not in known:
+            near = nearest(name, known)
+            hint = "" if near is None else f"did you mean trainer.{near}? "
+            raise UserError(f"trainer.{name}: unknown argument; {hint}transformers.{kind.__name__} has all of them")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML whose floating-point numbers are those of YAML 1.2, which need neither a point nor the exponent's sign."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)[eE][-+]?[0-9]+\Z"),
+    list("-+.0123456789"),
+)
+
+
+def read_yaml(text: str) -> Any:
+    """The content of YAML text.
+
+    Raises:
+        yaml.YAMLError: if it is none.
+    """
+    return yaml.load(text, _Loader)
+
+
+def overrides(texts: Sequence[str]) -> dict[str, Any]:
+    """`SECTION.KEY=VALUE` as a dictionary; values are YAML.
+
+    Raises:
+        UserError: if a text is something else.
+    """
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        try:
+            found[key] = read_yaml(value)
+        except yaml.YAMLError:
+            equals = ""
+        if not equals:
+            raise UserError(
+                f"{text}: must be SECTION.KEY=VALUE with a YAML value, such as trainer.max_steps=100; quote what YAML "
+                "reads otherwise"
+            )
+    return found
+
+
+def load_sections(path: Path, changes: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Reads a YAML file of sections, such as the examples have, with values changed by `SECTION.KEY=VALUE`.
 
     Sections `model` and `trainer` take whatever the model's configuration and TrainingArguments take; of the others the
     file has all keys.
 
     Raises:
-        ValueError: for an override that names no section or key of the file, or whose value is not YAML.
+        UserError: for an override that names no section or key of the file, or whose value is not YAML.
     """
-    sections: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for override in overrides:
-        key, _, value = override.partition("=")
+    sections: dict[str, dict[str, Any]] = read_yaml(path.read_text(encoding="utf-8"))
+    for key, value in overrides(changes).items():
         section, _, name = key.partition(".")
         if section not in sections or not name:
-            raise ValueError(f"{override!r}: write SECTION.KEY=VALUE with a section of {', '.join(sections)}")
+            raise UserError(
+                f"{key}={value}: write SECTION.KEY=VALUE with a section of {', '.join(sections)}"
+                f"{_meant_key(key, list(sections))}"
+            )
         if section not in ("model", "trainer") and name not in sections[section]:
-            raise ValueError(f"{override!r}: {section} has no {name!r}; use some of {', '.join(sections[section])}")
-        try:
-            sections[section][name] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise ValueError(f"{override!r}: its value is not YAML; quote what YAML reads otherwise") from error
+            near = nearest(name, sections[section])
+            hint = "" if near is None else f"did you mean {section}.{near}? "
+            raise UserError(f"{key}={value}: {section} has no {name}; {hint}use some of {', '.join(sections[section])}")
+        sections[section][name] = value
     return sections
 
 
@@ -146,6 +252,21 @@ def recipe_names() -> list[str]:
 
 def _recipes() -> Any:
     return resources.files("hf_symbinv.training") / "recipes"
+
+
+def _meant_key(key: str, known: Sequence[str]) -> str:
+    """`; did you mean trainer.max_steps?` for `trainr.max_steps` and for `max_steps`, or nothing."""
+    section, dot, option = key.partition(".")
+    if section in known:
+        return ""
+    if dot:
+        near = nearest(section, known)
+        return "" if near is None else f"; did you mean {near}.{option}?"
+    options = {"trainer": TrainingArguments, "model": SymbolInvariantConfig}
+    for home, kind in options.items():
+        if section in [field.name for field in fields(kind)]:
+            return f"; did you mean {home}.{section}?"
+    return ""
 
 
 def _other_way(path: Path, content: Any) -> str:
@@ -162,6 +283,4 @@ def _text_of(name_or_path: str | Path) -> str:
         return path.read_text(encoding="utf-8")
     if str(name_or_path) in recipe_names():
         return (_recipes() / f"{name_or_path}.yaml").read_text(encoding="utf-8")
-    raise FileNotFoundError(
-        f"{name_or_path}: no such file, and no recipe of this name; recipes: {', '.join(recipe_names())}"
-    )
+    raise UserError(f"{name_or_path}: no such file, and no recipe of this name; recipes: {', '.join(recipe_names())}")

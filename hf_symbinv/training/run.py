@@ -1,161 +1,192 @@
-"""A training run from a recipe: train or resume, stop in time, test, and write down how it was made."""
+"""A training run in a folder: go on where it was, stop in time, and write down how it was made.
+
+recipe.json     what was asked for, and on which data
+checkpoint-*/   to go on from, as transformers' Trainer writes them, with the seconds of the run up to there
+run.json        the record of a run that is finished
+
+A folder without a checkpoint holds nothing yet, so a start that failed refuses no other one.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import sys
 import time
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import datasets
-import torch
+from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
-from transformers import Seq2SeqTrainingArguments, TrainerCallback, TrainerState, set_seed
+from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
-from hf_symbinv.hub import push_folder
-from hf_symbinv.hub.cards.facts import read_facts
-from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
-from hf_symbinv.tasks import load_task
-from hf_symbinv.training.cards import ModelCardCallback, command, environment, hyperparameters, write_card
-from hf_symbinv.training.failures import OtherRunError
-from hf_symbinv.training.recipe import Recipe
-from hf_symbinv.training.start import load_start
-from hf_symbinv.training.trainer import SymbolInvariantTrainer
+from hf_symbinv.errors import UserError
+from hf_symbinv.files import write_atomically
+from hf_symbinv.training.cards import command, environment, hyperparameters
 
-# SIT section 5.2: three beams. Scores are log-probability / length; the search ends when no open beam can win.
-GENERATION = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": "never", "max_new_tokens": 100}
-
-RECORD = "run.json"
+RECORD, ASKED = "run.json", "recipe.json"
 # In each checkpoint: what the trainer writes last, and the wall-clock seconds of the run up to it.
 STATE, SECONDS = "trainer_state.json", "seconds.json"
+# What a run may go on with in the same folder, if it is more than before.
+LENGTHS = ("trainer.max_steps", "trainer.num_train_epochs")
 
 
-def train(
-    recipe: Recipe, data: datasets.DatasetDict, output_dir: str | Path, *, max_seconds: float | None = None
-) -> dict[str, Any]:
-    """Trains the recipe's model on `data`, or goes on from the last checkpoint in `output_dir`.
+class OtherRunError(UserError):
+    """A folder holds a run that was asked for in another way, or on other data."""
 
-    Leaves in `output_dir` the model with its tokenizer and its card, `checkpoint-*` folders to resume from, and
-    `run.json` with the command, recipe, versions, machine, wall-clock time and results.
+
+class Run:
+    """One run and its folder.
 
     Args:
-        recipe: what to do.
-        data: splits `train`, `validation` and `test` with the task's columns.
-        output_dir: a folder, made if it does not exist.
-        max_seconds: stop after the step that reaches this time, with a checkpoint to go on from; None for no limit. An
-            evaluation that this step is due for is done before, the test is left to the next call.
+        args: Of the trainer; its `output_dir` is the folder.
+        recipe: What is asked for, in sections, of which `trainer` has the arguments; access tokens are left out.
+        data: What is trained on, as `hf_symbinv.training.data_record` measures it; None if that is not known.
+        max_seconds: Stop after the step that reaches this time, with a checkpoint to go on from; None for no limit.
 
-    Returns:
-        The content of `run.json`, also if the run was finished before. If time was up, only `finished: False`, `step`
-        and `max_steps`, and there is neither model nor `run.json`: the same call goes on.
+    Attributes:
+        folder: Of the run.
+        recipe, data: As given, as JSON has it.
+        checkpoint: The last one that is complete; None before there is any.
+        clock: Counts the seconds of the run.
 
     Raises:
-        ValueError: for a data set without these splits or columns, a text in it that is none of the task's, a trainer
-            argument that transformers refuses, a folder of another recipe, or a `start` that is no model or that the
-            recipe's model contradicts; and, as hf_symbinv.hub.PushError, if the model is trained, but cannot be pushed:
-            the same call pushes it.
-        ImportError: if the task's solver is not installed.
+        OtherRunError: If the folder holds a run of another recipe or on other data. A run may be made longer: a larger
+            `trainer.max_steps` or `trainer.num_train_epochs` is no other recipe.
     """
-    started = time.monotonic()
-    missing = {"train", "validation", "test"} - set(data)
-    if missing:
-        raise ValueError(f"data has splits {sorted(data)}; it needs train, validation and test")
-    output, task = Path(output_dir), load_task(recipe.task)
-    _refuse_other_recipe(output, recipe)
-    args = _arguments(recipe, output)
-    if (output / RECORD).is_file():
-        if args.push_to_hub and args.should_save:
-            _push(args)  # which may be what failed when the run ended
-        return dict(json.loads((output / RECORD).read_text()))
-    set_seed(args.seed)
-    last = last_checkpoint(output)
-    state = None if last is None else TrainerState.load_from_json(str(last / STATE))
-    trained = state is not None and state.global_step >= state.max_steps
-    model = SymbolInvariantForConditionalGeneration.from_pretrained(last) if trained else _new_model(recipe)
-    clock = Clock(started, seconds_of(last), max_seconds)
-    trainer = SymbolInvariantTrainer(
-        task=task,
-        model=model,
-        args=args,
-        train_dataset=data["train"],
-        eval_dataset=_first(data["validation"], recipe.evaluation_rows),
-        processing_class=task.tokenizer(),
-        callbacks=[clock, ModelCardCallback(task, recipe=_public(recipe))],
-    )
-    if trainer.is_world_process_zero():
-        output.mkdir(parents=True, exist_ok=True)
-        (output / "recipe.json").write_text(json.dumps(_public(recipe), indent=2) + "\n")
-    metrics: dict[str, float] = {}
-    if trained:  # only the test is missing; `Trainer.train` would take one more step
-        trainer.state = state
-    else:
-        metrics = trainer.train(resume_from_checkpoint=None if last is None else str(last)).metrics
-    if clock.stopped:
-        trainer.end()
-        return {"finished": False, "step": trainer.state.global_step, "max_steps": trainer.state.max_steps}
-    test = trainer.check_answers(_first(data["test"], recipe.test_rows), "test")
-    trainer.save_model(_internal_call=True)  # pushed below, with the record and the card
-    record = {
-        "finished": True,
-        "command": command(),
-        "recipe": _public(recipe),
-        "hyperparameters": hyperparameters(args),
-        "rows": {split: len(rows) for split, rows in data.items()},
-        "results": {**metrics, **test},
-        "verified_by": task.solver_version(),
-        "log": trainer.state.log_history,
-        "seconds": round(clock.seconds(), 1),
-        "processes": args.world_size,
-        "environment": environment(args.device),
-    }
-    if trainer.is_world_process_zero():
-        (output / RECORD).write_text(json.dumps(record, indent=2) + "\n")
-        write_card(output, read_facts(output, name=args.hub_model_id, task=task))
-    trainer.end()
-    if args.push_to_hub and args.should_save:
-        _push(args)
-    return record
 
+    def __init__(
+        self,
+        args: TrainingArguments,
+        recipe: Mapping[str, Any],
+        data: Mapping[str, Any] | None = None,
+        *,
+        max_seconds: float | None = None,
+    ):
+        started = time.monotonic()
+        self.args, self.folder = args, Path(str(args.output_dir))
+        self.recipe: dict[str, Any] = json.loads(json.dumps(recipe, default=str))
+        arguments = self.recipe.get("trainer", {})
+        self.recipe["trainer"] = {name: value for name, value in arguments.items() if not name.endswith("token")}
+        self.data: dict[str, Any] | None = json.loads(json.dumps(data))
+        self.checkpoint = last_checkpoint(self.folder)
+        self._state = None if self.checkpoint is None else TrainerState.load_from_json(str(self.checkpoint / STATE))
+        self._refuse_other()
+        self.clock = Clock(started, seconds_of(self.checkpoint), max_seconds)
 
-def _arguments(recipe: Recipe, output: Path) -> Seq2SeqTrainingArguments:
-    on_gpu = torch.cuda.is_available()
-    # Reading and padding 768 rows takes a core 10 ms, a GPU's step no longer: docs/gpu.md.
-    loading = {"dataloader_num_workers": 4 if on_gpu else 0, "dataloader_pin_memory": on_gpu}
-    # Every parameter takes part in every step: several processes need not walk the graph for those that do not.
-    options = {**loading, "ddp_find_unused_parameters": False, "hub_strategy": "end", **recipe.trainer}
-    if options["hub_strategy"] != "end":
-        raise ValueError(
-            f"trainer.hub_strategy={options['hub_strategy']}: would push pickles along with checkpoints; use end"
+    @property
+    def record(self) -> dict[str, Any] | None:
+        """The content of `run.json`; None if this run, at its length, is not finished."""
+        found = _read(self.folder / RECORD)
+        return found if found is not None and found.get("recipe") == self.recipe else None
+
+    @property
+    def trained(self) -> Path | None:
+        """The folder of the weights after training, if all steps are done and at most the record is missing."""
+        if self.record is not None:
+            return self.folder
+        state = self._state
+        if state is None or self.checkpoint is None or state.global_step < state.max_steps:
+            return None
+        longer = (
+            self.args.max_steps > state.max_steps
+            if self.args.max_steps > 0
+            else math.ceil(self.args.num_train_epochs) > state.num_train_epochs
         )
-    if options.get("push_to_hub") and "/" not in str(options.get("hub_model_id")):
-        raise ValueError("trainer.push_to_hub: needs to know where to; set trainer.hub_model_id=OWNER/NAME too")
-    for name in ("eval_strategy", "save_strategy", "logging_strategy"):
-        if options.get(name) is False:  # what YAML makes of `no` without quotes
-            options[name] = "no"
-    try:
-        return Seq2SeqTrainingArguments(output_dir=str(output), **options)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"trainer: {error}; see transformers.Seq2SeqTrainingArguments for the arguments") from error
+        if longer:
+            return None
+        if self.args.load_best_model_at_end and state.best_model_checkpoint:
+            return self.folder / Path(state.best_model_checkpoint).name
+        return self.checkpoint
 
+    def train(self, trainer: Trainer) -> dict[str, float] | None:
+        """Does the steps that are missing; all processes call it.
 
-def _push(args: Seq2SeqTrainingArguments) -> None:
-    push_folder(
-        args.output_dir,
-        str(args.hub_model_id),
-        private=bool(args.hub_private_repo),
-        revision=args.hub_revision or "main",
-        token=args.hub_token,
-    )
+        Args:
+            trainer: With `self.args`; its model is trained, or loaded from `self.trained`.
 
+        Returns:
+            What the trainer measured of its work, empty if no step was missing; None if time was up.
+        """
+        PartialState().wait_for_everyone()  # until all processes have seen what was in the folder
+        if trainer.is_world_process_zero():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            _write(self.folder / ASKED, {"recipe": self.recipe, "data": self.data})
+        if self.trained is not None:  # `Trainer.train` would take one more step
+            trainer.state = self._state
+            return {}
+        trainer.add_callback(self.clock)
+        if self.checkpoint is not None and trainer.is_world_process_zero():
+            print(self._goes_on(), file=sys.stderr, flush=True)
+        metrics = trainer.train(
+            resume_from_checkpoint=None if self.checkpoint is None else str(self.checkpoint)
+        ).metrics
+        return None if self.clock.stopped else dict(metrics)
 
-def _new_model(recipe: Recipe) -> SymbolInvariantForConditionalGeneration:
-    if recipe.start is None:
-        model = SymbolInvariantForConditionalGeneration(recipe.config())
-    else:
-        model = load_start(recipe.start, recipe.config())
-    model.generation_config.update(**GENERATION)
-    return model
+    def finish(self, trainer: Trainer, results: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        """Writes the record, with what else is known, when the model is saved; all processes call it."""
+        record = {
+            "finished": True,
+            "command": command(),
+            "recipe": self.recipe,
+            "data": self.data,
+            "hyperparameters": hyperparameters(self.args),
+            "results": dict(results),
+            **more,
+            "log": trainer.state.log_history,
+            "seconds": round(self.clock.seconds(), 1),
+            "processes": self.args.world_size,
+            "environment": environment(self.args.device),
+        }
+        if trainer.is_world_process_zero():
+            _write(self.folder / RECORD, record)
+        return record
+
+    def _goes_on(self) -> str:
+        """Where a run goes on, and what becomes of its learning rate if it was shorter."""
+        assert self._state is not None
+        step, before, now = self._state.global_step, self._state.max_steps, self.args.max_steps
+        text = f"{self.folder}: goes on from step {step:,}"
+        if now <= 0 or now == before:
+            return f"{text} of {before:,}"
+        schedule = getattr(self.args.lr_scheduler_type, "value", self.args.lr_scheduler_type)
+        return (
+            f"{text} of {now:,}, after a run of {before:,}; from here the learning rate is that of the {schedule} "
+            f"schedule over {now:,} steps"
+        )
+
+    def _refuse_other(self) -> None:
+        finished = (self.folder / RECORD).is_file()
+        if self.checkpoint is None and not finished:
+            return
+        there = _read(self.folder / ASKED)
+        if there is None or not isinstance(there.get("recipe"), dict):
+            raise OtherRunError(
+                f"{self.folder}: holds a run, and its {ASKED} is missing or damaged, so that nothing can go on; choose "
+                "another folder or remove this one"
+            )
+        changed = dict(_differences(there["recipe"], self.recipe))
+        longer = {key for key in LENGTHS if key in changed and _is_more(*changed[key])}
+        if changed.keys() - longer:
+            shorter = changed.keys() & set(LENGTHS) - longer
+            rule = f" A run can be made longer, not shorter: raise {' and '.join(sorted(shorter))}." if shorter else ""
+            raise OtherRunError(
+                f"{self.folder}: holds another run: {_listed(changed)}. Give the values that are there, choose another "
+                f"folder, or remove this one.{rule}"
+            )
+        if there.get("data") and self.data:
+            changed = dict(_differences(there["data"].get("splits"), self.data["splits"], "data.splits"))
+            if changed:
+                raise OtherRunError(
+                    f"{self.folder}: holds a run on other data: {_listed(changed)}. Give the data that it was started "
+                    "with, choose another folder, or remove this one."
+                )
+        if longer and self.checkpoint is None:
+            raise OtherRunError(
+                f"{self.folder}: holds a finished run without a checkpoint, so it cannot be made longer; choose "
+                "another folder, and trainer.save_strategy=steps to keep one"
+            )
 
 
 class Clock(TrainerCallback):
@@ -185,25 +216,15 @@ class Clock(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.is_world_process_zero:
-            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-            unfinished = folder / f"{SECONDS}.unfinished"
-            unfinished.write_text(json.dumps(self.seconds()) + "\n")
-            unfinished.replace(folder / SECONDS)
+            write_atomically(
+                Path(args.output_dir) / f"checkpoint-{state.global_step}" / SECONDS, json.dumps(self.seconds()) + "\n"
+            )
 
 
-def last_checkpoint(output: Path) -> Path | None:
+def last_checkpoint(folder: Path) -> Path | None:
     """The last checkpoint in a run's folder that is complete; None if there is none."""
-    complete = [path.parent for path in output.glob(f"checkpoint-*/{STATE}") if _is_json(path)]
+    complete = [path.parent for path in folder.glob(f"checkpoint-*/{STATE}") if _read(path) is not None]
     return max(complete, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-
-
-def _is_json(path: Path) -> bool:
-    """Whether a file that is written last, and not at once, was written to its end."""
-    try:
-        json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        return False
-    return True
 
 
 def seconds_of(checkpoint: Path | None) -> float:
@@ -213,20 +234,41 @@ def seconds_of(checkpoint: Path | None) -> float:
     return float(json.loads((checkpoint / SECONDS).read_text()))
 
 
-def _public(recipe: Recipe) -> dict[str, Any]:
-    """The recipe without access tokens, as JSON has it."""
-    content: dict[str, Any] = json.loads(json.dumps(asdict(recipe)))
-    content["trainer"] = {name: value for name, value in content["trainer"].items() if not name.endswith("token")}
-    return content
+def _read(path: Path) -> dict[str, Any] | None:
+    """The JSON object in a file; None if there is none, also where a file was not written to its end."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
 
 
-def _first(rows: datasets.Dataset, count: int) -> datasets.Dataset:
-    return rows.select(range(min(count, len(rows))))
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    write_atomically(path, json.dumps(content, indent=2) + "\n")
 
 
-def _refuse_other_recipe(output: Path, recipe: Recipe) -> None:
-    path = output / "recipe.json"
-    if path.is_file() and json.loads(path.read_text()) != _public(recipe):
-        raise OtherRunError(
-            f"{output} holds a run of another recipe (see {path.name}); choose another folder or remove it"
-        )
+_ABSENT = object()
+
+
+def _differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """Dotted key → (old, new) of each value that differs; a key that one lacks has the value `_ABSENT`."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in dict.fromkeys((*old, *new)):
+            yield from _differences(old.get(name, _ABSENT), new.get(name, _ABSENT), f"{key}.{name}" if key else name)
+    elif old != new:
+        yield key, (old, new)
+
+
+def _is_more(old: Any, new: Any) -> bool:
+    return isinstance(old, (int, float)) and isinstance(new, (int, float)) and new > old
+
+
+def _listed(changed: Mapping[str, tuple[Any, Any]]) -> str:
+    return "; ".join(f"{key} is {_text(old)} there and {_text(new)} now" for key, (old, new) in changed.items())
+
+
+def _text(value: Any) -> str:
+    return "not set" if value is _ABSENT else json.dumps(value)
+
+
+__all__ = ["ASKED", "RECORD", "STATE", "Clock", "OtherRunError", "Run", "last_checkpoint", "seconds_of"]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
 
+from hf_symbinv.errors import UserError
+from hf_symbinv.files import bundled_checkpoints
 from hf_symbinv.modeling.configuration_symbinv import PRESETS, SymbolInvariantConfig
 from hf_symbinv.tasks import SymbolTask
 
@@ -23,26 +26,39 @@ OPEN_FIELDS = ("dropout", "random_share")
 WITH_ROWS = ("learned", "renamed", "gaussian")
 
 
+@contextmanager
+def model_errors() -> Iterator[None]:
+    """Raises what a model's configuration refuses as a UserError that says so."""
+    try:
+        yield
+    except StrictDataclassError as error:
+        raise UserError(f"model: {error.__cause__ or error}") from error
+    except UserError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise UserError(f"model: {error}") from error
+
+
 def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask) -> SymbolInvariantConfig:
     """The configuration of the model in a folder, with what may differ in a run that starts from it.
 
     Args:
-        folder: Of a saved model.
+        folder: Of a saved model, or the name of a bundled one.
         fields: As `Recipe.model`. `dropout` and `random_share` may have other values than the model's, and
             `num_symbols` where no weight depends on it; what else is given must be as it is there.
         task: What the model must be for.
 
     Raises:
-        ValueError: If there is no model of this package, it is for another task, or fields contradict it; all of these
-            are named.
-        huggingface_hub.errors.StrictDataclassError: For an impossible value of a field that may differ.
+        UserError: If there is no model of this package, it is for another task, fields contradict it, all of which are
+            named, or a field that may differ has an impossible value.
     """
     own, mine = _saved_config(folder), dict(fields)
     preset = mine.pop("preset", None)
-    if preset is not None:
-        SymbolInvariantConfig.from_preset(preset)  # refuses one that does not exist
-    for name in mine.keys() - SymbolInvariantConfig.__annotations__.keys():
-        SymbolInvariantConfig(**{name: mine[name]})  # refuses it, with the name that was meant
+    with model_errors():
+        if preset is not None:
+            SymbolInvariantConfig.from_preset(preset)  # refuses one that does not exist
+        for name in mine.keys() - SymbolInvariantConfig.__annotations__.keys():
+            SymbolInvariantConfig(**{name: mine[name]})  # refuses it, with the name that was meant
     given = {**PRESETS.get(preset, {}), **mine}
     may_differ = [*OPEN_FIELDS, *([] if own.symbol_embedding in WITH_ROWS else ["num_symbols"])]
     wrong = [name for name in given if name not in may_differ and getattr(own, name) != given[name]]
@@ -56,46 +72,56 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
         names = [*from_preset, *(f"model.{name}" for name in wrong if name in mine)]
         remedies.append(f"leave {', '.join(names)} out of the recipe, because the architecture is the start's")
     if problems:
-        raise ValueError(f"start={folder}: {'; '.join(problems)}; {', and '.join(remedies)}")
-    return SymbolInvariantConfig.from_dict({**own.to_dict(), **{key: mine[key] for key in may_differ if key in mine}})
+        raise UserError(f"start={folder}: {'; '.join(problems)}; {', and '.join(remedies)}")
+    with model_errors():
+        changed = {key: mine[key] for key in may_differ if key in mine}
+        return SymbolInvariantConfig.from_dict({**own.to_dict(), **changed})
 
 
 def load_start(folder: str | Path, config: SymbolInvariantConfig) -> SymbolInvariantForConditionalGeneration:
-    """The model in a folder, in single precision, to train on with the configuration of `start_config`.
+    """The model in a folder, or of a bundled name, in single precision, with the configuration of `start_config`.
 
     Raises:
-        ValueError: If its weights are not whole.
+        UserError: If its weights are not whole.
     """
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 
     where = f"start={folder}"
     try:
         model, info = SymbolInvariantForConditionalGeneration.from_pretrained(
-            folder, config=config, dtype=torch.float32, output_loading_info=True
+            _folder_of(folder), config=config, dtype=torch.float32, output_loading_info=True
         )
     except Exception as error:  # of many types, for files that are missing or damaged
-        raise ValueError(f"{where}: its weights cannot be read ({str(error).splitlines()[0]})") from error
+        raise UserError(f"{where}: its weights cannot be read ({str(error).splitlines()[0]})") from error
     lost = sorted(map(str, (*info["missing_keys"], *info["unexpected_keys"], *info["mismatched_keys"])))
     if lost:
-        raise ValueError(f"{where}: its weights do not fit its config.json, first {lost[0]}; save or convert it again")
+        raise UserError(f"{where}: its weights do not fit its config.json, first {lost[0]}; save or convert it again")
     return model
+
+
+def _folder_of(start: str | Path) -> Path:
+    """The folder that a start names, by its path or as a bundled model; a path goes before a name."""
+    return Path(start) if Path(start).is_dir() else bundled_checkpoints().get(str(start), Path(start))
 
 
 def _saved_config(folder: str | Path) -> SymbolInvariantConfig:
     where = f"start={folder}"
-    if not isinstance(folder, (str, Path)) or not (Path(folder) / "config.json").is_file():
-        raise ValueError(f"{where}: no folder with a config.json; name one that `symbinv train` or `convert` wrote")
+    if not isinstance(folder, (str, Path)) or not (_folder_of(folder) / "config.json").is_file():
+        raise UserError(
+            f"{where}: no folder with a config.json, and no bundled model; name a folder that `symbinv train` or "
+            f"`convert` wrote, or one of {', '.join(bundled_checkpoints())}"
+        )
     try:
-        return SymbolInvariantConfig.from_pretrained(folder)
+        return SymbolInvariantConfig.from_pretrained(_folder_of(folder))
     except (ValueError, OSError, StrictDataclassError) as error:
-        raise ValueError(f"{where}: its config.json is none of ours ({error.__cause__ or error})") from error
+        raise UserError(f"{where}: its config.json is none of ours ({error.__cause__ or error})") from error
 
 
 def _is_for(task: SymbolTask, folder: str | Path, config: SymbolInvariantConfig) -> bool:
     """Whether a model has the base tokens of a task, by its tokenizer if that was saved with it."""
-    path = Path(folder) / "tokenizer_config.json"
+    path = _folder_of(folder) / "tokenizer_config.json"
     tokens = json.loads(path.read_text(encoding="utf-8")).get("base_tokens") if path.is_file() else None
     return config.base_vocab_size == len(task.base_tokens) and tokens in (None, list(task.base_tokens))
 
 
-__all__ = ["load_start", "start_config"]
+__all__ = ["load_start", "model_errors", "start_config"]

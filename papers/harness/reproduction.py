@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hf_symbinv.datasets_scripts.storage import write_atomically
 from hf_symbinv.evaluation.grid import Grid
+from hf_symbinv.files import write_atomically
 from papers.harness.comparisons import comparisons
 from papers.harness.experiments import Experiment, Findings, MissingDataError, OutOfTimeError, Setting
 from papers.harness.measurements import HeatMap

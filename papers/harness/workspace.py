@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hf_symbinv.datasets_scripts.storage import write_atomically
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
+from hf_symbinv.files import write_atomically
 from hf_symbinv.tasks import load_task
 from papers.harness.experiments import Experiment, Job, OutOfTimeError, Setting
 from papers.harness.measurements import Measurement, ModelUnderTest

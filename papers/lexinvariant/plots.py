@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hf_symbinv.plotting.pictures import LINES, save_picture
+from hf_symbinv.plotting.figures import LINES, save_picture
 from papers.harness.experiments import Findings, Setting
 from papers.lexinvariant.measures import CURVE, MATRICES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hf_symbinv.plotting.pictures import LINES, save_picture
+from hf_symbinv.plotting.figures import LINES, save_picture
 from papers.harness.experiments import Findings, Setting
 from papers.harness.measures import Named
 

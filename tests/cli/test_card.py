@@ -52,7 +52,30 @@ def test_what_evaluate_writes_is_what_card_reads(symbinv, model, tmp_path):
     accuracy, covariance = card.data.eval_results
     assert accuracy.metric_name.startswith("answers verified by spot 2.") and accuracy.dataset_type == "ltl"
     assert accuracy.dataset_name == "data" and covariance.metric_value == 1.0
-    assert "Alpha-covariance 1.0000 (1.0000 – 1.0000) over 3 questions" in card.text and str(tmp_path) not in card.text
+    assert "Alpha-covariance is 1.0000 (1.0000 – 1.0000) over 3 questions" in card.text
+    assert "The grammar lasso constrained the answers." in card.text and str(tmp_path) not in card.text
+
+
+def test_best_of_n_reaches_the_card_under_its_own_name(symbinv, model, tmp_path):
+    from hf_symbinv.datasets_scripts.storage import Pair, write_split
+    from hf_symbinv.tasks import LTL
+
+    write_split(LTL, tmp_path / "data", "test", [Pair("Xa", "1;a;{1}"), Pair("b", "b;{1}")], "spot")
+    options = (
+        "--data",
+        tmp_path / "data",
+        "--n-best",
+        2,
+        "--max-new-tokens",
+        12,
+        "--output",
+        tmp_path / "results.json",
+    )
+    assert symbinv("evaluate", model, *options).code == 0
+    assert symbinv("card", model, "--results", tmp_path / "results.json").code == 0
+    accuracy, best = ModelCard.load(model / "README.md").data.eval_results
+    assert (accuracy.metric_type, best.metric_type) == ("accuracy", "best_of_2")
+    assert accuracy.metric_value <= best.metric_value and best.metric_name.startswith("best of 2: ")
 
 
 def test_the_card_may_go_elsewhere(symbinv, model, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hf_symbinv.training import recipe_names
+from hf_symbinv.training import Recipe, recipe_names
 
 TINY = ["--num-symbols", "2", "--max-size", "5", "--rows", "100", "--workers", "1"]
 SHORT = ["--beams", "1", "--max-new-tokens", "6"]
@@ -53,7 +54,8 @@ class TestEvaluate:
         again = json.loads(symbinv(*arguments, "--json").out)
         assert all(again[name] == content[name] for name in content if not name.endswith("seconds"))
         head, columns, *rest = table.out.splitlines()
-        rows, (covariance, *by_symbols) = rest[: len(content["groups"])], rest[len(content["groups"]) :]
+        rows, (grammar, covariance, *by_symbols) = rest[: len(content["groups"])], rest[len(content["groups"]) :]
+        assert grammar == "grammar lasso constrained the answers" and content["grammar"] == "lasso"
         assert head == f"{checkpoint} on {data}, split test, task ltl; num_beams 1, max_new_tokens 6, num_candidates 1"
         assert columns.split()[:2] == ["questions", "verified"]
         assert [row[: len(group["label"])] for row, group in zip(rows, content["groups"], strict=True)] == [
@@ -79,12 +81,15 @@ class TestEvaluate:
         assert (result.returncode, result.stderr) == (141, "")
         assert json.loads((tmp_path / "report.json").read_text())["groups"][0]["summary"]["count"] == 2
 
-    def test_with_candidates_the_first_one_alone_is_shown_too(self, symbinv, checkpoint, data):
-        arguments = ["--data", data, "--rows", "5", "--n-best", "2", "--max-new-tokens", "6", "--json"]
-        groups = json.loads(symbinv("evaluate", checkpoint, *arguments).out)["groups"]
-        best, first = groups[0], groups[1]
-        assert (best["label"], first["label"]) == ("all", "all, first candidate")
-        assert best["summary"]["count"] == 5 and best["summary"]["accuracy"] >= first["summary"]["accuracy"]
+    def test_with_candidates_the_accuracy_is_the_first_ones_and_best_of_n_is_named_so(self, symbinv, data):
+        arguments = ["ltl-small", "--data", data, "--rows", "5", "--beams", "3", "--json"]
+        alone, best = (json.loads(symbinv("evaluate", *arguments, "--n-best", n).out) for n in ("1", "3"))
+        assert [g["summary"] for g in alone["groups"]] == [g["summary"] for g in best["groups"]]
+        assert alone["grid"] == best["grid"] and alone["groups"][0]["best_of_n"] is None
+        for group in best["groups"]:
+            found = group["best_of_n"]
+            assert found["n"] == 3 and found["verified"] >= group["summary"]["accuracy"]
+            assert found["verified_interval"][0] <= found["verified"] <= found["verified_interval"][1]
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -121,7 +126,33 @@ class TestTrain:
         assert result.code == 0, result.err
         assert json.loads(result.out)["test_count"] == 5
         assert symbinv("info", tmp_path / "run").code == 0
+        told = (tmp_path / "run" / "README.md").read_text().partition("## Training")[2].partition("### Model")[0]
+        asked = Recipe.load("ltl-smoke").data
+        assert not re.search(rf"{asked['rows']}|{asked['rows']:,}|num_symbols {asked['num_symbols']}|0 – 3", told), (
+            "the data have fewer rows and symbols than the recipe's"
+        )
         assert symbinv("solve", "--model", tmp_path / "run", *SHORT, "a").code in (0, 1)
+        where = ["--data", data, "--output", tmp_path / "run"]
+        longer = symbinv("train", "ltl-smoke", *steps, "trainer.max_steps=3", *where)
+        assert longer.code == 0 and "goes on from step 2 of 3, after a run of 2; from here the" in longer.err
+        assert max(entry["step"] for entry in json.loads((tmp_path / "run" / "run.json").read_text())["log"]) == 3
+        refused = symbinv("train", "ltl-smoke", *steps, "trainer.max_steps=3", "trainer.learning_rate=1", *where)
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err.splitlines()[-1] == (
+            f"symbinv train: {tmp_path / 'run'}: holds another run: trainer.learning_rate is 0.002 there and 1 now. "
+            "Give the values that are there, choose another folder, or remove this one."
+        )
+
+    @pytest.mark.slow
+    def test_a_failed_start_leaves_nothing_that_refuses_the_corrected_one(self, symbinv, data, tmp_path):
+        arguments = ["ltl-smoke", "trainer.max_steps=1", "trainer.eval_strategy=no", "test_rows=5", "--data", data]
+        failed = symbinv("train", *arguments, "--output", tmp_path / "run", "trainer.per_device_train_batch_size=81")
+        assert failed.code == 2 and "80 training rows are fewer than the 81 of one optimizer step" in failed.err
+        smaller = "trainer.per_device_train_batch_size=8"
+        result = symbinv("train", *arguments, "--output", tmp_path / "run", smaller, "trainer.learning_rate=5e-4")
+        assert result.code == 0, result.err
+        record = json.loads((tmp_path / "run" / "run.json").read_text())
+        assert record["recipe"]["trainer"]["learning_rate"] == 5e-4
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -132,10 +163,10 @@ class TestTrain:
             (["ltl-smoke", "trainer", "--output", "run"], "trainer: must be SECTION.KEY=VALUE with a YAML value"),
             (["ltl-smoke", "trainer.seed=[", "--output", "run"], "trainer.seed=[: must be SECTION.KEY=VALUE"),
             (["ltl-smoke", "colour=red", "--output", "run"], "colour=red: unknown key; use task, data.OPTION"),
-            (
-                ["ltl-smoke", "trainer.colour=1", "--data", "DATA", "--output", "run"],
-                "unexpected keyword argument 'colour'",
-            ),
+            (["ltl-smoke", "trainer.colour=1", "--output", "run"], "trainer.colour: unknown argument; transformers."),
+            (["ltl-smoke", "trainer.max_step=1", "--output", "run"], "did you mean trainer.max_steps?"),
+            (["ltl-smoke", "trainer.eval_strategy=never", "--output", "run"], "trainer: never is not a valid"),
+            (["ltl-smoke", "start=ltl-tiny", "--output", "run"], "or one of ltl-small, prop-small"),
             (["ltl-smoke", "model.d_model=7", "--output", "run"], "model: d_model=7: must be a multiple of"),
             (["ltl-smoke", "task=chess", "--output", "run"], "symbinv train: task='chess': unknown; use one of ltl"),
             (["ltl-smoke", "data.rows=5", "--output", "run"], "rows=5: ask for at least 10"),
@@ -147,6 +178,7 @@ class TestTrain:
         arguments = [str(data) if argument == "DATA" else argument for argument in arguments]
         result = symbinv("train", *arguments)
         assert result.code == 2 and result.out == "" and message in result.err and "Traceback" not in result.err
+        assert not Path("run").exists()
 
 
 @pytest.mark.parametrize(

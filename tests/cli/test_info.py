@@ -4,20 +4,38 @@ import json
 import shutil
 
 import pytest
+from transformers import AutoConfig
 
 import hf_symbinv
 from hf_symbinv.cli.info import FIELDS
-from hf_symbinv.evaluation import bundled_checkpoints
+from hf_symbinv.evaluation import CheckpointError, bundled_checkpoints
 from hf_symbinv.training import recipe_names
 
 
 def test_the_installation_is_described(symbinv):
     content = json.loads(symbinv("info", "--json").out)
     assert content["hf_symbinv"] == hf_symbinv.__version__
-    assert content["recipes"] == recipe_names() and content["checkpoints"] == list(bundled_checkpoints())
+    assert content["recipes"] == recipe_names()
     assert {"torch", "transformers", "spottl"} <= set(content["packages"])
     lines = symbinv("info").out.splitlines()
-    assert len(lines) == len(content) and lines[0].split() == ["hf_symbinv", hf_symbinv.__version__]
+    assert lines[0].split() == ["hf_symbinv", hf_symbinv.__version__]
+
+
+def test_the_installation_names_the_folders_that_from_pretrained_takes(symbinv):
+    named = json.loads(symbinv("info", "--json").out)["checkpoints"]
+    assert list(named) == list(bundled_checkpoints())
+    for name, folder in named.items():
+        assert AutoConfig.from_pretrained(folder).model_type == "symbol_invariant"
+        assert hf_symbinv.checkpoint(name) == folder
+    shown = symbinv("info").out.splitlines()[-len(named) :]
+    assert [line.removeprefix("checkpoints").split() for line in shown] == [list(pair) for pair in named.items()]
+
+
+def test_a_checkpoint_that_does_not_come_with_the_package_has_no_folder():
+    with pytest.raises(
+        CheckpointError, match="'ltl-large': no checkpoint of this name comes with the package; use one"
+    ):
+        hf_symbinv.checkpoint("ltl-large")
 
 
 def test_a_checkpoint_is_described(symbinv, checkpoint):

@@ -27,6 +27,7 @@ SIZES = {"d_model": 16, "d_ff": 24, "num_attention_heads": 2}
 GPT2 = {"vocab_size": 9, "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 6, "num_labels": 1, "pad_token_id": 8,
         "bos_token_id": None, "eos_token_id": None}  # fmt: skip
 CHARACTERS = "abc "
+MEASURED = "`python -m papers`, run from a checkout of the repository, measures such models"
 
 
 def renamer():
@@ -48,22 +49,22 @@ def headless():
 MODELS = {
     "SymbolInvariantForSequenceClassification": (
         renamer, "renamer", ASSEMBLY.words, 'use pipeline("text-classification", model="{}", trust_remote_code=True); '
-        "`python -m papers` measures such models: renamer-...",
+        f"{MEASURED}: renamer-...",
     ),
     "SymbolInvariantForCausalLM": (
         language_model, "lexinvariant", words(CHARACTERS), 'use pipeline("text-generation", model="{}", '
-        "trust_remote_code=True); `python -m papers` measures such models: lexinv-...",
+        f"trust_remote_code=True); {MEASURED}: lexinv-...",
     ),
     "SymbolInvariantModel": (
         headless, None, None, 'use AutoModel.from_pretrained("{}", trust_remote_code=True)'
     ),
     "IdentityGPT2LMHeadModel": (
         lambda: IdentityGPT2LMHeadModel(IdentityGPT2Config(**GPT2)), "identity-gpt2", None, "use generate of "
-        'AutoModelForCausalLM.from_pretrained("{}", trust_remote_code=True); `python -m papers` measures such models',
+        'AutoModelForCausalLM.from_pretrained("{}", trust_remote_code=True); ' + MEASURED,
     ),
     "IdentityGPT2ForSequenceClassification": (
         lambda: IdentityGPT2ForSequenceClassification(IdentityGPT2Config(**GPT2)), "identity-gpt2", None,
-        'use AutoModelForSequenceClassification.from_pretrained("{}", trust_remote_code=True); `python -m papers`',
+        'use AutoModelForSequenceClassification.from_pretrained("{}", trust_remote_code=True); ' + MEASURED,
     ),
     "IdentityGPT2Model": (
         lambda: IdentityGPT2Model(IdentityGPT2Config(**GPT2)), "identity-gpt2", None,
@@ -126,13 +127,13 @@ def test_info_shows_how_a_model_was_fitted(symbinv, tmp_path):
     ids = [{"input_ids": torch.tensor([1, 2, 1]), "labels": torch.tensor([1, 2, 1])}] * 8
     fit(model, tmp_path, {**arguments, "report_to": "none"}, train_dataset=ids)
     content = json.loads(symbinv("info", tmp_path, "--json").out)
-    assert content["training steps"] == 2 and content["trained with"] == {**arguments, "report_to": "none"}
-    shown = [line.split(maxsplit=2) for line in symbinv("info", tmp_path).out.splitlines()]
-    assert ["trained", "with", "max_steps 2, use_cpu True, report_to none"] in shown
-    (tmp_path / "trainer_state.json").unlink()
-    assert json.loads(symbinv("info", tmp_path, "--json").out)["training steps"] == "not finished"
-    (tmp_path / "fit.json").write_text("{")
-    assert "fit.json is damaged" in symbinv("info", tmp_path).out
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert record["recipe"]["trainer"] == {**arguments, "report_to": "none"}
+    assert content["trained by"] == record["command"] and content["results"]["train_loss"] > 0
+    (tmp_path / "run.json").unlink()
+    assert json.loads(symbinv("info", tmp_path, "--json").out)["training steps"] == 2
+    (tmp_path / "trainer_state.json").write_text("{")
+    assert "trainer_state.json is damaged" in symbinv("info", tmp_path).out
 
 
 def test_weights_that_are_damaged_are_called_so(symbinv, tmp_path):

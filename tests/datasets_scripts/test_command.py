@@ -57,7 +57,7 @@ def test_a_benchmark_s_own_command_has_its_defaults(tmp_path):
 )
 def test_bad_usage_is_refused_with_a_sentence(arguments, message, folder, tmp_path, capsys):
     arguments = [argument.replace("FOLDER", str(folder)) for argument in arguments]
-    assert main([f"--output={tmp_path / 'made'}", *arguments]) == 1
+    assert main([f"--output={tmp_path / 'made'}", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and "error: " in captured.err and message in captured.err
     assert not (tmp_path / "made").exists()
@@ -71,7 +71,7 @@ def test_fewer_rows_than_asked_for_are_said_in_a_sentence(tmp_path, capsys):
 
 def test_too_few_rows_for_three_splits_are_refused(tmp_path, capsys):
     arguments = ["--task=prop", "--num-symbols=2", "--min-size=2", "--max-size=2", "--rows=20", "--workers=1"]
-    assert main([f"--output={tmp_path / 'made'}", *arguments]) == 1
+    assert main([f"--output={tmp_path / 'made'}", *arguments]) == 2
     captured = capsys.readouterr()
     message = "error: num_symbols=2, sizes 2 to 2: only 2 different questions with answers turned up, and three splits"
     assert captured.out == "" and captured.err.splitlines()[-1].startswith(message) and "Warning" not in captured.err

@@ -1,9 +1,12 @@
 """Data sets for training come from folders, or from the builder."""
 
+import shutil
+
 import pytest
 
 from hf_symbinv import load_data
 from hf_symbinv.datasets_scripts.command import main
+from hf_symbinv.errors import UserError
 
 TINY = {"num_symbols": 2, "min_size": 2, "max_size": 5, "rows": 40}
 
@@ -26,6 +29,26 @@ def test_without_a_folder_the_builder_makes_the_same_rows(built, tmp_path, monke
     made, read = load_data("copy", TINY), load_data("copy", {}, str(built))
     assert all(made[split]["string"] == read[split]["string"] for split in ("train", "validation", "test"))
     assert made["train"][0]["copy"] == made["train"][0]["string"]
+
+
+def test_what_is_loaded_says_where_it_is_from(built, tmp_path, monkeypatch):
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path))
+    made, read = load_data("copy", TINY), load_data("copy", {}, str(built))
+    assert (made.source, read.source) == (None, str(built))
+    assert made.builder == {**TINY, "task": "copy", "seed": 0, "timeout": 120.0}
+    assert read.builder.items() >= {**TINY, "task": "copy", "builder": "random 1.0.0"}.items()
+    shutil.copytree(built / "data", tmp_path / "bare" / "data")
+    assert load_data("copy", {}, str(tmp_path / "bare")).builder is None
+
+
+def test_what_is_not_there_is_refused():
+    with pytest.raises(UserError, match="nowhere"):
+        load_data("copy", {}, "/nowhere")
+
+
+def test_a_misspelt_option_is_refused_with_the_one_that_was_meant():
+    with pytest.raises(UserError, match=r"data option 'num_symbol': unknown; did you mean data\.num_symbols\?"):
+        load_data("copy", {"num_symbol": 3})
 
 
 def test_an_option_that_the_builder_does_not_know_is_refused():

@@ -1,5 +1,7 @@
 """The documentation: it builds without a warning, names every public name, and its notebook shows what it prints."""
 
+import html
+import inspect
 import os
 import re
 import subprocess
@@ -9,11 +11,25 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from transformers import PreTrainedConfig
 
 import hf_symbinv
+from hf_symbinv.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "examples" / "quickstart.ipynb"
+
+
+PAGES = {
+    str(path.relative_to(ROOT / "docs").with_suffix(""))
+    for pattern in ("*.md", "*.ipynb")
+    for path in (ROOT / "docs").rglob(pattern)
+}
+
+
+def api(site):
+    """Page of the API -> its text."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in (site / "api").glob("*.html")}
 
 
 def run(*arguments, **environment):
@@ -46,34 +62,53 @@ def site(tmp_path_factory):
 @pytest.mark.slow
 class TestSite:
     def test_every_page_is_built(self, site):
-        pages = {path.stem for pattern in ("*.md", "*.ipynb") for path in (ROOT / "docs").glob(pattern)}
-        assert pages <= {path.stem for path in site.glob("*.html")}
+        built = {str(path.relative_to(site).with_suffix("")) for path in site.rglob("*.html")}
+        assert not PAGES - built
 
-    def test_the_api_page_names_every_public_name(self, site):
-        anchors = set(re.findall(r'id="hf_symbinv\.(\w+)"', (site / "api.html").read_text(encoding="utf-8")))
+    def test_the_api_names_every_public_name(self, site):
+        anchors = {name for page in api(site).values() for name in re.findall(r'id="hf_symbinv\.(\w+)"', page)}
         assert set(hf_symbinv.__all__) <= anchors
 
-    def test_the_api_page_names_what_the_builders_and_experiments_of_the_other_papers_are_used_by(self, site):
-        page = (site / "api.html").read_text(encoding="utf-8")
-        builders = ("language", "subwords", "templates", "basic_blocks", "derivatives")
-        names = {name: "write" if name == "templates" else "prepare" for name in builders}
-        wanted = {f"datasets_scripts.{module}.{name}" for module, name in names.items()} | {
-            "evaluation.renamer_models.mape",
-            "evaluation.lexinvariant_models.losses_by_place",
-            "evaluation.lexinvariant_oracle.Oracle",
-        }
-        assert wanted <= set(re.findall(r'id="hf_symbinv\.([\w.]+)"', page))
+    def test_the_api_names_what_the_builders_of_the_other_papers_are_used_by(self, site):
+        data = api(site)["data"]
+        named = {
+            "language.characters": "prepare", "language.subwords": "prepare", "templates": "write",
+            "blocks.basic_blocks": "prepare", "calculus.derivatives": "prepare",
+        }  # fmt: skip
+        for module, name in named.items():
+            assert f'id="hf_symbinv.datasets_scripts.{module}.{name}"' in data
+
+    def test_the_api_is_that_of_the_product(self, site):
+        assert not [page for page, text in api(site).items() if re.search(r'id="papers\.', text)]
+
+    def test_a_configuration_shows_its_own_fields_alone(self, site):
+        inherited = set(inspect.signature(PreTrainedConfig).parameters)
+        page = re.sub("<[^>]*>", "", api(site)["models"])
+        for name in ("SymbolInvariantConfig", "IdentityGPT2Config"):
+            shown = set(re.findall(r"(\w+)=", re.search(rf"{name}\(([^)]*)\)", page)[1]))
+            assert shown and not shown & (inherited - set(inspect.get_annotations(getattr(hf_symbinv, name))))
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_the_page_of_commands_shows_the_help_of_each(self, site, command):
+        page = html.unescape(re.sub("<[^>]*>", "", (site / "commands.html").read_text(encoding="utf-8")))
+        told = subprocess.run(
+            [sys.executable, "-m", "hf_symbinv.cli", command, "--help"],
+            capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"},
+        )  # fmt: skip
+        assert told.stdout in page
 
     def test_pages_load_nothing_from_elsewhere(self, site):
-        for page in site.glob("*.html"):
+        for page in site.rglob("*.html"):
             loaded = re.findall(r'<(?:script|link|img)[^>]* (?:src|href)="([^"]*)"', page.read_text(encoding="utf-8"))
             assert not [address for address in loaded if re.match(r"(https?:)?//", address)], page.name
 
 
-def test_every_page_is_in_the_table_of_contents():
-    listed = re.search(r"```\{toctree\}\n(?::.*\n)*\n(.*?)```", (ROOT / "docs" / "index.md").read_text(), re.S)
-    pages = {path.stem for pattern in ("*.md", "*.ipynb") for path in (ROOT / "docs").glob(pattern)}
-    assert set(listed[1].split()) == pages - {"index"}
+def test_every_page_is_in_a_table_of_contents():
+    listed = set()
+    for index in (ROOT / "docs").rglob("index.md"):
+        for pages in re.findall(r"```\{toctree\}\n(?::[^\n]*\n)*\n(.*?)```", index.read_text(encoding="utf-8"), re.S):
+            listed |= {str((index.parent / page).relative_to(ROOT / "docs")) for page in pages.split()}
+    assert listed == PAGES - {"index"}
 
 
 def test_the_figure_is_black_on_white_and_has_a_title():
@@ -82,6 +117,14 @@ def test_the_figure_is_black_on_white_and_has_a_title():
     colours = {value for node in figure.iter() for key, value in node.items() if key in ("fill", "stroke")}
     assert all(colour in names or re.fullmatch(r"#(\w\w?)\1\1", colour) for colour in colours)
     assert figure.find("{http://www.w3.org/2000/svg}title") is not None
+
+
+def test_the_figure_can_be_read_on_a_telephone():
+    """A page 390 pixels wide leaves 358 to a figure; text of 12 pixels is that of captions."""
+    figure = ElementTree.parse(ROOT / "docs" / "streams.svg").getroot()
+    scale = min(1, 358 / float(figure.get("width")))
+    sizes = [float(node.get("font-size")) for node in figure.iter("{http://www.w3.org/2000/svg}text")]
+    assert sizes and min(sizes) * scale >= 12
 
 
 @pytest.mark.slow

@@ -1,12 +1,13 @@
 """Data sets become questions; answers become groups, and groups a table."""
 
+import json
 import math
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-from hf_symbinv import COPY, LTL
+from hf_symbinv import COPY, LTL, PROP
 from hf_symbinv.evaluation import (
     Answer,
     Candidate,
@@ -23,6 +24,7 @@ from hf_symbinv.evaluation import (
 from hf_symbinv.evaluation.grid import Grid
 from hf_symbinv.evaluation.report import first_of_each, groups, training_box
 from hf_symbinv.metrics.edit_distance import edit_distance
+from hf_symbinv.metrics.intervals import wilson_interval
 
 
 def write(folder, split="test", **columns):
@@ -87,7 +89,7 @@ def answer(*verdicts):
     return Answer(tuple(Candidate("{1}", verdict, "", 0.0) for verdict in verdicts), 0.0)
 
 
-def test_groups_count_by_length_and_by_symbols_and_say_what_candidates_add():
+def test_groups_count_first_candidates_by_length_and_by_symbols_and_say_what_best_of_n_adds():
     questions = [Question("", "", size, symbols) for size, symbols in [(5, 1), (6, 1), (10, 2), (11, 0)]]
     answers = [
         answer("exact", "correct"),
@@ -96,17 +98,48 @@ def test_groups_count_by_length_and_by_symbols_and_say_what_candidates_add():
         answer("correct"),
     ]
     found = groups(LTL, questions, answers, 2, set())
-    assert [(group.label, group.summary["count"], group.summary["accuracy"]) for group in found] == [
-        ("all", 4, 0.75),
-        ("all, first candidate", 4, 0.5),
-        ("length 1-5", 1, 1.0),
-        ("length 6-10", 2, 0.5),
-        ("length 11-15", 1, 1.0),
-        ("symbols 0", 1, 1.0),
-        ("symbols 1", 2, 1.0),
-        ("symbols 2", 1, 0.0),
+    assert [(g.label, g.summary["count"], g.summary["accuracy"], g.best_of_n["verified"]) for g in found] == [
+        ("all", 4, 0.5, 0.75),
+        ("length 1-5", 1, 1.0, 1.0),
+        ("length 6-10", 2, 0.0, 0.5),
+        ("length 11-15", 1, 1.0, 1.0),
+        ("symbols 0", 1, 1.0, 1.0),
+        ("symbols 1", 2, 0.5, 1.0),
+        ("symbols 2", 1, 0.0, 0.0),
     ]
-    assert [group.label for group in groups(LTL, questions, answers, 1, set())][1] == "length 1-5"
+    assert found[0].best_of_n == {"n": 2, "verified": 0.75, "verified_interval": wilson_interval(3, 4)}
+    alone = [answer(candidate.verdict) for candidate in (a.candidates[0] for a in answers)]
+    one = groups(LTL, questions, alone, 1, set())
+    assert [g.summary for g in one] == [g.summary for g in found], "more candidates change no accuracy"
+    assert {g.best_of_n for g in one} == {None}
+
+
+def test_the_grid_and_the_table_of_verdicts_count_first_candidates():
+    """Of the bundled model's candidates for these formulas only the second or the third is right."""
+    checkpoint = load_checkpoint("ltl-small", "cpu")
+    questions = [read_question(LTL, text) for text in ("!UXa!X!Uba", "UX0!U!cUcb")]
+    options = {"data": "two", "split": "test", "num_candidates": 3, "num_beams": 3, "max_new_tokens": 40}
+    with LTL.checker(timeout=10.0) as checker:
+        evaluation = evaluate_checkpoint(checkpoint, questions, checker, **options)
+    assert [(cell.count, cell.total) for cell in evaluation.grid.cells] == [(2, 0)]
+    lines = evaluation.table().splitlines()
+    assert lines[2].split()[:5] == ["all", "2", "0.0", "%", "0.0"]
+    place = lines.index("above the first candidate counts; best of 3 counts a verified answer among 3 candidates")
+    assert lines[place + 1].split() == ["questions", "best", "of", "3", "95", "%", "interval"]
+    assert lines[place + 2].split()[:4] == ["all", "2", "100.0", "%"]
+    assert evaluation.to_dict()["groups"][0]["best_of_n"]["verified"] == 1.0
+
+
+@pytest.mark.parametrize(("task", "grammar"), [(LTL, "lasso"), (PROP, "assignment"), (COPY, None)])
+def test_a_report_says_whether_a_grammar_constrained_the_answers(make_checkpoint, task, grammar):
+    checkpoint = load_checkpoint(str(make_checkpoint(task)), "cpu")
+    options = {"data": "one", "split": "test", "num_beams": 1, "max_new_tokens": 5}
+    with task.checker(timeout=10.0, workers=1) as checker:
+        evaluation = evaluate_checkpoint(checkpoint, [read_question(task, "a")], checker, **options)
+        free = evaluate_checkpoint(checkpoint, [read_question(task, "a")], checker, grammar=None, **options)
+    assert evaluation.to_dict()["grammar"] == grammar and free.grammar is None
+    assert f"{f'grammar {grammar}' if grammar else 'no grammar'} constrained the answers" in evaluation.table()
+    assert "no grammar constrained the answers" in free.table()
 
 
 def test_formulas_that_training_knows_under_other_names_are_left_out_of_the_novel_group(tmp_path):
@@ -199,12 +232,28 @@ def test_a_grid_has_a_cell_for_each_number_of_symbols_and_size(make_checkpoint):
     assert Grid.from_dict(known.to_dict()["grid"]) == known.grid
 
 
-def test_the_training_box_of_a_grid_is_what_the_checkpoints_run_says(make_checkpoint):
+def test_the_training_box_of_a_grid_is_that_of_the_data_that_the_run_used(make_checkpoint):
     folder = make_checkpoint(COPY, num_symbols=4)
-    assert training_box(load_checkpoint(str(folder), "cpu")) is None
-    for content, box in (("[]", None), ('{"recipe": {"data": {"max_size": 9}}}', (4, 9))):
-        (folder / "run.json").write_text(content)
-        assert training_box(load_checkpoint(str(folder), "cpu")) == box
+    checkpoint = load_checkpoint(str(folder), "cpu")
+    assert training_box(checkpoint) is None
+    asked = {"recipe": {"data": {"num_symbols": 4, "max_size": 25, "rows": 500_000}}}
+    splits = {
+        "train": {"rows": 8, "symbols": [1, 3], "size": [2, 9]},
+        "test": {"rows": 1, "symbols": [1, 5], "size": [2, 30]},
+    }
+    builder = {"num_symbols": 4, "max_size": 12}
+    for record, box in (
+        ([], None),
+        (asked, None),
+        ({**asked, "data": "unlike ours"}, None),
+        ({**asked, "data": {"source": "some", "builder": builder, "splits": splits}}, (3, 9)),
+        ({**asked, "data": {"source": "some", "builder": builder, "splits": {"train": {"rows": 8}}}}, (4, 12)),
+        ({**asked, "data": {"source": "some", "builder": None, "splits": {"train": {"rows": 8}}}}, None),
+    ):
+        (folder / "run.json").write_text(json.dumps(record))
+        assert training_box(checkpoint) == box
+    (folder / "run.json").write_text("{")
+    assert training_box(checkpoint) is None
     assert training_box(load_checkpoint("ltl-small", "cpu")) == (5, 25)
 
 

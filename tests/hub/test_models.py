@@ -28,6 +28,8 @@ PUSH = f"""
 import os
 from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
 from hf_symbinv.cli import main
+from hf_symbinv.evaluation import bundled_checkpoints
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 {ANSWER}
 sizes = dict(d_model=16, encoder_layers=1, decoder_layers=1, num_attention_heads=2, d_ff=24)
 result = {{}}
@@ -43,6 +45,11 @@ for preset, kind in (("ltl", "streams"), ("ltl-baseline", "random")):
         model.save_pretrained("model")
         tokenizer.save_pretrained("model")
         assert main(["push", "model", "alice/random", "--private", "--revision", "v2"]) == 0
+
+# One that comes with the package, and holds no code.
+folder = str(bundled_checkpoints()["ltl-small"])
+result["bundled"] = answer(AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder))
+assert main(["push", folder, "alice/bundled"]) == 0
 
 from hf_symbinv import IdentityGPT2Config, IdentityGPT2LMHeadModel
 
@@ -115,7 +122,11 @@ def pushed(server, tmp_path_factory):
 
 def models(**options):
     """What is pulled: as (name for the test, repository, arguments of from_pretrained)."""
-    return [["streams", "alice/streams", options], ["random", "alice/random", {"revision": "v2", **options}]]
+    return [
+        ["streams", "alice/streams", options],
+        ["random", "alice/random", {"revision": "v2", **options}],
+        ["bundled", "alice/bundled", options],
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +138,7 @@ def pulled(server, pushed, tmp_path_factory):
 
 
 def test_with_the_package_it_needs_no_trust(pushed, pulled):
-    for kind in ("streams", "random"):
+    for kind in ("streams", "random", "bundled"):
         answers, classes = pulled[0][kind]
         assert answers == pushed[0][kind]
         assert classes == {auto: f"hf_symbinv.{name}" for auto, name in CLASSES.items()}
@@ -138,7 +149,7 @@ def test_without_the_package_the_code_in_the_repository_does_the_same(server, pu
     trust = {"trust_remote_code": True}
     given = {"formulas": FORMULAS, "models": models(**trust), "others": trust}
     found = run(server, ALONE + PULL, given, tmp_path, flags=("-I", "-S"))
-    for kind in ("streams", "random"):
+    for kind in ("streams", "random", "bundled"):
         answers, classes = found[kind]
         assert answers == pushed[0][kind]
         assert classes == {auto: f"transformers_modules.{name}" for auto, name in CLASSES.items()}
@@ -148,7 +159,8 @@ def test_without_the_package_the_code_in_the_repository_does_the_same(server, pu
 
 def test_the_code_on_the_hub_imports_torch_transformers_and_siblings_only(server, pushed):
     others = [(f"alice/{name}", "main") for name in pushed[0]["others"]]
-    for name, revision in (("alice/streams", "main"), ("alice/random", "v2"), *others):
+    own = (("alice/streams", "main"), ("alice/random", "v2"), ("alice/bundled", "main"))
+    for name, revision in (*own, *others):
         files = server["model", name].files(revision)
         code = {path for path in files if path.endswith(".py")}
         referred = json.loads(files["config.json"])["auto_map"].values()
@@ -160,8 +172,7 @@ def test_the_code_on_the_hub_imports_torch_transformers_and_siblings_only(server
                 elif isinstance(node, (ast.Import, ast.ImportFrom)):
                     modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module]
                     tops = {module.partition(".")[0] for module in modules}
-                    # Triton only where it is installed: the file loads without.
-                    known = {"torch", "transformers", "triton", *sys.stdlib_module_names}
+                    known = {"torch", "transformers", *sys.stdlib_module_names}
                     assert tops <= known, f"{path}: {ast.unparse(node)}"
 
 

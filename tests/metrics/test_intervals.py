@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_symbinv.metrics import wilson_interval
-from hf_symbinv.metrics.intervals import NORMAL_QUANTILE, mean_interval
+from hf_symbinv.metrics.intervals import NORMAL_QUANTILE, mean_interval, normal_interval
 
 
 def is_inside(probability: float, successes: int, count: int, slack: float) -> bool:
@@ -42,8 +42,9 @@ def test_the_interval_of_a_mean_is_as_wide_as_the_values_are_spread():
     assert mean_interval([0.2, 0.4, 0.6]) == pytest.approx((0.4 - side, 0.4 + side))
     assert mean_interval([1.0, 1.0, 1.0]) == (1.0, 1.0)
     assert mean_interval([0.0, 1.0]) == (0.0, 1.0), "shares end there"
+    assert normal_interval([2.0, 4.0, 6.0]) == pytest.approx((4 - 10 * side, 4 + 10 * side))
 
 
 @pytest.mark.parametrize("values", [[], [0.5]])
 def test_without_a_spread_there_is_no_interval_of_the_mean(values):
-    assert mean_interval(values) is None
+    assert mean_interval(values) is None and normal_interval(values) is None

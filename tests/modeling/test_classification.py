@@ -142,7 +142,7 @@ def test_renamed_rows_are_permuted_by_referent_in_training_and_views_stay():
     embedding = model.model.embedding
     referents = torch.tensor([[0, 0, 3, -1]])
     slots = embedding.assign(referents)
-    rows = embedding.embed(ids, slots.of(referents), slots)[0, 0] / math.sqrt(18)
+    rows = embedding(ids, slots.of(referents), slots)[0, 0] / math.sqrt(18)
     place = slots.referents[0].argsort()
     expected = [BASE + place[0] * VIEWS, BASE + place[0] * VIEWS + 2, BASE + place[3] * VIEWS, 4]
     torch.testing.assert_close(rows, embedding.weight[torch.tensor(expected)])

@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, DynamicCache, EncoderDecoderCache, Trainer, TrainingArguments
 
-from hf_symbinv.modeling.embedding_symbinv import Slots
+from hf_symbinv.modeling.embedding_symbinv import Slots, random_rows
 
 from .reference import OneStreamReference, cross_entropy
 from .test_generation import NEW_TOKENS, beam_search, can_be_finished, log_probabilities
@@ -98,7 +98,8 @@ def test_logits_agree_for_symbols_beyond_those_of_training(random_method, random
 def test_the_table_of_random_is_equation_1():
     model = one_stream("random", num_symbols=2, random_dim=4, random_method="normal")
     embedding = model.get_input_embeddings()
-    table = embedding.table(embedding.assign(torch.tensor([[-1]]))).detach()
+    vectors = embedding.assign(torch.tensor([[-1]])).vectors
+    table = random_rows(embedding.weight, vectors, model.config).detach()
     learned, alpha = embedding.weight.detach()[:-1], embedding.weight.detach()[-1]
     beta = embedding.session_vectors[:2].double()
     for row, expected in zip(table[:BASE], learned, strict=True):
@@ -124,7 +125,7 @@ def test_one_table_serves_encoder_decoder_and_projection_and_learns_from_all_thr
         encoded = encoder.model.encode(**batch)
         hidden = decoder.model(attention_mask=batch["attention_mask"], encoder_outputs=encoded, **target)
         slots = Slots.from_referents(encoded.slot_referents, encoded.slot_vectors)
-        return projection.model.embedding.project(hidden.last_hidden_state, slots)
+        return projection.lm_head(hidden.last_hidden_state, slots)
 
     copies = [copy.deepcopy(model) for _ in range(3)]
     torch.testing.assert_close(forward(*copies) * model.adacos.scale, model(**batch, **target).logits, **TOLERANCE)

@@ -68,7 +68,7 @@ def test_one_place_knows_all_rooms():
     assert knowing <= ABOVE
 
 
-@pytest.mark.parametrize("folder", ["hf_symbinv", "modeling", "datasets_scripts", "benchmarks"])
+@pytest.mark.parametrize("folder", ["hf_symbinv", "modeling", "datasets_scripts", "benchmarks", "examples"])
 def test_the_product_imports_no_paper(folder):
     wrong = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"

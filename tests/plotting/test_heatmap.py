@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hf_symbinv.evaluation.grid import Box, Cell, Grid, GridError, region_of
 from hf_symbinv.metrics.intervals import wilson_interval
+from hf_symbinv.plotting.figures import PictureError
 from hf_symbinv.plotting.heatmap import draw_heatmaps, save_heatmaps
-from hf_symbinv.plotting.pictures import PictureError
 
 CELLS = (Cell(1, 3, 40, 40), Cell(2, 3, 40, 37), Cell(2, 5, 20, 9), Cell(2, 6, 0, 0))
 

@@ -5,9 +5,11 @@ import time
 from dataclasses import replace
 
 import pytest
-from answering import READING, WRITING, QuestionError, renamings
+from answering import READING, WRITING, QuestionError, read_renaming, renamings
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hf_symbinv import Checker, FormulaSyntaxError, parse, parse_trace, to_prefix
+from hf_symbinv import Checker, Formula, FormulaSyntaxError, parse, parse_trace, to_infix, to_prefix
 
 QUESTION = "(request U grant) & X(grant U (done & X !request))"
 
@@ -50,9 +52,67 @@ class TestBadInput:
         with pytest.raises(QuestionError, match=r"159 tokens and 80 names: this demo takes at most .* = 4,000"):
             answering.solve(" & ".join(f"x{i}" for i in range(80)))
 
-    def test_without_names_there_is_nothing_to_rename(self, answering, solved):
+
+class TestChosenNames:
+    FORMULA = parse('request U (grant & "a b")')
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("request=x", {"request": "x", "grant": "grant", "a b": "a b", "x": "request"}),
+            (" request = grant ,grant=request, ", {"request": "grant", "grant": "request", "a b": "a b"}),
+            (
+                'request="=,", grant=_y, "a b"=grant',
+                {"request": "=,", "grant": "_y", "a b": "grant", "=,": "request", "_y": "a b"},
+            ),
+        ],
+    )
+    def test_what_is_named_is_renamed_by_a_permutation(self, text, expected):
+        assert read_renaming(text, self.FORMULA) == expected and set(expected) == set(expected.values())
+
+    @given(st.permutations(("request", "grant", "a b", "x", "y", "z")))
+    def test_any_distinct_names_can_be_chosen(self, names):
+        wanted = dict(zip(self.FORMULA.symbols(), names, strict=False))
+        text = ", ".join(f"{to_infix(Formula.ap(old))}={to_infix(Formula.ap(new))}" for old, new in wanted.items())
+        if all(old == new for old, new in wanted.items()):
+            with pytest.raises(QuestionError):
+                read_renaming(text, self.FORMULA)
+            return
+        found = read_renaming(text, self.FORMULA)
+        assert found.items() >= wanted.items() and set(found) == set(found.values())
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("request=x, grant=x", "'request' and 'grant' would both be called 'x': give each a name of its own."),
+            ("request=grant", "'request' and 'grant' would both be called 'grant': give each a name of its own."),
+            ("request=x, request=y", "'request' is given two new names: give it one."),
+            ("req=x", "The formula has no name 'req': its names are request, grant, a b."),
+            ("request=G", "'G' cannot be a name: use letters, digits and _, no operator, or put it in double quotes."),
+            ("request=1", "'1' cannot be a name: use letters, digits and _, no operator, or put it in double quotes."),
+            (
+                "request=x!",
+                "'x!' cannot be a name: use letters, digits and _, no operator, or put it in double quotes.",
+            ),
+            ("request=x; grant=y", "'request=x; grant=y' cannot be read: write old=new pairs, joined by commas."),
+            ("request=x, grant", "'grant' cannot be read: write old=new pairs, joined by commas."),
+            ("request=request", "These are the names that the formula has: change at least one of them."),
+            ("", "These are the names that the formula has: change at least one of them."),
+        ],
+    )
+    def test_what_is_no_renaming_is_refused_in_a_sentence(self, text, message):
+        with pytest.raises(QuestionError) as error:
+            read_renaming(text, self.FORMULA)
+        assert str(error.value) == message
+
+    def test_without_names_there_is_nothing_to_rename(self):
         with pytest.raises(QuestionError, match="no names: there is nothing to rename"):
-            answering.rename(replace(solved, formula=parse("X 1")), 0)
+            read_renaming("a=b", parse("X 1"))
+
+    def test_the_model_follows_to_names_that_the_baseline_has_no_rows_for(self, answering, solved):
+        own, baseline = answering.rename(solved, read_renaming("request=x, grant=request", solved.formula))
+        assert own.follows and str(own.renamed) == str(parse("(x U request) & X(request U (done & X !x))"))
+        assert baseline.refusal == "It has learned a row for each of 3 names and cannot be asked about 4."
 
 
 class TestSolving:
@@ -85,7 +145,7 @@ class TestSolving:
         assert "stopped at the limit of 0.5 s" in one.candidates[0].message
         assert one.search.status == "timeout" and one.search.witness is None
         assert spent < 10  # the two limits, and the start of new processes on a busy machine
-        own, baseline = answering.rename(one, 0)
+        own, baseline = answering.rename(one, renamings(one.formula.symbols())[0])
         assert own.follows and own.after[0].verdict == "unchecked" and baseline.refusal
         assert answering.solve("a & X b", beams=1, limit=0.5).best.verdict == "correct"
 
@@ -93,7 +153,7 @@ class TestSolving:
 class TestRenaming:
     @pytest.mark.slow
     def test_the_model_follows_every_renaming_bit_for_bit_and_the_baseline_does_not(self, answering, solved):
-        pairs = [answering.rename(solved, turn) for turn in range(5)]
+        pairs = [answering.rename(solved, one) for one in renamings(solved.formula.symbols())]
         assert all(own.follows and own.after[0].verdict == own.before[0].verdict for own, _ in pairs)
         assert len({str(own.renamed) for own, _ in pairs}) == 5
         assert not any(baseline.follows for _, baseline in pairs)
@@ -104,7 +164,8 @@ class TestRenaming:
                 assert set(parse_trace(one.text).symbols()) <= {"request", "grant", "done"}
 
     def test_the_baseline_is_not_asked_about_more_names_than_it_has_rows(self, answering):
-        own, baseline = answering.rename(answering.solve("p & X q & X X(r & s)", beams=2), 1)
+        four = answering.solve("p & X q & X X(r & s)", beams=2)
+        own, baseline = answering.rename(four, renamings(four.formula.symbols())[1])
         assert own.follows and len(own.after) == 2
         assert baseline.refusal == "It has learned a row for each of 3 names and cannot be asked about 4."
 
@@ -130,7 +191,7 @@ class TestAttention:
 
     @pytest.mark.parametrize("view", [READING, WRITING])
     def test_a_renamed_stream_looks_at_the_same_places(self, answering, solved, view):
-        own, _ = answering.rename(solved, 0)
+        own, _ = answering.rename(solved, renamings(solved.formula.symbols())[0])
         renamed = replace(solved, formula=own.renamed, candidates=own.after)
         for name, other in own.renaming.items():
             before = answering.attention(solved, view, name, 0, 0)

@@ -1,5 +1,7 @@
 """The pictures say what the values say, and never let a name become HTML."""
 
+import re
+from html import unescape
 from html.parser import HTMLParser
 from itertools import product
 
@@ -9,7 +11,7 @@ from answering import Attention, Candidate, Comparison, Search, Solved
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv import Formula, parse, parse_trace, trace_to_prefix
+from hf_symbinv import Formula, FormulaSyntaxError, parse, parse_trace, trace_to_prefix
 from hf_symbinv.logic import read_trace
 
 NASTY = "<script>alert('&')</script>"
@@ -72,10 +74,10 @@ class TestTimeline:
     def test_a_row_says_of_every_step_whether_its_proposition_holds(self):
         table = drawn("a & !grant; 1; cycle{grant; b & a}", names=("grant", "other"))
         assert rows_of(table) | {
-            "grant": ["0", "·", "1", "·"],
-            "other": ["·", "·", "·", "·"],
-            "a": ["1", "·", "·", "1"],
-            "b": ["·", "·", "·", "1"],
+            "grant": ["0", "either", "1", "either"],
+            "other": ["either", "either", "either", "either"],
+            "a": ["1", "either", "either", "1"],
+            "b": ["either", "either", "either", "1"],
         } == rows_of(table)
 
     def test_prefix_and_loop_are_marked_with_their_lengths(self):
@@ -90,7 +92,7 @@ class TestTimeline:
 
     def test_what_is_no_list_of_literals_is_written_out(self):
         rows = rows_of(drawn("a & (b | !a); cycle{1}"))
-        assert rows["a"] == ["1", "·"] and rows["also"] == ["b | !a", ""]
+        assert rows["a"] == ["1", "either"] and rows["also"] == ["b | !a", ""]
 
     @given(STEPS)
     def test_literals_and_the_rest_are_together_the_step(self, step):
@@ -142,6 +144,27 @@ class TestResults:
         assert "".join(page.text).count("score -0.500000 · Spot 250 ms") == 2
 
 
+FAULT = re.compile(
+    r'<div class="problem" role="alert"><pre>(.*)\n<span aria-hidden="true"><span class="before">(.*)</span>'
+    r'<b class="caret">\^</b></span></pre><p>(.*)</p></div>'
+)
+
+
+class TestFaults:
+    @pytest.mark.parametrize(
+        "text", ["a U", "a & & b", "G(a -> F b))", "(a &\nb) )\n| c", "é", "a" * 50 + " ) " + "b" * 50]
+    )
+    def test_the_caret_stands_under_the_first_character_that_cannot_be_right(self, text):
+        with pytest.raises(FormulaSyntaxError) as error:
+            parse(text)
+        page = drawing.fault(error.value)
+        shown, before, reason = map(unescape, FAULT.fullmatch(page).groups())
+        assert shown.startswith(before) and len(shown) <= 2 * drawing.MARGIN + 2  # fits a phone
+        assert text[: error.value.position].endswith(before.removeprefix("…"))
+        assert shown[len(before) :][:1] == text[error.value.position :][:1]
+        assert reason.lower() == f"{error.value.reason}.".lower() and not reason[0].islower()
+
+
 class TestComparisons:
     RENAMING = {"a": "b", "b": "a", "c": "c"}
 
@@ -155,6 +178,12 @@ class TestComparisons:
         one, text = self.side(["b;{1}", "&ab;{1}"], ["a;{1}", "&ba;{1}"])
         assert one.follows and "follows all 2 answers and scores, bit for bit" in text
         assert "a → b, b → a" in text and "The formula is now b U a." in text
+
+    def test_names_that_stay_are_not_listed(self):
+        answers = (Candidate("b;{1}", -0.5),)
+        one = Comparison(parse("a U b"), {"a": "x", "b": "b", "x": "a"}, answers, answers)
+        text = "".join(Reader(drawing.comparisons(one, one)).text)
+        assert text.startswith("a → xThe formula is now x U b.")
 
     def test_another_score_is_another_answer(self):
         one, text = self.side(["b;{1}"], ["a;{1}"], scores=(-0.5, -0.5000001))
@@ -182,6 +211,11 @@ class TestHeatmap:
         assert map_.count("<rect") == 6 and "the strongest cell is 80%" in map_
         assert "a looks at &amp;: 50%" in map_ and map_.count('class="own"') == 2
 
+    def test_the_colours_have_a_scale_up_to_the_strongest_cell(self):
+        page = Reader(drawing.heatmap(Attention(("a",), ("a", "b"), ((0.2, 0.8),), "a")))
+        words = [word for word in page.text if word.endswith("%") and word[0].isdigit()]
+        assert words == ["0%", "20%", "40%", "60%", "80%"]
+
     def test_a_map_that_cannot_be_read_is_not_drawn(self):
         words = ("a",) * 61
         assert "61 by 61 tokens is too large" in drawing.heatmap(Attention(words, words, ((1.0,) * 61,) * 61, "a"))
@@ -197,6 +231,7 @@ def test_names_never_become_html():
     for html in (
         drawing.witness(one), drawing.times(one), drawing.candidates(one), drawing.comparisons(two, two),
         drawing.heatmap(map_), drawing.problem(NASTY), drawing.timeline(NASTY), drawing.infix(NASTY),
+        drawing.fault(FormulaSyntaxError(NASTY, NASTY, 3)),
     ):  # fmt: skip
         tags = Reader(html).tags
         assert "script" not in tags and "img" not in tags

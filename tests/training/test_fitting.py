@@ -6,8 +6,8 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, set_seed
 
 from hf_symbinv.errors import explain
-from hf_symbinv.training.failures import OtherRunError
 from hf_symbinv.training.fitting import fit
+from hf_symbinv.training.run import OtherRunError
 
 ARGUMENTS = {"max_steps": 6, "per_device_train_batch_size": 2, "save_steps": 2, "use_cpu": True, "report_to": "none",
              "disable_tqdm": True}  # fmt: skip
@@ -52,25 +52,25 @@ def test_a_run_that_was_killed_before_it_wrote_its_model_takes_no_further_step(t
     if best:
         arguments |= {"eval_strategy": "steps", "eval_steps": 2, "load_best_model_at_end": True}
     fit(trained, tmp_path, arguments, train_dataset=rows, eval_dataset=rows)
-    (tmp_path / "trainer_state.json").unlink()
+    (tmp_path / "run.json").unlink()
     (tmp_path / "model.safetensors").unlink()
     assert fit(again, tmp_path, arguments, train_dataset=rows, eval_dataset=rows)
     for one, other in zip(trained.parameters(), again.parameters(), strict=True):
         assert torch.equal(one, other)
 
 
-def test_a_folder_that_holds_another_run_is_refused(tmp_path, rows):
+def test_a_folder_that_holds_another_run_is_refused_by_the_keys_that_differ(tmp_path, rows):
     fit(model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    with pytest.raises(
-        OtherRunError, match=r"holds a run of another model or other arguments \(see fit\.json\)"
-    ) as error:
-        fit(model(), tmp_path, {**ARGUMENTS, "max_steps": 8}, train_dataset=rows)
+    with pytest.raises(OtherRunError, match=r"trainer\.learning_rate is not set there and 0\.5 now") as error:
+        fit(model(), tmp_path, {**ARGUMENTS, "learning_rate": 0.5}, train_dataset=rows)
     assert explain(error.value) == str(error.value)  # what a command prints
     other = GPT2LMHeadModel(GPT2Config(**{**model().config.to_dict(), "n_embd": 16}))
-    with pytest.raises(ValueError, match="choose another folder or remove it"):
+    with pytest.raises(OtherRunError, match=r"model.n_embd is 8 there and 16 now\. .* or remove this one\.$"):
         fit(other, tmp_path, ARGUMENTS, train_dataset=rows)
 
 
 def test_an_argument_that_transformers_does_not_know_is_refused_by_name(tmp_path):
-    with pytest.raises(ValueError, match=r"trainer: .*max_stepz.*see transformers\.TrainingArguments"):
+    with pytest.raises(ValueError, match=r"trainer\.max_stepz: unknown argument; did you mean trainer\.max_steps\?"):
         fit(model(), tmp_path, {"max_stepz": 3})
+    with pytest.raises(ValueError, match=r"trainer: .*never.*; see transformers\.TrainingArguments for the arguments"):
+        fit(model(), tmp_path, {"eval_strategy": "never"})

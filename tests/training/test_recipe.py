@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from hf_symbinv import Recipe
+from hf_symbinv.errors import UserError
 from hf_symbinv.training import recipe_names
+from hf_symbinv.training.recipe import load_sections, overrides
 
 GOOD = "task: ltl\ndata: {rows: 10}\nmodel: {preset: ltl}\ntrainer: {max_steps: 1}\n"
 
@@ -81,13 +83,74 @@ def test_an_unknown_override_is_refused(tmp_path, key):
 
 
 def test_an_unknown_name_lists_the_recipes():
-    with pytest.raises(FileNotFoundError, match=r"recipes: .*ltl-paper, ltl-small, ltl-smoke"):
+    with pytest.raises(UserError, match=r"recipes: .*ltl-paper, ltl-small, ltl-smoke"):
         Recipe.load("ltl-tiny")
 
 
 def test_a_misspelt_model_field_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="did you mean d_model"):
+    with pytest.raises(UserError, match="model: d_modle=8: unknown field; did you mean d_model"):
         Recipe.load(write(tmp_path, GOOD), {"model.d_modle": 8}).config()
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("trainr.max_steps", "trainer.max_steps"),
+        ("max_steps", "trainer.max_steps"),
+        ("d_model", "model.d_model"),
+        ("trainer.learning_rat", "trainer.learning_rate"),
+    ],
+)
+def test_a_misspelt_key_is_refused_with_the_one_that_was_meant(tmp_path, key, meant):
+    with pytest.raises(UserError, match=f"did you mean {meant}\\?"):
+        Recipe.load(write(tmp_path, GOOD), {key: 1})
+
+
+def test_a_misspelt_argument_in_a_file_is_refused_too(tmp_path):
+    text = GOOD.replace("max_steps", "max_stesp")
+    with pytest.raises(UserError, match=r"trainer\.max_stesp: unknown argument; did you mean trainer\.max_steps\?"):
+        Recipe.load(write(tmp_path, text))
+
+
+def test_a_misspelt_key_of_an_example_is_refused_with_the_one_that_was_meant(tmp_path):
+    path = write(tmp_path, "{data: {length: 3}, model: {}, trainer: {}}")
+    for key, meant in (("data.lenght", "data.length"), ("trainr.seed", "trainer.seed")):
+        with pytest.raises(UserError, match=f"did you mean {meant}\\?"):
+            load_sections(path, [f"{key}=1"])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("5e-4", 5e-4), ("1e3", 1000.0), ("-2.E+5", -2e5), (".5e1", 5.0), ("3", 3), ("1.5", 1.5), ("e4", "e4"),
+     ("'5e-4'", "5e-4"), ("5e-4x", "5e-4x"), ("[1e-1, no]", [0.1, False])],
+)  # fmt: skip
+def test_numbers_with_an_exponent_are_numbers_as_in_yaml_1_2(tmp_path, text, value):
+    (found,) = overrides([f"trainer.learning_rate={text}"]).values()
+    assert found == value and type(found) is type(value)
+    recipe = Recipe.load(write(tmp_path, GOOD.replace("{max_steps: 1}", f"{{learning_rate: {text}}}")))
+    assert recipe.trainer["learning_rate"] == value
+    path = write(tmp_path, f"{{data: {{}}, model: {{}}, trainer: {{learning_rate: {text}}}}}")
+    assert load_sections(path, [])["trainer"]["learning_rate"] == value
+
+
+def test_a_learning_rate_with_an_exponent_reaches_the_trainer(tmp_path):
+    recipe = Recipe.load("ltl-smoke", overrides(["trainer.learning_rate=5e-4"]))
+    assert recipe.arguments(tmp_path).learning_rate == 5e-4
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("trainer.eval_strategy", "never", r"trainer: never is not a valid IntervalStrategy.*; see transformers\."),
+        ("trainer.hub_strategy", "every_save", r"trainer\.hub_strategy=every_save: would push pickles .*; use end"),
+        ("trainer.push_to_hub", True, r"trainer\.push_to_hub: needs to know where to; set trainer\.hub_model_id"),
+        ("model.d_model", 7, r"model: d_model=7: must be a multiple of"),
+        ("start", "nowhere", r"start=nowhere: no folder with a config\.json, and no bundled model"),
+    ],
+)
+def test_what_is_wrong_with_model_and_trainer_is_found_without_data(key, value, message):
+    with pytest.raises(UserError, match=message):
+        Recipe.load("ltl-smoke", {key: value}).check()
 
 
 def test_without_a_preset_the_task_gives_what_the_model_does_not_say(tmp_path):

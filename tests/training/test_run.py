@@ -1,5 +1,6 @@
-"""Whole runs of examples/train_ltl.py: killed and resumed."""
+"""Runs and their folders: killed and resumed, made longer, and refused where another run would be mixed in."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -7,10 +8,15 @@ import signal
 import subprocess
 import time
 
+import datasets
 import pytest
 import torch
+from transformers import GPT2Config, GPT2LMHeadModel, TrainerCallback, set_seed
 
-from hf_symbinv.training.run import last_checkpoint, seconds_of
+from hf_symbinv.errors import explain
+from hf_symbinv.training.data_record import data_record, measure_rows
+from hf_symbinv.training.fitting import fit
+from hf_symbinv.training.run import OtherRunError, last_checkpoint, seconds_of
 
 from .runs import RECIPE, assert_equal_up_to_rounding, command, run, weights
 
@@ -61,7 +67,7 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(data, tmp_path):
         command(data, tmp_path / "run", "model.nheads=3"), capture_output=True, text=True, timeout=300, check=False
     )
     assert refused.returncode == 2 and "Traceback" not in refused.stderr
-    assert "train_ltl.py: error: nheads=3: unknown field" in refused.stderr
+    assert "train_ltl.py: error: model: nheads=3: unknown field" in refused.stderr
     assert not (tmp_path / "run").exists()
 
 
@@ -85,8 +91,45 @@ def test_micro_batches_train_as_one_batch(data, finished, tmp_path):
 def test_a_folder_of_another_recipe_is_refused(data, finished):
     changed = command(data, finished, "trainer.learning_rate=0.5")
     result = subprocess.run(changed, capture_output=True, text=True, timeout=300, check=False)
-    assert result.returncode != 0
-    assert "holds a run of another recipe" in result.stderr
+    assert result.returncode == 2 and "Traceback" not in result.stderr
+    assert result.stderr.splitlines()[-1] == (
+        f"train_ltl.py: error: {finished}: holds another run: trainer.learning_rate is 0.01 there and 0.5 now. Give "
+        "the values that are there, choose another folder, or remove this one."
+    )
+
+
+@pytest.mark.slow
+def test_a_run_tells_what_it_was_trained_on_and_refuses_to_go_on_with_other_rows(data, finished, tmp_path):
+    from datasets import load_dataset
+
+    from hf_symbinv import LTL, Recipe, load_data, train
+
+    told = json.loads((finished / "run.json").read_text())["data"]
+    assert told["source"] == str(data) and told["builder"]["max_size"] == 6 and told["builder"]["num_symbols"] == 3
+    rows = load_dataset("parquet", data_dir=str(data))
+    for split, count in (("train", 320), ("validation", 10), ("test", 10)):
+        used = rows[split].select(range(count))
+        lines = "".join(f"{row['formula']}\t{row['witness']}\n" for row in used)
+        symbols, sizes = [len(row["symbols"]) for row in used], [LTL.size(row["formula"]) for row in used]
+        assert told["splits"][split] == {
+            "rows": count,
+            "symbols": [min(symbols), max(symbols)],
+            "size": [min(sizes), max(sizes)],
+            "sha256": hashlib.sha256(lines.encode()).hexdigest(),
+        }
+    assert json.loads((finished / "recipe.json").read_text())["data"] == told
+
+    path = tmp_path / "recipe.yaml"
+    path.write_text(RECIPE)
+    same = load_data("ltl", {}, str(shutil.copytree(data, tmp_path / "moved")))
+    assert train(Recipe.load(path), same, finished)["finished"]  # the rows count, not their place
+    fewer = datasets.DatasetDict({**same, "train": same["train"].select(range(319))})
+    with pytest.raises(OtherRunError) as error:
+        train(Recipe.load(path), fewer, finished)
+    said = f"{finished}: holds a run on other data: data.splits.train.rows is 320 there and 319 now; "
+    assert said in str(error.value)
+    assert "data.splits.train.sha256 is " in str(error.value)
+    assert "Give the data that it was started with, choose another folder, or remove this one." in str(error.value)
 
 
 def test_a_data_set_without_splits_and_an_unknown_argument_are_refused(tmp_path):
@@ -100,8 +143,6 @@ def test_a_data_set_without_splits_and_an_unknown_argument_are_refused(tmp_path)
     with pytest.raises(ValueError, match="needs train, validation and test"):
         train(Recipe.load(path), DatasetDict(train=rows), tmp_path / "out")
     every = DatasetDict(train=rows, validation=rows, test=rows)
-    with pytest.raises(ValueError, match=r"trainer: .*max_stepz"):
-        train(Recipe.load(path, {"trainer.max_stepz": 3}), every, tmp_path / "out")
     with pytest.raises(ValueError, match=r"trainer: never is not a valid IntervalStrategy.*; see transformers\."):
         train(Recipe.load(path, {"trainer.eval_strategy": "never"}), every, tmp_path / "out")
     assert not os.path.exists(tmp_path / "out")
@@ -160,3 +201,136 @@ def test_a_run_leaves_a_card_with_its_test_and_its_losses(finished):
     for text in ("| steps | 6 |", "| learning_rate | 0.01 |", f"torch {record['environment']['packages']['torch']}"):
         assert text in card.text
     assert card.text.count("\n| 3 | ") == 1 and str(finished.parent) not in card.text
+
+
+ARGUMENTS = {
+    "max_steps": 4, "per_device_train_batch_size": 2, "save_steps": 2, "use_cpu": True, "report_to": "none",
+    "disable_tqdm": True, "learning_rate": 1e-2, "lr_scheduler_type": "cosine", "logging_steps": 1,
+}  # fmt: skip
+
+
+def small_model() -> GPT2LMHeadModel:
+    set_seed(0)
+    return GPT2LMHeadModel(GPT2Config(vocab_size=8, n_embd=8, n_head=2, n_layer=1, n_positions=8, bos_token_id=0,
+                                      eos_token_id=0))  # fmt: skip
+
+
+@pytest.fixture
+def rows() -> list[dict[str, torch.Tensor]]:
+    ids = torch.randint(8, (40, 6), generator=torch.Generator().manual_seed(0))
+    return [{"input_ids": row, "labels": row} for row in ids]
+
+
+def record_of(folder):
+    return json.loads((folder / "run.json").read_text())
+
+
+def test_a_longer_run_goes_on_from_the_last_step_by_the_longer_schedule(tmp_path, rows, capfd):
+    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+    assert "goes on" not in capfd.readouterr().err
+    longer = {**ARGUMENTS, "max_steps": 8}
+    assert fit(small_model(), tmp_path, longer, train_dataset=rows)
+    assert (
+        f"{tmp_path}: goes on from step 4 of 8, after a run of 4; from here the learning rate is that of the cosine "
+        "schedule over 8 steps\n"
+    ) in capfd.readouterr().err
+    log = [entry for entry in record_of(tmp_path)["log"] if "loss" in entry]
+    assert [entry["step"] for entry in log] == [1, 2, 3, 4, 5, 6, 7, 8]
+    fit(small_model(), tmp_path / "whole", longer, train_dataset=rows)
+    whole = [entry["learning_rate"] for entry in record_of(tmp_path / "whole")["log"] if "loss" in entry]
+    assert [entry["learning_rate"] for entry in log][5:] == pytest.approx(whole[5:])
+
+
+def test_a_longer_run_that_is_stopped_at_once_still_goes_on(tmp_path, rows):
+    """The checkpoint that it finds then is the end of the shorter run."""
+    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+    longer = {**ARGUMENTS, "max_steps": 6}
+
+    class StoppedError(Exception):
+        pass
+
+    class Stop(TrainerCallback):
+        def on_step_begin(self, *_, **__):
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        fit(small_model(), tmp_path, longer, train_dataset=rows, callbacks=[Stop()])
+    assert record_of(tmp_path)["recipe"]["trainer"]["max_steps"] == 4
+    assert fit(small_model(), tmp_path, longer, train_dataset=rows)
+    assert record_of(tmp_path)["recipe"]["trainer"]["max_steps"] == 6
+    assert record_of(tmp_path)["log"][-1]["step"] == 6
+
+
+def test_more_epochs_go_on_too(tmp_path, rows):
+    epochs = {**ARGUMENTS, "max_steps": -1, "num_train_epochs": 1, "save_strategy": "epoch"}
+    fit(small_model(), tmp_path, epochs, train_dataset=rows)
+    assert fit(small_model(), tmp_path, {**epochs, "num_train_epochs": 2}, train_dataset=rows)
+    assert max(entry["step"] for entry in record_of(tmp_path)["log"]) == 40
+
+
+def test_a_shorter_run_is_refused_and_told_that_longer_ones_are_not(tmp_path, rows):
+    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+    with pytest.raises(OtherRunError) as error:
+        fit(small_model(), tmp_path, {**ARGUMENTS, "max_steps": 2}, train_dataset=rows)
+    assert str(error.value) == (
+        f"{tmp_path}: holds another run: trainer.max_steps is 4 there and 2 now. Give the values that are there, "
+        "choose another folder, or remove this one. A run can be made longer, not shorter: raise trainer.max_steps."
+    )
+
+
+def test_a_run_without_checkpoints_cannot_be_made_longer(tmp_path, rows):
+    none = {**ARGUMENTS, "save_strategy": "no"}
+    fit(small_model(), tmp_path, none, train_dataset=rows)
+    with pytest.raises(OtherRunError, match=r"without a checkpoint, so it cannot be made longer; .* to keep one"):
+        fit(small_model(), tmp_path, {**none, "max_steps": 8}, train_dataset=rows)
+
+
+def test_a_start_that_failed_refuses_no_other_one(tmp_path, rows):
+    with pytest.raises(ValueError, match="expected sequence of length"):
+        fit(small_model(), tmp_path, ARGUMENTS, train_dataset=[{"input_ids": [1] * n, "labels": [1]} for n in range(9)])
+    assert (tmp_path / "recipe.json").is_file()
+    assert fit(small_model(), tmp_path, {**ARGUMENTS, "learning_rate": 0.5}, train_dataset=rows)
+    assert record_of(tmp_path)["recipe"]["trainer"]["learning_rate"] == 0.5
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"task": "ltl"}'])
+def test_a_folder_that_does_not_say_what_was_asked_for_is_refused(text, tmp_path, rows):
+    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+    (tmp_path / "recipe.json").write_text(text)
+    with pytest.raises(OtherRunError, match=r"its recipe\.json is missing or damaged, .* remove this one"):
+        fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+
+
+def test_a_resumed_run_says_from_which_step(tmp_path, rows, capfd):
+    assert not fit(small_model(), tmp_path, ARGUMENTS, max_seconds=0.0, train_dataset=rows)
+    assert "goes on" not in capfd.readouterr().err
+    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+    assert f"{tmp_path}: goes on from step 1 of 4\n" in capfd.readouterr().err
+
+
+def test_other_data_are_refused_by_what_differs(tmp_path, rows):
+    first, other = (
+        data_record("texts", None, {"train": measure_rows(texts, lambda text: len(set(text)), len)})
+        for texts in ([["ab"], ["a"]], [["ab"], ["abc"]])
+    )
+    fit(small_model(), tmp_path, ARGUMENTS, data=first, train_dataset=rows)
+    assert record_of(tmp_path)["data"] == first
+    assert first["splits"]["train"] == {
+        "rows": 2, "symbols": [1, 2], "size": [1, 2], "sha256": hashlib.sha256(b"ab\na\n").hexdigest()
+    }  # fmt: skip
+    with pytest.raises(OtherRunError) as error:
+        fit(small_model(), tmp_path, ARGUMENTS, data=other, train_dataset=rows)
+    assert explain(error.value) == str(error.value)
+    assert "data.splits.train.symbols is [1, 2] there and [2, 3] now; " in str(error.value)
+    assert f'data.splits.train.sha256 is "{first["splits"]["train"]["sha256"]}" there' in str(error.value)
+    assert fit(small_model(), tmp_path, ARGUMENTS, data={**first, "source": "moved"}, train_dataset=rows)
+
+
+def test_no_rows_have_no_symbols_and_no_size():
+    empty = measure_rows([], len, len)
+    assert (empty["rows"], empty["symbols"], empty["size"]) == (0, None, None)
+
+
+def test_neither_recipe_nor_record_has_an_access_token(tmp_path, rows):
+    fit(small_model(), tmp_path, {**ARGUMENTS, "hub_token": "hf_secret"}, train_dataset=rows)
+    assert not [path for path in tmp_path.rglob("*.json") if "hf_secret" in path.read_text()]

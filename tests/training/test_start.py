@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
+from hf_symbinv.files import bundled_checkpoints
 from hf_symbinv.tasks import LTL, PROP, load_task
 from hf_symbinv.training import Recipe, recipe_names
 from hf_symbinv.training.conversion import to_streams
@@ -96,7 +97,7 @@ def test_a_start_with_another_tasks_tokenizer_is_refused(tmp_path):
 
 def test_a_start_that_is_no_model_is_refused(converted, tmp_path):
     for start in (tmp_path / "none", tmp_path, 5):
-        with pytest.raises(ValueError, match=r"no folder with a config\.json"):
+        with pytest.raises(ValueError, match=r"no folder with a config\.json.* or one of ltl-small, prop-small"):
             start_config(start, {}, LTL)
     want = start_config(converted, {}, LTL)
     want.save_pretrained(tmp_path)
@@ -119,6 +120,21 @@ def test_a_start_on_the_command_line_takes_the_place_of_any_recipes_model(name, 
     recipe = Recipe.load(name, {"start": str(tmp_path), "model.dropout": 0.2})
     assert recipe.model == {"dropout": 0.2}
     assert (recipe.config().d_ff, recipe.config().dropout) == (12, 0.2)
+
+
+def test_a_bundled_model_may_be_a_start_by_its_name():
+    recipe = Recipe.load("ltl-smoke", {"start": "ltl-small"})
+    recipe.check()
+    assert recipe.start == "ltl-small"
+    saved = load_file(bundled_checkpoints()["ltl-small"] / "model.safetensors")
+    model = load_start("ltl-small", recipe.config())
+    assert all(torch.equal(tensor, saved[name]) for name, tensor in model.state_dict().items())
+
+
+def test_a_folder_goes_before_a_bundled_name(converted, monkeypatch):
+    monkeypatch.chdir(converted.parent)
+    converted.with_name("ltl-small").symlink_to(converted)
+    assert start_config("ltl-small", {}, LTL).d_ff == 12
 
 
 def test_a_recipe_may_name_its_start(tmp_path):

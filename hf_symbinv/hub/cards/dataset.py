@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hf_symbinv.hub.cards.papers import OF_TASK
+from hf_symbinv.hub.cards.papers import papers_of_task
 from hf_symbinv.hub.cards.rendering import check_card, render
 from hf_symbinv.tasks import SymbolTask
 
@@ -95,7 +95,7 @@ def dataset_card(
         files=files,
         version=__version__,
         unknown=UNKNOWN,
-        papers=OF_TASK.get(task.name, ()),
+        papers=papers_of_task(task.name),
     )
     return check_card(text, "dataset")
 

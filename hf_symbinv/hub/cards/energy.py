@@ -25,13 +25,19 @@ WATTS_OF_OTHERS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """An estimate in kWh, and the sentence that says what it assumes."""
+    """An estimate, and the powers that it assumes.
+
+    Attributes:
+        kilowatt_hours: For the whole run.
+        watts_of_thread: For each busy CPU thread.
+        accelerator: Its name; None if there was none.
+        watts_of_accelerator: For each accelerator; 0 if there was none.
+    """
 
     kilowatt_hours: float
-    assumption: str
-
-    def __str__(self) -> str:
-        return f"{self.kilowatt_hours:.2g} kWh"
+    watts_of_thread: float
+    accelerator: str | None
+    watts_of_accelerator: float
 
 
 def estimate_energy(record: Mapping[str, Any]) -> Energy | None:
@@ -47,16 +53,11 @@ def estimate_energy(record: Mapping[str, Any]) -> Energy | None:
     seconds, threads = record.get("seconds"), machine.get("threads")
     if not seconds or not threads:
         return None
-    processes = record.get("processes") or 1
-    watts, parts = processes * threads * WATTS_OF_THREAD, [f"{WATTS_OF_THREAD:.0f} W for each busy CPU thread"]
-    if accelerator := machine.get("accelerator"):
-        each = next((w for name, w in WATTS_OF_ACCELERATOR.items() if name in accelerator), WATTS_OF_OTHERS)
-        watts += processes * each
-        parts.append(f"{each:.0f} W for each {accelerator}")
-    return Energy(
-        watts * seconds / 3.6e6,
-        f"estimated, not measured: {' and '.join(parts)} for the whole time, nothing for cooling",
-    )
+    accelerator, each = machine.get("accelerator"), 0.0
+    if accelerator:
+        each = next((watts for name, watts in WATTS_OF_ACCELERATOR.items() if name in accelerator), WATTS_OF_OTHERS)
+    watts = (record.get("processes") or 1) * (threads * WATTS_OF_THREAD + each)
+    return Energy(watts * seconds / 3.6e6, WATTS_OF_THREAD, accelerator, each)
 
 
 __all__ = ["Energy", "estimate_energy"]

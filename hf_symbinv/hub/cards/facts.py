@@ -28,6 +28,8 @@ MODEL_TYPES = ("symbol_invariant", "identity_gpt2")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 # What `symbinv evaluate` always writes, of all that a card uses.
 _EVALUATION = {"model", "data", "split", "generation", "groups"}
+# What earlier versions called the scores of first candidates.
+_FIRST_CANDIDATE = "all, first candidate"
 
 
 class CardError(UserError):
@@ -87,7 +89,7 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
             f"types {' and '.join(MODEL_TYPES)} only"
         )
     relative = relative_of(config)
-    if relative is not None and relative.head(config) is None:
+    if relative is not None and relative.architecture(config) is None:
         raise CardError(
             f"{folder}: holds a {config['architectures'][0]}; save the whole model, {' or '.join(relative.heads)}"
         )
@@ -128,8 +130,30 @@ def read_results(paths: Iterable[Path]) -> list[dict[str, Any]]:
         for evaluation in content if isinstance(content, list) else [content]:
             if not isinstance(evaluation, dict) or not set(evaluation) >= _EVALUATION or not evaluation["groups"]:
                 raise CardError(f"{path}: no evaluation; give what `symbinv evaluate --output` wrote")
-            found.append(evaluation)
+            found.append(_with_first_candidates(evaluation))
     return found
+
+
+def _with_first_candidates(evaluation: dict[str, Any]) -> dict[str, Any]:
+    """An evaluation whose accuracy is that of first candidates.
+
+    Of several candidates, earlier versions counted the first that was verified, and gave the first one's accuracy in a
+    group of its own, for all questions together only.
+    """
+    all_questions, *others = evaluation["groups"]
+    if not others or others[0]["label"] != _FIRST_CANDIDATE:
+        return evaluation
+    count = evaluation["generation"]["num_candidates"]
+
+    def best(summary: Mapping[str, Any]) -> dict[str, Any]:
+        return {"n": count, "verified": summary["accuracy"], "verified_interval": summary["accuracy_interval"]}
+
+    first, *parts = others
+    groups = [{"label": "all", "summary": first["summary"], "best_of_n": best(all_questions["summary"])}]
+    for part in parts:
+        summary = part["summary"]
+        groups.append({"label": part["label"], "summary": {"count": summary["count"]}, "best_of_n": best(summary)})
+    return {**evaluation, "groups": groups}
 
 
 def add_results(known: Sequence[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

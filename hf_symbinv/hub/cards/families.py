@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from hf_symbinv.hub.cards.dataset import LICENSE
-from hf_symbinv.hub.cards.descriptions import EMBEDDINGS, TASKS
-from hf_symbinv.hub.cards.papers import papers_of
+from hf_symbinv.hub.cards.kinds import EMBEDDINGS, TASKS
+from hf_symbinv.hub.cards.papers import cited, papers_of
 from hf_symbinv.hub.cards.relatives import RELATIVES
-from hf_symbinv.hub.cards.rendering import check_card, render
+from hf_symbinv.hub.cards.rendering import check_card, program, render
 from hf_symbinv.tasks import TASKS as KNOWN
 
 MARK = "<!-- Written by `symbinv card --families`. -->"
+# Sizes of models without streams: those of `papers/streams/scales/cpu.yaml`. The recipes have the sizes of streams.
+_SMALL = {"logic": "d_model=64 num_attention_heads=4 encoder_layers=4 decoder_layers=2 d_ff=256",
+          "copy": "d_model=64 num_attention_heads=4"}  # fmt: skip
+# Dimensions of random parts: the same file's, and those of ITE section 5.2.3; the recipe `copy-paper` has its own.
+_RANDOM_DIM = {"logic": (8, 5), "copy": (6, 8)}
 
 
 def family_card(task: str, embedding: str) -> str:
     """The card of the models with one embedding for one task."""
+    small, paper = training_commands(task, embedding)
     return render(
         "family.md.jinja",
-        mark=MARK,
-        name=embedding,
-        embedding=EMBEDDINGS[embedding],
-        kind=TASKS[task],
-        task=KNOWN[task],
-        # One stream leaves nothing to aggregate.
-        components="" if embedding == "streams" else " 'model.components=[EP, DP, CP]'",
+        mark=MARK, name=embedding, kind=TASKS[task], task=KNOWN[task], small=small, paper=paper,
         papers=papers_of(embedding, task),
+    )  # fmt: skip
+
+
+def training_commands(task: str, embedding: str) -> tuple[str, str]:
+    """The commands that train a small model of a family, and one of a paper's sizes."""
+    kind = "copy" if task == "copy" else "logic"
+    small, paper = list[str](), list[str]()
+    if embedding != "streams":
+        preset = [] if kind == "copy" else [f"preset={task}-baseline"]
+        small += [*preset, f"symbol_embedding={embedding}", *_SMALL[kind].split()]
+        paper += [*preset, f"symbol_embedding={embedding}"]
+    elif kind == "copy":
+        paper += ["symbol_embedding=streams"]
+    if embedding == "random":
+        small.append(f"random_dim={_RANDOM_DIM[kind][0]}")
+        paper.append(f"random_dim={_RANDOM_DIM[kind][1]}")
+    # With the recipe's rate random embeddings learn little of propositional logic: `papers/streams/scales/cpu.yaml`.
+    rate = ["trainer.learning_rate=3.0e-4"] if (task, embedding) == ("prop", "random") else []
+    return (
+        shlex.join(["symbinv", "train", f"{task}-small", *(f"model.{field}" for field in small), *rate]),
+        shlex.join(["symbinv", "train", f"{task}-paper", *(f"model.{field}" for field in paper)]),
     )
 
 
@@ -34,13 +56,12 @@ def relative_card(name: str) -> str:
     from huggingface_hub import ModelCardData
 
     relative = RELATIVES[name]
-    head, (own, *others) = next(iter(relative.heads.values())), relative.variants.values()
-    metadata = ModelCardData(
-        library_name="transformers", pipeline_tag=head.pipeline_tag, license=LICENSE, tags=list(relative.tags)
-    )
+    architecture, tag = next(iter(relative.heads.items()))
+    metadata = ModelCardData(library_name="transformers", pipeline_tag=tag, license=LICENSE, tags=list(relative.tags))
     text = render(
         "relative.md.jinja",
-        card_data=metadata.to_yaml(), mark=MARK, relative=relative, head=head, own=own, others=others,
+        card_data=metadata.to_yaml(), mark=MARK, name=name, relative=relative,
+        program=program(architecture, "OWNER/NAME"), papers=cited(relative.paper),
     )  # fmt: skip
     return check_card(text, "model")
 
@@ -56,4 +77,4 @@ def write_family_cards(folder: Path) -> list[Path]:
     return paths
 
 
-__all__ = ["family_card", "relative_card", "write_family_cards"]
+__all__ = ["family_card", "relative_card", "training_commands", "write_family_cards"]

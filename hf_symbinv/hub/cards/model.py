@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hf_symbinv.hub.cards.descriptions import TASKS, embedding_of
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.energy import estimate_energy
 from hf_symbinv.hub.cards.facts import CardError, ModelFacts, hub_id
+from hf_symbinv.hub.cards.kinds import EMBEDDINGS, TASKS
 from hf_symbinv.hub.cards.papers import papers_of
-from hf_symbinv.hub.cards.relatives import NAME, papers_of_variant, relative_of, variant_of
-from hf_symbinv.hub.cards.rendering import check_card, render
+from hf_symbinv.hub.cards.relatives import BASELINES, papers_of_variant, relative_name, relative_of, variant_of
+from hf_symbinv.hub.cards.rendering import check_card, program, render
+from hf_symbinv.hub.cards.training_data import read_training_data
 from hf_symbinv.tasks import symbol_names
 
 CARD = "README.md"
@@ -27,6 +27,7 @@ LOG_COLUMNS = ("step", "training loss", "validation loss", "validation verified"
 SEQ2SEQ = "SymbolInvariantForConditionalGeneration"
 # What an evaluation calls the questions that training has under no names.
 NOVEL = "no renamed twin in train"
+UNRECORDED = "not recorded"
 # Fields of the configuration that say what model it is.
 FIELDS = (
     "symbol_embedding", "components", "num_symbols", "d_model", "encoder_layers", "decoder_layers",
@@ -53,9 +54,7 @@ def write_model_card(folder: Path, facts: ModelFacts, **options: Any) -> Path:
     if before and MARK not in before:
         raise CardError(f"{path}: was not written by this command; move it away, or choose another file with --output")
     text = model_card(facts, notes=notes_in(before), **options)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_atomically(path, text)
     return path
 
 
@@ -81,7 +80,7 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
     if relative is not None and (task or facts.results):
         raise CardError(f"{facts.name}: a model for {relative.title} answers no questions; leave task and results out")
     variant = variant_of(facts.config)
-    kind = relative.of_variant(variant) if relative else TASKS.get(task.name) if task else None
+    kind = TASKS.get(task.name) if task else None
     results = [] if relative else [*_own_test(facts), *facts.results]
     text = render(
         "model.md.jinja",
@@ -89,14 +88,16 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
         mark=MARK, notes_begin=NOTES_BEGIN, notes_end=NOTES_END, notes=notes,
         title=facts.name.rstrip("/").rpartition("/")[2], name=facts.name,
         parameters=f"{facts.parameters:,}",
-        embedding=(relative.variants.get(variant) if relative else None) or embedding_of(variant),
-        kind=kind, relative=relative,
+        variant=variant, purpose=relative.title if relative else kind.title if kind else "questions about symbols",
+        **_prose(facts),
+        tables=relative.tables if relative else (),
         converted={name: public(value) for name, value in facts.conversion.items() if value},
         start=facts.start and public(facts.start),
         **_snippet(facts),
         task_description=task.description if task else "",
         results=[_result(facts.name, evaluation) for evaluation in results],
         training=_training(facts) if facts.record else None,
+        unrecorded=UNRECORDED,
         log_columns=LOG_COLUMNS[:3] if relative else LOG_COLUMNS,
         model=[
             (field, _shown(facts.config[field]))
@@ -108,17 +109,34 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
     return check_card(text, "model")
 
 
+def _prose(facts: ModelFacts) -> dict[str, str | None]:
+    """Which templates say what the model makes of symbols, what it is for, and to which model it is a baseline."""
+    name, relative, variant = relative_name(facts.config), relative_of(facts.config), variant_of(facts.config)
+    if relative is None:
+        task = facts.task.name if facts.task and facts.task.name in TASKS else None
+        return {
+            "embedding": variant if variant in EMBEDDINGS else None,
+            "prose": task and f"tasks/{task}",
+            "baseline_of": None,
+        }
+    return {
+        "embedding": f"{name}/{variant}" if variant in relative.variants else None,
+        "prose": f"relatives/{name}",
+        "baseline_of": f"{name}/{relative.variants[0]}" if variant in BASELINES else None,
+    }
+
+
 def _metadata(facts: ModelFacts, results: Sequence[Mapping[str, Any]], datasets: Sequence[str], license: str) -> str:
     from huggingface_hub import ModelCardData
 
     kind = TASKS.get(facts.task.name) if facts.task else None
     relative, variant = relative_of(facts.config), variant_of(facts.config)
-    head = relative.head(facts.config) if relative else None
+    architecture = relative.architecture(facts.config) if relative else None
     tags = [*(relative.tags if relative else ["symbol-invariance"]), variant]
     measured = [entry for evaluation in results for entry in _eval_results(facts, evaluation)]
     return ModelCardData(
         library_name="transformers",
-        pipeline_tag=head.pipeline_tag if head else "text-generation",
+        pipeline_tag=relative.heads[architecture] if relative and architecture else "text-generation",
         license=license,
         tags=[*tags, *(kind.tags if kind else [facts.task.name] if facts.task else [])],
         datasets=list(datasets) or None,
@@ -146,10 +164,18 @@ def _eval_results(facts: ModelFacts, evaluation: Mapping[str, Any]) -> list[Any]
         "dataset_split": evaluation["split"],
     }
     by = evaluation.get("verified_by")
-    how = f"answers verified{f' by {by}' if by else ''}, {_interval(summary)} (95 %), {summary['count']:,} questions"
+    by = f" by {by}" if by else ""
+    best, asked = evaluation["groups"][0].get("best_of_n"), f"{summary['count']:,} questions"
+    how = f"{'first ' if best else ''}answers verified{by}, {_percent(summary['accuracy_interval'])} (95 %), {asked}"
     entries = [
         EvalResult(metric_type="accuracy", metric_value=round(summary["accuracy"], 4), metric_name=how, **shared)
     ]
+    if best:
+        n = best["n"]
+        how = f"best of {n}: an answer among {n} verified{by}, {_percent(best['verified_interval'])} (95 %), {asked}"
+        entries.append(
+            EvalResult(metric_type=f"best_of_{n}", metric_value=round(best["verified"], 4), metric_name=how, **shared)
+        )
     measured = evaluation.get("alpha_covariance") or {}
     if measured.get("alpha_covariance") is not None:
         entries.append(
@@ -169,56 +195,48 @@ def _own_test(facts: ModelFacts) -> list[dict[str, Any]]:
     summary = {name.removeprefix("test_"): value for name, value in results.items() if name.startswith("test_")}
     if not summary.get("count") or any(evaluation["split"] == "test" for evaluation in facts.results):
         return []
+    grammar = facts.config.get("grammar")  # which the test of a run follows
     return [
         {
             "model": facts.name, "data": "", "split": "test",
-            "generation": {}, "groups": [{"label": "all", "summary": summary}],
+            "generation": {}, "grammar": grammar and grammar["name"], "groups": [{"label": "all", "summary": summary}],
             "verified_by": facts.record.get("verified_by"), "by_training": True,
         }
     ]  # fmt: skip
 
 
 def _result(name: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    summary = evaluation["groups"][0]["summary"]
-    by = f" Verified by {evaluation['verified_by']}." if evaluation.get("verified_by") else ""
-    data, split = public(str(evaluation["data"])), evaluation["split"]
-    heading = f"On {data}, split {split}:"
-    decoding = ", ".join(f"{key} {value}" for key, value in evaluation["generation"].items())
-    command = shlex.join(_command(name, data, evaluation))
-    if evaluation.get("by_training"):
-        heading, command = "On split test of the training data, at the end of training:", ""
-    rows = [
-        {
-            "label": group["label"], "count": f"{group['summary']['count']:,}",
-            "share": f"{100 * group['summary']['accuracy']:.1f} %", "interval": _interval(group["summary"]),
-        }
-        for group in evaluation["groups"]
-    ]  # fmt: skip
-    more = [f"Decoded with {decoding}."] if decoding else []
-    if "edit_distance" in summary:
-        more.append(f"Mean edit distance {summary['edit_distance']:.2f}.")
+    """An evaluation as texts and numbers; what was not recorded is None, or empty."""
+    data = public(str(evaluation["data"]))
+    summary, best = (evaluation["groups"][0].get(key) for key in ("summary", "best_of_n"))
     measured = evaluation.get("alpha_covariance") or {}
-    if measured.get("alpha_covariance") is not None:
-        more.append(_alpha_covariance(measured))
-    return {"heading": heading, "command": command, "rows": rows, "more": (" ".join(more) + by).strip()}
+    return {
+        "by_training": bool(evaluation.get("by_training")),
+        "command": shlex.join(_command(name, data, evaluation)),
+        "data": data,
+        "split": evaluation["split"],
+        "rows": [_row(group) for group in evaluation["groups"]],
+        "best_of": best and best["n"],
+        "decoding": [f"{key} {value}" for key, value in evaluation["generation"].items()],
+        "grammar": evaluation.get("grammar", UNRECORDED),
+        "edit_distance": summary.get("edit_distance"),
+        "alpha_covariance": measured if measured.get("alpha_covariance") is not None else None,
+        "verified_by": evaluation.get("verified_by"),
+    }
 
 
-def _alpha_covariance(measured: Mapping[str, Any]) -> str:
-    """Alpha-covariance, over all questions and for each number of symbols, in sentences."""
-
-    def mean(part: Mapping[str, Any]) -> str:
-        low, high = part.get("interval") or (None, None)
-        return f"{part['alpha_covariance']:.4f}" + ("" if low is None else f" ({low:.4f} – {high:.4f})")
-
-    text = (
-        f"Alpha-covariance {mean(measured)} over {measured['examples']:,} questions and {measured['predictions']:,} "
-        "answers to renamed ones"
-    )
-    parts = [f"{mean(part)} with {part['symbols']}" for part in measured.get("by_symbols", [])]
-    text += f"; by number of symbols {', '.join(parts)}." if parts else "."
-    if measured.get("renamed"):
-        text += " Each question was decoded once and its answer renamed: names do not reach a model with streams."
-    return text
+def _row(group: Mapping[str, Any]) -> dict[str, str]:
+    """A group's cells; empty where only best of N was recorded."""
+    summary, best = group["summary"], group.get("best_of_n")
+    known = "accuracy" in summary
+    return {
+        "label": group["label"],
+        "count": f"{summary['count']:,}",
+        "share": f"{100 * summary['accuracy']:.1f} %" if known else UNRECORDED,
+        "interval": _percent(summary["accuracy_interval"]) if known else "",
+        "best": f"{100 * best['verified']:.1f} %" if best else "",
+        "best_interval": _percent(best["verified_interval"]) if best else "",
+    }
 
 
 def _command(name: str, data: str, evaluation: Mapping[str, Any]) -> list[str]:
@@ -241,18 +259,18 @@ def _command(name: str, data: str, evaluation: Mapping[str, Any]) -> list[str]:
     return parts
 
 
-def _interval(summary: Mapping[str, Any]) -> str:
-    low, high = summary["accuracy_interval"]
+def _percent(interval: Sequence[float]) -> str:
+    low, high = interval
     return f"{100 * low:.1f} – {100 * high:.1f} %"
 
 
 def _snippet(facts: ModelFacts) -> dict[str, Any]:
     """Questions for the snippets, and the pipeline that answers them; its file, for a task that is a user's own."""
     task, architectures = facts.task, facts.config.get("architectures") or [SEQ2SEQ]
-    found: dict[str, Any] = {"pipeline": None, "prompt": None, "example": None, "task_file": None, "snippet": None}
+    found: dict[str, Any] = {"pipeline": None, "prompt": None, "example": None, "task_file": None, "program": None}
     relative = relative_of(facts.config)
-    if relative is not None and (head := relative.head(facts.config)):
-        return {**found, "snippet": head.snippet.replace(NAME, json.dumps(facts.name, ensure_ascii=False))}
+    if relative is not None and (architecture := relative.architecture(facts.config)):
+        return {**found, "program": program(architecture, facts.name)}
     if SEQ2SEQ not in architectures:
         return found
     if task is None:
@@ -271,30 +289,46 @@ def _snippet(facts: ModelFacts) -> dict[str, Any]:
 def _training(facts: ModelFacts) -> dict[str, Any]:
     record = facts.record
     recipe = record.get("recipe", {})
-    kind = TASKS.get(facts.task.name) if facts.task else None
-    told = [f"{name} {value}" for name, value in recipe.get("data", {}).items()]
-    rows = [f"{count:,} {split}" for split, count in record.get("rows", {}).items()]
-    data = " ".join(
-        [
-            *([kind.data] if kind else []),
-            *([f"As the recipe asks for them: {', '.join(told)}."] if told else []),
-            *([f"Rows: {', '.join(rows)}."] if rows else []),
-        ]
-    )
     own = "hyperparameters" in record
     hyperparameters = record["hyperparameters"] if own else recipe.get("trainer", {})
     return {
-        "data": data or "The training data were not recorded.",
+        "data": _data(record),
+        "rows": [(split, f"{count:,}") for split, count in record.get("rows", {}).items()],
         "command": public(record.get("command", "")),
         "facts": list(_machine(record)),
-        "which": f"Hyperparameters {'that are not the defaults' if own else 'that the recipe sets'}",
+        "energy": estimate_energy(record),
+        "set_by_recipe": not own,
         "hyperparameters": [(name, _shown(value)) for name, value in hyperparameters.items()],
         "log": log_table(record.get("log", [])),
     }
 
 
+def _data(record: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What it was trained on, as texts; None if that was not recorded."""
+    data = read_training_data(record)
+    if data is None:
+        return None
+
+    def span(pair: tuple[int, int] | None) -> str:
+        return UNRECORDED if pair is None else f"{pair[0]} – {pair[1]}"
+
+    return {
+        "source": data.source and public(data.source),
+        "options": public(", ".join(f"{name} {_shown(value)}" for name, value in data.builder.items())),
+        "splits": [
+            {
+                "name": split.name, "rows": UNRECORDED if split.rows is None else f"{split.rows:,}",
+                "symbols": span(split.symbols), "size": span(split.size), "sha256": split.sha256,
+            }
+            for split in data.splits
+        ],
+        "measured": any(split.symbols or split.size for split in data.splits),
+        "summed": any(split.sha256 for split in data.splits),
+    }  # fmt: skip
+
+
 def _machine(record: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Steps, time, hardware, energy and versions, as far as they were recorded."""
+    """Steps, time, hardware and versions, as far as they were recorded."""
     machine = record.get("environment", {})
     steps = record.get("step") or max((entry.get("step", 0) for entry in record.get("log", [])), default=0)
     if steps:
@@ -309,8 +343,6 @@ def _machine(record: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         yield "CPU", f"{machine.get('cpu') or 'model not recorded'}; {share} on {machine['cpu_count']} cores"
     if machine.get("accelerator"):
         yield "accelerator", f"{record.get('processes', 1)} × {machine['accelerator']}"
-    if energy := estimate_energy(record):
-        yield "energy", f"about {energy}, {energy.assumption}"
     versions = {"Python": machine.get("python"), **machine.get("packages", {})}
     if any(versions.values()):
         yield "versions", ", ".join(f"{name} {version}" for name, version in versions.items() if version)

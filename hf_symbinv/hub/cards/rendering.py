@@ -15,7 +15,6 @@ CardKind = Literal["model", "dataset", "space"]
 _LISTS = ("tags", "datasets", "metrics", "size_categories", "task_categories")
 _REPOSITORIES = ("datasets", "base_model")
 
-
 _TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{20,}")
 
 
@@ -30,6 +29,7 @@ def _environment() -> Any:
         keep_trailing_newline=True,
     )
     environment.filters["literal"] = lambda text: json.dumps(text, ensure_ascii=False)  # of Python as of JSON
+    environment.filters["unwrap"] = lambda text: " ".join(text.split())  # of a paragraph that a template wraps
     environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
     return environment
 
@@ -42,6 +42,21 @@ def render(template: str, **values: Any) -> str:
         if line.strip() or (lines and lines[-1]):
             lines.append(line.rstrip())
     return "\n".join(lines).rstrip() + "\n"
+
+
+def program(architecture: str, name: str) -> str:
+    """The program that shows a class of models at work, whatever the model's sizes, with no package but transformers.
+
+    Args:
+        architecture: Name of the class, one of those in `templates/programs`.
+        name: What the program loads: OWNER/NAME on the Hub, or a path.
+    """
+    return str(_environment().get_template(f"programs/{architecture}.py.jinja").render(name=name)).rstrip("\n")
+
+
+def prose(template: str) -> Any:
+    """What a template of prose says, as attributes: those that it sets."""
+    return _environment().get_template(template).module
 
 
 def check_card(text: str, kind: CardKind) -> str:
@@ -75,4 +90,4 @@ def check_card(text: str, kind: CardKind) -> str:
     return text
 
 
-__all__ = ["CardKind", "check_card", "render"]
+__all__ = ["CardKind", "check_card", "program", "prose", "render"]

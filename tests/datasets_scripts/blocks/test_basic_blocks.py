@@ -179,20 +179,20 @@ class TestFolders:
         options = ["--blocks", str(sample_file()), "--output", str(tmp_path / "a")]
         assert main(options) == main(options) == 0
         assert "is there already" in capsys.readouterr().out
-        assert main([*options, "--seed", "1"]) == 1
+        assert main([*options, "--seed", "1"]) == 2
         assert "holds a data set made in another way" in capsys.readouterr().err
 
     def test_impossible_options_are_refused(self, tmp_path, capsys):
         with pytest.raises(BlocksError, match="split='own': unknown; use one of random, disjoint"):
             prepare([], tmp_path / "a", origin="nowhere", splitting="own")
-        assert main(["--blocks", str(sample_file()), "--output", str(tmp_path / "a"), "--max-tokens", "0"]) == 1
+        assert main(["--blocks", str(sample_file()), "--output", str(tmp_path / "a"), "--max-tokens", "0"]) == 2
         assert "max_tokens=0: must be at least 1" in capsys.readouterr().err
-        assert main(["--draw", "0", "--output", str(tmp_path / "a")]) == 1
+        assert main(["--draw", "0", "--output", str(tmp_path / "a")]) == 2
         assert "--draw 0: ask for at least 1 block" in capsys.readouterr().err
 
     def test_if_nothing_is_left_it_is_said_what_became_of_the_blocks(self, tmp_path, capsys):
         (tmp_path / "blocks.tsv").write_text("text\tcycles\nmovq %rax\t1\nrep;stosq %rax, %es:(%rdi)\t2\n")
-        assert main(["--blocks", str(tmp_path / "blocks.tsv"), "--output", str(tmp_path / "a")]) == 1
+        assert main(["--blocks", str(tmp_path / "blocks.tsv"), "--output", str(tmp_path / "a")]) == 2
         assert capsys.readouterr().err.splitlines() == [
             "left out: 'movq %rax': 1 operand; movq takes 2; write as many",
             "error: 0 usable blocks leave train and validation and test empty; give more blocks (left out: 1 no basic "
@@ -203,7 +203,7 @@ class TestFolders:
     def test_a_file_that_cannot_be_read_is_named(self, option, tmp_path, capsys):
         (tmp_path / "binary").write_bytes(b"\xff\xfe")
         for name, reason in (("missing.s", "No such file or directory"), ("binary", "no text in UTF-8")):
-            assert main([option, str(tmp_path / name), "--output", str(tmp_path / "a")]) == 1
+            assert main([option, str(tmp_path / name), "--output", str(tmp_path / "a")]) == 2
             said = f"error: {option} {tmp_path / name}: not readable ({reason}); give a text file with a block a line\n"
             assert capsys.readouterr().err == said
         assert not (tmp_path / "a").exists()
@@ -212,7 +212,7 @@ class TestFolders:
 class TestWithoutLlvm:
     def test_what_needs_llvm_says_how_to_install_it(self, tmp_path, capsys, monkeypatch):
         monkeypatch.setenv("PATH", str(tmp_path))
-        assert main(["--draw", "10", "--output", str(tmp_path / "a")]) == 1
+        assert main(["--draw", "10", "--output", str(tmp_path / "a")]) == 2
         assert "llvm-mca is not installed; on Debian and Ubuntu: apt install llvm" in capsys.readouterr().err
 
     def test_a_program_that_hangs_is_stopped_from_outside(self, tmp_path, monkeypatch):
@@ -261,7 +261,7 @@ class TestWithLlvm:
         assert "1 no label by llvm-mca" in printed.out
         assert "blocks.s, line 61: 'mov %rqx, %rax': llvm-mc says: invalid register name" in printed.err
         (tmp_path / "blocks.hex").write_text("\n".join(["4889de", "0fafc1", "0g", "06"]))
-        assert main(["--hex", str(tmp_path / "blocks.hex"), "--output", str(tmp_path / "b")]) == 1
+        assert main(["--hex", str(tmp_path / "blocks.hex"), "--output", str(tmp_path / "b")]) == 2
         err = capsys.readouterr().err
         assert "line 3: '0g': no bytes in hexadecimal; write two digits a byte" in err
         assert "line 4: '0x06': llvm-mc says: invalid instruction encoding" in err

@@ -187,7 +187,7 @@ class TestFolders:
         data = load_derivatives(tmp_path / "a")
         assert data["train"][0]["input_ids"] == ids_of(data["train"][0]["text"])
         assert "Made by hf_symbinv with" in (tmp_path / "a/README.md").read_text()
-        assert main([*options, "--seed", "1", "--output", str(tmp_path / "a")]) == 1
+        assert main([*options, "--seed", "1", "--output", str(tmp_path / "a")]) == 2
         assert "holds a data set made in another way" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
@@ -205,11 +205,11 @@ class TestFolders:
 
     def test_without_sympy_the_message_says_what_installs_it(self, tmp_path, capsys, monkeypatch):
         monkeypatch.setattr(derivatives, "find_spec", lambda name: None)
-        assert main(["--output", str(tmp_path / "a")]) == 1
+        assert main(["--output", str(tmp_path / "a")]) == 2
         assert "not installed; run pip install 'hf_symbinv[algebra]'" in capsys.readouterr().err
 
     def test_more_rows_than_there_are_expressions_are_refused(self, tmp_path, capsys):
         options = ["--rows", "3000", "--held-out", "2", "--max-operators", "1", "--max-tokens", "4", "--workers", "1"]
-        assert main([*options, "--output", str(tmp_path / "a")]) == 1
+        assert main([*options, "--output", str(tmp_path / "a")]) == 2
         assert "turn up; ask for fewer rows, more operators or more tokens" in capsys.readouterr().err
         assert not (tmp_path / "a").exists()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hf_symbinv.datasets_scripts.errors import WorkFolderError
 from hf_symbinv.datasets_scripts.language import characters as language
 from hf_symbinv.datasets_scripts.language.characters import (
     ALPHABETS,
@@ -23,7 +24,6 @@ from hf_symbinv.datasets_scripts.language.characters import (
     split_documents,
     windows,
 )
-from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError
 
 
 def config(source, **fields):
@@ -181,7 +181,7 @@ class TestFolder:
         assert "# Characters of corpus.txt" in card and "--source corpus.txt" in card and str(tmp_path) not in card
 
     def test_a_corpus_that_cannot_be_cut_leaves_no_folder(self, tmp_path, capsys):
-        assert main(["--source", "no/such/file", "--output", str(tmp_path / "windows")]) == 1
+        assert main(["--source", "no/such/file", "--output", str(tmp_path / "windows")]) == 2
         assert capsys.readouterr().err.startswith("error: no/such/file: no such file or folder")
         assert not (tmp_path / "windows").exists()
 

@@ -3,7 +3,7 @@
 import pytest
 from transformers import AutoTokenizer
 
-from hf_symbinv.datasets_scripts.language.characters import CorpusError
+from hf_symbinv.datasets_scripts.errors import CorpusError, WorkFolderError
 from hf_symbinv.datasets_scripts.language.subwords import (
     END,
     SubwordConfig,
@@ -12,7 +12,6 @@ from hf_symbinv.datasets_scripts.language.subwords import (
     prepare,
     split_documents,
 )
-from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError
 
 
 @pytest.fixture
@@ -103,6 +102,6 @@ def test_the_command_makes_what_the_function_makes(corpus, tmp_path, capsys):
 
 
 def test_the_command_says_what_it_refuses(corpus, tmp_path, capsys):
-    assert main(["--source", str(corpus), "--vocab-size", "256", "--output", str(tmp_path / "blocks")]) == 1
+    assert main(["--source", str(corpus), "--vocab-size", "256", "--output", str(tmp_path / "blocks")]) == 2
     assert capsys.readouterr().err.startswith("error: vocab_size=256: a byte-level BPE has 256 bytes")
     assert not (tmp_path / "blocks").exists()

@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 from tqdm import tqdm
 
+from hf_symbinv import __version__
 from hf_symbinv.datasets_scripts.command import main
 from hf_symbinv.datasets_scripts.questions.builder import (
     FRUITLESS_ROUNDS,
@@ -186,7 +187,8 @@ def test_the_card_names_command_solver_counts_lengths_and_licence(folder):
         "- 1K<n<10K",
         "| train | 1,600 |",
         "| 14 | 355 |",
-        f"Solver: {LTL.solver_version()}. Made with",
+        f"The generator is hf_symbinv {__version__}, and the solver is {LTL.solver_version()}. This command made the "
+        "data:",
         "symbinv data --output FOLDER --task ltl --num-symbols 3 --min-size 1 --max-size 14 --seed 5 --timeout 60.0 "
         "--rows 2000",
     ):
@@ -320,7 +322,7 @@ def test_values_out_of_range_are_refused_everywhere(changes, message, tmp_path, 
     with pytest.raises(ValueError, match=message):
         LtlRandom(**{**RECIPE, **changes}, cache_dir=str(tmp_path))
     options = [f"--{name.replace('_', '-')}={value}" for name, value in {**RECIPE, **changes}.items()]
-    assert main([f"--output={tmp_path}/new", *options]) == 1
+    assert main([f"--output={tmp_path}/new", *options]) == 2
     assert capsys.readouterr().err.startswith(f"error: {message}")
     assert not (tmp_path / "new").exists()
 
@@ -331,7 +333,7 @@ def test_a_folder_with_another_data_set_is_refused(folder, tmp_path, capsys):
     (tmp_path / "data").mkdir()
     with pytest.raises(WorkFolderError, match="holds a data set of other origin; choose another folder"):
         prepare(config(), tmp_path, 1)
-    assert main([f"--output={tmp_path}", "--rows=10"]) == 1
+    assert main([f"--output={tmp_path}", "--rows=10"]) == 2
     assert capsys.readouterr().err.startswith(f"error: {tmp_path}: holds a data set of other origin")
 
 

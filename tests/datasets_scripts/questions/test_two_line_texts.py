@@ -27,14 +27,14 @@ def test_the_command_converts_text(tmp_path, capsys):
 def test_the_command_names_a_wrong_line_and_fails(tmp_path, capsys):
     source = tmp_path / "old.txt"
     source.write_text("a\n{a\n")
-    assert main([f"--output={tmp_path / 'new'}", f"--from-text={source}"]) == 1
+    assert main([f"--output={tmp_path / 'new'}", f"--from-text={source}"]) == 2
     assert f"error: {source}, line 2: no witness in prefix notation" in capsys.readouterr().err
 
 
 def test_text_of_too_few_pairs_for_three_splits_is_refused(tmp_path, capsys):
     source = tmp_path / "old.txt"
     source.write_text("a\n{a}\n" * 10)
-    assert main([f"--output={tmp_path / 'new'}", f"--from-text={source}"]) == 1
+    assert main([f"--output={tmp_path / 'new'}", f"--from-text={source}"]) == 2
     assert f"error: {source}: holds 1 different questions; give at least 10, so that every" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
 
@@ -56,7 +56,7 @@ def test_the_splits_of_a_folder_stay_as_they_are_and_no_question_is_in_two(tmp_p
 
 def test_a_folder_without_a_split_is_refused(tmp_path, capsys):
     (tmp_path / "train.txt").write_text("a\n{a}\n" * 10)
-    assert main([f"--output={tmp_path / 'made'}", f"--from-text={tmp_path}"]) == 1
+    assert main([f"--output={tmp_path / 'made'}", f"--from-text={tmp_path}"]) == 2
     assert "has no val.txt; a folder of texts has train.txt, val.txt and test.txt" in capsys.readouterr().err
     assert not (tmp_path / "made").exists()
 
@@ -66,7 +66,7 @@ def test_a_split_whose_questions_are_all_in_another_is_refused(tmp_path, capsys)
     source.mkdir()
     for name, numbers in (("train", range(10)), ("val", range(5)), ("test", range(9, 12))):
         (source / f"{name}.txt").write_text("".join(f"{'X' * number}a\n{'1;' * number}{{a}}\n" for number in numbers))
-    assert main([f"--output={tmp_path / 'made'}", f"--from-text={source}"]) == 1
+    assert main([f"--output={tmp_path / 'made'}", f"--from-text={source}"]) == 2
     assert "error: validation: no question is left for it; give more, each in one split" in capsys.readouterr().err
     assert not (tmp_path / "made").exists()
 

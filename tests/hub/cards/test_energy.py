@@ -1,4 +1,4 @@
-"""The estimate is the formula of its module, and says what it assumes."""
+"""The estimate is the formula of its module, and has the powers that it assumes."""
 
 import pytest
 
@@ -10,18 +10,18 @@ def record(**machine):
 
 
 @pytest.mark.parametrize(
-    ("machine", "kilowatt_hours", "part"),
+    ("machine", "kilowatt_hours", "accelerator", "watts"),
     [
-        ({}, 2 * 2 * 4 * 0.01, "10 W for each busy CPU thread for the whole time"),
-        ({"accelerator": "NVIDIA H200"}, 2 * 2 * (4 * 0.01 + 0.7), "700 W for each NVIDIA H200"),
-        ({"accelerator": "NVIDIA H100 PCIe"}, 2 * 2 * (4 * 0.01 + 0.35), "350 W for each"),
-        ({"accelerator": "Another"}, 2 * 2 * (4 * 0.01 + 0.3), "300 W for each Another"),
+        ({}, 2 * 2 * 4 * 0.01, None, 0.0),
+        ({"accelerator": "NVIDIA H200"}, 2 * 2 * (4 * 0.01 + 0.7), "NVIDIA H200", 700.0),
+        ({"accelerator": "NVIDIA H100 PCIe"}, 2 * 2 * (4 * 0.01 + 0.35), "NVIDIA H100 PCIe", 350.0),
+        ({"accelerator": "Another"}, 2 * 2 * (4 * 0.01 + 0.3), "Another", 300.0),
     ],
 )
-def test_power_times_time(machine, kilowatt_hours, part):
+def test_power_times_time(machine, kilowatt_hours, accelerator, watts):
     energy = estimate_energy(record(**machine))
-    assert energy.kilowatt_hours == pytest.approx(kilowatt_hours) and part in energy.assumption
-    assert "not measured" in energy.assumption
+    assert energy.kilowatt_hours == pytest.approx(kilowatt_hours) and energy.watts_of_thread == 10.0
+    assert (energy.accelerator, energy.watts_of_accelerator) == (accelerator, watts)
 
 
 @pytest.mark.parametrize("unknown", [{}, {"seconds": 5.0}, {"environment": {"threads": 2}}])

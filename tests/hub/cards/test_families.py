@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hf_symbinv.hub.cards.descriptions import EMBEDDINGS, TASKS
+from hf_symbinv import SymbolInvariantConfig
 from hf_symbinv.hub.cards.families import family_card, write_family_cards
+from hf_symbinv.hub.cards.kinds import EMBEDDINGS, TASKS
 from hf_symbinv.training import Recipe
 
 ROOT = Path(__file__).parents[3]
@@ -23,17 +24,44 @@ def test_the_tracked_cards_are_the_commands_own(tmp_path):
     assert templates.is_symlink() and (templates / "model.md.jinja").is_file()
 
 
+def recipes(task, embedding):
+    """Those of the two training commands of a card, the small one's and the paper's."""
+    commands = [shlex.split(line) for line in re.findall(r"^symbinv train .*$", family_card(task, embedding), re.M)]
+    return [
+        Recipe.load(name, {key: yaml.safe_load(value) for key, value in (part.split("=", 1) for part in overrides)})
+        for _, _, name, *overrides in commands
+    ]
+
+
 @pytest.mark.parametrize(("task", "embedding"), FAMILIES)
-def test_the_training_command_makes_a_model_of_the_family(task, embedding):
-    command = shlex.split(re.search(r"`(symbinv train .*?)`", family_card(task, embedding))[1])
-    overrides = dict(part.split("=", 1) for part in command[3:])
-    for name in (command[2], TASKS[task].recipes[1]):
-        recipe = Recipe.load(name, {key: yaml.safe_load(value) for key, value in overrides.items()})
+def test_the_training_commands_make_models_of_the_family(task, embedding):
+    small, paper = recipes(task, embedding)
+    for recipe in (small, paper):
         assert recipe.task == task and recipe.config().symbol_embedding == embedding
+    assert small.config().d_model <= paper.config().d_model and small.data["rows"] < paper.data["rows"]
+
+
+def of_scale(scale, task, embedding):
+    """A model of the papers' tables: its configuration, and the learning rate if it has its own."""
+    content = yaml.safe_load((ROOT / "papers" / "streams" / "scales" / f"{scale}.yaml").read_text())
+    fields = dict(content[task]["models"][embedding])
+    return fields.pop("preset", None), fields.pop("trainer", {}).get("learning_rate"), fields
+
+
+@pytest.mark.parametrize("embedding", [name for name in EMBEDDINGS if name != "streams"])
+@pytest.mark.parametrize("task", ["ltl", "prop"])
+def test_models_without_streams_get_the_sizes_of_baselines_and_not_those_of_streams(task, embedding):
+    small, paper = recipes(task, embedding)
+    for recipe, scale in ((small, "cpu"), (paper, "paper")):
+        preset, rate, fields = of_scale(scale, task, embedding)
+        told, wanted = recipe.config(), SymbolInvariantConfig.from_preset(preset, **fields)
+        sizes = "d_model num_attention_heads encoder_layers decoder_layers d_ff components random_dim"
+        assert all(getattr(told, name) == getattr(wanted, name) for name in sizes.split())
+        assert rate in (None, recipe.trainer["learning_rate"])
 
 
 @pytest.mark.parametrize(("task", "embedding"), FAMILIES)
 def test_a_card_has_papers_limits_and_an_example(task, embedding):
     card = family_card(task, embedding)
-    assert "https://arxiv.org/abs/" in card and "@inproceedings{" in card and "**Do not use it**" in card
+    assert "https://arxiv.org/abs/" in card and "@inproceedings{" in card and " Do not use it " in card
     assert f'pipeline("{TASKS[task].pipeline}"' in card

@@ -6,9 +6,10 @@ import pytest
 
 import hf_symbinv.metrics
 from hf_symbinv.hub.cards.facts import CardError
-from hf_symbinv.hub.cards.papers import DEEP_LTL, ITE, SIT
+from hf_symbinv.hub.cards.papers import cited
 from hf_symbinv.hub.cards.rendering import check_card
 
+SIT, ITE, DEEP_LTL = "isik2026names", "isik2025interchangeable", "hahn2021teaching"
 PAPERS = {
     "alpha_covariance": (SIT, ITE), "edit_distance": (ITE,), "ltl_witness": (DEEP_LTL, SIT),
     "prop_assignment": (DEEP_LTL, ITE),
@@ -25,7 +26,7 @@ def test_a_metric_card_is_whole(path):
     assert data.title and data.sdk and {"evaluate", "metric"} <= set(data.tags) and data.to_dict()["description"]
     for heading in ("Description", "How to use", "Inputs", "Output values", "Limitations", "Citation"):
         assert f"# {heading}\n" in text
-    assert all(paper.link in text and paper.bibtex in text for paper in PAPERS[path.parent.name])
+    assert all(paper.link in text and paper.bibtex in text for paper in cited(*PAPERS[path.parent.name]))
 
 
 @pytest.mark.parametrize(

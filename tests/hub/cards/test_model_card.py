@@ -62,18 +62,74 @@ def test_the_record_of_training_is_told(tiny):
         "| 40 | 0.7500 | 0.8750 | 70.0 % |",
     ):
         assert f"\n{line}\n" in training
-    assert "num_symbols 3, rows 500" in training and "400 train, 50 validation, 50 test" in training
     # 1.5 h · 2 processes · 3 threads · 10 W
-    assert "| energy | about 0.09 kWh, estimated, not measured: 10 W for each busy CPU thread" in training
-    assert "| all | 50 | 80.0 % | 67.0 – 88.8 % |" in told["Results"] and "Verified by spot 2.13" in told["Results"]
-    assert "not the defaults" in training
+    assert "| energy | about 0.09 kWh. This is estimated, not measured: 10 W for each busy CPU thread" in training
+    assert (
+        "| all | 50 | 80.0 % | 67.0 – 88.8 % |" in told["Results"]
+        and "The verdicts are those of spot 2.13." in told["Results"]
+    )
+    assert "These hyperparameters differ from the defaults:" in training
+
+
+def with_data(**changes):
+    """A record of a run with `--data` whose formulas have at most 3 symbols; its recipe would have drawn others."""
+    splits = {"train": {"rows": 400, "symbols": [0, 3], "size": [1, 12], "sha256": "ab" * 32}}
+    splits["test"] = {"rows": 50, "symbols": [1, 3], "size": [2, 11], "sha256": "cd" * 32}
+    recipe = {**RECORD["recipe"], "data": {"num_symbols": 5, "rows": 500_000, "max_size": 25}}
+    data = {
+        "source": "/home/somebody/data/three",
+        "builder": {"num_symbols": 3, "text": "/home/somebody/f.txt"},
+        "splits": splits,
+    }
+    return {**RECORD, "recipe": recipe, "data": {**data, **changes}}
+
+
+def test_the_data_of_training_are_those_that_the_run_used_and_not_those_of_the_recipe(tiny):
+    told = sections(model_card(replace(read_facts(tiny), record=with_data())))["Training"]
+    assert "The model was trained on three. The data were made with these options: num_symbols 3, text f.txt." in told
+    train, test = f"| train | 400 | 0 – 3 | 1 – 12 | `{'ab' * 32}` |", f"| test | 50 | 1 – 3 | 2 – 11 | `{'cd' * 32}` |"
+    assert f"\n{train}\n{test}\n" in told
+    assert not re.search(r"500,?000|symbols 5|size 25|0 – 5|drawn at random", told) and "somebody" not in told
+
+
+def test_data_that_the_recipe_drew_are_told_as_such(tiny):
+    told = sections(model_card(replace(read_facts(tiny), record=with_data(source=None))))["Training"]
+    assert "The recipe drew the data that the model was trained on. The formulas are drawn at random by Deep" in told
+
+
+def test_data_that_were_not_recorded_are_not_made_up_from_the_recipe(tiny):
+    told = sections(model_card(read_facts(tiny)))["Training"]
+    assert "The data that the model was trained on were not recorded." in told
+    assert "The run had 400 rows in split train, 50 rows in split validation and 50 rows in split test." in told
+    assert "num_symbols" not in told and "rows 500" not in told and "drawn at random" not in told
+    part = with_data(builder=None, splits={"train": {"rows": 400}})
+    told = sections(model_card(replace(read_facts(tiny), record=part)))["Training"]
+    assert "\n| train | 400 | not recorded | not recorded | not recorded |\n" in told and "options" not in told
+    assert "checksum" not in told
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("three", "run.json: data='three': must be an object with source, builder and splits; remove it, or train"),
+        ({"source": 1, "builder": None, "splits": {"train": {}}}, "must be an object with source, builder and splits"),
+        ({"source": None, "builder": None, "splits": {}}, "must be an object with source, builder and splits"),
+        (
+            {"source": None, "builder": None, "splits": {"train": {"rows": 9, "symbols": 3}}},
+            "run.json: data, split train: {'rows': 9, 'symbols': 3}: must have rows, symbols and size as [smallest,",
+        ),
+    ],
+)
+def test_a_record_of_data_of_another_form_is_refused(tiny, data, message):
+    with pytest.raises(CardError, match=re.escape(message)):
+        model_card(replace(read_facts(tiny), record={**RECORD, "data": data}))
 
 
 def test_a_later_evaluation_on_the_test_split_takes_the_place_of_the_runs_own(tiny):
     facts = replace(read_facts(tiny), results=[evaluation()])
     results = sections(model_card(facts))["Results"]
     assert "symbinv evaluate tiny --data data/ltl --split test --rows 10" in results and "67.0" not in results
-    assert "| symbols 3 | 4 |" in results and "Decoded with num_beams 3" in results
+    assert "| symbols 3 | 4 |" in results and "Decoding used num_beams 3" in results
 
 
 def test_evaluations_on_several_data_sets_stay_apart_in_the_model_index(tiny):
@@ -98,9 +154,60 @@ def test_the_command_of_an_evaluation_has_its_options(tiny):
     text = model_card(replace(read_facts(tiny), results=[odd]))
     asked = "symbinv evaluate tiny --data data/ltl --split test --rows 10"
     covariance = "--alpha-covariance 4 --renamings 7 --alphabet 6 --every-renaming"
-    assert f"`{asked} --beams 5 --n-best 5 --novel {covariance}` measured" in text
+    assert f"```\n{asked} --beams 5 --n-best 5 --novel {covariance}\n```" in text
     plain = evaluation(alpha_covariance={**measured, "renamings": 120, "alphabet": None, "every_renaming": False})
-    assert f"`{asked} --alpha-covariance 4` measured" in model_card(replace(read_facts(tiny), results=[plain]))
+    assert f"```\n{asked} --alpha-covariance 4\n```" in model_card(replace(read_facts(tiny), results=[plain]))
+
+
+def best_of(n, verified):
+    return {"n": n, "verified": verified, "verified_interval": [0.6, 1.0]}
+
+
+def test_best_of_n_is_named_so_and_the_first_candidate_is_the_accuracy(tiny):
+    measured = evaluation(correct=5, verified_by="spot 2.13", generation={"num_beams": 5, "num_candidates": 5})
+    for group in measured["groups"]:
+        group["best_of_n"] = best_of(5, 0.9)
+    card = ModelCard(model_card(replace(read_facts(tiny), results=[measured])))
+    accuracy, best = card.data.eval_results
+    assert (accuracy.metric_type, accuracy.metric_value) == ("accuracy", 0.5)
+    assert accuracy.metric_name == "first answers verified by spot 2.13, 59.6 – 98.2 % (95 %), 10 questions"
+    assert (best.metric_type, best.metric_value) == ("best_of_5", 0.9)
+    assert best.metric_name == "best of 5: an answer among 5 verified by spot 2.13, 60.0 – 100.0 % (95 %), 10 questions"
+    told = sections(card.text)["Results"]
+    assert "\n| questions | number | verified | 95 % interval | best of 5 | 95 % interval |\n" in told
+    assert "\n| all | 10 | 50.0 % | 59.6 – 98.2 % | 90.0 % | 60.0 – 100.0 % |\n" in told
+    assert 'The column "verified" counts the first candidate.' in told
+    alone = model_card(replace(read_facts(tiny), results=[evaluation()]))
+    assert "best of" not in alone and "best_of" not in alone and "first answers" not in alone
+
+
+def test_an_earlier_evaluation_of_several_candidates_is_no_accuracy(tiny):
+    """Its first group counted the first verified candidate, its second one the first candidate."""
+    old = evaluation(correct=9, generation={"num_beams": 5, "num_candidates": 5})
+    first = {"count": 10, "accuracy": 0.5, "accuracy_interval": [0.25, 0.75]}
+    old["groups"].insert(1, {"label": "all, first candidate", "summary": first})
+    (tiny / "results.json").write_text(json.dumps([old]))
+    card = ModelCard(model_card(read_facts(tiny)))
+    accuracy, best = card.data.eval_results
+    assert (accuracy.metric_value, best.metric_type, best.metric_value) == (0.5, "best_of_5", 0.9)
+    told = sections(card.text)["Results"]
+    assert "\n| all | 10 | 50.0 % | 25.0 – 75.0 % | 90.0 % | 59.6 – 98.2 % |\n" in told
+    assert "\n| symbols 3 | 4 | not recorded |  | 90.0 % | 59.6 – 98.2 % |\n" in told
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"grammar": "lasso"}, "The grammar lasso constrained the answers."),
+        ({"grammar": None}, "No grammar constrained the answers."),
+        ({}, "Whether a grammar constrained the answers was not recorded."),
+    ],
+)
+def test_a_card_says_whether_a_grammar_constrained_the_answers(tiny, more, told):
+    text = model_card(replace(read_facts(tiny), results=[evaluation(**more)]))
+    assert re.findall(r"^.*grammar.*constrained.*$", text, re.MULTILINE) == [told]
+    own = model_card(read_facts(tiny))
+    assert "The grammar lasso constrained the answers." in own, "the run's own test follows the model's"
 
 
 def test_alpha_covariance_is_told_by_number_of_symbols_and_says_what_was_decoded(tiny):
@@ -111,22 +218,18 @@ def test_alpha_covariance_is_told_by_number_of_symbols_and_says_what_was_decoded
     old = {"alpha_covariance": 0.95, "examples": 9, "excluded": 1, "predictions": 5000}
     new = {**old, "interval": [0.85, 1.0], "by_symbols": parts, "per_symbols": 8, "renamings": 120, "alphabet": None}
     new |= {"every_renaming": False, "renamed": True}
-    answers = "over 9 questions and 5,000 answers to renamed ones"
-    for measured, told in (
-        (old, f"Alpha-covariance 0.9500 {answers}."),
-        (
-            new,
-            f"Alpha-covariance 0.9500 (0.8500 – 1.0000) {answers}; by number of symbols 1.0000 (1.0000 – 1.0000) with "
-            "2, 0.5000 with 3. Each question was decoded once and its answer renamed: names do not reach a model with "
-            "streams.",
-        ),
-    ):
-        assert told in model_card(replace(read_facts(tiny), results=[evaluation(alpha_covariance=measured)]))
+    told = "over 9 questions and 5,000 answers to renamed ones."
+    text = model_card(replace(read_facts(tiny), results=[evaluation(alpha_covariance=old)]))
+    assert f"Alpha-covariance is 0.9500 {told}\n" in text and "| symbols |" not in text
+    text = model_card(replace(read_facts(tiny), results=[evaluation(alpha_covariance=new)]))
+    once = "Each question was decoded once and its answer was renamed, because names do not reach a model with streams."
+    assert f"Alpha-covariance is 0.9500 (0.8500 – 1.0000) {told} {once}\n" in text
+    assert "\n| 2 | 8 | 1.0000 (1.0000 – 1.0000) |\n| 3 | 1 | 0.5000 |\n" in text
 
 
 def test_a_folder_without_records_gets_a_card_that_says_so(weights):
     told = sections(model_card(read_facts(weights)))
-    assert "None were recorded." in told["Results"] and "How it was trained was not recorded." in told["Training"]
+    assert "No results were recorded." in told["Results"] and "How it was trained was not recorded." in told["Training"]
     ModelCard(model_card(read_facts(weights)))
 
 
@@ -151,7 +254,7 @@ def test_what_a_model_was_made_of_is_its_base_model_if_it_is_on_the_hub(tiny, we
     assert "fine-tune it before you use it" in card.text
     how = {"source": str(tiny), "how": "So.", "base_model": None}
     local = ModelCard(model_card(replace(facts, conversion=how)))
-    assert local.data.base_model is None and "made of tiny." in local.text
+    assert local.data.base_model is None and "was made of tiny." in local.text
     record = {**RECORD, "recipe": {**RECORD["recipe"], "start": "runs/vanilla"}}
     tuned = ModelCard(model_card(replace(facts, record=record)))
     assert tuned.data.base_model is None and "started from the weights of runs/vanilla" in tuned.text

@@ -23,7 +23,9 @@ from hf_symbinv.datasets_scripts.language.characters import ALPHABETS, words
 from hf_symbinv.hub.cards.facts import CardError, read_facts
 from hf_symbinv.hub.cards.families import relative_card
 from hf_symbinv.hub.cards.model import model_card, write_model_card
+from hf_symbinv.hub.cards.papers import cited
 from hf_symbinv.hub.cards.relatives import RELATIVES, relative_of, variant_of
+from hf_symbinv.hub.cards.rendering import prose
 from papers.catalogue import EXPERIMENTS
 
 from .conftest import evaluation
@@ -64,7 +66,7 @@ MODELS = {
     ("renamer", "renamed"): lambda: reader(symbol_embedding="renamed"),
     ("renamer", "streams"): lambda: reader(symbol_embedding="streams"),
 }
-OWN = [key for key in MODELS if key[1] == next(iter(RELATIVES[key[0]].variants))]
+OWN = [key for key in MODELS if key[1] == RELATIVES[key[0]].variants[0]]
 
 
 def saved(key, folder):
@@ -98,15 +100,17 @@ def test_the_card_of_a_relative_is_one_that_the_hub_takes_and_cites_its_paper(na
     card, relative = ModelCard(relative_card(name)), RELATIVES[name]
     data = card.data.to_dict()
     assert data["library_name"] == "transformers" and data["license"] == "apache-2.0" and data["tags"]
-    assert data["pipeline_tag"] == next(iter(relative.heads.values())).pipeline_tag
-    assert all(paper.link in card.text and paper.bibtex in card.text for paper in relative.papers)
-    assert "**Limits.**" in card.text and "In the paper, with its sizes and data:" in card.text
+    assert data["pipeline_tag"] == next(iter(relative.heads.values()))
+    (paper,) = cited(relative.paper)
+    assert paper.link in card.text and paper.bibtex in card.text
+    assert "**Limits.**" in card.text and "These are the paper's numbers, with its own sizes and data." in card.text
 
 
 @pytest.mark.parametrize("name", RELATIVES)
 def test_what_the_card_of_a_relative_names_exists(name):
     card = relative_card(name)
-    tables = set(re.findall(r"`python -m papers (.*?)`", card))
+    tables = set(re.findall(r"^python -m papers (.*)$", card, re.MULTILINE))
+    assert "Run them from a checkout of the repository:" in card, "no wheel holds them"
     assert tables == {known for known, found in EXPERIMENTS.items() if found.family.name == name.split("-")[0]}
     for path in re.findall(r"examples/\w+\.py", card):
         assert (ROOT / path).is_file()
@@ -134,13 +138,15 @@ def test_a_trained_folder_gets_a_card_that_says_what_it_is(key, tmp_path, monkey
     assert relative_of(facts.config) is relative and variant_of(facts.config) == variant
     card = ModelCard.load(write_model_card(tmp_path / "run", facts))
     assert card.data.tags == [*relative.tags, variant] and card.data.eval_results is None
-    assert card.data.pipeline_tag == relative.heads[type(model).__name__].pipeline_tag
-    assert f"{model.num_parameters():,} parameters" in card.text and relative.variants[variant].what in card.text
+    assert card.data.pipeline_tag == relative.heads[type(model).__name__]
+    told = prose(f"embeddings/{name}/{variant}.md.jinja")
+    assert f"{model.num_parameters():,} parameters" in card.text
+    assert told.title in card.text and told.what in card.text and told.names in card.text
     assert "| step | training loss | validation loss |\n|---:|---:|---:|\n| 20 | 1.5000 | 1.7500 |\n" in card.text
-    assert "| steps | 20 |" in card.text and "None were recorded. The experiments of" in card.text
+    assert "| steps | 20 |" in card.text and "No results were recorded. These commands" in card.text
     assert not re.search(r"verified|[Ss]pot\b|solver|question|symbinv evaluate", card.text)
-    assert relative.papers[0].bibtex in card.text
-    comparison = "Good for comparisons" in card.text
+    assert cited(relative.paper)[0].bibtex in card.text
+    comparison = "Use it to compare with a " in card.text
     assert comparison == (variant in ("regularised", "learned", "renamed", "vanilla"))
     (program,) = programs(card.text)
     lines = output_of(program, capsys)

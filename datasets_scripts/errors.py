@@ -1,0 +1,74 @@
+"""What a user can mend about data: every builder's errors of this kind, and how its command ends with one."""
+
+from __future__ import annotations
+
+import sys
+
+from hf_symbinv.errors import UserError, explain
+
+# The exit code of `symbinv` for bad usage or input, and of argparse.
+BAD_INPUT = 2
+
+
+class OptionsError(UserError):
+    """Options of a builder that have impossible values, do not go together, or give too few rows."""
+
+
+class WorkFolderError(UserError):
+    """A folder that cannot take the data set: another one is in it, or another process is at it."""
+
+
+class UnreadableDataError(UserError):
+    """A data set with damaged files."""
+
+
+class PairsFormatError(UserError):
+    """A text file that does not hold pairs; the message names the line."""
+
+
+class TextsError(UserError):
+    """A source of two-line texts that is not there, or holds no data set."""
+
+
+class TransformError(UserError):
+    """A data set that is not there, is not of the task, or has no row left after the change."""
+
+
+class DrawingError(UserError):
+    """A task cannot draw the questions that are asked for."""
+
+
+class TemplateError(UserError):
+    """A template task that makes no sense, or a string that does not belong to it."""
+
+
+class CorpusError(UserError):
+    """A corpus that is not there, or cannot be cut into windows."""
+
+
+class BlocksError(UserError):
+    """A table of basic blocks that cannot be read, or holds none that can be used."""
+
+
+class LlvmMissingError(UserError):
+    """LLVM is not installed."""
+
+
+class DerivativesError(UserError):
+    """Options that make no data set of derivatives."""
+
+
+def refuse(error: Exception) -> int:
+    """Print on stderr, in one sentence, an error that the user can mend; the exit code.
+
+    Args:
+        error: What a builder raised.
+
+    Raises:
+        Exception: The error itself, if it is a bug.
+    """
+    message = explain(error)
+    if message is None:
+        raise error
+    print(f"error: {message}", file=sys.stderr)
+    return BAD_INPUT

@@ -1,0 +1,61 @@
+"""Progress on stderr: a bar on a terminal, and elsewhere, such as in a log file, a line now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, TextIO
+
+from tqdm import tqdm
+
+# Our choice: six lines a minute show that something happens, and a night's log can still be read.
+SECONDS = 10.0
+
+
+def progress_of(unit: str, total: int | None = None, *, show: bool = True) -> Any:
+    """Counts on stderr, as a context manager with `update(count)` and `set_description(text)`.
+
+    Args:
+        unit: What is counted, such as `pairs`.
+        total: How many there will be; None if that is not known.
+        show: Whether anything is shown.
+    """
+    if not show or sys.stderr.isatty():
+        return tqdm(total=total, unit=f" {unit}", file=sys.stderr, disable=not show)
+    return Lines(unit, total, sys.stderr)
+
+
+class Lines:
+    """A line at most every ten seconds, and one at the end.
+
+    Args:
+        unit, total: As for `progress_of`.
+        file: Where the lines go.
+    """
+
+    def __init__(self, unit: str, total: int | None, file: TextIO):
+        self.unit, self.total, self.file = unit, total, file
+        self.done, self.description = 0, ""
+        self.started = self.said = time.monotonic()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._say()
+
+    def set_description(self, text: str) -> None:
+        """What is being done now; stands before the numbers."""
+        self.description = f"{text}: "
+
+    def update(self, count: int) -> None:
+        """So many more are done."""
+        self.done += count
+        if time.monotonic() - self.said >= SECONDS:
+            self._say()
+
+    def _say(self) -> None:
+        self.said = time.monotonic()
+        of = "" if self.total is None else f" of {self.total:,}"
+        elapsed = tqdm.format_interval(self.said - self.started)
+        print(f"{self.description}{self.done:,}{of} {self.unit}, {elapsed}", file=self.file, flush=True)

@@ -1,1 +1,0 @@
-../../../modeling/configuration_symbinv.py

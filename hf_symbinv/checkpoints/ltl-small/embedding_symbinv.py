@@ -1,1 +1,0 @@
-../../../modeling/embedding_symbinv.py

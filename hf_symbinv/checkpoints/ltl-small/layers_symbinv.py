@@ -1,1 +1,0 @@
-../../../modeling/layers_symbinv.py

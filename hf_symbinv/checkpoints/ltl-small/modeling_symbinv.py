@@ -1,1 +1,0 @@
-../../../modeling/modeling_symbinv.py

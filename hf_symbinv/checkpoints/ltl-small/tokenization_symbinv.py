@@ -1,1 +1,0 @@
-../../../modeling/tokenization_symbinv.py

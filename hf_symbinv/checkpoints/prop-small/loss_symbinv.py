@@ -1,1 +1,0 @@
-../../../modeling/loss_symbinv.py

@@ -1,1 +1,0 @@
-../../../modeling/triton_symbinv.py

@@ -1,0 +1,62 @@
+"""What all pictures share: the look of lines, names in legends, tables beside them, and how a figure is written.
+
+Runs and models are told apart by markers and dashes too, so that a picture in black and white says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hf_symbinv.errors import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PICTURES = (".png", ".svg", ".pdf")
+# Colour, dashes and marker of each line; dark enough for white paper, and different without colour.
+LINES = (
+    ("black", "solid", "o"), ("#0072b2", (0, (5, 2)), "s"), ("#b34700", (0, (1, 1.5)), "^"),
+    ("#00694e", (0, (6, 2, 1, 2)), "D"), ("#8a3d70", (0, (3, 1, 1, 1, 1, 1)), "v"), ("0.45", (0, (9, 3)), "P"),
+)  # fmt: skip
+# Our choice: characters of a name in a legend.
+LONGEST_NAME = 40
+
+
+class PictureError(UserError):
+    """What cannot be drawn, and why."""
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as lines of text: the first column to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for first, *others in rows:
+        cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    return "\n".join(lines)
+
+
+def short(name: str) -> str:
+    """A name that a legend can hold: its end, which tells paths apart."""
+    return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
+
+
+def save_picture(figure: Figure, path: Path) -> None:
+    """Write a figure; the same figure gives the same bytes every time.
+
+    Args:
+        figure: What to write.
+        path: Ends in .png, .svg or .pdf.
+
+    Raises:
+        PictureError: For another suffix.
+    """
+    if path.suffix not in PICTURES:
+        raise PictureError(f"{path}: unknown kind of picture; end it in {', '.join(PICTURES)}")
+    import matplotlib
+
+    dated = {} if path.suffix == ".png" else {"CreationDate" if path.suffix == ".pdf" else "Date": None}
+    with matplotlib.rc_context({"svg.hashsalt": "hf_symbinv", "hatch.linewidth": 0.4}):
+        figure.savefig(path, dpi=200, metadata=dated)

@@ -1,0 +1,98 @@
+"""What a run was trained on, measured from the rows: their number, symbols, sizes and a checksum.
+
+{"source": "data/ltl", "builder": {...}, "splits": {"train": {"rows": 80000, "symbols": [0, 5], "size": [1, 25],
+                                                              "sha256": "..."}, ...}}
+
+The checksum of a split is that of its rows as lines of UTF-8 text, the columns with a tab between them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from hf_symbinv.errors import UserError
+
+if TYPE_CHECKING:
+    import datasets
+
+    from hf_symbinv.tasks.base import SymbolTask
+
+Measured = dict[str, Any]
+ROWS_AT_A_TIME = 10_000
+
+
+def data_record(
+    source: str | None, builder: Mapping[str, Any] | None, splits: Mapping[str, Measured]
+) -> dict[str, Any]:
+    """What `run.json` says of the data.
+
+    Args:
+        source: The folder, file or repository that the rows are from; None if they were drawn for the run.
+        builder: What they were made with; None if that is not known.
+        splits: Split → what `measure_rows` or `measure_questions` found.
+    """
+    return {"source": source, "builder": None if builder is None else dict(builder), "splits": dict(splits)}
+
+
+def measure_rows(rows: Iterable[Sequence[str]], symbols: Callable[[str], int], size: Callable[[str], int]) -> Measured:
+    """The number of rows, the smallest and largest number of symbols and size, and the checksum.
+
+    Args:
+        rows: The text of each column; the first one is what is measured.
+        symbols: The number of different symbols in a text.
+        size: The size of a text.
+
+    Returns:
+        `rows`, `symbols` and `size` as pairs (None without rows), and `sha256`.
+    """
+    digest, count = hashlib.sha256(), 0
+    numbers: set[int] = set()
+    sizes: set[int] = set()
+    iterator = iter(rows)
+    while part := list(islice(iterator, ROWS_AT_A_TIME)):
+        digest.update("".join(["\t".join(row) + "\n" for row in part]).encode("utf-8", "surrogatepass"))
+        count += len(part)
+        numbers.update([symbols(row[0]) for row in part])
+        sizes.update([size(row[0]) for row in part])
+    return {
+        "rows": count,
+        "symbols": [min(numbers), max(numbers)] if numbers else None,
+        "size": [min(sizes), max(sizes)] if sizes else None,
+        "sha256": digest.hexdigest(),
+    }
+
+
+def measure_questions(rows: datasets.Dataset, task: SymbolTask, name: str = "data") -> Measured:
+    """`measure_rows` for questions with answers.
+
+    Args:
+        rows: With the columns `task.columns`, in prefix notation.
+        task: What is asked.
+        name: Of the rows, for messages.
+
+    Raises:
+        UserError: If a column is missing or holds something else than text, or a text is no question.
+    """
+    question, answer = task.columns
+    if not {question, answer} <= set(rows.column_names):
+        found = ", ".join(rows.column_names)
+        raise UserError(f"{name}: has columns {found}; task {task.name} needs {question} and {answer}")
+
+    def texts() -> Iterator[tuple[str, str]]:
+        for start in range(0, len(rows), ROWS_AT_A_TIME):
+            part = rows[start : start + ROWS_AT_A_TIME]
+            for place, row in enumerate(zip(part[question], part[answer], strict=True), start=start):
+                for column, text in zip(task.columns, row, strict=True):
+                    if not isinstance(text, str):
+                        raise UserError(f"{name}, row {place}, column {column}: {text!r} is no text")
+                yield row
+
+    try:
+        return measure_rows(texts(), lambda text: len(task.symbols(text)), task.size)
+    except UserError:
+        raise
+    except ValueError as error:
+        raise UserError(f"{name}: {error}") from error

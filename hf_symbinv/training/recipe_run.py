@@ -1,0 +1,128 @@
+"""A model that answers questions, trained by a recipe: its run, its test, its card."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import datasets
+from transformers import Seq2SeqTrainingArguments, set_seed
+
+from hf_symbinv.errors import UserError
+from hf_symbinv.hub import push_folder
+from hf_symbinv.hub.cards.facts import read_facts
+from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
+from hf_symbinv.tasks import load_task
+from hf_symbinv.training.cards import ModelCardCallback, write_card
+from hf_symbinv.training.data_record import data_record, measure_questions
+from hf_symbinv.training.recipe import Recipe
+from hf_symbinv.training.run import Run
+from hf_symbinv.training.start import load_start
+from hf_symbinv.training.trainer import SymbolInvariantTrainer
+
+# SIT section 5.2: three beams. Scores are log-probability / length; the search ends when no open beam can win.
+GENERATION = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": "never", "max_new_tokens": 100}
+
+
+def train(
+    recipe: Recipe, data: datasets.DatasetDict, output_dir: str | Path, *, max_seconds: float | None = None
+) -> dict[str, Any]:
+    """Trains the recipe's model on `data`, or goes on from the last checkpoint in `output_dir`.
+
+    Leaves in `output_dir` the model with its tokenizer and its card, `checkpoint-*` folders to resume from, and
+    `run.json` with the command, recipe, data, versions, machine, wall-clock time and results. A finished run whose
+    recipe comes back with a larger `trainer.max_steps` goes on from its last checkpoint: from there the learning rate
+    is that of the schedule over all steps, so the weights are not those of a run that was so long from the start.
+
+    Args:
+        recipe: what to do.
+        data: splits `train`, `validation` and `test` with the task's columns. What `load_data` returns says where it is
+            from, and `run.json` repeats that.
+        output_dir: a folder, made if it does not exist.
+        max_seconds: stop after the step that reaches this time, with a checkpoint to go on from; None for no limit. An
+            evaluation that this step is due for is done before, the test is left to the next call.
+
+    Returns:
+        The content of `run.json`, also if the run was finished before. If time was up, only `finished: False`, `step`
+        and `max_steps`, and there is neither model nor `run.json` of it: the same call goes on.
+
+    Raises:
+        UserError: for a data set without these splits or columns, a text in it that is none of the task's, a trainer
+            argument that transformers refuses, a folder of another run, or a `start` that is no model or that the
+            recipe's model contradicts; and, as hf_symbinv.hub.PushError, if the model is trained, but cannot be pushed:
+            the same call pushes it.
+        ImportError: if the task's solver is not installed.
+    """
+    missing = {"train", "validation", "test"} - set(data)
+    if missing:
+        raise UserError(f"data has splits {sorted(data)}; it needs train, validation and test")
+    output, task = Path(output_dir), load_task(recipe.task)
+    args = recipe.arguments(output)
+    used = {
+        "train": data["train"],
+        "validation": _first(data["validation"], recipe.evaluation_rows),
+        "test": _first(data["test"], recipe.test_rows),
+    }
+    source = getattr(data, "source", None)
+    builder = getattr(data, "builder", None)
+    names = {"train": "training data", "validation": "evaluation data", "test": "test data"}
+    splits = {split: measure_questions(rows, task, names[split]) for split, rows in used.items()}
+    run = Run(args, asdict(recipe), data_record(source, builder, splits), max_seconds=max_seconds)
+    if (record := run.record) is not None:
+        if args.push_to_hub and args.should_save:
+            _push(args)  # which may be what failed when the run ended
+        return record
+    set_seed(args.seed)
+    trained = run.trained
+    model = _new_model(recipe) if trained is None else SymbolInvariantForConditionalGeneration.from_pretrained(trained)
+    trainer = SymbolInvariantTrainer(
+        task=task,
+        model=model,
+        args=args,
+        train_dataset=used["train"],
+        eval_dataset=used["validation"],
+        processing_class=task.tokenizer(),
+        callbacks=[ModelCardCallback(task, recipe=run.recipe, data=run.data)],
+    )
+    metrics = run.train(trainer)
+    if metrics is None:
+        trainer.end()
+        return {"finished": False, "step": trainer.state.global_step, "max_steps": trainer.state.max_steps}
+    test = trainer.check_answers(used["test"], "test")
+    trainer.save_model(_internal_call=True)  # pushed below, with the record and the card
+    record = run.finish(
+        trainer,
+        {**metrics, **test},
+        rows={split: len(rows) for split, rows in data.items()},
+        verified_by=task.solver_version(),
+    )
+    if trainer.is_world_process_zero():
+        write_card(output, read_facts(output, name=args.hub_model_id, task=task))
+    trainer.end()
+    if args.push_to_hub and args.should_save:
+        _push(args)
+    return record
+
+
+def _push(args: Seq2SeqTrainingArguments) -> None:
+    push_folder(
+        args.output_dir,
+        str(args.hub_model_id),
+        private=bool(args.hub_private_repo),
+        revision=args.hub_revision or "main",
+        token=args.hub_token,
+    )
+
+
+def _new_model(recipe: Recipe) -> SymbolInvariantForConditionalGeneration:
+    if recipe.start is None:
+        model = SymbolInvariantForConditionalGeneration(recipe.config())
+    else:
+        model = load_start(recipe.start, recipe.config())
+    model.generation_config.update(**GENERATION)
+    return model
+
+
+def _first(rows: datasets.Dataset, count: int) -> datasets.Dataset:
+    return rows.select(range(min(count, len(rows))))

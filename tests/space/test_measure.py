@@ -1,0 +1,31 @@
+"""The times that the page and its README give come from a script that anybody can run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import app
+import pytest
+
+from hf_symbinv.cli import main
+
+SPACE = Path(app.__file__).parent
+LINE = re.compile(r"(\w+): ([\d,]+) formulas, half of them within ([\d.]+) ms, nine in ten within ([\d.]+) ms")
+
+
+def test_the_page_gives_the_time_that_its_readme_shows():
+    spot, model = LINE.findall((SPACE / "README.md").read_text())
+    assert f"finds a\nwitness within about {float(spot[3]):.0f} ms" in app.ABOUT
+    assert "the model takes about a tenth of a second" in app.ABOUT and 50 < float(model[2]) < 150
+
+
+@pytest.mark.slow
+def test_both_are_timed_on_the_formulas_of_a_data_set(tmp_path):
+    data = tmp_path / "speed"
+    assert main(["data", "--output", str(data), "--rows", "12", "--max-size", "12", "--workers", "1"]) == 0
+    command = [sys.executable, str(SPACE / "measure.py"), str(data)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    found = [LINE.fullmatch(line).groups() for line in printed.splitlines()]
+    assert [(who, count) for who, count, *_ in found] == [("Spot", "12"), ("model", "12")]
+    assert all(0 < float(half) <= float(most) for _, _, half, most in found)
