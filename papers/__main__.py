@@ -10,9 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hf_symbinv.errors import explain
-
-DONE, UNFINISHED = 0, 3
+DONE, UNUSABLE, UNFINISHED = 0, 2, 3
 
 DESCRIPTION = """\
 Make a table of the papers again: data are generated, models trained, measured,
@@ -66,7 +64,7 @@ renamer-derivatives  Derivatives or not, also with one more coefficient (Renamer
 
 def parser() -> argparse.ArgumentParser:
     """The options of `python -m papers`."""
-    from papers.harness.workspace import GPU, SCALES
+    from papers.harness.scales import GPU, SCALES
 
     command = argparse.ArgumentParser(
         prog="python -m papers",
@@ -89,52 +87,90 @@ def parser() -> argparse.ArgumentParser:
     return command
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with `arguments`, those of the process by default; its exit code."""
-    from papers.harness.workspace import Scale, Workspace, reproduce, scales_of, tables
+def check(command: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Ends the process with a sentence if `options` ask for what there is not."""
+    from papers.catalogue import TABLES, scales_of
 
-    command = parser()
-    options = command.parse_args(arguments)
-    if options.list:
-        width = max(map(len, tables()))
-        print("\n".join(f"{name.ljust(width)}  {table.title} ({table.source})" for name, table in tables().items()))
-        return DONE
     if not options.tables:
-        command.error(f"no TABLE: give some of {', '.join(tables())}")
+        command.error(f"no TABLE: give some of {', '.join(TABLES)}")
     for name in options.tables:
-        if name not in tables():
-            command.error(f"table {name!r}: unknown; use some of {', '.join(tables())}")
-        if options.scale not in scales_of(name):
-            command.error(f"table {name!r}: has no scale {options.scale}; use one of {', '.join(scales_of(name))}")
+        if name not in TABLES:
+            command.error(f"table {name!r}: unknown; use some of {', '.join(TABLES)}")
+        scales = scales_of(TABLES[name])
+        if options.scale not in scales:
+            command.error(f"table {name!r}: has no scale {options.scale}; use one of {', '.join(scales)}")
     if options.seeds < 1:
         command.error(f"--seeds {options.seeds}: must be an integer of at least 1")
     if options.max_minutes is not None and not 0 < options.max_minutes < math.inf:
         command.error(f"--max-minutes {options.max_minutes:g}: must be a positive number of minutes")
-    place = Workspace(
-        options.output,
-        Scale.load(options.scale),
-        max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
-        say=lambda line: print(line, file=sys.stderr, flush=True),
-    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with `arguments`, those of the process by default; its exit code."""
+    if missing := missing_package():
+        print(f"python -m papers: error: {missing}", file=sys.stderr)
+        return UNUSABLE
+    from papers.catalogue import TABLES
+
+    command = parser()
+    options = command.parse_args(arguments)
+    if options.list:
+        width = max(map(len, TABLES))
+        for name, table in TABLES.items():
+            print(f"{name.ljust(width)}  {table.title} ({table.source})")
+        return DONE
+    check(command, options)
     if not sys.stderr.isatty():
         import datasets
         from transformers.utils import logging
 
         datasets.disable_progress_bars()
         logging.disable_progress_bar()
+    return make(command, options)
+
+
+def make(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Makes the tables that `options` ask for and prints them; the exit code."""
+    from hf_symbinv.errors import explain
+    from papers.catalogue import find, load_scale
+    from papers.harness.reproduction import reproduce
+    from papers.harness.workspace import Workspace
+
+    place = Workspace(
+        options.output,
+        load_scale(options.scale),
+        max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
+        say=lambda line: print(line, file=sys.stderr, flush=True),
+    )
     code = DONE
     for name in options.tables:
         try:
             with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
-                result = reproduce(place, name, range(options.seeds))
+                result = reproduce(place, find(name), range(options.seeds))
         except Exception as error:
             message = explain(error)
             if message is None:
                 raise
             command.error(message)
         print(json.dumps(result.to_dict()) if options.json else result.markdown(), flush=True)
-        code = UNFINISHED if result.missing else code
+        place.say(f"table {name}: also in {place.folder / 'tables' / f'{name}.md'}")
+        if result.missing:
+            code = UNFINISHED
     return code
+
+
+def missing_package() -> str | None:
+    """What to do if the folder of this file is not one from which tables can be made; None if it is."""
+    checkout = Path(__file__).resolve().parents[1]
+    try:
+        import papers.catalogue  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name == "papers":
+            return f"{Path.cwd()} is no checkout; run `python -m papers` in {checkout}"
+        if (error.name or "").startswith(("papers.", "hf_symbinv.")):
+            raise  # a bug, no missing package
+        return f"{error.name} is not installed; run `pip install -e '.[train,plot,algebra]'` in {checkout}"
+    return None
 
 
 if __name__ == "__main__":

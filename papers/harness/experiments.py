@@ -1,25 +1,24 @@
-"""Tables of the papers whose models answer no questions: language models, templates, basic blocks, derivatives.
+"""Tables whose models answer no questions: language models, templates, basic blocks, derivatives.
 
-Such a table is an `Experiment`: rows, and a function that makes and measures one row with one seed. What rows train and
-how they are measured is the business of `lexinvariant.py`, `identity.py` and `renamer.py`; here is what these share
-with each other and with `python -m papers`. Sizes are in `FAMILY/scales.yaml`, by scale and by name of the
-experiment, with a sentence `about` them.
+Such a table is an `Experiment`: rows, and a function that makes and measures one row with one seed. A paper's folder
+has what its rows train and how they are measured; here is what experiments share with each other. Sizes are in the
+folder's `scales.yaml`, by scale and by name of the experiment, with a sentence `about` them.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-# Module of this package → its experiments are its EXPERIMENTS.
-FAMILIES = ("lexinvariant", "identity", "renamer")
+from papers.harness.measures import Measure
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
 class OutOfTimeError(Exception):
@@ -28,6 +27,28 @@ class OutOfTimeError(Exception):
 
 class MissingDataError(Exception):
     """Data that the user has to name; the message says how. Rows that need none are made without them."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """The experiments of one paper, which share data and models.
+
+    Attributes:
+        name: A name for files.
+        scales: The file with the sizes of its experiments.
+    """
+
+    name: str
+    scales: Path
+
+    def sizes(self) -> dict[str, dict[str, Any]]:
+        """What the file says, by scale and by name of the experiment."""
+        return _read_sizes(self.scales)
+
+
+@cache
+def _read_sizes(path: Path) -> dict[str, dict[str, Any]]:
+    return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True)
@@ -42,7 +63,7 @@ class Setting:
 
     labels: tuple[str, ...]
     values: Mapping[str, Any]
-    paper: dict[str, float] = field(default_factory=dict)
+    paper: Mapping[Measure, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -76,6 +97,25 @@ class Job:
     time_left: Callable[[], float | None]
     say: Callable[[str], None]
 
+    def train(self, model: PreTrainedModel, folder: Path, arguments: Mapping[str, Any], **options: Any) -> None:
+        """Trains a model in the time that is left, or goes on, or only loads what is finished.
+
+        Args:
+            model, folder, arguments, options: As `hf_symbinv.training.fitting.fit` takes them.
+
+        Raises:
+            OutOfTimeError: If there was no time to finish; the next call goes on.
+        """
+        from hf_symbinv.training.fitting import fit  # torch only where it is needed
+
+        if not fit(model, folder, arguments, max_seconds=self.time_left(), **options):
+            raise OutOfTimeError
+
+
+Result = dict[str, Any]
+# What was found of a row with one seed, as files keep it: by the headings of measures.
+Findings = Mapping[str, Result]
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -83,15 +123,15 @@ class Experiment:
 
     Attributes:
         name: What `python -m papers` calls it.
-        family: The module of this package that has it.
+        family: The paper that has it.
         title, source: What it shows, and where it stands in the papers.
         heads: Heads of the columns with labels.
-        measures: Heads of the columns with numbers.
+        measures: The columns with numbers.
         unit: A sentence on the numbers: what is a share in percent, what else.
         rows: The models.
         measure: Makes and measures a row with one seed. For each measure either `{"correct": 90, "count": 100}`, a
             share that is printed in percent, `{"values": [1.68, 1.72]}`, whose mean is printed, or `{"losses": [1.1,
-            0.9]}`, of which the perplexity is; and what `draw` needs. JSON must be able to hold it.
+            0.9]}`, of which the perplexity is; and measures that are only drawn. JSON must be able to hold all.
 
             Raises:
                 OutOfTimeError: If there was no time to finish; the next call with the same `folder` goes on.
@@ -103,42 +143,29 @@ class Experiment:
     """
 
     name: str
-    family: str
+    family: Family
     title: str
     source: str
     heads: tuple[str, ...]
-    measures: tuple[str, ...]
+    measures: tuple[Measure, ...]
     unit: str
     rows: tuple[Setting, ...]
-    measure: Callable[[Job], dict[str, dict[str, Any]]]
-    compared: tuple[str, ...] = ()
-    draw: Callable[[list[tuple[Setting, dict[str, Any]]], Path], None] | None = None
+    measure: Callable[[Job], dict[Measure, Result]]
+    compared: tuple[Measure, ...] = ()
+    draw: Callable[[list[tuple[Setting, Findings]], Path], None] | None = None
 
     def scales(self) -> tuple[str, ...]:
         """The scales that it has."""
-        return tuple(scale for scale, tables in _sizes_of(self.family).items() if self.name in tables)
+        return tuple(scale for scale, tables in self.family.sizes().items() if self.name in tables)
 
     def sizes(self, scale: str) -> dict[str, Any]:
-        """What `FAMILY/scales.yaml` says for a scale: `about`, what `measure` needs, and perhaps `only`.
+        """What the family's file says for a scale: `about`, what `measure` needs, and perhaps `only`.
 
         `only` names values of rows, such as `{size: [mini]}`; rows with others are not made at this scale.
         """
-        return dict(_sizes_of(self.family)[scale][self.name])
+        return dict(self.family.sizes()[scale][self.name])
 
     def rows_of(self, scale: str) -> list[Setting]:
         """The rows that are made at a scale."""
         only = self.sizes(scale).get("only", {})
         return [row for row in self.rows if all(row.values.get(name) in kept for name, kept in only.items())]
-
-
-@cache
-def _sizes_of(family: str) -> dict[str, dict[str, Any]]:
-    text = (resources.files(f"papers.{family}") / "scales.yaml").read_text(encoding="utf-8")
-    return dict(yaml.safe_load(text))
-
-
-@cache
-def experiments() -> dict[str, Experiment]:
-    """All experiments by name."""
-    modules = [importlib.import_module(f"papers.{family}.experiments") for family in FAMILIES]
-    return {experiment.name: experiment for module in modules for experiment in module.EXPERIMENTS}

@@ -1,12 +1,14 @@
-"""What tables measure of a trained model: verdicts, alpha-covariance, heat maps, cost.
+"""What is measured of a trained model, once and for all tables: verdicts, alpha-covariance, heat maps, cost.
 
-Answering 100,000 questions takes longer than a piece of work may: measurements go through their questions piece by
-piece, and go on after the last finished one when they are repeated.
+A `Measurement` is a value; the name of the file with what it found derives from it. Answering 100,000 questions takes
+longer than a piece of work may: measurements go through their questions piece by piece, and go on after the last
+finished one when they are repeated.
 """
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +20,9 @@ from hf_symbinv.evaluation.grid import Box, Grid
 from hf_symbinv.evaluation.sessions import start_session
 from hf_symbinv.metrics.verdicts import VERDICTS
 from hf_symbinv.tasks import SymbolTask, symbol_names
-from papers.streams.tables import Training
 
 if TYPE_CHECKING:
+    from papers.harness.tables import Training
     from papers.harness.workspace import Workspace
 
 # Our choices: questions that are answered between two looks at the clock (a question of alpha-covariance is asked in up
@@ -29,20 +31,18 @@ PIECE, ALPHA_PIECE, SESSION_QUESTIONS = 2000, 20, 1000
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """One kind of measurement of one model.
+class ModelUnderTest:
+    """A trained model that is being measured.
 
     Attributes:
         place: Where everything lies.
         training, checkpoint: The model.
-        kind: What is measured, such as `verdicts-test-normal`.
         pieces: A file that keeps what is finished of a measurement that was stopped.
     """
 
     place: Workspace
     training: Training
     checkpoint: Checkpoint
-    kind: str
     pieces: Path
 
     @property
@@ -102,122 +102,170 @@ def _lines(path: Path) -> Iterator[Any]:
                 yield json.loads(line)
 
 
-def _verdicts(measurement: Measurement) -> dict[str, Any]:
-    """Counts of answers to `verdicts-SPLIT-VARIANT`, such as `verdicts-test-normal`."""
-    _, split, variant = measurement.kind.split("-")
-    questions = measurement.questions(variant, split, measurement.sizes["rows"][split])
-    with measurement.task.checker() as checker:
+@dataclass(frozen=True)
+class Measurement(ABC):
+    """What is found out of a trained model in one go; several measures may be read from it."""
 
-        def measure(piece: Sequence[Question]) -> list[str]:
-            answers = answer_questions(measurement.checkpoint, piece, checker, **measurement.generation())
-            return [answer.best.verdict for answer in answers]
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """A name for files: equal for equal measurements only."""
 
-        found = measurement.piecewise(questions, measure, PIECE)
-    counts = {name: found.count(name) for name in VERDICTS}
-    return {
-        "count": len(found),
-        "correct": counts["exact"] + counts["correct"],
-        "exact": counts["exact"],
-        "verdicts": {name: counts[name] for name in ("incorrect", "invalid", "timeout", "error")},
-    }
+    @abstractmethod
+    def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
+        """What it finds, as plain values that JSON can hold.
+
+        Raises:
+            OutOfTimeError: If there was no time to finish; the next call goes on.
+        """
 
 
-def _covariance(measurement: Measurement) -> dict[str, Any]:
-    """Alpha-covariance of each example of `renamings-normal` or `renamings-wide`, by number of symbols.
+@dataclass(frozen=True)
+class Verdicts(Measurement):
+    """Counts of answers to the questions of a split, by verdict."""
+
+    split: str
+    data: str
+
+    @property
+    def name(self) -> str:
+        return f"verdicts-{self.split}-{self.data}"
+
+    def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
+        questions = model.questions(self.data, self.split, model.sizes["rows"][self.split])
+        with model.task.checker() as checker:
+
+            def verdicts(piece: Sequence[Question]) -> list[str]:
+                answers = answer_questions(model.checkpoint, piece, checker, **model.generation())
+                return [answer.best.verdict for answer in answers]
+
+            found = model.piecewise(questions, verdicts, PIECE)
+        counts = {name: found.count(name) for name in VERDICTS}
+        return {
+            "count": len(found),
+            "correct": counts["exact"] + counts["correct"],
+            "exact": counts["exact"],
+            "verdicts": {name: counts[name] for name in ("incorrect", "invalid", "timeout", "error")},
+        }
+
+
+@dataclass(frozen=True)
+class Renamings(Measurement):
+    """Alpha-covariance of each test question, by number of symbols.
 
     All renamings are decoded, also by models with streams: the law that they keep is put to the test, like the others.
     """
-    from hf_symbinv.evaluation.report import alpha_covariance
 
-    variant, limit = measurement.kind.partition("-")[2], measurement.sizes["rows"]["alpha"]
-    chosen: dict[int, list[Question]] = {}
-    for question in measurement.questions(variant, "test"):
-        same = chosen.setdefault(question.symbols, [])
-        if question.symbols >= 2 and len(same) < limit:
-            same.append(question)
-    questions = [question for _, same in sorted(chosen.items()) for question in same]
-    names = symbol_names(measurement.sizes["data"][variant]["num_symbols"])
+    data: str
 
-    def measure(piece: Sequence[Question]) -> list[float]:
-        values = []
-        for question in piece:
-            found = alpha_covariance(
-                measurement.checkpoint, [question], alphabet=names, every_renaming=True, **measurement.generation()
-            )
-            values.append(found["alpha_covariance"])
-        return values
+    @property
+    def name(self) -> str:
+        return f"renamings-{self.data}"
 
-    values = measurement.piecewise(questions, measure, ALPHA_PIECE)
-    by_symbols: dict[str, list[float]] = {}
-    for question, value in zip(questions, values, strict=True):
-        by_symbols.setdefault(str(question.symbols), []).append(value)
-    return {"by_symbols": by_symbols}
+    def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
+        from hf_symbinv.evaluation.report import alpha_covariance
 
+        limit = model.sizes["rows"]["alpha"]
+        chosen: dict[int, list[Question]] = {}
+        for question in model.questions(self.data, "test"):
+            same = chosen.setdefault(question.symbols, [])
+            if question.symbols >= 2 and len(same) < limit:
+                same.append(question)
+        questions = [question for _, same in sorted(chosen.items()) for question in same]
+        names = symbol_names(model.sizes["data"][self.data]["num_symbols"])
 
-def _grid(measurement: Measurement) -> dict[str, Any]:
-    """The heat map, with the best of N candidates for `grid-N`."""
-    from hf_symbinv.metrics.edit_distance import edit_distance
+        def covariances(piece: Sequence[Question]) -> list[float]:
+            options: dict[str, Any] = {"alphabet": names, "every_renaming": True, **model.generation()}
+            found = [alpha_covariance(model.checkpoint, [question], **options) for question in piece]
+            return [one["alpha_covariance"] for one in found]
 
-    candidates, sizes = int(measurement.kind.partition("-")[2] or 1), measurement.sizes
-    copying = measurement.task.name == "copy"
-    questions = measurement.questions("grid", "test")
-    options = measurement.generation(beams=max(3, candidates), tokens=sizes["rows"]["grid_tokens"])
-    with measurement.task.checker() as checker:
-
-        def measure(piece: Sequence[Question]) -> list[float]:
-            answers = answer_questions(measurement.checkpoint, piece, checker, num_candidates=candidates, **options)
-            if copying:
-                pairs = zip(piece, answers, strict=True)
-                return [edit_distance(answer.best.text, question.text) for question, answer in pairs]
-            return [float(answer.best.verified) for answer in answers]
-
-        values = measurement.piecewise(questions, measure, PIECE)
-    trained = sizes["data"]["wide" if measurement.training.data == "wide" else "normal"]
-    grid = Grid.count(
-        [(question.symbols, question.size, value) for question, value in zip(questions, values, strict=True)],
-        model=measurement.training.name,
-        data=f"{measurement.task.name}-grid",
-        metric="edit_distance" if copying else "accuracy",
-        questions="string" if copying else "formula",
-        training_box=Box(trained["num_symbols"], trained["max_size"]),
-    )
-    return grid.to_dict()
+        values = model.piecewise(questions, covariances, ALPHA_PIECE)
+        by_symbols: dict[str, list[float]] = {}
+        for question, value in zip(questions, values, strict=True):
+            by_symbols.setdefault(str(question.symbols), []).append(value)
+        return {"by_symbols": by_symbols}
 
 
-def _cost(measurement: Measurement) -> dict[str, Any]:
+@dataclass(frozen=True)
+class HeatMap(Measurement):
+    """Correct answers by symbols and size, with the best of some candidates; of copying the edit distances."""
+
+    candidates: int = 1
+
+    @property
+    def name(self) -> str:
+        return "grid" if self.candidates == 1 else f"grid-{self.candidates}"
+
+    def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
+        from hf_symbinv.metrics.edit_distance import edit_distance
+
+        sizes, copying = model.sizes, model.task.name == "copy"
+        questions = model.questions("grid", "test")
+        options = model.generation(beams=max(3, self.candidates), tokens=sizes["rows"]["grid_tokens"])
+        with model.task.checker() as checker:
+
+            def values(piece: Sequence[Question]) -> list[float]:
+                answers = answer_questions(model.checkpoint, piece, checker, num_candidates=self.candidates, **options)
+                if copying:
+                    pairs = zip(piece, answers, strict=True)
+                    return [edit_distance(answer.best.text, question.text) for question, answer in pairs]
+                return [float(answer.best.verified) for answer in answers]
+
+            found = model.piecewise(questions, values, PIECE)
+        trained = sizes["data"]["wide" if model.training.data == "wide" else "normal"]
+        grid = Grid.count(
+            [(question.symbols, question.size, value) for question, value in zip(questions, found, strict=True)],
+            model=model.training.name,
+            data=f"{model.task.name}-grid",
+            metric="edit_distance" if copying else "accuracy",
+            questions="string" if copying else "formula",
+            training_box=Box(trained["num_symbols"], trained["max_size"]),
+        )
+        return grid.to_dict()
+
+
+@dataclass(frozen=True)
+class Costs(Measurement):
     """Time and memory by number of symbols, on the heat map's questions about as long as the longest in training.
 
-    `cost-N` times them N times.
+    Attributes:
+        repeats: How many times the questions are timed.
     """
-    from hf_symbinv.evaluation.cost import measure_cost
 
-    longest = measurement.sizes["data"]["normal"]["max_size"]
-    questions = [q for q in measurement.questions("grid", "test") if longest - 5 < q.size <= longest]
-    repeats = int(measurement.kind.partition("-")[2])
-    costs = measure_cost(measurement.checkpoint, questions, repeats=repeats, **measurement.generation())
-    return {
-        "device": str(measurement.checkpoint.model.device),
-        "costs": [
-            {
-                "symbols": cost.symbols,
-                "count": cost.count,
-                "ms": 1000 * cost.seconds_per_sample,
-                "ms range": [1000 * seconds for seconds in cost.seconds_range],
-                "MB": cost.peak_bytes / 1e6,
-            }
-            for cost in costs
-        ],
-    }
+    repeats: int
+
+    @property
+    def name(self) -> str:
+        return f"cost-{self.repeats}"
+
+    def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
+        from hf_symbinv.evaluation.cost import measure_cost
+
+        longest = model.sizes["data"]["normal"]["max_size"]
+        questions = [q for q in model.questions("grid", "test") if longest - 5 < q.size <= longest]
+        costs = measure_cost(model.checkpoint, questions, repeats=self.repeats, **model.generation())
+        return {
+            "device": str(model.checkpoint.model.device),
+            "costs": [
+                {
+                    "symbols": cost.symbols,
+                    "count": cost.count,
+                    "ms": 1000 * cost.seconds_per_sample,
+                    "ms range": [1000 * seconds for seconds in cost.seconds_range],
+                    "MB": cost.peak_bytes / 1e6,
+                }
+                for cost in costs
+            ],
+        }
 
 
-def _parameters(measurement: Measurement) -> dict[str, Any]:
-    return {"parameters": measurement.checkpoint.model.num_parameters()}
+@dataclass(frozen=True)
+class ParameterCount(Measurement):
+    """The number of parameters."""
 
+    @property
+    def name(self) -> str:
+        return "parameters"
 
-MEASUREMENTS: dict[str, Callable[[Measurement], dict[str, Any]]] = {
-    "verdicts": _verdicts,
-    "renamings": _covariance,
-    "grid": _grid,
-    "cost": _cost,
-    "parameters": _parameters,
-}
+    def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
+        return {"parameters": model.checkpoint.model.num_parameters()}

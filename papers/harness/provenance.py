@@ -29,7 +29,8 @@ def commit() -> str | None:
     try:
         # An installed package may lie in a folder of another repository, which does not track it.
         git("ls-files", "--error-unmatch", "__init__.py")
-        return git("rev-parse", "--short", "HEAD") + "+" * bool(git("status", "--porcelain", "--untracked-files=no"))
+        name = git("rev-parse", "--short", "HEAD")
+        return f"{name}+" if git("status", "--porcelain", "--untracked-files=no") else name
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -91,16 +92,20 @@ def line(made: Mapping[str, Any]) -> str:
     versions = []
     for package in PACKAGES:
         found = _different([v for v in (e.get("packages", {}).get(package) for e in environments) if v])
-        versions += [f"{package} {' and '.join(found)}"] * bool(found)
+        if found:
+            versions.append(f"{package} {' and '.join(found)}")
     pythons = _different([e["python"] for e in environments if e.get("python")])
+    if pythons:
+        versions.append(f"Python {' and '.join(pythons)}")
     machines = _different([str(e.get("accelerator") or e["cpu"]) for e in environments if e.get("cpu")])
-    parts = [", ".join([*versions, *(["Python " + " and ".join(pythons)] * bool(pythons))]), " and ".join(machines)]
-    parts.append(f"commit {made['commit']}" if made["commit"] else "commit not known")
+    commit_of_code = f"commit {made['commit']}" if made["commit"] else "commit not known"
     times = []
     for kind, seconds in made["seconds"].items():
         if seconds:
-            times.append(f"{kind} {'at least ' * bool(made['unknown'][kind])}{duration(seconds)}")
-    return "; ".join(part for part in [*parts, ", ".join(times)] if part) + "."
+            least = "at least " if made["unknown"][kind] else ""
+            times.append(f"{kind} {least}{duration(seconds)}")
+    parts = [", ".join(versions), " and ".join(machines), commit_of_code, ", ".join(times)]
+    return "; ".join(part for part in parts if part) + "."
 
 
 def duration(seconds: float) -> str:

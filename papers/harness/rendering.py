@@ -2,74 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hf_symbinv.evaluation.grid import Mean
-from hf_symbinv.metrics.intervals import NORMAL_QUANTILE, wilson_interval
 from papers.harness.experiments import Experiment, Setting
+from papers.harness.measures import Measure
+from papers.harness.numbers import Number
 from papers.harness.provenance import line, summary, total_seconds
-from papers.streams.tables import Row, Table
-
-
-@dataclass(frozen=True)
-class Number:
-    """A measured number: in percent if it is a share or an alpha-covariance.
-
-    Attributes:
-        value: The number.
-        low, high: Its 95 % interval: Wilson's for shares, the normal one for means; of milliseconds the smallest and
-            the largest. None where there is none.
-        count: Samples behind it.
-    """
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    count: int = 1
-
-    @classmethod
-    def share(cls, correct: float, count: int) -> Number:
-        """A share of `count` samples."""
-        low, high = wilson_interval(round(correct), count)
-        return cls(100 * correct / count, 100 * low, 100 * high, count)
-
-    @classmethod
-    def mean(cls, values: Sequence[float]) -> Number:
-        """A mean of values between 0 and 1, in percent; without an interval if there is only one."""
-        number = cls.average([100 * value for value in values])
-        if number.low is None or number.high is None:
-            return number
-        return cls(number.value, max(number.low, 0.0), min(number.high, 100.0), number.count)
-
-    @classmethod
-    def average(cls, values: Sequence[float]) -> Number:
-        """A mean of values of any size; without an interval if there is only one."""
-        middle = math.fsum(values) / len(values)
-        if len(values) == 1:
-            return cls(middle)
-        spread = math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
-        side = NORMAL_QUANTILE * spread / math.sqrt(len(values))
-        return cls(middle, middle - side, middle + side, len(values))
-
-    @classmethod
-    def perplexity(cls, losses: Sequence[float]) -> Number:
-        """exp of the mean of losses in nats, the geometric mean of perplexities, and exp of its interval."""
-        mean = cls.average(losses)
-        low, high = (None if side is None else math.exp(side) for side in (mean.low, mean.high))
-        return cls(math.exp(mean.value), low, high, mean.count)
-
-    @classmethod
-    def of_cells(cls, mean: Mean, factor: float) -> Number | None:
-        """A mean over cells of a grid, times `factor`; None if they have no samples."""
-        if mean.count == 0:
-            return None
-        if math.isnan(mean.low):
-            return cls(factor * mean.value, count=mean.count)
-        return cls(factor * mean.value, factor * mean.low, factor * mean.high, mean.count)
+from papers.harness.tables import Row, Table
 
 
 @dataclass(frozen=True)
@@ -77,7 +19,7 @@ class Made:
     """A row with our numbers by measure, and records of what was done for it, as `provenance.summary` takes them."""
 
     row: Row | Setting
-    numbers: Mapping[str, Number | None]
+    numbers: Mapping[Measure, Number | None]
     records: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def seconds(self) -> dict[str, float]:
@@ -115,8 +57,8 @@ class Reproduction:
             {
                 "labels": list(made.row.labels),
                 "training": made.row.name,
-                "numbers": {name: number and asdict(number) for name, number in made.numbers.items()},
-                "paper": made.row.paper,
+                "numbers": {measure.heading: number and asdict(number) for measure, number in made.numbers.items()},
+                "paper": {measure.heading: number for measure, number in made.row.paper.items()},
                 "seconds": made.seconds(),
             }
             for made in self.rows
@@ -137,53 +79,74 @@ class Reproduction:
 
     def markdown(self) -> str:
         """The table as Markdown, each number with its interval, and the paper's in the column after it."""
-        table, measures = self.table, self._measures()
-        cited = {name for made in self.rows for name in made.row.paper}
-        counts = {name: self._counts(name) for name in measures}
+        measures, cited = self._measures(), {measure for made in self.rows for measure in made.row.paper}
+        counts = {measure: self._counts(measure) for measure in measures}
         every = sorted(set().union(*counts.values()))
-        heads = list(table.heads)
-        for name in measures:
-            same = [f" (n {count:,})" for count in counts[name]] if len(every) > 1 else []
-            heads += [name + (same[0] if len(same) == 1 else ""), *["paper"] * (name in cited)]
+        heads = list(self.table.heads)
+        for measure in measures:
+            heads.append(_head(measure, counts[measure], shown=len(every) > 1))
+            if measure in cited:
+                heads.append("paper")
         lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
         for made in self.rows:
             cells = list(made.row.labels)
-            for name in measures:
-                cells.append(_text(name, made.numbers.get(name), counted=len(counts[name]) > 1))
-                cells += [f"{made.row.paper[name]:g}" if name in made.row.paper else ""] * (name in cited)
+            for measure in measures:
+                cells.append(_text(measure, made.numbers.get(measure), counted=len(counts[measure]) > 1))
+                if measure in cited:
+                    cells.append(f"{made.row.paper[measure]:g}" if measure in made.row.paper else "")
             lines.append(f"| {' | '.join(cells)} |")
-        samples = f"; {every[0]:,} samples behind each number" if len(every) == 1 else "; n samples behind a number"
-        notes = [
-            f"{table.title} ({table.source}), scale {self.scale}: {self.about}",
-            f"{self.unit}{samples * bool(every)}; seeds {', '.join(map(str, self.seeds))}.",
-            *([" ".join(self.notes)] * bool(self.notes)),
-            f"Command: `python -m papers {table.name} --scale {self.scale}"
-            + (f" --seeds {len(self.seeds)}`." if len(self.seeds) > 1 else "`."),
-        ]
+        return "\n".join(["\n\n".join(self._paragraphs(every)), "", *lines, "", line(self.made)]) + "\n"
+
+    def _paragraphs(self, counts: Sequence[int]) -> Iterator[str]:
+        """What stands above the table.
+
+        Args:
+            counts: The different numbers of samples behind its numbers.
+        """
+        yield f"{self.table.title} ({self.table.source}), scale {self.scale}: {self.about}"
+        samples = "; n samples behind a number" if counts else ""
+        if len(counts) == 1:
+            samples = f"; {counts[0]:,} samples behind each number"
+        yield f"{self.unit}{samples}; seeds {', '.join(map(str, self.seeds))}."
+        if self.notes:
+            yield " ".join(self.notes)
+        command = f"python -m papers {self.table.name} --scale {self.scale}"
+        if len(self.seeds) > 1:
+            command += f" --seeds {len(self.seeds)}"
+        yield f"Command: `{command}`."
         if self.missing:
-            notes.append(f"Missing: {'; '.join(self.missing)}. Repeat the command to go on.")
-        return "\n".join(["\n\n".join(notes), "", *lines, "", line(self.made)]) + "\n"
+            yield f"Missing: {'; '.join(self.missing)}. Repeat the command to go on."
 
-    def _measures(self) -> list[str]:
-        """The measures of which there is a number, ours or the paper's; those of ours come in the table's order."""
-        found = {name for made in self.rows for name, number in made.numbers.items() if number is not None}
-        found |= {name for made in self.rows for name in made.row.paper}
-        order = list(dict.fromkeys([*self.table.measures, *(name for made in self.rows for name in made.numbers)]))
-        return [name for name in order if name in found]
+    def _measures(self) -> list[Measure]:
+        """The measures of which there is a number, ours or the paper's, in the table's order."""
+        found = {measure for made in self.rows for measure, number in made.numbers.items() if number is not None}
+        found |= {measure for made in self.rows for measure in made.row.paper}
+        order: list[Measure] = [*self.table.measures]
+        for made in self.rows:
+            order += [measure for measure in made.numbers if measure not in order]
+        return [measure for measure in order if measure in found]
 
-    def _counts(self, name: str) -> set[int]:
+    def _counts(self, measure: Measure) -> set[int]:
         """The different numbers of samples behind a measure's numbers; a single value has none."""
-        numbers = [made.numbers.get(name) for made in self.rows]
+        numbers = [made.numbers.get(measure) for made in self.rows]
         return {number.count for number in numbers if number is not None and number.count > 1}
 
 
-def _text(name: str, number: Number | None, counted: bool) -> str:
+def _head(measure: Measure, counts: set[int], *, shown: bool) -> str:
+    """The head of a column, with the samples behind its numbers if they are to be `shown` and the same for all."""
+    if shown and len(counts) == 1:
+        [count] = counts
+        return f"{measure.heading} (n {count:,})"
+    return measure.heading
+
+
+def _text(measure: Measure, number: Number | None, *, counted: bool) -> str:
     """Our number with its interval, and with its samples if it is `counted`."""
     if number is None:
         return ""
-    if name == "parameters":
+    if measure.whole:
         return f"{number.value:,.0f}"
-    samples = f", n {number.count:,}" * (counted and number.count > 1)
+    samples = f", n {number.count:,}" if counted and number.count > 1 else ""
     if number.low is None or number.high is None:
         return (f"{number.value:.2f}" if abs(number.value) >= 1 else f"{number.value:.2g}") + samples
     places = 2 if abs(number.value) < 10 else 1

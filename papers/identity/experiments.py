@@ -7,18 +7,39 @@ token and position embeddings from N(0, 1), as in the paper's release; they answ
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from papers.harness.experiments import Experiment, Job, MissingDataError, OutOfTimeError, Setting
+from papers.harness.corpora import source_of
+from papers.harness.experiments import Experiment, Family, Job, Result, Setting
+from papers.harness.measures import Measure, Named
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
     from hf_symbinv.datasets_scripts.templates import TemplatesConfig
+
+FAMILY = Family("identity", Path(__file__).parent / "scales.yaml")
+
+
+@dataclass(frozen=True)
+class ErrorAfter(Measure):
+    """The error on unseen symbols after training on so many rows."""
+
+    rows: int
+
+    @property
+    def heading(self) -> str:
+        return f"n = {self.rows}"
+
+
+ERROR, CROSS_ENTROPY, START = Named("error"), Named("cross-entropy"), Named("start")
+CONDITION = Named("log₁₀ of smallest over largest singular value")
+UNSEEN_ERROR = Named("error on unseen symbols")
+PERPLEXITY = Named("perplexity")
 
 # Label → which scalars there are. The multiplier is the one with which the scalars helped most (1 and 10 were tried).
 PARAMETRISATIONS: dict[str, dict[str, Any]] = {
@@ -55,7 +76,7 @@ def template_model(config: TemplatesConfig, scalars: Mapping[str, Any], fields: 
     return model
 
 
-def _fitted(job: Job, name: str, model: PreTrainedModel, rows: Any) -> None:
+def _train(job: Job, name: str, model: PreTrainedModel, rows: Any) -> None:
     """Trains a model in a folder of the job.
 
     Raises:
@@ -63,15 +84,9 @@ def _fitted(job: Job, name: str, model: PreTrainedModel, rows: Any) -> None:
     """
     from transformers import default_data_collator
 
-    from hf_symbinv.training.fitting import fit
-
     fixed = {"seed": job.seed, "save_strategy": "no", "report_to": "none", "disable_tqdm": True}
-    finished = fit(
-        model, job.folder / name, {**fixed, **job.sizes["trainer"]}, max_seconds=job.time_left(),
-        train_dataset=rows, data_collator=default_data_collator,
-    )  # fmt: skip
-    if not finished:
-        raise OutOfTimeError
+    arguments = {**fixed, **job.sizes["trainer"]}
+    job.train(model, job.folder / name, arguments, train_dataset=rows, data_collator=default_data_collator)
 
 
 def _batches(
@@ -84,14 +99,14 @@ def _batches(
         yield {name: values.to(device) for name, values in batch.items()}
 
 
-def measure_templates(job: Job) -> dict[str, dict[str, Any]]:
+def measure_templates(job: Job) -> dict[Measure, Result]:
     """Squared errors on unseen symbols, or wrong ones, after training on each number of rows."""
     import torch
     from transformers import set_seed
 
     from hf_symbinv.datasets_scripts.templates import TemplatesConfig, drawn, encoded, template_task
 
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[Measure, Result] = {}
     for count in job.sizes["rows"]:
         config = TemplatesConfig(
             name="custom", task=job.values["task"], rows=count, seed=job.seed, **job.sizes["evaluation"]
@@ -102,7 +117,7 @@ def measure_templates(job: Job) -> dict[str, dict[str, Any]]:
         if task.symbolic:
             scale_logits(model)
         job.say(f"  {count} rows, diversity {task.diversity(count):g}")
-        _fitted(job, f"n={count}", model, encoded(task, splits["train"]))
+        _train(job, f"n={count}", model, encoded(task, splits["train"]))
         model.eval()
         given, wanted = [], []
         with torch.no_grad():
@@ -112,10 +127,10 @@ def measure_templates(job: Job) -> dict[str, dict[str, Any]]:
                 wanted.append(batch["labels"][:, -1] if task.symbolic else batch["labels"])
         answers, labels = torch.cat(given), torch.cat(wanted)
         if task.symbolic:
-            found[f"n = {count}"] = {"correct": int((answers != labels).sum()), "count": len(labels)}
+            found[ErrorAfter(count)] = {"correct": int((answers != labels).sum()), "count": len(labels)}
         else:
             squares = (answers - labels).square().tolist()
-            found[f"n = {count}"] = {"values": [round(square, 6) for square in squares]}
+            found[ErrorAfter(count)] = {"values": [round(square, 6) for square in squares]}
     return found
 
 
@@ -130,7 +145,7 @@ def scale_logits(model: PreTrainedModel) -> None:
     nn.init.constant_(model.transformer.ln_f.weight, model.config.n_embd**-0.5)
 
 
-def measure_copying(job: Job) -> dict[str, dict[str, Any]]:
+def measure_copying(job: Job) -> dict[Measure, Result]:
     """Error and cross-entropy on unseen symbols, of a transformer or of the theorems' model."""
     import torch
     from transformers import set_seed
@@ -146,7 +161,7 @@ def measure_copying(job: Job) -> dict[str, dict[str, Any]]:
     model = template_model(config, scalars, {**job.sizes["model"], "n_embd": width})
     if job.values["model"] == "scaled":
         scale_logits(model)
-    _fitted(job, "model", model, encoded(task, splits["train"]))
+    _train(job, "model", model, encoded(task, splits["train"]))
     model.eval()
     with torch.no_grad():
         batches = list(_batches(encoded(task, splits["test"]), model.device))
@@ -156,7 +171,7 @@ def measure_copying(job: Job) -> dict[str, dict[str, Any]]:
 
 def _copying_in_theory(
     job: Job, vocab_size: int, splits: Mapping[str, Sequence[Mapping[str, Any]]]
-) -> dict[str, dict[str, Any]]:
+) -> dict[Measure, Result]:
     """Gradient descent on the symbols of the training rows, with the learning rates of `start_of_copying`."""
     import torch
 
@@ -172,19 +187,19 @@ def _copying_in_theory(
     start = start_of_copying(model, seen, unseen)
     descend(model, seen, **job.sizes["theory"])
     with torch.no_grad():
-        return {**_copied(model(unseen), unseen), "start": {"values": [start]}}
+        return {**_copied(model(unseen), unseen), START: {"values": [start]}}
 
 
-def _copied(logits: torch.Tensor, wanted: torch.Tensor) -> dict[str, dict[str, Any]]:
+def _copied(logits: torch.Tensor, wanted: torch.Tensor) -> dict[Measure, Result]:
     from torch.nn.functional import cross_entropy
 
     return {
-        "error": {"correct": int((logits.argmax(-1) != wanted).sum()), "count": len(wanted)},
-        "cross-entropy": {"values": cross_entropy(logits, wanted, reduction="none").tolist()},
+        ERROR: {"correct": int((logits.argmax(-1) != wanted).sum()), "count": len(wanted)},
+        CROSS_ENTROPY: {"values": cross_entropy(logits, wanted, reduction="none").tolist()},
     }
 
 
-def measure_kernel(job: Job) -> dict[str, dict[str, Any]]:
+def measure_kernel(job: Job) -> dict[Measure, Result]:
     """How far N is from singular, and the error on unseen symbols of ridge regression with the same kernel."""
     import torch
 
@@ -213,8 +228,8 @@ def measure_kernel(job: Job) -> dict[str, dict[str, Any]]:
     full = kernel(ids, config.vocab_size(), job.sizes["heads"]["rows"])
     errors = theory.ridge_regression(full, labels[:count], constants["ridge"]) - labels[count:]
     return {
-        "log₁₀ of smallest over largest singular value": {"values": [theory.log_condition(matrix)]},
-        "error on unseen symbols": {"values": [float(errors.square().mean())]},
+        CONDITION: {"values": [theory.log_condition(matrix)]},
+        UNSEEN_ERROR: {"values": [float(errors.square().mean())]},
     }
 
 
@@ -224,27 +239,16 @@ def _subwords(job: Job) -> Path:
     Raises:
         MissingDataError: If no corpus is named, or it cannot be used.
     """
-    from hf_symbinv.datasets_scripts.language.characters import CorpusError
     from hf_symbinv.datasets_scripts.language.subwords import SubwordConfig, prepare
-    from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError
-    from papers.lexinvariant.models import SOURCES
 
     name = job.values["corpus"]
-    variable, default = SOURCES[name]
-    source, folder = os.environ.get(variable, default), job.shared / f"subwords-{name}"
-    if not source:
-        raise MissingDataError(
-            f"{variable} is not set; let it name the {name} to read: a text file, whose documents begin after lines "
-            "that start with the character 0x01, a folder of texts, or a data set on the Hub"
-        )
-    try:
+    folder = job.shared / f"subwords-{name}"
+    with source_of(name) as source:
         prepare(SubwordConfig(source=source, **job.sizes["data"]), folder)
-    except (CorpusError, WorkFolderError) as error:
-        raise MissingDataError(f"{variable}: {error}") from error
     return folder
 
 
-def measure_gpt2(job: Job) -> dict[str, dict[str, Any]]:
+def measure_gpt2(job: Job) -> dict[Measure, Result]:
     """Perplexity on held-out documents."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, set_seed
@@ -266,11 +270,11 @@ def measure_gpt2(job: Job) -> dict[str, dict[str, Any]]:
     )  # fmt: skip
     model = AutoModelForCausalLM.from_config(config)
     job.say(f"  {len(blocks['train'])} training blocks of {length} tokens, {len(tokenizer)} different")
-    _fitted(job, "model", model, blocks["train"])
+    _train(job, "model", model, blocks["train"])
     model.eval()
     with torch.no_grad():
         losses = [float(model(**block).loss) for block in _batches(blocks["test"], model.device, size=1)]
-    return {"perplexity": {"losses": losses}}
+    return {PERPLEXITY: {"losses": losses}}
 
 
 # Read from the figures' files: error or loss over the number of training rows, which is that of training symbols too.
@@ -288,10 +292,10 @@ _SHOWN = {"aba-abb": "αβα / αββ", "print-variable": "print(α) / print(β)
           "majority-4": "majority of 4", "print-value": 'α = "γ"; β = "δ"; print(α) / print(β)',
           "gives": "If α gives β δ γ, how many γ does β have?"}  # fmt: skip
 # Figure 2's error in percent; which scalars its modified transformer has is in an appendix that was not at hand.
-_SYMBOLIC: dict[tuple[str, str], dict[str, float]] = {
-    ("print-value", "vanilla"): {"n = 1024": 50},
+_SYMBOLIC: dict[tuple[str, str], dict[int, float]] = {
+    ("print-value", "vanilla"): {1024: 50},
     ("print-value", "bI"): {},
-    ("print-value", "aI+bI"): {"n = 64": 50, "n = 256": 50, "n = 1024": 50, "n = 4096": 10},
+    ("print-value", "aI+bI"): {64: 50, 256: 50, 1024: 50, 4096: 10},
     ("gives", "vanilla"): {},
     ("gives", "aI+bI"): {},
 }
@@ -305,42 +309,47 @@ _COPYING = {
 }
 _SOURCE = "Abstract symbols"
 
+
+def _by_rows(numbers: Mapping[int, float]) -> dict[Measure, float]:
+    return {ErrorAfter(count): number for count, number in numbers.items()}
+
+
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
-        "identity-templates", "identity", "Templates: error on unseen symbols by training rows",
+        "identity-templates", FAMILY, "Templates: error on unseen symbols by training rows",
         f"{_SOURCE}, Figure 1 and Appendix B", ("templates", "attention"),
-        tuple(f"n = {count}" for count in (16, 64, 256, 1024)),
+        tuple(map(ErrorAfter, (16, 64, 256, 1024))),
         "Mean squared error of a regression on labels 1 and -1 (1 is what a constant has); the data diversity ρ of n "
         "training rows is n / 2",
         tuple(
             Setting(
                 (_SHOWN[task], label.replace("+", " + ")), {"task": task, "scalars": label},
-                {f"n = {count}": value for count, value in _CURVES.get((task, label), {}).items()},
+                _by_rows(_CURVES.get((task, label), {})),
             )
             for task, label in _TEMPLATES
         ),
         measure_templates,
     ),
     Experiment(
-        "identity-symbols", "identity", "Symbols as labels: error on unseen symbols by training rows",
+        "identity-symbols", FAMILY, "Symbols as labels: error on unseen symbols by training rows",
         f"{_SOURCE}, Figure 2", ("template", "attention"),
-        tuple(f"n = {count}" for count in (64, 256, 1024, 4096)),
+        tuple(map(ErrorAfter, (64, 256, 1024, 4096))),
         "Wrong symbols in percent; logits are divided by √d; the data diversity ρ of n training rows is n / 4",
         tuple(
-            Setting((_SHOWN[task], label.replace("+", " + ")), {"task": task, "scalars": label}, numbers)
+            Setting((_SHOWN[task], label.replace("+", " + ")), {"task": task, "scalars": label}, _by_rows(numbers))
             for (task, label), numbers in _SYMBOLIC.items()
         ),
         measure_templates,
     ),
     Experiment(
-        "identity-copy", "identity", "Copying unseen symbols by embedding width", f"{_SOURCE}, Figure 3 and section 5",
-        ("model", "d"), ("error", "cross-entropy", "start"),
+        "identity-copy", FAMILY, "Copying unseen symbols by embedding width", f"{_SOURCE}, Figure 3 and section 5",
+        ("model", "d"), (ERROR, CROSS_ENTROPY, START),
         "Error in percent; cross-entropy in nats; start: fall of the loss on unseen symbols at the start of gradient "
         "flow for a fall of 1 on training symbols",
         tuple(
             Setting(
                 (label, str(width)), {"model": model, "scalars": scalars, "width": width},
-                {"error": 0.0} if model == "gpt2" else {},
+                {ERROR: 0.0} if model == "gpt2" else {},
             )
             for (model, scalars), label in _COPYING.items()
             for width in (32, 128, 512)
@@ -348,8 +357,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         measure_copying,
     ),
     Experiment(
-        "identity-kernel", "identity", "The kernel condition: N must not be singular", f"{_SOURCE}, section 4",
-        ("templates", "kernel"), ("log₁₀ of smallest over largest singular value", "error on unseen symbols"),
+        "identity-kernel", FAMILY, "The kernel condition: N must not be singular", f"{_SOURCE}, section 4",
+        ("templates", "kernel"), (CONDITION, UNSEEN_ERROR),
         "A singular matrix has -15.7, by rounding; the error is the mean squared one of kernel ridge regression, 1 for "
         "a constant",
         tuple(
@@ -360,13 +369,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         measure_kernel,
     ),
     Experiment(
-        "identity-gpt2", "identity", "GPT-2 with two scalars a head", f"{_SOURCE}, Figure 4", ("corpus", "model"),
-        ("perplexity",), "Perplexity by token of a BPE of its own on held-out documents, so only differences compare "
+        "identity-gpt2", FAMILY, "GPT-2 with two scalars a head", f"{_SOURCE}, Figure 4", ("corpus", "model"),
+        (PERPLEXITY,), "Perplexity by token of a BPE of its own on held-out documents, so only differences compare "
         "with the paper's: WikiText-2 (WikiText-103: 16.83, with the scalars 16.40)",
         tuple(
             Setting(
                 (corpus, label), {"corpus": corpus, "scalars": scalars, "multiplier": multiplier},
-                {"perplexity": number} if corpus == "prose" and number else {},
+                {PERPLEXITY: number} if corpus == "prose" and number else {},
             )
             for corpus in ("prose", "code")
             for label, scalars, multiplier, number in (

@@ -3,7 +3,7 @@
 A lexinvariant model has no fixed embeddings: each sequence draws its own. What a symbol means it can only learn from
 the sequence, so its perplexity falls with the context towards that of a model that knows the symbols.
 
-All experiments at a scale share their models. Prose is the user's own: see `SOURCES` in `lexinvariant_models.py`.
+All experiments at a scale share their models. Prose is the user's own: see `SOURCES` in `papers/harness/corpora.py`.
 
 Source: Huang et al. 2023 (LI).
 """
@@ -11,9 +11,12 @@ Source: Huang et al. 2023 (LI).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from papers.harness.experiments import Experiment, Job, Setting
+from papers.harness.experiments import Experiment, Family, Job, Result, Setting
+from papers.harness.measures import Measure, Named
+from papers.lexinvariant.measures import CURVE, DISTANCE, LAST_WINDOW, MATRICES, WINDOWS, Gap, Perplexity, Places
 from papers.lexinvariant.plots import LEARNED, draw_cipher, draw_markov, draw_text, moving_average
 
 if TYPE_CHECKING:
@@ -25,37 +28,33 @@ MODELS = {
     "identity": "lexinvariant, identity terms (variant)",
     "partial": "learned, 20 % renamed",
 }
-# Places of a sequence, the first and the one after the last, whose losses are averaged; our choice.
-MARKOV_PLACES = ((0, 4), (4, 8), (8, 16), (16, 32), (32, 64))
-TEXT_PLACES = ((0, 16), (16, 32), (32, 64), (64, 128), (128, 256), (256, 512))
-GAPS = ((0, 4), (32, 64))
-WINDOWS = ("first window", "second", "third", "last window")
+FAMILY = Family("lexinvariant", Path(__file__).parent / "scales.yaml")
+# Places whose losses are averaged; our choice.
+MARKOV_PLACES = (Places(0, 4), Places(4, 8), Places(8, 16), Places(16, 32), Places(32, 64))
+TEXT_PLACES = (Places(0, 16), Places(16, 32), Places(32, 64), Places(64, 128), Places(128, 256), Places(256, 512))
+GAPS = (MARKOV_PLACES[0], MARKOV_PLACES[-1])
 DRAWS = 8  # our choice, for the expectation over embeddings
 PRIORS, COUNTED = [2.0**power for power in range(-8, 1)], 500  # our choice: the best on so many training texts is taken
 
 
-def span(places: tuple[int, int]) -> str:
-    """The places of a group, counted from 1."""
-    return f"{places[0] + 1} to {places[1]}"
-
-
-def perplexities(losses: np.ndarray, groups: Sequence[tuple[int, int]]) -> dict[str, dict[str, Any]]:
+def perplexities(losses: np.ndarray, groups: Sequence[Places]) -> dict[Measure, Result]:
     """The mean loss of each text at each group of places that the texts have, for the group's perplexity.
 
     Args:
         losses: (N, T).
-        groups: First place and the one after the last.
+        groups: The places.
     """
+    return {Perplexity(places): mean_losses(losses, places) for places in groups if places.end <= losses.shape[1]}
+
+
+def mean_losses(losses: np.ndarray, places: Places) -> Result:
+    """The mean loss of each text, (N, T), at some places."""
     import numpy as np
 
-    return {
-        span(places): {"losses": np.round(losses[:, slice(*places)].mean(1), 6).tolist()}
-        for places in groups
-        if places[1] <= losses.shape[1]
-    }
+    return {"losses": np.round(losses[:, places.start : places.end].mean(1), 6).tolist()}
 
 
-def measure_markov(job: Job) -> dict[str, dict[str, Any]]:
+def measure_markov(job: Job) -> dict[Measure, Result]:
     """Perplexity by place in texts of the Markov language, and the gap to the best lexinvariant predictor in nats."""
     from papers.lexinvariant.models import losses_by_place, markov_language, texts_of, trained
     from papers.lexinvariant.oracle import Oracle, true_losses
@@ -74,14 +73,14 @@ def measure_markov(job: Job) -> dict[str, dict[str, Any]]:
         )
     found = perplexities(losses, MARKOV_PLACES)
     for places in GAPS:
-        gaps = (losses - best)[:, slice(*places)].mean(1)
-        found[f"gap, {span(places)}"] = {"values": [float(gap) for gap in gaps]}
+        gaps = (losses - best)[:, places.start : places.end].mean(1)
+        found[Gap(places)] = {"values": [float(gap) for gap in gaps]}
     if "draws" not in job.values:
-        found["curve"] = {"losses": [float(loss) for loss in losses.mean(0)]}
+        found[CURVE] = {"losses": [float(loss) for loss in losses.mean(0)]}
     return found
 
 
-def measure_text(job: Job) -> dict[str, dict[str, Any]]:
+def measure_text(job: Job) -> dict[Measure, Result]:
     """Perplexity by place in windows of a corpus; the curve is smoothed within each text, as the paper's."""
     from papers.lexinvariant.models import losses_by_place, texts_of, trained
     from papers.lexinvariant.oracle import counting_losses
@@ -96,12 +95,12 @@ def measure_text(job: Job) -> dict[str, dict[str, Any]]:
         losses = losses_by_place(model, texts.test, batch_size=sizes["batch"], seed=job.seed)
     return {
         **perplexities(losses, TEXT_PLACES),
-        "last window": perplexities(losses[:, -window:], [(0, window)])[span((0, window))],
-        "curve": {"losses": moving_average([float(loss) for loss in losses.mean(0)], window)},
+        LAST_WINDOW: mean_losses(losses, Places(losses.shape[1] - window, losses.shape[1])),
+        CURVE: {"losses": moving_average([float(loss) for loss in losses.mean(0)], window)},
     }
 
 
-def measure_cipher(job: Job) -> dict[str, dict[str, Any]]:
+def measure_cipher(job: Job) -> dict[Measure, Result]:
     """Entries of the key that the votes of a window get right, by its place; and the matrices of the picture."""
     import numpy as np
 
@@ -114,31 +113,31 @@ def measure_cipher(job: Job) -> dict[str, dict[str, Any]]:
     letters = cipher_letters(texts)
     key = probes.random_key(texts.num_symbols, letters, job.seed)
     enciphered = key[texts.test]
+    # Of the Markov language alone the posterior is known.
     posterior = Oracle(markov_language(sizes)).deciphered(enciphered) if name == "markov" else None
-    if kind == "exact":
-        assert posterior is not None  # the table asks for it of the Markov language only
+    if kind == "exact" and posterior is not None:
         probabilities = posterior
     else:
         model = trained(job, name, kind, texts)
         probe = probes.trained_probe(job, name, kind, model, texts)
         probabilities = probes.deciphered(probe, enciphered, batch_size=sizes["batch"], seed=job.seed)
     named, length, window = probabilities.argmax(-1), enciphered.shape[1], sizes["window"]
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[Measure, Result] = {}
     starts, matrices = probes.window_starts(length, window, len(WINDOWS)), []
-    for head, start in zip(WINDOWS, starts, strict=True):
+    for measure, start in zip(WINDOWS, starts, strict=True):
         part = slice(start, start + window)
         right, seen = probes.votes(named[:, part], enciphered[:, part], key, letters)
-        found[head] = {"correct": right, "count": seen}
+        found[measure] = {"correct": right, "count": seen}
         matrices.append(probes.key_matrix(probabilities[:, part], enciphered[:, part], key, letters))
     if posterior is not None:
         distance = np.abs(probabilities - posterior).sum(-1)[:, -window:].mean(1) / 2
-        found["distance"] = {"values": [float(value) for value in distance]}
+        found[DISTANCE] = {"values": [float(value) for value in distance]}
     truth = np.eye(len(letters))[np.argsort(key[letters])]
-    found["matrices"] = {"starts": starts, "key": truth.tolist(), "windows": matrices}
+    found[MATRICES] = {"starts": starts, "key": truth.tolist(), "windows": matrices}
     return found
 
 
-def measure_symbols(job: Job) -> dict[str, dict[str, Any]]:
+def measure_symbols(job: Job) -> dict[Measure, Result]:
     """The share of answers' symbols that the model generates in the right place, for each kind of puzzle."""
     from hf_symbinv.datasets_scripts.language.puzzles import PUZZLES
     from papers.lexinvariant.models import solved, texts_of, trained
@@ -147,13 +146,14 @@ def measure_symbols(job: Job) -> dict[str, dict[str, Any]]:
     sizes, texts = job.sizes["languages"][name], texts_of(job, name)
     model = trained(job, name, job.values["model"], texts)
     characters, rows = texts.characters or "", job.sizes["puzzles"]
-    return {
-        kind: solved(model, make(characters, rows, job.seed), characters, batch_size=sizes["batch"], seed=job.seed)
-        for kind, make in PUZZLES.items()
-    }
+    found: dict[Measure, Result] = {}
+    for kind, make in PUZZLES.items():
+        puzzles = make(characters, rows, job.seed)
+        found[Named(kind)] = solved(model, puzzles, characters, batch_size=sizes["batch"], seed=job.seed)
+    return found
 
 
-def _text_rows(models: dict[str, str], paper: dict[tuple[str, str], dict[str, float]]) -> tuple[Setting, ...]:
+def _text_rows(models: dict[str, str], paper: dict[tuple[str, str], dict[Measure, float]]) -> tuple[Setting, ...]:
     return tuple(
         Setting((corpus, label), {"corpus": corpus, "model": kind}, paper.get((corpus, kind), {}))
         for corpus in ("code", "prose")
@@ -172,24 +172,25 @@ _CIPHER_ROWS = (
     Setting(("Markov", MODELS["gaussian"]), {"corpus": "markov", "model": "gaussian"}),
     Setting(("Markov", MODELS["identity"]), {"corpus": "markov", "model": "identity"}),
     Setting(("code", MODELS["gaussian"]), {"corpus": "code", "model": "gaussian"}),
-    Setting(("prose", MODELS["gaussian"]), {"corpus": "prose", "model": "gaussian"}, {"last window": 99.6}),
+    Setting(("prose", MODELS["gaussian"]), {"corpus": "prose", "model": "gaussian"}, {LAST_WINDOW: 99.6}),
 )
 # LI Table 1, character-level: GitHub for code, Wiki-40B for prose.
-_PUZZLES_SOLVED = {
-    ("code", "learned"): {"look up": 42.40, "permutation": 21.03},
-    ("code", "gaussian"): {"look up": 86.65, "permutation": 71.59},
-    ("prose", "learned"): {"look up": 38.25, "permutation": 20.77},
-    ("prose", "gaussian"): {"look up": 59.70, "permutation": 60.51},
+LOOK_UP, PERMUTATION = Named("look up"), Named("permutation")
+_PUZZLES_SOLVED: dict[tuple[str, str], dict[Measure, float]] = {
+    ("code", "learned"): {LOOK_UP: 42.40, PERMUTATION: 21.03},
+    ("code", "gaussian"): {LOOK_UP: 86.65, PERMUTATION: 71.59},
+    ("prose", "learned"): {LOOK_UP: 38.25, PERMUTATION: 20.77},
+    ("prose", "gaussian"): {LOOK_UP: 59.70, PERMUTATION: 60.51},
 }
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="lexinv-markov",
-        family="lexinvariant",
+        family=FAMILY,
         title="A language of six symbols, with the exact best lexinvariant predictor",
         source="LI Theorem 2.1",
         heads=("model",),
-        measures=(*map(span, MARKOV_PLACES), *(f"gap, {span(places)}" for places in GAPS)),
+        measures=(*map(Perplexity, MARKOV_PLACES), *map(Gap, GAPS)),
         unit="Perplexities by place in the sequence; gaps to p' are mean losses in nats",
         rows=_MARKOV_ROWS,
         measure=measure_markov,
@@ -197,11 +198,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         name="lexinv-text",
-        family="lexinvariant",
+        family=FAMILY,
         title="Characters of prose and code: perplexity by context",
         source="LI Figures 3 and 7",
         heads=("corpus", "model"),
-        measures=(*map(span, TEXT_PLACES), "last window"),
+        measures=(*map(Perplexity, TEXT_PLACES), LAST_WINDOW),
         unit="Perplexities by place in the window (paper, after 511 characters of the Pile: lexinvariant 3.38, learned "
         "2.00)",
         rows=_text_rows({**MODELS, "counting": "counting, without order"}, {}),
@@ -210,11 +211,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         name="lexinv-cipher",
-        family="lexinvariant",
+        family=FAMILY,
         title="Substitution ciphers: entries of the key that a probe recovers",
         source="LI Figures 4 and 5",
         heads=("language", "model"),
-        measures=(*WINDOWS, "distance"),
+        measures=(*WINDOWS, DISTANCE),
         unit="Entries right by the vote of a window, in percent; distance: total variation between the probe's and the "
         "exact posterior of what a symbol stands for, in the last window (paper: the Pile, 150M parameters)",
         rows=_CIPHER_ROWS,
@@ -223,11 +224,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         name="lexinv-symbols",
-        family="lexinvariant",
+        family=FAMILY,
         title="Puzzles over random symbols, by models of text",
         source="LI Table 1",
         heads=("corpus", "model"),
-        measures=("look up", "permutation"),
+        measures=(LOOK_UP, PERMUTATION),
         unit="Symbols generated right, in percent (paper: character level, GitHub for code, Wiki-40B for prose)",
         rows=_text_rows(MODELS, _PUZZLES_SOLVED),
         measure=measure_symbols,

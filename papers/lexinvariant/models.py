@@ -6,7 +6,6 @@ ids (N, T + 1), which begin with <s>, so that the loss of the first symbol count
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +18,7 @@ from transformers import CONFIG_MAPPING, Adafactor, AutoModelForCausalLM, PreTra
 from hf_symbinv.datasets_scripts.language.characters import (
     ALPHABETS,
     BASE_TOKENS,
-    STANDARD_LIBRARY,
     CorpusConfig,
-    CorpusError,
     MarkovLanguage,
     encode,
     load_windows,
@@ -30,9 +27,8 @@ from hf_symbinv.datasets_scripts.language.characters import (
     words,
 )
 from hf_symbinv.datasets_scripts.language.puzzles import Puzzle
-from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError
-from hf_symbinv.training.fitting import fit
-from papers.harness.experiments import Job, MissingDataError, OutOfTimeError
+from papers.harness.corpora import source_of
+from papers.harness.experiments import Job
 
 # What makes a model of each kind out of the paper's, which is "gaussian". The share 0.2 is the paper's, section 3.6; so
 # is renaming for it, appendix G. "identity" is a variant that the paper does not have.
@@ -42,8 +38,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "identity": {"identity_qk": True, "identity_vo": True},
     "partial": {"symbol_embedding": "renamed", "random_share": 0.2},
 }
-# Corpus → the variable that names its source, and the source without it.
-SOURCES = {"prose": ("HF_SYMBINV_PROSE", None), "code": ("HF_SYMBINV_CODE", STANDARD_LIBRARY)}
 REPLACEMENT = " "  # our choice, for the few characters of a corpus that are no printable ASCII
 TEST_SEEDS = 10_000  # what is added to a seed for test texts of the Markov language
 
@@ -82,20 +76,9 @@ def texts_of(job: Job, name: str) -> Texts:
         train = language.sample(data["rows"], data["length"], job.seed).astype(np.uint8)
         test = language.sample(rows, data["length"], TEST_SEEDS + job.seed)
         return Texts(train, test, language.num_symbols)
-    variable, default = SOURCES[name]
-    source = os.environ.get(variable, default)
-    if not source:
-        raise MissingDataError(
-            f"{variable} is not set; let it name the {name} to read: a text file, whose documents begin after lines "
-            "that start with the character 0x01, a folder of texts, or a data set on the Hub"
-        )
-    config = CorpusConfig(name=name, source=source, replacement=REPLACEMENT, **data)
-    try:
+    with source_of(name) as source:
+        config = CorpusConfig(name=name, source=source, replacement=REPLACEMENT, **data)
         prepare(config, job.shared / name)
-    except CorpusError as error:
-        raise MissingDataError(f"{variable}: {error}") from error
-    except WorkFolderError as error:
-        raise MissingDataError(f"{variable}={source}: {error}, or name the corpus that is there") from error
     splits = load_windows(job.shared / name)
     # Windows lie in the order of their documents: a part of them is drawn from all documents of the split.
     test = splits["test"].shuffle(seed=0).select(range(min(rows, len(splits["test"]))))
@@ -137,7 +120,7 @@ def trained(job: Job, name: str, kind: str, texts: Texts) -> PreTrainedModel:
     folder = job.shared / "models" / f"{name}-{kind}-seed{job.seed}"
     set_seed(job.seed)
     model = AutoModelForCausalLM.from_config(configuration(kind, texts.num_symbols, sizes))
-    left = job.time_left()
+    job.time_left()
     job.say(f"model {folder.name}: {sizes['trainer']['max_steps']} steps, {model.num_parameters():,} parameters")
     arguments: dict[str, Any] = {**sizes["trainer"], "seed": job.seed}
     options: dict[str, Any] = {}
@@ -146,9 +129,7 @@ def trained(job: Job, name: str, kind: str, texts: Texts) -> PreTrainedModel:
         options["optimizer_cls_and_kwargs"] = (Adafactor, kept)
     if texts.characters is not None:
         options["words"] = words(texts.characters)
-    rows = Rows(texts.train)
-    if not fit(model, folder, arguments, max_seconds=left, train_dataset=rows, data_collator=collate, **options):
-        raise OutOfTimeError
+    job.train(model, folder, arguments, train_dataset=Rows(texts.train), data_collator=collate, **options)
     return model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
 
 
@@ -195,7 +176,7 @@ def losses_by_place(
 @torch.inference_mode()
 def solved(
     model: PreTrainedModel, puzzles: Sequence[Puzzle], characters: str, *, batch_size: int, seed: int
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """How many symbols of the answers a model generates greedily in their places, `correct` of `count`.
 
     Args:

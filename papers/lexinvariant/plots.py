@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hf_symbinv.plotting.figures import LINES, save_picture
-from papers.harness.experiments import Setting
+from papers.harness.experiments import Findings, Setting
+from papers.lexinvariant.measures import CURVE, MATRICES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMATS = ("png", "svg")
 LEARNED = "learned embeddings"  # the model that the others are compared with
-Results = Sequence[tuple[Setting, Mapping[str, Any]]]
+Results = Sequence[tuple[Setting, Findings]]
 
 
 def moving_average(values: Sequence[float], window: int) -> list[float]:
@@ -28,8 +29,8 @@ def curves(found: Results) -> dict[tuple[str, ...], list[float]]:
     """The perplexity by place of each row that has one, the geometric mean over seeds, by the row's labels."""
     rows: dict[tuple[str, ...], list[list[float]]] = {}
     for row, content in found:
-        if "curve" in content:
-            rows.setdefault(row.labels, []).append(content["curve"]["losses"])
+        if CURVE.heading in content:
+            rows.setdefault(row.labels, []).append(content[CURVE.heading]["losses"])
     return {labels: [float(value) for value in np.exp(np.mean(losses, axis=0))] for labels, losses in rows.items()}
 
 
@@ -95,7 +96,7 @@ def draw_cipher(found: Results, folder: Path) -> None:
     """Matrices of the key, one row of panels per row of the table: first the key, then what each window says."""
     from matplotlib.figure import Figure
 
-    shown = {row.labels: content["matrices"] for row, content in reversed(found)}  # of several seeds, the first
+    shown = {row.labels: content[MATRICES.heading] for row, content in reversed(found)}  # of several seeds, the first
     rows = [(labels, shown[labels]) for labels in dict.fromkeys(row.labels for row, _ in found)]
     windows = max(len(content["windows"]) for _, content in rows)
     figure = Figure(figsize=(2.1 * (windows + 1), 2.3 * len(rows)), layout="constrained")

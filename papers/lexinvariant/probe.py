@@ -21,8 +21,7 @@ from transformers.configuration_utils import PreTrainedConfig, strict
 from transformers.modeling_outputs import ModelOutput
 
 from hf_symbinv.datasets_scripts.language.characters import BASE_TOKENS
-from hf_symbinv.training.fitting import fit
-from papers.harness.experiments import Job, OutOfTimeError
+from papers.harness.experiments import Job
 from papers.lexinvariant.models import Rows, Texts, batches, collate
 
 
@@ -92,12 +91,10 @@ def trained_probe(job: Job, name: str, kind: str, model: PreTrainedModel, texts:
     set_seed(job.seed)
     config = CipherProbeConfig(d_model=model.config.d_model, width=sizes["width"], num_symbols=texts.num_symbols)
     probe = CipherProbe(config, model)
-    left = job.time_left()
+    job.time_left()
     job.say(f"probe of {name}-{kind}-seed{job.seed}: {sizes['trainer']['max_steps']} steps")
     arguments = {**sizes["trainer"], "seed": job.seed}
-    folder = job.folder / "probe"
-    if not fit(probe, folder, arguments, max_seconds=left, train_dataset=Rows(texts.train), data_collator=collate):
-        raise OutOfTimeError
+    job.train(probe, job.folder / "probe", arguments, train_dataset=Rows(texts.train), data_collator=collate)
     return probe.to(model.device).eval()
 
 

@@ -11,10 +11,14 @@ Source: Ankner, Renda, Carbin, Renamer: tables 1 and 2, figure 2, appendices D a
 from __future__ import annotations
 
 import random
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
 
-from papers.harness.experiments import Experiment, Job, Setting
-from papers.renamer.plots import draw_predictions
+from papers.harness.experiments import Experiment, Family, Job, Result, Setting
+from papers.harness.measures import Measure, Named
+from papers.renamer.plots import FIGURE_1_CYCLES, PREDICTIONS, draw_predictions
+
+FAMILY = Family("renamer", Path(__file__).parent / "scales.yaml")
 
 MODELS = {
     "vanilla": "vanilla",
@@ -23,11 +27,14 @@ MODELS = {
     "renamer": "Renamer",
     "streams": "streams with views (ours)",
 }
-PLAIN, RENAMED = "MAPE", "MAPE, renamed"
+PLAIN, RENAMED, CHANGED = Named("MAPE"), Named("MAPE, renamed"), Named("changed, %")
+REACHED, EARLIER = Named("epochs to vanilla's best"), Named("earlier, %")
+LOWEST, MEAN, HIGHEST = Named("lowest"), Named("mean"), Named("highest")
+WRONG, WRONG_EXTENDED, WRONG_ALL_FOUR = Named("error"), Named("error, a3"), Named("error, a0 to a3")
 READOUTS = {"sum": "sum", "mean": "mean", "first": "first token"}
 SPLITTINGS = {"random": "random", "disjoint": "disjoint up to renaming"}
-# Renamer, figure 1(a), and what llvm-mca says of it.
-FIGURE_1, FIGURE_1_CYCLES = "movq 64(%rsp), %rax;subl $1, 56(%rbp);movl 16(%rax), %eax", 1.68
+# Renamer, figure 1(a).
+FIGURE_1 = "movq 64(%rsp), %rax;subl $1, 56(%rbp);movl 16(%rax), %eax"
 
 # Size → kind → MAPE on the blocks as they are and renamed.
 _BLOCKS = {
@@ -44,7 +51,7 @@ _RANGE = {"vanilla": (1.11, 4.86), "augmented": (1.12, 1.12), "renamer": (1.72, 
 _ALGEBRA = {"vanilla": (0.79, 4.68), "canonicalised": (0.71, 4.98), "renamer": (0.80, 2.38)}
 
 
-def measure_blocks(job: Job) -> dict[str, dict[str, Any]]:
+def measure_blocks(job: Job) -> dict[Measure, Result]:
     """Errors on the test blocks as they are and renamed, and when the error of vanilla's best step was reached."""
     import torch
 
@@ -60,21 +67,21 @@ def measure_blocks(job: Job) -> dict[str, dict[str, Any]]:
     plain, other = (
         models.outputs_of(model, models.ASSEMBLY, kind, ids, job.sizes["batch"])[:, 0] for ids in (blocks, renamed)
     )
-    found: dict[str, dict[str, Any]] = {
+    found: dict[Measure, Result] = {
         measure: {"values": [round(error, 4) for error in models.percentage_errors(predicted, true).tolist()]}
         for measure, predicted in ((PLAIN, plain), (RENAMED, other))
     }
-    found["changed, %"] = {"correct": int((plain != other).sum()), "count": len(true)}
+    found[CHANGED] = {"correct": int((plain != other).sum()), "count": len(true)}
     at, best = min(models.validation_curve(job, "vanilla", name), key=lambda entry: entry[1])
     reached = [step for step, loss in models.validation_curve(job, kind, name) if loss <= best]
     if reached:
         epoch = len(data["train"]) / job.sizes["trainer"]["per_device_train_batch_size"]
-        found["epochs to vanilla's best"] = {"values": [reached[0] / epoch]}
-        found["earlier, %"] = {"values": [100 * (1 - reached[0] / at)]}
+        found[REACHED] = {"values": [reached[0] / epoch]}
+        found[EARLIER] = {"values": [100 * (1 - reached[0] / at)]}
     return found
 
 
-def measure_range(job: Job) -> dict[str, dict[str, Any]]:
+def measure_range(job: Job) -> dict[Measure, Result]:
     """The lowest, mean and highest prediction over all renamings of the block of Figure 1."""
     from hf_symbinv.datasets_scripts.blocks.x86 import Block
     from papers.renamer.models import ASSEMBLY, block_data, outputs_of, trained
@@ -85,14 +92,14 @@ def measure_range(job: Job) -> dict[str, dict[str, Any]]:
     # In one batch: rows of batches of different shapes may be rounded differently.
     predictions = outputs_of(model, ASSEMBLY, kind, renamings, len(renamings))[:, 0].tolist()
     return {
-        "lowest": {"values": [min(predictions)]},
-        "mean": {"values": [sum(predictions) / len(predictions)]},
-        "highest": {"values": [max(predictions)]},
-        "predictions": {"values": predictions},
+        LOWEST: {"values": [min(predictions)]},
+        MEAN: {"values": [sum(predictions) / len(predictions)]},
+        HIGHEST: {"values": [max(predictions)]},
+        PREDICTIONS: {"values": predictions},
     }
 
 
-def measure_derivatives(job: Job) -> dict[str, dict[str, Any]]:
+def measure_derivatives(job: Job) -> dict[Measure, Result]:
     """Wrong answers on the test pairs, on those with a coefficient that training lacks, and on those with all four."""
     import torch
 
@@ -100,28 +107,30 @@ def measure_derivatives(job: Job) -> dict[str, dict[str, Any]]:
 
     kind, data = job.values["model"], derivative_data(job)
     model = trained(job, ALGEBRA, kind, data, "derivatives")
-    found: dict[str, dict[str, Any]] = {}
-    for split, measure in (("test", "error"), ("extended", "error, a3")):
+    found: dict[Measure, Result] = {}
+    for split, measure in (("test", WRONG), ("extended", WRONG_EXTENDED)):
         rows = data[split]
         answers = outputs_of(model, ALGEBRA, kind, rows["input_ids"], job.sizes["batch"]).argmax(1)
         wrong = answers != torch.tensor(rows["labels"])
         found[measure] = {"correct": int(wrong.sum()), "count": len(wrong)}
         all_four = torch.tensor(rows["coefficients"]) == 4
         if all_four.any():
-            found["error, a0 to a3"] = {"correct": int(wrong[all_four].sum()), "count": int(all_four.sum())}
+            found[WRONG_ALL_FOUR] = {"correct": int(wrong[all_four].sum()), "count": int(all_four.sum())}
     return found
 
 
-def _paper(numbers: dict[str, tuple[float, float]], kind: str, measures: tuple[str, str]) -> dict[str, float]:
+def _paper(numbers: dict[str, tuple[float, float]], kind: str, measures: Sequence[Measure]) -> dict[Measure, float]:
     return dict(zip(measures, numbers.get(kind, ()), strict=False))
 
 
-def _of_blocks(size: str, kind: str) -> dict[str, float]:
-    earlier = {"earlier, %": _EARLIER[size]} if kind == "renamer" else {}
-    return {**_paper(_BLOCKS[size], kind, (PLAIN, RENAMED)), **earlier}
+def _of_blocks(size: str, kind: str) -> dict[Measure, float]:
+    numbers = _paper(_BLOCKS[size], kind, (PLAIN, RENAMED))
+    if kind == "renamer":
+        numbers[EARLIER] = _EARLIER[size]
+    return numbers
 
 
-_BLOCK_MEASURES = (PLAIN, RENAMED, "changed, %", "epochs to vanilla's best", "earlier, %")
+_BLOCK_MEASURES = (PLAIN, RENAMED, CHANGED, REACHED, EARLIER)
 _BLOCK_UNIT = (
     "MAPE in percent on the test blocks, of the step with the lowest validation error; the share of predictions that a "
     "renaming changes; the first epoch whose validation error is at most vanilla's lowest, and how much earlier it is "
@@ -131,7 +140,7 @@ _BLOCK_UNIT = (
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="renamer-blocks",
-        family="renamer",
+        family=FAMILY,
         title="Cycles of basic blocks, as they are and renamed",
         source="Renamer Tables 1 and 2, Tiny",
         heads=("split", "model"),
@@ -151,7 +160,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         name="renamer-sizes",
-        family="renamer",
+        family=FAMILY,
         title="Cycles of basic blocks by larger models",
         source="Renamer Tables 1 and 2, Mini and Small",
         heads=("size", "model"),
@@ -167,7 +176,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         name="renamer-readout",
-        family="renamer",
+        family=FAMILY,
         title="Cycles of basic blocks by what is read out",
         source="the paper does not name its readout",
         heads=("readout", "model"),
@@ -184,14 +193,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         name="renamer-figure2",
-        family="renamer",
+        family=FAMILY,
         title="Predictions for all renamings of one block",
         source="Renamer Figure 2",
         heads=("model",),
-        measures=("lowest", "mean", "highest"),
+        measures=(LOWEST, MEAN, HIGHEST),
         unit=f"Cycles; llvm-mca says {FIGURE_1_CYCLES} for each of the 210 renamings",
         rows=tuple(
-            Setting((label,), {"model": kind}, _paper(_RANGE, kind, ("lowest", "highest")))
+            Setting((label,), {"model": kind}, _paper(_RANGE, kind, (LOWEST, HIGHEST)))
             for kind, label in MODELS.items()
         ),
         measure=measure_range,
@@ -199,18 +208,18 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         name="renamer-derivatives",
-        family="renamer",
+        family=FAMILY,
         title="Derivatives or not, also with one more coefficient",
         source="Renamer Tables 3 and 4",
         heads=("model",),
-        measures=("error", "error, a3", "error, a0 to a3"),
+        measures=(WRONG, WRONG_EXTENDED, WRONG_ALL_FOUR),
         unit="Wrong answers in percent, of the step with the lowest validation loss",
         rows=tuple(
-            Setting((label,), {"model": kind}, _paper(_ALGEBRA, kind, ("error", "error, a3")))
+            Setting((label,), {"model": kind}, _paper(_ALGEBRA, kind, (WRONG, WRONG_EXTENDED)))
             for kind, label in MODELS.items()
             if kind != "augmented"
         ),
         measure=measure_derivatives,
-        compared=("error", "error, a3"),
+        compared=(WRONG, WRONG_EXTENDED),
     ),
 )

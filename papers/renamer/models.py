@@ -26,9 +26,9 @@ from hf_symbinv.datasets_scripts.blocks import basic_blocks, x86
 from hf_symbinv.datasets_scripts.calculus import derivatives, expressions
 from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError
 from hf_symbinv.logic.referents import SymbolIds, random_renaming
-from hf_symbinv.training.fitting import STATE, fit
+from hf_symbinv.training.fitting import STATE
 from hf_symbinv.training.sequences import SequenceCollator
-from papers.harness.experiments import Job, MissingDataError, OutOfTimeError
+from papers.harness.experiments import Job, MissingDataError
 
 BLOCKS = "HF_SYMBINV_BLOCKS"
 # Kind → what is its own of the configuration.
@@ -168,7 +168,7 @@ def derivative_data(job: Job) -> datasets.DatasetDict:
     """Pairs of expressions in four splits, with `input_ids`, `labels` and `coefficients`."""
     sizes, folder = job.sizes["data"], job.shared / "derivatives"
     if not folder.exists():
-        job.say(f"data {folder.name}: {dict(sizes)}")
+        job.say(f"data {folder.name}: {', '.join(f'{name} {value}' for name, value in sizes.items())}")
     derivatives.prepare(derivatives.DerivativesConfig(**sizes), folder)
     data = derivatives.load_derivatives(folder).remove_columns("text").rename_column("label", "labels")
     return _parts(data, sizes, ("validation", "test", "extended"))
@@ -194,7 +194,9 @@ def sized(job: Job) -> tuple[Job, str]:
     own = job.sizes["sizes"][size] if size else {}
     model = {**job.sizes["model"], **own.get("model", {}), "pooling": pooling}
     changed = {**job.sizes, "model": model, "trainer": {**job.sizes["trainer"], **own.get("trainer", {})}}
-    suffix = f"-{size}" * bool(size) + f"-{pooling}" * (pooling != job.sizes["model"]["pooling"])
+    suffix = f"-{size}" if size else ""
+    if pooling != job.sizes["model"]["pooling"]:
+        suffix += f"-{pooling}"
     return replace(job, sizes=changed), suffix
 
 
@@ -218,18 +220,15 @@ def trained(job: Job, language: Language, kind: str, data: datasets.DatasetDict,
     arguments |= {"load_best_model_at_end": True, "metric_for_best_model": "loss", "greater_is_better": False}
     if not (folder / STATE).is_file():
         job.say(f"run {folder.name}: {arguments['max_steps']} steps")
-    finished = fit(
+    job.train(
         model,
         folder,
         arguments,
-        max_seconds=job.time_left(),
         train_dataset=language.rows_for(kind, data["train"], training=True),
         eval_dataset=language.rows_for(kind, data["validation"]),
         data_collator=SequenceCollator(language.pad),
         words=language.words,
     )
-    if not finished:
-        raise OutOfTimeError
     return model.eval()
 
 

@@ -1,109 +1,46 @@
-"""The papers' tables: which models they compare, what they measure, and the numbers they report.
+"""The tables of the papers on streams: which models they compare, what they measure, and the numbers they report.
 
-A table is data. `reproduction.py` trains what its rows name, measures, and prints our numbers beside the papers'.
 SIT is Symbol-Invariant Transformer (2026), ITE Interchangeable Token Embeddings (2025).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-ALPHA = "alpha-covariance, {} symbols"
-COST = ("ms, {} symbols", "MB, {} symbols")
-# A heat map as a whole, and its parts as `heatmap.region_of` names them.
-HEAT_MAP = ("heat map", "in the box", "more symbols", "longer")
+from papers.harness.measures import (
+    HEAT_MAP,
+    WHOLE,
+    Cost,
+    Covariance,
+    EditDistance,
+    Measure,
+    Parameters,
+    Share,
+    Solved,
+)
+from papers.harness.tables import TASKS, Row, Table, Training
+
+SIZES = Path(__file__).parent / "scales"
+
+CORRECT, EXACT = Share("correct"), Share("exact")
+DISTANCE = EditDistance()
+VALIDATION = (Share(split="validation"), Share(split="validation", data="wide"), WHOLE)
 SHARES = "Shares of correct answers in percent, with Wilson's 95 % intervals"
 REGIONS = (
     f"{SHARES}: of the whole heat map; in the box of at most as many symbols and tokens as in training; with more "
     "symbols, of any length; and longer, with no more symbols"
 )
 DISTANCES = "Mean edit distances in tokens over the whole grid, with the normal 95 % interval of the mean"
-
-
-@dataclass(frozen=True)
-class Training:
-    """A model to be trained, the same at every scale but for sizes.
-
-    Attributes:
-        task: `ltl`, `prop` or `copy`.
-        data: Training data: `normal`; `renamed` and `reduced` (SIT section 5.3); `wide`, with as many symbols as the
-            widest test set; `supplemented`, with the rows of `wide` that have 0 or 1 symbols (SIT Appendix F).
-        model: `streams`, `learned`, `renamed` or `random`; `learned-wide` and `renamed-wide` have a row for every
-            symbol of the widest test set.
-        fields: Configuration fields that differ from the scale's, as pairs.
-        start: A model that is converted to streams and trained further.
-        epochs: Passes over the data; None for the scale's number of steps.
-    """
-
-    task: str
-    data: str = "normal"
-    model: str = "streams"
-    fields: tuple[tuple[str, Any], ...] = ()
-    start: Training | None = None
-    epochs: int | None = None
-
-    @property
-    def name(self) -> str:
-        """A name for files: equal for equal trainings only."""
-        parts = [self.task, self.data, self.model]
-        for key, value in self.fields:
-            shown = "-".join(value) if isinstance(value, tuple) else str(value)
-            parts.append(f"{key}={shown}")
-        if self.start is not None:
-            parts.append(f"from-{self.start.model}")
-        if self.epochs is not None:
-            parts.append(f"{self.epochs}epochs")
-        return "_".join(parts)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One model of a table, what it is called there, and the paper's numbers by measure (percent, but see `Table`)."""
-
-    labels: tuple[str, ...]
-    training: Training
-    paper: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """A name for files."""
-        return self.training.name
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of a paper.
-
-    Attributes:
-        name: What `python -m papers` calls it.
-        title, source: What it shows, and where it stands in the papers.
-        heads: Heads of the columns with labels.
-        measures: Heads of the columns with numbers.
-        rows: The models.
-        unit: What the numbers and their intervals are, without a full stop.
-        note: How the paper's numbers came about where ours did otherwise: sentences.
-    """
-
-    name: str
-    title: str
-    source: str
-    heads: tuple[str, ...]
-    measures: tuple[str, ...]
-    rows: tuple[Row, ...]
-    unit: str
-    note: str = ""
-
-
-NAMES = {"ltl": "LTL", "prop": "propositional logic", "copy": "copying"}
 BEST = {"prop": ("EP", "DP", "EA", "DA", "CP"), "ltl": ("EP", "DP", "EA", "CP")}
 
 
 def _robustness(task: str, data: str, label: str, model: str, *numbers: float) -> Row:
-    measures = ("correct", "exact", *(ALPHA.format(count) for count in (3, 4, 5)))
+    measures = (CORRECT, EXACT, *(Covariance(symbols) for symbols in (3, 4, 5)))
     # Renamed data are the same tensors to streams, so that training on either gives the same weights.
     training = Training(task, "normal" if (data, model) == ("renamed", "streams") else data, model)
-    return Row((NAMES[task], data, label), training, dict(zip(measures, numbers, strict=True)))
+    return Row((TASKS[task], data, label), training, dict(zip(measures, numbers, strict=True)))
 
 
 # SIT Table 1, which holds ITE Tables 2, 7 and 8.
@@ -130,7 +67,7 @@ ROBUSTNESS = (
 
 
 def _robustness_table(name: str, title: str, source: str, rows: tuple[Row, ...]) -> Table:
-    measures = ("correct", "exact", *(ALPHA.format(count) for count in (2, 3, 4, 5)))
+    measures = (CORRECT, EXACT, *(Covariance(symbols) for symbols in (2, 3, 4, 5)))
     unit = (
         "Shares of questions in percent, with Wilson's 95 % intervals; mean alpha-covariances in percent, over the "
         "answers to all or 120 renamings of each question, with normal ones"
@@ -193,14 +130,13 @@ def components_of(task: str, components: str) -> Training:
 
 def _ablation(task: str, label: str, components: str) -> Row:
     *_, heat_map = ABLATIONS[task][components]
-    return Row((label, components), components_of(task, components), {"heat map": heat_map})
-
-
-_VALIDATION = ("validation", "validation, wide", "heat map")
+    return Row((label, components), components_of(task, components), {WHOLE: heat_map})
 
 
 def _conversion(task: str, label: str, training: Training, *numbers: float) -> Row:
-    return Row((NAMES[task], label), training, dict(zip(_VALIDATION, numbers, strict=False)))
+    # A vocabulary that ends with the symbols of training is tested on these alone.
+    measures = VALIDATION if training.model == "streams" else VALIDATION[:1]
+    return Row((TASKS[task], label), training, dict(zip(measures, numbers, strict=True)), measures)
 
 
 def _converted(task: str, epochs: int) -> Training:
@@ -246,15 +182,16 @@ def _copying_rows() -> tuple[Row, ...]:
         for (method, width), number in zip(settings, numbers, strict=True):
             fields = (("random_method", method), ("random_dim", width), *_features(*_FEATURES[enabled]))
             training = Training("copy", model="random", fields=fields)
-            rows.append(Row((enabled, method, str(width)), training, {"edit distance": number}))
+            rows.append(Row((enabled, method, str(width)), training, {DISTANCE: number}))
     return tuple(rows)
 
 
 def _copying_baseline(enabled: str, disabled: tuple[str, ...], label: str, training: Training, number: float) -> Row:
-    return Row((enabled, label), replace(training, fields=_features(*disabled)), {"edit distance": number})
+    return Row((enabled, label), replace(training, fields=_features(*disabled)), {DISTANCE: number})
 
 
 # ITE Table 3: alpha-covariance with 3 to 10 symbols.
+WIDE_COVARIANCES = tuple(Covariance(symbols, "wide") for symbols in range(3, 11))
 _COVARIANCE = {
     ("ltl", "full vocabulary"): (54.09, 45.51, 45.23, 42.07, 33.54, 34.47, 32.36, 28.42),
     ("ltl", "alpha-renaming"): (50.64, 43.00, 40.95, 37.49, 30.80, 30.30, 28.76, 25.57),
@@ -268,8 +205,8 @@ _COVARIANCE = {
 def open_vocabulary(task: str, data: str = "normal") -> dict[str, Training]:
     """The models that are tested with more symbols than in training, and one trained with as many (SIT Figure 2)."""
     return {
-        "full vocabulary": Training(task, data="wide", model="learned-wide"),
-        "alpha-renaming": Training(task, data, model="renamed-wide"),
+        "full vocabulary": Training(task, data="wide", model="learned", wide=True),
+        "alpha-renaming": Training(task, data, model="renamed", wide=True),
         "random embedding": Training(task, data, model="random"),
         "streams": Training(task, data),
     }
@@ -279,16 +216,24 @@ def _covariance_rows() -> tuple[Row, ...]:
     rows = []
     for task in ("ltl", "prop"):
         for label, training in open_vocabulary(task).items():
+            # The papers have no numbers of streams.
             numbers = _COVARIANCE.get((task, label), ())
-            paper = {f"wide {ALPHA.format(3 + place)}": number for place, number in enumerate(numbers)}
-            rows.append(Row((NAMES[task], label), training, paper))
+            paper: dict[Measure, float] = dict(zip(WIDE_COVARIANCES, numbers, strict=False))
+            rows.append(Row((TASKS[task], label), training, paper))
     return tuple(rows)
+
+
+def _on_heat_map(number: float | None) -> dict[Measure, float]:
+    """What a paper says of a heat map, which may be nothing."""
+    return {} if number is None else {WHOLE: number}
 
 
 # SIT Table 2 and 3 give the streams models' means, ITE Figure 5 those of random embeddings.
 _HEAT_MAPS = {("prop", "streams"): 95.05, ("ltl", "streams"): 90.47} | {
     ("ltl", "random embedding"): 90.76, ("prop", "random embedding"): 77.70,
 }  # fmt: skip
+
+TOP_3, TOP_10, TOP_25 = Solved(candidates=3), Solved(candidates=10), Solved(candidates=25)
 
 TABLES = {
     table.name: table
@@ -322,7 +267,7 @@ TABLES = {
             REGIONS,
         ),
         Table(
-            "sit-4", "Trained models converted to streams", "SIT Table 4", ("task", "model"), _VALIDATION,
+            "sit-4", "Trained models converted to streams", "SIT Table 4", ("task", "model"), VALIDATION,
             (
                 _conversion("prop", "baseline before conversion", Training("prop", model="learned"), 95.57),
                 _conversion("prop", "converted, 1 epoch", _converted("prop", 1), 87.54, 67.17, 70.11),
@@ -336,9 +281,9 @@ TABLES = {
             SHARES,
         ),
         Table(
-            "sit-6", "All component sets", "SIT Table 6", ("task", "components"), (*_VALIDATION, "parameters"),
+            "sit-6", "All component sets", "SIT Table 6", ("task", "components"), (*VALIDATION, Parameters()),
             tuple(
-                Row((NAMES[task], listed), components_of(task, listed), dict(zip(_VALIDATION, numbers, strict=True)))
+                Row((TASKS[task], listed), components_of(task, listed), dict(zip(VALIDATION, numbers, strict=True)))
                 for task, sets in ABLATIONS.items()
                 for listed, numbers in sets.items()
             ),
@@ -349,30 +294,31 @@ TABLES = {
             ("task", "model"), HEAT_MAP,
             tuple(
                 Row(
-                    (NAMES[task], label), training,
-                    {"heat map": _HEAT_MAPS[task, label]} if (task, label) in _HEAT_MAPS else {},
+                    (TASKS[task], label), training,
+                    _on_heat_map(_HEAT_MAPS.get((task, label))),
                 )
                 for task, data in (("prop", "normal"), ("ltl", "supplemented"))
                 for label, training in open_vocabulary(task, data).items()
             ),
             REGIONS,
             "Full vocabulary was trained beyond the box, with as many symbols as the heat map has.",
+            pictures=True,
         ),
         Table(
             "sit-topn", "Top-N accuracy on the heat map, propositional logic", "SIT Appendix I", ("model",),
-            ("top-3", "top-10", "top-25"),
-            (Row(("streams",), Training("prop"), {"top-3": 95.05, "top-10": 99.03, "top-25": 99.54}),),
+            (TOP_3, TOP_10, TOP_25),
+            (Row(("streams",), Training("prop"), {TOP_3: 95.05, TOP_10: 99.03, TOP_25: 99.54}),),
             "Shares in percent of questions to which one of N candidates is correct, with Wilson's 95 % intervals",
         ),
         Table(
             "sit-cost", "Decoding time and memory by number of symbols", "SIT Appendix J and section 5.7",
-            ("task", "model"), tuple(measure.format(count) for measure in COST for count in range(11)),
+            ("task", "model"), (*(Cost("ms", n) for n in range(11)), *(Cost("MB", n) for n in range(11))),
             (
-                Row((NAMES["prop"], "streams"), Training("prop"), {"ms, 10 symbols": 5.13}),
-                Row((NAMES["ltl"], "streams"), Training("ltl"), {"MB, 5 symbols": 1900, "MB, 10 symbols": 3900}),
+                Row((TASKS["prop"], "streams"), Training("prop"), {Cost("ms", 10): 5.13}),
+                Row((TASKS["ltl"], "streams"), Training("ltl"), {Cost("MB", 5): 1900, Cost("MB", 10): 3900}),
                 Row(
-                    (NAMES["ltl"], "full vocabulary"), open_vocabulary("ltl")["full vocabulary"],
-                    {"MB, 5 symbols": 3100, "MB, 10 symbols": 3200},
+                    (TASKS["ltl"], "full vocabulary"), open_vocabulary("ltl")["full vocabulary"],
+                    {Cost("MB", 5): 3100, Cost("MB", 10): 3200},
                 ),
             ),
             "Milliseconds a question, the median of the repeats with the shortest and the longest; MB of memory at the "
@@ -387,19 +333,19 @@ TABLES = {
         ),
         Table(
             "ite-3", "Alpha-covariance with more symbols than in training", "ITE Table 3", ("task", "model"),
-            tuple(f"wide {ALPHA.format(count)}" for count in range(3, 11)), _covariance_rows(),
+            WIDE_COVARIANCES, _covariance_rows(),
             "Mean alpha-covariances in percent, over the answers to all or 120 renamings of each question, with normal "
             "95 % intervals",
         ),
         Table(
             "ite-5", "Copying: mean edit distance of random embeddings", "ITE Table 5",
-            ("enabled features", "method", "width"), ("edit distance",), _copying_rows(), DISTANCES,
+            ("enabled features", "method", "width"), (DISTANCE,), _copying_rows(), DISTANCES,
             "The paper's numbers are of the best of at least 3 trainings, and means over 10 draws of the random "
             "embeddings; ours are of all seeds together, each with the median draw of 10 by its cross-entropy.",
         ),
         Table(
             "ite-6", "Copying: mean edit distance of the baselines", "ITE Table 6",
-            ("enabled features", "model"), ("edit distance",),
+            ("enabled features", "model"), (DISTANCE,),
             tuple(
                 _copying_baseline(enabled, disabled, label, training, number)
                 for enabled, disabled, numbers in (
@@ -425,14 +371,15 @@ TABLES = {
             "ite-ablation", "Random embeddings without their normalisations", "ITE Figure 5", ("task", "model"),
             HEAT_MAP,
             tuple(
-                Row((NAMES[task], label), Training(task, model="random", fields=_features(*disabled)), paper)
+                Row((TASKS[task], label), Training(task, model="random", fields=_features(*disabled)), paper)
                 for task, numbers in (("ltl", (90.76, 29.53, 81.45)), ("prop", (77.70, 14.12, None)))
                 for (label, disabled), paper in zip(
                     {"all": (), "without f_bn": ("f_bn",), "without f_fn and AdaCos": ("f_fn",)}.items(),
-                    [{} if number is None else {"heat map": number} for number in numbers], strict=True,
+                    map(_on_heat_map, numbers), strict=True,
                 )
             ),
             REGIONS,
+            pictures=True,
         ),
     )
 }  # fmt: skip

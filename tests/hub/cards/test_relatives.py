@@ -26,7 +26,7 @@ from hf_symbinv.hub.cards.model import model_card, write_model_card
 from hf_symbinv.hub.cards.papers import cited
 from hf_symbinv.hub.cards.relatives import RELATIVES, relative_of, variant_of
 from hf_symbinv.hub.cards.rendering import prose
-from papers.harness.experiments import experiments
+from papers.catalogue import EXPERIMENTS
 
 from .conftest import evaluation
 
@@ -111,7 +111,7 @@ def test_what_the_card_of_a_relative_names_exists(name):
     card = relative_card(name)
     tables = set(re.findall(r"^python -m papers (.*)$", card, re.MULTILINE))
     assert "Run them from a checkout of the repository:" in card, "no wheel holds them"
-    assert tables == {known for known, found in experiments().items() if found.family == name.split("-")[0]}
+    assert tables == {known for known, found in EXPERIMENTS.items() if found.family.name == name.split("-")[0]}
     for path in re.findall(r"examples/\w+\.py", card):
         assert (ROOT / path).is_file()
     for module in re.findall(r"python -m hf_symbinv\.(datasets_scripts[\w.]+)", card):

@@ -13,9 +13,9 @@ from torch.nn.functional import cross_entropy
 from hf_symbinv.datasets_scripts.templates import TemplatesConfig, encoded, template_task
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
-from papers.harness.workspace import SCALES
+from papers.harness.scales import SCALES
 from papers.identity import theory as theory
-from papers.identity.experiments import EXPERIMENTS, PARAMETRISATIONS, scale_logits, template_model
+from papers.identity.experiments import EXPERIMENTS, PARAMETRISATIONS, ErrorAfter, scale_logits, template_model
 
 TASKS = ("same-different", "aba-abb", "majority-4", "print-variable")
 
@@ -153,7 +153,7 @@ class TestTables:
     def test_every_scale_says_what_it_is(self, experiment, scale):
         sizes = experiment.sizes(scale)
         assert sizes["about"].endswith(".")
-        assert {f"n = {count}" for count in sizes.get("rows", ())} <= set(experiment.measures)
+        assert set(map(ErrorAfter, sizes.get("rows", ()))) <= set(experiment.measures)
 
     def test_the_diversity_that_tables_state_is_that_of_their_tasks(self):
         for experiment in EXPERIMENTS:

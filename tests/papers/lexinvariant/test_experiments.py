@@ -15,9 +15,12 @@ from hf_symbinv.datasets_scripts.language.characters import ALPHABETS, encode, s
 from hf_symbinv.datasets_scripts.language.puzzles import Puzzle
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
+from papers.catalogue import find, load_scale
 from papers.harness.experiments import Job, MissingDataError, Setting
-from papers.harness.rendering import Number
-from papers.harness.workspace import GPU, SCALES, Scale, ScaleError, Workspace, reproduce
+from papers.harness.numbers import Number
+from papers.harness.reproduction import reproduce
+from papers.harness.scales import GPU, SCALES, ScaleError
+from papers.harness.workspace import Workspace
 from papers.lexinvariant.experiments import (
     EXPERIMENTS,
     MARKOV_PLACES,
@@ -26,6 +29,7 @@ from papers.lexinvariant.experiments import (
     measure_text,
     perplexities,
 )
+from papers.lexinvariant.measures import CURVE, Gap, Perplexity, Places
 from papers.lexinvariant.models import (
     KINDS,
     Texts,
@@ -104,7 +108,7 @@ class TestTables:
                 papers([name, "--scale", GPU, "--output", str(tmp_path)])
             assert f"table '{name}': has no scale gpu; use one of smoke, cpu, paper" in capsys.readouterr().err
         with pytest.raises(ScaleError, match="table='sit-1': has no scale gpu; use one of smoke, cpu, paper"):
-            reproduce(Workspace(tmp_path, Scale.load(GPU)), "sit-1")
+            reproduce(Workspace(tmp_path, load_scale(GPU)), find("sit-1"))
 
     def test_the_model_of_the_papers_size_has_the_papers_parameters(self):
         language = EXPERIMENTS[1].sizes("paper")["languages"]["code"]
@@ -168,8 +172,8 @@ class TestMeasures:
     def test_perplexities_are_of_groups_that_the_texts_have(self):
         losses = np.log(np.arange(1.0, 9.0))[None].repeat(3, axis=0)
         found = perplexities(losses, MARKOV_PLACES)
-        assert list(found) == ["1 to 4", "5 to 8"]
-        number = Number.perplexity(found["1 to 4"]["losses"])
+        assert [measure.heading for measure in found] == ["1 to 4", "5 to 8"]
+        number = Number.perplexity(found[Perplexity(Places(0, 4))]["losses"])
         assert (number.value, number.count) == (pytest.approx(24 ** (1 / 4)), 3)
 
     def test_moving_averages_are_means_of_what_follows(self):
@@ -181,17 +185,18 @@ class TestMeasures:
 
     def test_the_best_predictor_has_no_gap_to_itself(self, job):
         found = measure_markov(replace(job, values={"model": "exact"}))
-        assert set(found["gap, 33 to 64"]["values"]) == {0.0}
+        assert set(found[Gap(Places(32, 64))]["values"]) == {0.0}
         truth = measure_markov(replace(job, values={"model": "truth"}))
-        assert sum(truth["gap, 1 to 4"]["values"]) < 0 and len(truth["curve"]["losses"]) == 64
-        numbers = [Number.perplexity(part["33 to 64"]["losses"]) for part in (truth, found)]
+        assert sum(truth[Gap(Places(0, 4))]["values"]) < 0 and len(truth[CURVE]["losses"]) == 64
+        numbers = [Number.perplexity(part[Perplexity(Places(32, 64))]["losses"]) for part in (truth, found)]
         assert numbers[0].value == pytest.approx(numbers[1].value, rel=0.05) and numbers[0].count == 20
         assert numbers[0].low < numbers[0].value < numbers[0].high
 
     def test_counting_has_a_row_beside_the_models_of_text(self, job):
         values = {"corpus": "code", "model": "counting"}
         found = measure_text(replace(job, values=values, sizes=SMOKE["lexinv-text"]))
-        early, late = (Number.perplexity(found[head]["losses"]).value for head in ("1 to 16", "33 to 64"))
+        measures = (Perplexity(Places(0, 16)), Perplexity(Places(32, 64)))
+        early, late = (Number.perplexity(found[measure]["losses"]).value for measure in measures)
         assert 15 < late < early < 96
 
 

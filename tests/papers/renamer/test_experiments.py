@@ -14,7 +14,7 @@ from hf_symbinv.datasets_scripts.calculus.expressions import ids_of
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
 from papers.harness.experiments import Job, Setting
-from papers.harness.workspace import SCALES
+from papers.harness.scales import SCALES
 from papers.renamer.experiments import EXPERIMENTS, FIGURE_1, MODELS
 from papers.renamer.models import ALGEBRA, ASSEMBLY, BLOCKS, KINDS, mape, outputs_of, sized
 from papers.renamer.plots import draw_predictions

@@ -1,7 +1,6 @@
 """Tables from small results that are stored as a reproduction leaves them: nothing is trained or measured here."""
 
 import json
-import math
 
 import pytest
 
@@ -9,14 +8,19 @@ from hf_symbinv.evaluation.grid import Box, Grid
 from hf_symbinv.metrics.intervals import wilson_interval
 from papers.__main__ import UNFINISHED
 from papers.__main__ import main as papers
-from papers.harness.rendering import Made, Number, Reproduction
-from papers.harness.workspace import Scale, Workspace, comparisons, reproduce
-from papers.streams.tables import TABLES, Training
+from papers.catalogue import find, load_scale
+from papers.harness.measurements import Costs, HeatMap, Renamings
+from papers.harness.measures import HEAT_MAP, Covariance
+from papers.harness.rendering import Made, Reproduction
+from papers.harness.reproduction import reproduce
+from papers.harness.tables import Training
+from papers.harness.workspace import Workspace
+from papers.streams.tables import TABLES
 
 
 def workspace(folder) -> Workspace:
     """A workspace in which there is no time to make anything."""
-    return Workspace(folder, Scale.load("cpu"), max_seconds=0.0)
+    return Workspace(folder, load_scale("cpu"), max_seconds=0.0)
 
 
 @pytest.fixture
@@ -24,8 +28,8 @@ def place(tmp_path) -> Workspace:
     return workspace(tmp_path)
 
 
-def store(place, training, kind, content, seed=0):
-    path = place.result(training, seed, kind)
+def store(place, training, measurement, content, seed=0):
+    path = place.result(training, seed, measurement)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content))
 
@@ -52,30 +56,31 @@ def lines_of(result):
     return [line for line in result.markdown().splitlines() if line.startswith("|")]
 
 
-BOX = Scale.load("cpu").box("prop")
-WIDE = Training("prop", data="wide", model="learned-wide")
+BOX = load_scale("cpu").box("prop")
+_, IN_THE_BOX, MORE, LONGER = HEAT_MAP
+WIDE = Training("prop", data="wide", model="learned", wide=True)
 
 
 @pytest.fixture(scope="module")
 def partial(tmp_path_factory) -> Workspace:
     """Two of four heat maps of one task, and no model."""
     place = workspace(tmp_path_factory.mktemp("partial"))
-    store(place, Training("prop"), "grid", heat_map(BOX, (40, 50), (3, 20), (9, 30)))
+    store(place, Training("prop"), HeatMap(), heat_map(BOX, (40, 50), (3, 20), (9, 30)))
     # The model of the wide data says so in its own box; the table has one box for all.
     wide = {**heat_map(BOX, (30, 50), (10, 20), (20, 30)), "training_box": Box(9, 99)._asdict()}
-    store(place, WIDE, "grid", wide)
+    store(place, WIDE, HeatMap(), wide)
     return place
 
 
 @pytest.fixture(scope="module")
 def result(partial):
-    return reproduce(partial, "sit-heatmap")
+    return reproduce(partial, find("sit-heatmap"))
 
 
 class TestHeatMaps:
     def test_numbers_say_where(self, result):
         (streams,) = [made for made in result.rows if made.row.training == Training("prop")]
-        shown = {name: (number.value, number.count) for name, number in streams.numbers.items()}
+        shown = {measure.heading: (number.value, number.count) for measure, number in streams.numbers.items()}
         assert shown == {
             "heat map": (52.0, 100),
             "in the box": (80.0, 50),
@@ -83,9 +88,9 @@ class TestHeatMaps:
             "longer": (30.0, 30),
         }
         low, high = wilson_interval(3, 20)
-        assert (streams.numbers["more symbols"].low, streams.numbers["more symbols"].high) == (100 * low, 100 * high)
+        assert (streams.numbers[MORE].low, streams.numbers[MORE].high) == (100 * low, 100 * high)
         (wide,) = [made for made in result.rows if made.row.training == WIDE]
-        assert wide.numbers["in the box"].count == 50
+        assert wide.numbers[IN_THE_BOX].count == 50
 
     def test_samples_stand_at_the_columns_and_the_paper_only_where_it_says_something(self, result):
         head, _, full, *_ = lines_of(result)
@@ -94,7 +99,7 @@ class TestHeatMaps:
         assert full.startswith("| propositional logic | full vocabulary | 60.0 (50.2 - 69.1) |  | 60.0 (")
 
     def test_notes_say_what_the_box_is_and_who_was_trained_beyond_it(self, result):
-        prop, ltl = (Scale.load("cpu").box(task) for task in ("prop", "ltl"))
+        prop, ltl = (load_scale("cpu").box(task) for task in ("prop", "ltl"))
         boxes = f"propositional logic {prop.symbols} symbols and {prop.size} tokens, LTL {ltl.symbols} symbols and"
         assert f"The box: {boxes} {ltl.size} tokens." in result.markdown()
         assert "Full vocabulary was trained beyond the box" in result.markdown()
@@ -113,24 +118,25 @@ class TestHeatMaps:
 
     def test_ablations_of_random_embeddings_are_drawn_for_each_task(self, place):
         for row in TABLES["ite-ablation"].rows:
-            store(place, row.training, "grid", heat_map(place.scale.box(row.training.task), (9, 10), (5, 10), (1, 10)))
-        result = reproduce(place, "ite-ablation")
+            box = place.scale.box(row.training.task)
+            store(place, row.training, HeatMap(), heat_map(box, (9, 10), (5, 10), (1, 10)))
+        result = reproduce(place, find("ite-ablation"))
         assert not result.missing and len(lines_of(result)) == 2 + 6
         names = {path.name for path in (place.folder / "tables").glob("*.png")}
         assert names == {"ite-ablation-ltl.png", "ite-ablation-prop.png"}
 
     def test_a_region_without_samples_has_no_number(self, place):
-        store(place, Training("prop"), "grid", heat_map(BOX, (9, 10), (5, 10), (0, 0)))
-        numbers = reproduce(place, "sit-2").rows[0].numbers
-        assert numbers["longer"] is None and numbers["in the box"].count == 10
+        store(place, Training("prop"), HeatMap(), heat_map(BOX, (9, 10), (5, 10), (0, 0)))
+        numbers = reproduce(place, find("sit-2")).rows[0].numbers
+        assert numbers[LONGER] is None and numbers[IN_THE_BOX].count == 10
 
 
 class TestCost:
     def test_times_have_their_range_and_stand_beside_the_papers(self, place):
         cost = {"symbols": 10, "count": 40, "ms": 6.5, "ms range": [6.25, 7.0], "MB": 812.5}
-        store(place, Training("prop"), "cost-3", {"device": "cpu", "costs": [{**cost, "symbols": 3}, cost]})
-        store(place, Training("ltl"), "cost-3", {"device": "cpu", "costs": [cost]})
-        result = reproduce(place, "sit-cost")
+        store(place, Training("prop"), Costs(3), {"device": "cpu", "costs": [{**cost, "symbols": 3}, cost]})
+        store(place, Training("ltl"), Costs(3), {"device": "cpu", "costs": [cost]})
+        result = reproduce(place, find("sit-cost"))
         head, _, prop, ltl, full = lines_of(result)
         assert head == (
             "| task | model | ms, 3 symbols | ms, 10 symbols | paper | MB, 3 symbols | MB, 5 symbols | paper | "
@@ -152,9 +158,9 @@ class TestCopying:
         return Grid.count(samples, model="m", data="d", metric="edit_distance", questions="string").to_dict()
 
     def test_edit_distances_have_the_interval_of_the_mean_over_all_seeds(self, place):
-        store(place, self.TRAINING, "grid", self.grid([0, 2, 4]))
-        store(place, self.TRAINING, "grid", self.grid([2]), seed=1)
-        result = reproduce(place, "ite-6", seeds=(0, 1))
+        store(place, self.TRAINING, HeatMap(), self.grid([0, 2, 4]))
+        store(place, self.TRAINING, HeatMap(), self.grid([2]), seed=1)
+        result = reproduce(place, find("ite-6"), seeds=(0, 1))
         assert lines_of(result)[2] == "| f_fn + AC | full vocabulary | 2.00 (0.40 - 3.60) | 6.1 |"
         assert "Mean edit distances in tokens" in result.markdown() and "percent" not in result.markdown()
         assert "The paper's numbers are of the best of at least 3 trainings" in result.markdown()
@@ -162,83 +168,48 @@ class TestCopying:
     def test_without_squares_there_is_no_interval(self, place):
         grid = self.grid([0, 2, 4])
         grid["cells"][0].pop("total_squared_distance")
-        store(place, self.TRAINING, "grid", grid)
-        assert lines_of(reproduce(place, "ite-6"))[2] == "| f_fn + AC | full vocabulary | 2.00 | 6.1 |"
+        store(place, self.TRAINING, HeatMap(), grid)
+        assert lines_of(reproduce(place, find("ite-6")))[2] == "| f_fn + AC | full vocabulary | 2.00 | 6.1 |"
 
     def test_rows_that_a_scale_does_not_make_are_counted(self, place):
-        text = reproduce(place, "ite-5").markdown()
+        text = reproduce(place, find("ite-5")).markdown()
         assert "Of the paper's 90 rows 72 are not made at this scale." in text
-        assert "not made" not in reproduce(place, "ite-6").markdown()
+        assert "not made" not in reproduce(place, find("ite-6")).markdown()
 
 
 class TestCovariance:
     TRAINING = Training("prop")
 
     def test_it_is_the_mean_over_the_questions_with_so_many_symbols(self, place):
-        store(place, self.TRAINING, "renamings-wide", {"by_symbols": {"3": [1.0, 1.0], "4": [0.5, 1.0, 0.75]}})
-        result = reproduce(place, "ite-3")
+        store(place, self.TRAINING, Renamings("wide"), {"by_symbols": {"3": [1.0, 1.0], "4": [0.5, 1.0, 0.75]}})
+        result = reproduce(place, find("ite-3"))
         (numbers,) = [made.numbers for made in result.rows if made.row.training == self.TRAINING]
-        assert numbers["wide alpha-covariance, 3 symbols"].value == 100.0
-        assert (
-            numbers["wide alpha-covariance, 4 symbols"].value,
-            numbers["wide alpha-covariance, 4 symbols"].count,
-        ) == (75, 3)
-        assert numbers["wide alpha-covariance, 5 symbols"] is None
+        three, four, five = (numbers[Covariance(symbols, "wide")] for symbols in (3, 4, 5))
+        assert three.value == 100.0
+        assert (four.value, four.count) == (75, 3)
+        assert five is None
 
-    def test_answers_that_were_only_renamed_do_not_count(self, place):
-        store(place, self.TRAINING, "alpha-wide", {"by_symbols": {"3": [1.0, 1.0]}})
-        assert "propositional logic / streams" in reproduce(place, "ite-3").missing
+    def test_a_model_whose_renamings_were_not_measured_is_missing(self, place):
+        store(place, self.TRAINING, Renamings("normal"), {"by_symbols": {"3": [1.0, 1.0]}})
+        assert "propositional logic / streams" in reproduce(place, find("ite-3")).missing
 
     def test_samples_stand_at_the_numbers_where_a_column_has_different_ones(self, place):
         for symbols, row in ((2, "full vocabulary"), (3, "streams")):
             training = next(r.training for r in TABLES["ite-3"].rows if r.labels == ("propositional logic", row))
-            store(place, training, "renamings-wide", {"by_symbols": {"3": [0.5] * symbols}})
-        text = reproduce(place, "ite-3").markdown()
+            store(place, training, Renamings("wide"), {"by_symbols": {"3": [0.5] * symbols}})
+        text = reproduce(place, find("ite-3")).markdown()
         assert "50.0 (50.0 - 50.0), n 2 |" in text and "50.0 (50.0 - 50.0), n 3 |" in text
-
-
-class TestSeeds:
-    RESULTS = {
-        ("random", "A"): [{"MAPE": {"values": [1.0, 3.0]}}, {"MAPE": {"values": [2.2]}}, {"MAPE": {"values": [2.4]}}],
-        ("random", "B"): [{"MAPE": {"values": [9.0]}}, {"MAPE": {"values": [9.3]}}, {"MAPE": {"values": [9.6]}}],
-        ("random", "C"): [{"MAPE": {"values": [2.3]}}],
-        ("disjoint", "A"): [{"MAPE": {"values": [1.0]}}] * 3,
-    }
-
-    def test_rows_of_a_group_are_compared_by_their_means_of_each_seed(self):
-        """A has the means 2, 2.2 and 2.4; six values without overlap have H = 27/7."""
-        [sentence] = comparisons(self.RESULTS, ("MAPE",), 3)
-        assert sentence == (
-            "Over 3 seeds, random, MAPE, means and standard errors: A 2.2 ± 0.12; B 9.3 ± 0.17; "
-            "Kruskal-Wallis p = 0.0495; lowest: A, alone (Conover, 0.05)."
-        )
-
-    def test_rows_that_mix_are_not_told_apart(self):
-        mixed = {("A",): [{"error": {"correct": n, "count": 10}} for n in (1, 3, 5)],
-                 ("B",): [{"error": {"correct": n, "count": 10}} for n in (2, 4, 6)]}  # fmt: skip
-        [sentence] = comparisons(mixed, ("error",), 3)
-        assert "A 30 ± 12; B 40 ± 12;" in sentence and sentence.endswith("lowest: A, not told from B (Conover, 0.05).")
-
-    def test_one_seed_compares_nothing(self):
-        assert list(comparisons(self.RESULTS, ("MAPE",), 1)) == []
-
-    def test_a_perplexity_is_the_geometric_mean_with_its_interval(self):
-        number = Number.perplexity([1.0, 2.0, 3.0])
-        side = 1.959964 / 3**0.5
-        expected = [math.exp(value) for value in (2, 2 - side, 2 + side)]
-        assert [number.value, number.low, number.high] == pytest.approx(expected) and number.count == 3
-        assert Number.perplexity([2.0]) == Number(math.exp(2.0))
 
 
 class TestHowItWasMade:
     def test_every_row_has_its_seconds_and_the_table_its_versions(self, place):
         best, plain = TABLES["sit-2"].rows[0].training, TABLES["sit-2"].rows[5].training
         for training, seconds in ((best, 5000.0), (plain, 4000.0)):
-            store(place, training, "grid", heat_map(BOX, (9, 10), (5, 10), (1, 10)))
+            store(place, training, HeatMap(), heat_map(BOX, (9, 10), (5, 10), (1, 10)))
             store_run(place, training, seconds)
         record = {"seconds": 90.0, "commit": "abc", "environment": {"packages": {"torch": "2.9.0"}}}
-        place.result(best, 0, "grid").with_suffix(".made.json").write_text(json.dumps(record))
-        result = reproduce(place, "sit-2")
+        place.result(best, 0, HeatMap()).with_suffix(".made.json").write_text(json.dumps(record))
+        result = reproduce(place, find("sit-2"))
         content = json.loads((place.folder / "tables" / "sit-2.json").read_text())
         assert content["rows"][0]["seconds"] == {"training": 5000.0, "measuring": 90.0}
         assert content["rows"][5]["seconds"] == {"training": 4000.0}
@@ -256,7 +227,7 @@ class TestHowItWasMade:
         assert [row["seconds"] for row in made.to_dict()["rows"]] == [{"training": 100.0}] * 2
 
     def test_the_command_prints_what_it_wrote(self, place, capsys):
-        store(place, Training("prop"), "grid-3", heat_map(BOX, (9, 10), (5, 10), (1, 10)))
+        store(place, Training("prop"), HeatMap(3), heat_map(BOX, (9, 10), (5, 10), (1, 10)))
         folder = place.folder.parent
         arguments = ["sit-topn", "--scale", "cpu", "--output", str(folder), "--max-minutes", "0.01"]
         assert papers(arguments) == UNFINISHED

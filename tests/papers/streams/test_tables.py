@@ -1,0 +1,196 @@
+"""The tables of the papers on streams: their rows, their scales, and two of them made at the smallest scale."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from hf_symbinv import SymbolInvariantForConditionalGeneration
+from hf_symbinv.datasets_scripts.questions.transforms import read_folder
+from papers.__main__ import DONE, UNFINISHED
+from papers.__main__ import main as papers
+from papers.catalogue import load_scale
+from papers.harness.experiments import OutOfTimeError
+from papers.harness.measurements import Costs, HeatMap, Measurement, ParameterCount, Renamings, Verdicts
+from papers.harness.measures import EditDistance
+from papers.harness.scales import SCALES, ScaleError
+from papers.harness.tables import Training
+from papers.harness.workspace import Workspace
+from papers.streams.tables import ABLATIONS, TABLES, components_of
+
+ALL = [(table.name, row) for table in TABLES.values() for row in table.rows]
+# SIT Table 6: the papers' parameter counts of some component sets.
+PARAMETERS = {
+    ("prop", "EP DP EA DA CP"): 2_906_496,
+    ("prop", "EP DP CP"): 2_457_216,
+    ("prop", "EP DP EA DA CP CA"): 3_131_136,
+    ("ltl", "EP DP EA CP"): 2_654_144,
+    ("ltl", "EA DA CP CA"): 2_654_144,
+}
+
+
+class TestTables:
+    def test_different_measures_of_a_table_have_different_heads(self):
+        for table in TABLES.values():
+            assert (
+                len({measure.heading for measure in table.measures}) == len(set(table.measures)) == len(table.measures)
+            )
+
+    def test_all_tables_that_were_promised_exist(self):
+        wanted = "sit-1 sit-2 sit-3 sit-4 sit-6 sit-heatmap sit-topn sit-cost ite-2 ite-3 ite-5 ite-6 ite-7 ite-8"
+        assert list(TABLES) == [*wanted.split(), "ite-ablation"]
+
+    def test_trainings_are_equal_if_their_names_are(self):
+        trainings = {row.training for _, row in ALL}
+        assert len({training.name for training in trainings}) == len(trainings)
+        assert all(re.fullmatch(r"[\w.=-]+", training.name) for training in trainings)
+
+    def test_labels_of_a_table_are_distinct_and_as_many_as_its_heads(self):
+        for table in TABLES.values():
+            assert len({row.labels for row in table.rows}) == len(table.rows), table.name
+            assert all(len(row.labels) == len(table.heads) for row in table.rows), table.name
+
+    def test_numbers_of_the_papers_are_those_of_a_measure_of_the_table(self):
+        for name, row in ALL:
+            assert set(row.paper) <= set(TABLES[name].measures_of(row)), (name, row.labels)
+
+    def test_what_was_not_trained_on_more_symbols_is_not_tested_with_them_before_conversion(self):
+        shown = {row.labels[1]: [measure.heading for measure in TABLES["sit-4"].measures_of(row)]
+                 for row in TABLES["sit-4"].rows}  # fmt: skip
+        assert shown.pop("baseline before conversion") == ["validation"]
+        assert set(map(tuple, shown.values())) == {("validation", "validation, wide", "heat map")}
+
+    def test_means_over_a_row_of_ite_table_5_are_where_the_table_has_them(self):
+        cells = {row.labels: row.paper[EditDistance()] for row in TABLES["ite-5"].rows}
+        assert cells["f_bn + f_fn + AC", "hypercube", "6"] == 0.4
+        assert cells["f_bn", "neighbors", "8"] == 0.6
+        assert cells["none", "normal", "2"] == 16.5
+        assert len(cells) == 90
+
+    def test_heat_maps_of_ltl_are_those_of_models_that_saw_formulas_with_few_symbols(self):
+        data = {row.training.data for row in TABLES["sit-heatmap"].rows if row.training.task == "ltl"}
+        assert data == {"supplemented", "wide"}
+
+    def test_table_6_has_19_component_sets_for_each_task(self):
+        assert {task: len(sets) for task, sets in ABLATIONS.items()} == {"prop": 19, "ltl": 19}
+
+    @pytest.mark.parametrize(("key", "parameters"), PARAMETERS.items())
+    def test_models_of_the_papers_size_have_the_papers_parameters(self, key, parameters):
+        config = load_scale("paper").recipe(components_of(*key), seed=0).config()
+        with torch.device("meta"):
+            model = SymbolInvariantForConditionalGeneration(config)
+        assert model.num_parameters() == parameters
+
+
+class TestScales:
+    @pytest.mark.parametrize("name", SCALES)
+    def test_every_row_of_every_table_has_a_recipe_whose_model_can_be_built(self, name):
+        scale = load_scale(name)
+        for table in TABLES.values():
+            rows = scale.rows_of(table)
+            assert rows, f"{name} makes no row of {table.name}"
+            for row in rows:
+                recipe = scale.recipe(row.training, seed=3)
+                assert recipe.config().symbol_embedding in ("streams", "learned", "renamed", "random")
+                assert recipe.trainer["seed"] == 3 and recipe.trainer["max_steps"] >= 1
+
+    def test_the_reduced_data_are_passed_over_as_often_as_in_the_papers(self):
+        scale = load_scale("paper")
+        full, reduced = (scale.recipe(Training("ltl", data=data), 0) for data in ("normal", "reduced"))
+        assert full.trainer["max_steps"] / 800_000 == pytest.approx(reduced.trainer["max_steps"] / 80_000, rel=1e-3)
+
+    def test_five_epochs_are_five_times_one(self):
+        scale, start = load_scale("paper"), Training("prop", model="learned")
+        one, five = (scale.recipe(Training("prop", start=start, epochs=n), 0).trainer["max_steps"] for n in (1, 5))
+        assert one == math.ceil(800_000 / 1024) and five == math.ceil(5 * 800_000 / 1024)
+
+    def test_a_model_for_more_symbols_has_rows_for_them(self):
+        scale = load_scale("paper")
+        for wide, rows in ((False, 5), (True, 10)):
+            assert scale.recipe(Training("ltl", model="renamed", wide=wide), 0).config().num_symbols == rows
+
+    def test_an_unknown_scale_is_refused(self):
+        with pytest.raises(ScaleError, match="scale='huge': unknown; use one of smoke, cpu, paper"):
+            load_scale("huge")
+
+    def test_rows_that_a_scale_makes_are_those_with_its_last_labels(self):
+        scale = load_scale("cpu")
+        assert {row.labels[1] for row in scale.rows_of(TABLES["sit-6"])} == {
+            "EP DP EA DA CP", "EP DP EA DA CA", "EP DP CP"
+        }  # fmt: skip
+        assert {row.labels[1:] for row in scale.rows_of(TABLES["ite-5"])} == {
+            ("normal", "8"), ("neighbors", "4"), ("hypercube", "6")
+        }  # fmt: skip
+        assert scale.rows_of(TABLES["sit-2"]) == list(TABLES["sit-2"].rows)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("reproduce")
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("reproduction")  # the tests of the class share a folder
+class TestSmoke:
+    """Two tables of the smallest scale, through the command: they share a folder, and models in it."""
+
+    def test_a_table_is_trained_measured_and_printed_beside_the_papers(self, folder, capsys):
+        assert papers(["sit-4", "--scale", "smoke", "--output", str(folder)]) == DONE
+        printed = capsys.readouterr().out
+        lines = [line for line in printed.splitlines() if line.startswith("|")]
+        assert lines[0].startswith(
+            "| task | model | validation (n 50) | paper | validation, wide (n 50) | paper | heat map | paper |"
+        )
+        assert len(lines) == 2 + 8
+        assert "| LTL | converted, 1 epoch |" in printed and "| 94.75 |" in printed
+        assert printed == (folder / "smoke/tables/sit-4.md").read_text() + "\n"
+        content = json.loads((folder / "smoke/tables/sit-4.json").read_text())
+        first = content["rows"][0]["numbers"]
+        assert list(first) == ["validation"] and first["validation"]["count"] == 50
+        assert all(set(row["seconds"]) == {"training", "measuring"} for row in content["rows"])
+        assert "training" in printed.splitlines()[-2] and "measuring" in printed.splitlines()[-2]
+
+    def test_what_is_there_is_not_made_again(self, folder, capsys):
+        before = {
+            path: path.stat().st_mtime_ns for path in folder.glob("smoke/*/**/*.json") if "tables" not in str(path)
+        }
+        assert papers(["sit-4", "--scale", "smoke", "--output", str(folder)]) == DONE
+        assert {path: path.stat().st_mtime_ns for path in before} == before
+        assert capsys.readouterr().err == f"table sit-4: also in {folder / 'smoke/tables/sit-4.md'}\n"
+
+    def test_streams_have_alpha_covariance_1_whatever_they_have_learned(self, folder):
+        place = Workspace(folder, load_scale("smoke"))
+        values = place.found(components_of("prop", "EP DP CP"), 0, Renamings("wide"))["by_symbols"]
+        assert values and all(value == 1.0 for same in values.values() for value in same)
+
+    def test_every_measurement_runs(self, folder):
+        place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
+        every = [Verdicts("test", "normal"), Renamings("normal"), HeatMap(), HeatMap(3), Costs(1), ParameterCount()]
+        assert {type(measurement) for measurement in every} == set(Measurement.__subclasses__())
+        assert all(place.found(training, 0, measurement) for measurement in every)
+
+    def test_the_supplement_adds_training_rows_with_few_symbols_only(self, folder):
+        place = Workspace(folder, load_scale("smoke"))
+        plain, more = (read_folder(place.data("ltl", name)) for name in ("normal", "supplemented"))
+        added = more["train"]["symbols"][len(plain["train"]) :]
+        assert added and all(len(symbols) <= 1 for symbols in added)
+        assert list(more["test"]["formula"]) == list(plain["test"]["formula"])
+
+    def test_more_candidates_of_the_same_beams_solve_no_less(self, folder):
+        place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
+        one, three = (
+            sum(cell["correct"] for cell in place.found(training, 0, measurement)["cells"])
+            for measurement in (HeatMap(), HeatMap(3))
+        )
+        assert three >= one
+
+    def test_a_call_without_time_says_what_is_missing_and_the_next_one_goes_on(self, folder, capsys):
+        arguments = ["ite-8", "--scale", "smoke", "--output", str(folder)]
+        assert papers([*arguments, "--max-minutes", "0.1"]) == UNFINISHED
+        assert "Missing: propositional logic / normal / baseline" in capsys.readouterr().out
+        place = Workspace(folder, load_scale("smoke"), max_seconds=1.0)
+        with pytest.raises(OutOfTimeError):
+            place.run(Training("prop", data="renamed", model="random"), seed=0)

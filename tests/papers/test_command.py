@@ -1,0 +1,104 @@
+"""`python -m papers`: what it refuses, that its example is what it prints, and where it runs."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from papers import __main__ as command
+from papers.__main__ import DONE, UNUSABLE
+from papers.__main__ import main as papers
+from papers.catalogue import TABLES, TableError, find
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments, folder=ROOT, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_the_example_in_the_help_text_shows_what_the_command_prints(capsys):
+    """After a change, REFRESH_EXAMPLES=1 writes what it prints into the help text."""
+    line, _, wanted = command.EXAMPLE.partition("\n")
+    python, option, package, *arguments = shlex.split(line.removeprefix("$ "))
+    assert (python, option, package) == ("python", "-m", "papers")
+    assert papers(arguments) == DONE
+    printed = capsys.readouterr().out
+    if "REFRESH_EXAMPLES" in os.environ:
+        source = Path(command.__file__)
+        text = source.read_text(encoding="utf-8")
+        assert text.count(wanted) == 1
+        source.write_text(text.replace(wanted, printed), encoding="utf-8")
+    else:
+        assert printed == wanted
+
+
+def test_the_page_on_reproducing_has_the_list(capsys):
+    papers(["--list"])
+    assert f"$ python -m papers --list\n{capsys.readouterr().out}" in (ROOT / "docs" / "reproduce.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no TABLE: give some of sit-1, sit-2, "),
+        (["sit-5"], "table 'sit-5': unknown; use some of sit-1, sit-2, "),
+        (["sit-1", "ite-4"], "table 'ite-4': unknown; use some of "),
+        (["sit-1", "--scale", "huge"], "argument --scale: invalid choice: 'huge'"),
+        (["sit-1", "--scale", "gpu"], "table 'sit-1': has no scale gpu; use one of smoke, cpu, paper"),
+        (["sit-1", "--seeds", "0"], "--seeds 0: must be an integer of at least 1"),
+        (["sit-1", "--seeds", "some"], "argument --seeds: invalid int value: 'some'"),
+        (["sit-1", "--max-minutes", "nan"], "--max-minutes nan: must be a positive number of minutes"),
+        (["sit-1", "--max-minutes", "inf"], "--max-minutes inf: must be a positive number of minutes"),
+        (["sit-1", "--max-minutes", "-1"], "--max-minutes -1: must be a positive number of minutes"),
+    ],
+)
+def test_bad_usage_is_refused_with_a_sentence(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        papers(arguments)
+    assert stopped.value.code == UNUSABLE
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"python -m papers: error: {message}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit) as stopped:
+        papers(["sit-topn", "--output", str(tmp_path / "file")])
+    assert stopped.value.code == UNUSABLE
+    assert f"{tmp_path / 'file'}" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_table_that_does_not_exist_is_not_found():
+    with pytest.raises(TableError, match="table='sit-5': unknown; use one of sit-1, "):
+        find("sit-5")
+    assert all(find(name).name == name for name in TABLES)
+
+
+@pytest.mark.slow
+class TestPlaces:
+    def test_it_runs_from_a_checkout(self):
+        result = run("-m", "papers", "--list", PYTHONPATH="")
+        assert result.returncode == DONE and result.stdout == command.EXAMPLE.partition("\n")[2]
+
+    def test_from_elsewhere_it_says_where_to_run_it(self, tmp_path):
+        result = run(str(ROOT / "papers"), "--list", folder=tmp_path, PYTHONPATH="")
+        assert result.returncode == UNUSABLE
+        assert result.stderr == (
+            f"python -m papers: error: {tmp_path} is no checkout; run `python -m papers` in {ROOT}\n"
+        )
+
+    def test_without_the_packages_it_says_what_to_install(self):
+        """-S hides what is installed, but for the standard library."""
+        result = run("-S", "-m", "papers", "--list", PYTHONPATH="")
+        assert result.returncode == UNUSABLE
+        assert result.stderr.endswith(f" is not installed; run `pip install -e '.[train,plot,algebra]'` in {ROOT}\n")
+        assert "Traceback" not in result.stderr

@@ -1,0 +1,82 @@
+"""Pages of the papers' folders: their numbers stand in the results that they link, their commands and links exist."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from papers.__main__ import parser
+from papers.catalogue import TABLES, scales_of
+
+PAPERS = Path(__file__).parents[2] / "papers"
+PAGES = sorted(PAPERS.glob("**/README.md"))
+SHOWN = [page for page in PAGES if page.parent != PAPERS]
+# Numbers that no result holds: learning rates of scales, the dropout of SIT, and numbers of a paper's text.
+ELSEWHERE = {"lexinvariant": {"3.38", "2.00"}, "streams": {"0.1", "0.0003", "0.001"}, "renamer": {"0.001", "0.0005"}}
+# Dots and digits that are no results: addresses of papers, theorems, sections, names of models.
+NAMES = r"\d{4}\.\d{5}|(?:Theorems? |Section |Llama |GPT-)[\d.]+(?: and [\d.]+)?"
+
+
+def name_of(page):
+    return page.parent.name
+
+
+def links_of(text):
+    return [link for link in re.findall(r"\]\(([^)#]+)", text) if not link.startswith("http")]
+
+
+def results_of(page):
+    """The text of all results that a page links, and of their JSON."""
+    texts = []
+    for link in links_of(page.read_text(encoding="utf-8")):
+        path = (page.parent / link).resolve()
+        if path.suffix in (".md", ".json") and path.parent == PAPERS / "results":
+            texts.append(path.read_text(encoding="utf-8"))
+    return "\n".join(texts)
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=name_of)
+def test_the_numbers_of_a_page_stand_in_the_results_that_it_links(page):
+    text = re.sub(NAMES, "", page.read_text(encoding="utf-8"))
+    results = results_of(page)
+    known = set(re.findall(r"\d+\.\d+", results)) | ELSEWHERE.get(name_of(page), set())
+    numbers = re.findall(r"\d+\.\d+", text)
+    assert len(numbers) > 10
+    # Markdown prints 0.80 for the paper's 0.8.
+    wrong = [number for number in numbers if number not in known and number.rstrip("0") not in known]
+    assert not wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_of_a_page_lead_somewhere(page):
+    wrong = [link for link in links_of(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
+    assert not wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_of_a_page_name_tables_and_scales_that_exist(page):
+    commands = re.findall(r"^(?:\w+=\S+ )*python -m papers (.*)$", page.read_text(encoding="utf-8"), re.M)
+    assert commands
+    for command in commands:
+        options = parser().parse_args(command.split())
+        assert options.list or options.tables
+        for name in options.tables:
+            assert options.scale in scales_of(TABLES[name])
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=name_of)
+def test_a_page_says_claims_results_and_deviations(page):
+    heads = re.findall(r"^## (.*)$", page.read_text(encoding="utf-8"), re.M)
+    assert heads == ["What the paper claims", "What is reproduced", "Where we differ"] or heads == [
+        "What the papers claim", "What is reproduced", "Where we differ"
+    ]  # fmt: skip
+    assert "| our choice | the paper | effect |" in page.read_text(encoding="utf-8")
+
+
+def test_every_published_table_is_linked_from_a_page():
+    linked = {Path(link).name for page in SHOWN for link in links_of(page.read_text(encoding="utf-8"))}
+    made = {path.with_suffix(".md").name for path in (PAPERS / "results").glob("*-cpu.json")}
+    # These show the models of sit-1 as ITE's tables do.
+    again = {f"{json.loads(path.read_text())['table']}-cpu.md" for path in (PAPERS / "results").glob("ite-*.json")}
+    assert made - again <= linked

@@ -1,0 +1,70 @@
+"""Published tables are what their JSON is printed as, with the papers' numbers and the command that makes them."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from papers.catalogue import TABLES
+from papers.harness.numbers import Number
+from papers.harness.provenance import line
+from papers.harness.rendering import Made, Reproduction
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "papers" / "results"
+# Stored before tables had a JSON with the machine.
+WITHOUT_MACHINE = "identity-kernel-cpu"
+MADE = sorted(path.stem for path in RESULTS.glob("*-cpu.json") if path.stem != WITHOUT_MACHINE)
+
+
+def rendered(content):
+    """The table that a stored JSON object was printed from."""
+    table = TABLES[content["table"]]
+    rows = {row.labels: row for row in table.rows}
+    measures = {measure.heading: measure for measure in table.measures}
+    made = [
+        Made(
+            rows[tuple(row["labels"])],
+            {measures[heading]: number and Number(**number) for heading, number in row["numbers"].items()},
+        )
+        for row in content["rows"]
+    ]
+    notes = tuple(content.get("notes", ()))
+    return Reproduction(
+        table, content["scale"], "", content.get("unit", table.unit), tuple(content["seeds"]), tuple(made),
+        tuple(content["missing"]), notes,
+    )  # fmt: skip
+
+
+def table_of(text):
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_published_table_is_what_its_json_is_printed_as(name):
+    content = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    published = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    again = rendered(content)
+    assert table_of(again.markdown()) == table_of(published)
+    assert line(content["made"]) == published.splitlines()[-1]
+    head, unit = published.split("\n\n")[:2]
+    assert head.startswith(f"{again.table.title} ({again.table.source}), scale {again.scale}: ")
+    assert unit in again.markdown()
+
+
+@pytest.mark.parametrize("name", [*MADE, WITHOUT_MACHINE])
+def test_a_published_table_has_the_papers_numbers_and_the_command_that_makes_it(name):
+    content = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    rows = {row.labels: row for row in TABLES[content["table"]].rows}
+    for row in content["rows"]:
+        paper = {measure.heading: number for measure, number in rows[tuple(row["labels"])].paper.items()}
+        assert row["paper"] == paper
+    command = re.search(r"Command: `(.*)`\.", (RESULTS / f"{name}.md").read_text(encoding="utf-8"))[1]
+    seeds = f" --seeds {len(content['seeds'])}" if len(content["seeds"]) > 1 else ""
+    assert command == f"python -m papers {content['table']} --scale {content['scale']}{seeds}"
+
+
+def test_no_published_file_names_a_command_that_is_gone():
+    wrong = [path.name for path in RESULTS.iterdir() if b"symbinv reproduce" in path.read_bytes()]
+    assert not wrong
