@@ -141,7 +141,7 @@ def _with_first_candidates(evaluation: dict[str, Any]) -> dict[str, Any]:
     group of its own, for all questions together only.
     """
     all_questions, *others = evaluation["groups"]
-    if not others or others[0]["label"] != _FIRST_CANDIDATE:
+    if not others or others[0].get("label") != _FIRST_CANDIDATE:
         return evaluation
     count = evaluation["generation"]["num_candidates"]
 
