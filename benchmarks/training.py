@@ -61,7 +61,7 @@ def ours_and_peer(setting: Setting) -> tuple[torch.nn.Module, torch.nn.Module]:
     """Both models in training mode, with the same weights."""
     ours = paper_model(setting).train()
     peer = Transcription(model_config(setting)).to(setting.device).train()
-    peer.load_state_dict(ours.state_dict())
+    peer.take_weights(ours)
     return ours, peer
 
 

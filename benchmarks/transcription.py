@@ -142,6 +142,12 @@ class Transcription(nn.Module):
             self.adacos = nn.Module()
             self.adacos.register_buffer("scale", torch.ones(()))
 
+    def take_weights(self, model: nn.Module) -> None:
+        """Copies the weights of `model`, whose head shares its embedding's: here one table stands for both."""
+        state = model.state_dict()
+        del state["lm_head.weight"]
+        self.load_state_dict(state)
+
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Logits `(B, T, V_n + k)` in id space of `targets (B, T)`, start token first, for `input_ids (B, L)`."""
         encoded, encoder_masks = self.encode(input_ids, attention_mask)

@@ -22,7 +22,7 @@ def both(**fields):
     for parameter in ours.parameters():
         parameter.data = 0.5 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
     peer = Transcription(config).double().eval()
-    peer.load_state_dict(ours.state_dict())
+    peer.take_weights(ours)
     return ours, peer
 
 

@@ -82,10 +82,11 @@ def test_a_question_of_one_symbol_gets_the_vanilla_models_own_logits():
 def test_all_parameters_but_the_symbols_rows_are_the_same():
     model = vanilla("renamed")
     converted = to_streams(model, actual=2, placeholder=1)
-    before, after = model.state_dict(), converted.state_dict()
+    before, after = (dict(one.named_parameters()) | dict(one.named_buffers()) for one in (model, converted))
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before if name != TABLE)
     assert torch.equal(before[TABLE][[*range(BASE), BASE + 2, BASE + 1]], after[TABLE])
+    assert converted.lm_head.weight is converted.model.embedding.weight
     assert (
         converted.config.symbol_embedding == "streams" and converted.dtype == torch.float64 and not converted.training
     )

@@ -36,7 +36,7 @@ def converted(tmp_path_factory):
 def test_a_start_has_the_weights_and_the_architecture_of_its_folder_and_the_dropout_of_the_recipe(converted):
     model = load_start(converted, start_config(converted, {"dropout": 0.3}, LTL))
     saved = load_file(converted / "model.safetensors")
-    assert all(torch.equal(tensor, saved[name]) for name, tensor in model.state_dict().items())
+    assert all(torch.equal(tensor, saved[name]) for name, tensor in model.named_parameters())
     assert model.config.dropout == model.model.dropout.p == 0.3
     assert (model.config.components, model.config.d_ff) == (["EP", "DP", "CP"], 12)
 
