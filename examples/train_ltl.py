@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if PartialState().is_main_process:
         count, share = record["results"]["test_count"], record["results"]["test_accuracy"]
         low, high = wilson_interval(round(share * count), count)
-        print(f"{count:,} test questions: {100 * share:.1f} % of the answers verified, 95 % interval {100 * low:.1f} to "
-              f"{100 * high:.1f} %")  # fmt: skip
+        interval = f"95 % interval {100 * low:.1f} to {100 * high:.1f} %"
+        print(f"{count:,} test questions: {100 * share:.1f} % of the answers verified, {interval}")
         sys.stdout.flush()
         steps = max(entry["step"] for entry in record["log"])
         print(f"the model is in {args.output}; the same command with trainer.max_steps={2 * steps} trains it longer, "
