@@ -40,14 +40,14 @@ from hf_symbinv.files import write_atomically
 from hf_symbinv.metrics import normal_interval
 from hf_symbinv.training import data_record, fit, load_sections, measure_rows, model_errors, training_arguments
 
-MARKOV = "markov"
+MARKOV, LETTERS = "markov", "abcdef"
 
 
 def markov_corpus(path: Path, length: int, characters: int) -> None:
     """Writes texts of a Markov language, each as long as a window, one after the other."""
-    rows = MarkovLanguage.random(6, seed=4).sample(characters // length // 10 * 10, length, seed=0)
+    rows = MarkovLanguage.random(len(LETTERS), seed=4).sample(characters // length // 10 * 10, length, seed=0)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, np.frombuffer(b"abcdef", np.uint8)[rows].tobytes())
+    write_atomically(path, np.frombuffer(LETTERS.encode(), np.uint8)[rows].tobytes())
 
 
 @torch.inference_mode()
@@ -87,9 +87,10 @@ def train(args: argparse.Namespace) -> None:
     drawn = args.corpus == MARKOV
     source = str(args.output / "markov.txt") if drawn else args.corpus
     corpus = CorpusConfig(name="corpus", source=source, **recipe["data"])
+    characters = LETTERS if drawn else corpus.characters
     with model_errors():
         config = SymbolInvariantConfig.from_preset(
-            "lexinvariant", base_vocab_size=len(BASE_TOKENS), num_symbols=len(corpus.characters), **recipe["model"]
+            "lexinvariant", base_vocab_size=len(BASE_TOKENS), num_symbols=len(characters), **recipe["model"]
         )
     arguments = {"remove_unused_columns": False, **recipe["trainer"]}  # Trainer sees no column that the model takes
     training_arguments(TrainingArguments, folder, arguments)  # refuses what is wrong before data are made
@@ -100,7 +101,7 @@ def train(args: argparse.Namespace) -> None:
     windows = load_windows(args.output / "data")
 
     def collate(rows: list[dict[str, str]]) -> dict[str, torch.Tensor]:
-        ids = torch.from_numpy(encode([row["text"] for row in rows], corpus.characters))
+        ids = torch.from_numpy(encode([row["text"] for row in rows], characters))
         return {"input_ids": ids, "labels": ids}
 
     set_seed(recipe["trainer"]["seed"])
@@ -113,15 +114,13 @@ def train(args: argparse.Namespace) -> None:
         data=data_record(None if drawn else args.corpus, corpus.recipe(), {"train": measured}),
         train_dataset=windows["train"],
         data_collator=collate,
-        words=words(corpus.characters),
+        words=words(characters),
         card=True,
     )
     if not PartialState().is_main_process:
         return
     texts = windows["test"].shuffle(seed=0)["text"][: recipe["test"]["rows"]]
-    batches = [
-        torch.from_numpy(encode(texts[start : start + 20], corpus.characters)) for start in range(0, len(texts), 20)
-    ]
+    batches = [torch.from_numpy(encode(texts[start : start + 20], characters)) for start in range(0, len(texts), 20)]
     set_seed(recipe["trainer"]["seed"])  # embeddings are drawn in evaluation too
     losses, counted = losses_by_place(model.eval(), batches, draws), losses_of_counting(batches)
     start, end = 0, 8

@@ -1,8 +1,9 @@
-"""Checkpoints of "Interchangeable Token Embeddings" (ITE), as its authors release them, read into our models.
+"""Converts checkpoints of "Interchangeable Token Embeddings" (ITE), as its authors release them, to models of ours.
 
-Such a checkpoint is a folder with `config.json` (`vocab`, `d_embed_enc`, `merged_embedder`, …) and `pytorch_model.bin`.
-Its encoder-decoder is ours with one stream: post-norm blocks with four biased projections, a table that is tied three
-ways and multiplied by sqrt(D), tree or sinusoidal or rotary positions. Keys and the order of the tokens differ:
+`read_release` gives the model, and `symbinv convert` writes it. Such a checkpoint is a folder with `config.json`
+(`vocab`, `d_embed_enc`, `merged_embedder`, …) and `pytorch_model.bin`. Its encoder-decoder is ours with one stream:
+post-norm blocks with four biased projections, a table that is tied three ways and multiplied by sqrt(D), tree or
+sinusoidal or rotary positions. Keys and the order of the tokens differ:
 
     encoder_stack.enc_layers.0.multi_head_attn.Q         model.encoder.layers.0.self_attention.EP.q_proj
     encoder_stack.enc_layers.0.ff.0, .2                  model.encoder.layers.0.feed_forward.fc1, .fc2

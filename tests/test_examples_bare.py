@@ -1,0 +1,79 @@
+"""Every example of training runs without an argument of its own; here for a few steps, on few rows."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+QUESTIONS = ["data.rows=400", "trainer.max_steps=3", "trainer.eval_strategy=no", "test_rows=8"]
+# Program → what makes it short, where its run lies, and what it says at the end.
+RUNS = {
+    "train_ltl": (QUESTIONS, "ltl", r"8 test questions: \S+ % of the answers verified, 95 % interval \S+ to \S+ %"),
+    "graph_colouring": (
+        QUESTIONS, "colouring", r"8 test questions: \S+ % of the answers verified, 95 % interval \S+ to \S+ %"
+    ),
+    "train_lexinvariant": (
+        ["trainer.max_steps=3", "data.max_characters=64000", "test.rows=20"], "lexinvariant/model",
+        r"characters 33 to 64: perplexity \S+, 95 % interval \S+ to \S+; by counting \S+",
+    ),
+    "train_renamer": (
+        ["trainer.max_steps=3", "trainer.eval_steps=3", "trainer.save_steps=3"], "renamer/model",
+        r"30 test blocks, registers renamed: MAPE \S+ %, 95 % interval \S+ to \S+ %",
+    ),
+    "train_templates": (
+        ["trainer.max_steps=3"], "templates/model",
+        r"1,000 test rows with unseen symbols: squared error \S+, 95 % interval \S+ to \S+",
+    ),
+}  # fmt: skip
+TWO = ("--config_file", str(EXAMPLES / "accelerate" / "cpu-2.yaml"))
+
+
+def launched(program: str, folder: Path, *arguments: str, how: tuple[str, ...] = ("--num_processes", "1")):
+    """What `accelerate launch PROGRAM ARGUMENTS` did in a folder, with its own cache of data."""
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--main_process_port", "0", *how]
+    return subprocess.run(
+        [*launch, str(EXAMPLES / f"{program}.py"), *arguments], cwd=folder, capture_output=True, text=True, check=False,
+        timeout=600, env={**os.environ, "HF_DATASETS_CACHE": str(folder / "cache")},
+    )  # fmt: skip
+
+
+def test_every_program_that_trains_is_here():
+    trains = {path.stem for path in EXAMPLES.glob("*.py") if path.with_suffix(".yaml").is_file()}
+    assert trains == set(RUNS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", RUNS)
+def test_a_program_alone_draws_its_data_trains_measures_and_says_how_to_go_on(program, tmp_path):
+    short, folder, said = RUNS[program]
+    done = launched(program, tmp_path, *short)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert re.search(rf"^{said}$", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(rf"the model is in runs/{folder}; the same command with trainer\.max_steps=6 trains", done.stderr)
+    record = json.loads((tmp_path / "runs" / folder / "run.json").read_text())
+    assert record["processes"] == 1 and len(record["data"]["splits"]["train"]["sha256"]) == 64
+    assert "trainer.max_steps=3" in (tmp_path / "runs" / folder / "README.md").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [program for program in RUNS if program != "graph_colouring"])
+def test_two_processes_need_no_word_more(program, tmp_path):
+    short, folder, said = RUNS[program]
+    done = launched(program, tmp_path, *short, how=TWO)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert len(re.findall(rf"^{said}$", done.stdout, re.MULTILINE)) == 1, done.stdout
+    assert json.loads((tmp_path / "runs" / folder / "run.json").read_text())["processes"] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", RUNS)
+def test_a_quiet_launch_ends_with_the_sentence_of_the_program(program, tmp_path):
+    done = launched(program, tmp_path, "trainer.max_step=3", how=("--num_processes", "1", "--quiet"))
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+    assert "trainer.max_step: unknown argument; did you mean trainer.max_steps?" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "runs").exists()
