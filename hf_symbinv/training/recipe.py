@@ -161,6 +161,8 @@ def training_arguments(kind: type[TrainingArguments], folder: str | Path, option
     Raises:
         UserError: for an unknown argument, and a value that transformers refuses.
     """
+    import accelerate  # noqa: F401, or transformers says in words of its own that it is missing
+
     _known_arguments(kind, options)
     # Several processes on a machine without an accelerator would look for one each.
     where = {"use_cpu": not torch.accelerator.is_available()}

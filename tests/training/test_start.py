@@ -128,7 +128,7 @@ def test_a_bundled_model_may_be_a_start_by_its_name():
     assert recipe.start == "ltl-small"
     saved = load_file(bundled_checkpoints()["ltl-small"] / "model.safetensors")
     model = load_start("ltl-small", recipe.config())
-    assert all(torch.equal(tensor, saved[name]) for name, tensor in model.state_dict().items())
+    assert all(torch.equal(parameter, saved[name]) for name, parameter in model.named_parameters())
 
 
 def test_a_folder_goes_before_a_bundled_name(converted, monkeypatch):
