@@ -82,6 +82,7 @@ def generate(config: QuestionGridConfig, work: Path, workers: int | None, *, pro
     sizes, numbers = range(config.min_size, config.max_size + 1), range(config.min_symbols, config.num_symbols + 1)
     with (
         solving_pool(task, workers, config.timeout) as pool,
+        task.checker(workers=workers, timeout=config.timeout) as checker,
         tqdm(
             total=len(sizes) * len(numbers) * config.per_cell,
             unit=" pairs",
@@ -93,7 +94,7 @@ def generate(config: QuestionGridConfig, work: Path, workers: int | None, *, pro
             bar.set_description(f"{number} symbols")
             missing = partial(missing_samples, sizes, config.per_cell)
             with GridGate(task, symbol_names(number), config.min_size, config.max_size) as gate:
-                harvest.add(Rounds(gate, pool, work, bar).run(missing, f"{number}-", config.seed, number))
+                harvest.add(Rounds(gate, pool, checker, work, bar).run(missing, f"{number}-", config.seed, number))
     return harvest
 
 
@@ -102,6 +103,7 @@ def prepare(config: QuestionGridConfig, folder: Path, workers: int | None, *, pr
 
     Raises:
         WorkFolderError: If the folder cannot take it.
+        TaskFailedError: If the task's own code raises, or its judge calls an answer of its solver wrong.
         ValueError: If all cells are empty (DrawingError if the task cannot draw with a number of symbols).
         ImportError: If a solver is not installed.
     """

@@ -8,8 +8,8 @@ set of the model's predictions with their renamings undone, {α_i⁻¹(ŷ^i)}. T
 It is 1 if the renamings change nothing and 0 if every prediction differs; it says nothing about correctness.
 An example with fewer than two renamings has none. Predictions are compared well-formed or not: traces and assignments
 in infix notation, `a; cycle{b}` and `a=1, b=0`, as what they mean, and every other text word by word in prefix
-notation, COMPACT or SPACED. Every word that is an identifier is a symbol, unless it is listed as a base token. A word that hides
-a renamed symbol, as `F(grant)` hides `grant`, is refused: its text is in a notation that is not known here.
+notation, COMPACT or SPACED. Every word that is an identifier is a symbol, unless it is listed as a base token. A word
+that hides a renamed symbol, as `F(grant)` hides `grant`, is refused: its text is in a notation that is not known here.
 
 Source: Symbol-Invariant Transformer, section 5.1.1; Interchangeable Token Embeddings, section 5.2.2.
 """
