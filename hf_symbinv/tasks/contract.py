@@ -390,8 +390,8 @@ def _junk(trial: _Trial) -> str:
     questions = trial.questions[:10]
     trial.judged([(question, text) for question in questions for text in texts])
     for text in texts:
-        for method in (task.normalized, partial(task.write_answer, notation=task.notations[0])):
-            method(text)
+        task.normalized(text)
+        task.write_answer(text, task.notations[0])
         for read in (task.read_answer, *(partial(task.read_question, notation=name) for name in task.notations)):
             try:
                 read(text)

@@ -109,10 +109,12 @@ def new_task(path: Path) -> str:
     name = path.stem
     if path.suffix != ".py" or not name.isidentifier() or keyword.iskeyword(name):
         raise TaskError(f"{path}: is no name of a module; use letters, digits and _, and end it in .py")
+    if name in sys.stdlib_module_names:
+        raise TaskError(f"{path}: Python has a module called {name!r}; choose another name")
     text = Path(__file__).with_name("starter.py").read_text(encoding="utf-8")
-    kind = "".join(part[:1].upper() + part[1:] for part in name.split("_")) or "Task"
-    for old, new in (("FILE", str(path)), ("NAME", name), ("Starter", kind), ("TASK", name.upper())):
-        text = re.sub(rf"\b{old}\b", lambda _, new=new: new, text)
+    kind = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    for old, new in (("FILE", str(path)), ("NAME", name), ("StarterTask", f"{kind}Task")):
+        text = re.sub(rf"\b{old}\b", new.replace("\\", r"\\"), text)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from hf_symbinv.tasks import SymbolTask
 
 
-class Starter(SymbolTask):
+class StarterTask(SymbolTask):
     """Strings of symbols, and a symbol that occurs more than once."""
 
     name = "NAME"
@@ -34,7 +34,7 @@ class Starter(SymbolTask):
     def solve(self, question: str) -> str | None:
         """The first symbol that occurs again, or None if there is none."""
         counts = Counter(self.named(question))
-        return next((self.write_words([name]) for name, count in counts.items() if count > 1), None)
+        return next((self.write_words([name]) for name, count in counts.items() if name and count > 1), None)
 
     def judge(self, question: str, answer: str) -> tuple[str, str]:
         """`correct` if the answer is one symbol that the string has at least twice."""
@@ -49,4 +49,4 @@ class Starter(SymbolTask):
         return [name for _, _, name in self.words(text)]
 
 
-TASK = Starter()
+TASK = StarterTask()

@@ -33,7 +33,7 @@ def test_a_new_task_keeps_all_laws_and_makes_data(started, symbinv):
 
 def test_a_broken_law_has_a_counterexample_and_exit_code_one(started, symbinv):
     file = started("again_two.py")
-    file.write_text(file.read_text().replace("if count > 1)", "if count > 0)"))
+    file.write_text(file.read_text().replace("if name and count > 1)", "if name and count > 0)"))
     result = symbinv("task", "check", "again_two.py")
     failed = [line for line in result.out.splitlines() if line.startswith("failed")]
     assert result.code == 1 and len(failed) == 1 and failed[0].startswith("failed  answers ")

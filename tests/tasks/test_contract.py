@@ -32,13 +32,11 @@ def broken(tmp_path, monkeypatch):
 
     def make(*lines):
         path = tmp_path / f"broken_{next(FAULTY)}.py"
-        name = new_task(path)
-        text, kind = path.read_text(), name.title()
-        kind = re.search(r"class (\w+)", text)[1]
+        new_task(path)
+        usual, _ = path.read_text().split("\nTASK = ")
+        kind = re.search(r"class (\w+)", usual)[1]
         body = "".join(f"    {line}\n" for line in lines)
-        path.write_text(text.replace(f" = {kind}()", " = Broken()").replace(
-            f"\n\n{name.upper()} =", f'\n\nclass Broken({kind}):\n    """Broken."""\n\n{body}\n\n{name.upper()} ='
-        ))  # fmt: skip
+        path.write_text(f'{usual}\nclass Broken({kind}):\n    """Broken."""\n\n{body}\n\nTASK = Broken()\n')
         return load_task(path)
 
     return make
@@ -57,7 +55,7 @@ def test_the_task_to_start_from_is_short_and_keeps_all_laws(tmp_path, monkeypatc
     path = tmp_path / "first_of_mine.py"
     assert new_task(path) == "first_of_mine"
     text = path.read_text()
-    assert len(text.splitlines()) < 60 and "class FirstOfMine(SymbolTask):" in text and f"task check {path}" in text
+    assert len(text.splitlines()) < 60 and "class FirstOfMineTask(SymbolTask):" in text and f"task check {path}" in text
     task = load_task(path)
     assert task.name == "first_of_mine" and task.judge("baca", "a") == ("correct", "")
     assert all(law.ok for law in check_task(task, num_symbols=3, min_size=2, max_size=6, questions=10, seed=1))
@@ -71,6 +69,11 @@ def test_a_task_to_start_from_is_a_module(name, tmp_path):
     with pytest.raises(TaskError, match=r"is no name of a module; use letters, digits and _, and end it in \.py"):
         new_task(tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_task_to_start_from_has_no_name_of_python_s_own(tmp_path):
+    with pytest.raises(TaskError, match=r"random\.py: Python has a module called 'random'; choose another name"):
+        new_task(tmp_path / "random.py")
 
 
 def test_the_tests_own_way_to_break_a_task_breaks_nothing_by_itself(broken):
