@@ -2,8 +2,9 @@
 
 A new task is one file: a subclass of `SymbolTask` that names its base tokens and says how to draw a question, how to
 solve it and how to judge an answer, and an instance of it. Data sets, training, decoding, evaluation and the command
-line need nothing else. `symbinv task new` writes one to start from, and `symbinv task check` tries the laws of tasks. Questions and answers are texts in prefix notation, COMPACT (`&aXb`, every character a token) or
-SPACED (`& request X grant_1`, tokens between blanks); every word that is no base token is a symbol.
+line need nothing else. `symbinv task new` writes one to start from, and `symbinv task check` tries the laws of tasks.
+Questions and answers are texts in prefix notation, COMPACT (`&aXb`, every character a token) or SPACED (`& request X
+grant_1`, tokens between blanks); every word that is no base token is a symbol.
 """
 
 from __future__ import annotations
