@@ -100,7 +100,7 @@ def _check(file: str, options: dict[str, object]) -> int:
     else:
         width = max(len(law.name) for law in laws)
         for law in laws:
-            found = law.message if law.ok else f"{law.statement}? {law.message}"
+            found = law.message if law.ok else f"{law.statement}; but {law.message}"
             print(f"{'ok' if law.ok else 'failed':6}  {law.name.ljust(width)}  {found}")
         outcome = f"{failed} of {len(laws)} laws do not hold" if failed else f"all {len(laws)} laws hold"
         print(f"task {task.name}: {outcome}")

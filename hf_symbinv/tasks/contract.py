@@ -389,10 +389,12 @@ def _junk(trial: _Trial) -> str:
     texts += [task.write_words(generator.choices(tokens, k=generator.randint(1, 9))) for _ in range(20)]
     questions = trial.questions[:10]
     trial.judged([(question, text) for question in questions for text in texts])
+    readers: list[Callable[[str], str]] = [task.read_answer]
+    readers += [partial(task.read_question, notation=name) for name in task.notations]
     for text in texts:
         task.normalized(text)
         task.write_answer(text, task.notations[0])
-        for read in (task.read_answer, *(partial(task.read_question, notation=name) for name in task.notations)):
+        for read in readers:
             try:
                 read(text)
             except ValueError:
