@@ -18,6 +18,10 @@ class WorkFolderError(UserError):
     """A folder that cannot take the data set: another one is in it, or another process is at it."""
 
 
+class TaskFailedError(UserError):
+    """A task's own code raised an exception, or its solver and its judge contradict each other."""
+
+
 class UnreadableDataError(UserError):
     """A data set with damaged files."""
 

@@ -54,6 +54,10 @@ class Lines:
         if time.monotonic() - self.said >= SECONDS:
             self._say()
 
+    def write(self, text: str, file: TextIO) -> None:
+        """Prints a text to a file, as `tqdm.write` does beside its bar."""
+        print(text, file=file, flush=True)
+
     def _say(self) -> None:
         self.said = time.monotonic()
         of = "" if self.total is None else f" of {self.total:,}"

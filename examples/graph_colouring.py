@@ -8,6 +8,7 @@
 
 A question is a list of edges, `ab;bc;ca;cd`, and an answer gives each vertex a colour, `aRbGcBdR`. Vertices are
 symbols: names do not matter, and a trained model takes more of them than it has seen. Colours and `;` are base tokens.
+`symbinv task check examples/graph_colouring.py` tries the laws that a task keeps.
 """
 
 import os
@@ -23,10 +24,13 @@ COLOURS = ("R", "G", "B")
 
 
 class GraphColouring(SymbolTask):
+    """Graphs, and colourings of their vertices with three colours in which neighbours differ."""
+
     name = "graph_colouring"
     base_tokens = ("<s>", "<pad>", "</s>", *COLOURS, ";")
     columns = ("graph", "colouring")
-    uniform_from, short_share = 4, 0.1  # there are few graphs of 1 to 3 edges
+    description = "A question is a graph as a list of edges; its answer gives each vertex one of three colours."
+    uniform_from, short_share = 4, 0.1  # few graphs have 1 to 3 edges: together they get a tenth of the rows
 
     def draw(self, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int) -> list[str]:
         """Random edges, in random order, between 2 to all of the vertices."""

@@ -6,7 +6,9 @@
     solve = pipeline("ltl-witness", model="hf_symbinv/checkpoints/ltl-small")
     solve("G(request -> F grant)", verify=True)["answer"]  # 'cycle{grant}'
 
-`import hf_symbinv` registers them: "ltl-witness", "prop-assignment", and "symbol-task" for every other task.
+`import hf_symbinv` registers them: "ltl-witness", "prop-assignment", and "symbol-task" for every other task. The
+metrics `ltl_witness`, `prop_assignment` and `alpha_covariance` take the answers as they are, with the questions that
+were asked.
 """
 
 from __future__ import annotations

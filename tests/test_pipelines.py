@@ -11,6 +11,9 @@ from transformers import pipeline
 
 import hf_symbinv
 from hf_symbinv import COPY, LTL, PROP, SymbolInvariantForConditionalGeneration
+from hf_symbinv.metrics.alpha_covariance import measure_alpha_covariance
+from hf_symbinv.metrics.ltl_witness import compute_ltl_witness
+from hf_symbinv.metrics.prop_assignment import compute_prop_assignment
 
 ROOT = Path(__file__).parents[1]
 BUNDLED = str(ROOT / "hf_symbinv" / "checkpoints" / "ltl-small")
@@ -99,6 +102,44 @@ class TestAnswers:
         hard = " U ".join(f"(a{i} | G b{i})" for i in range(10))
         result = solve(hard, verify=True, timeout=0.2, num_beams=1)
         assert result["verdict"] == "timeout" and "0.2" in result["message"]
+
+
+# As many shapes as the bundled model has seen; `Ready` and `F Ga` are other formulas in prefix notation.
+ASKED = [
+    "a", "!request", "X Ready", "Ready", "F Ga", "G(request -> F grant)", "a U b", "a & X b & !a", "a R (b | c)",
+    "F(a & X b)", "G F p", "(a U b) & X(b U (c & X !a))", '"next state" U b', "a xor b", "a <-> X b", "X X X q",
+    "(a U b) U (c U d)", "!(a U b)", "G(a | b) & F !a", "a W b",
+]  # fmt: skip
+
+
+class TestMetricsReadTheAnswers:
+    """What a pipeline returns goes unchanged into the metrics, with the formulas that were asked."""
+
+    @pytest.mark.parametrize("notation", ["infix", "prefix", "lbt"])
+    def test_witnesses_get_the_verdicts_that_verify_gave(self, notation, solve):
+        asked = [LTL.write_question(LTL.read_question(text, "infix"), notation) for text in ASKED]
+        answers = solve(asked, notation=notation, verify=True)
+        told = {"notation": "lbt"} if notation == "lbt" else {}
+        given = [answer["answer"] for answer in answers]
+        result = compute_ltl_witness(given, asked, workers=1, timeout=60, details=True, **told)
+        assert result["verdicts"] == [answer["verdict"] for answer in answers]
+        assert result["messages"] == [answer["message"] for answer in answers]
+        assert {"correct", "incorrect"} <= set(result["verdicts"]) and result["accuracy"] > 0.5
+
+    def test_assignments_get_the_verdicts_that_verify_gave(self, tmp_path):
+        asked = ["request & !grant", "a | b", "a xor b", "a <-> (b -> c)", "a | !a", "!a", "0", "a & b & c"]
+        answers = pipeline("prop-assignment", model=saved(PROP, tmp_path))(asked, verify=True)
+        given = [answer["answer"] for answer in answers]
+        result = compute_prop_assignment(given, asked, workers=1, timeout=60, details=True)
+        assert result["verdicts"] == [answer["verdict"] for answer in answers]
+
+    def test_answers_to_renamed_formulas_have_alpha_covariance_one(self, solve):
+        def answer(formulas):
+            return [found["answer"] for found in solve(formulas)]
+
+        asked = ["G(request -> F grant)", "a & X b"]
+        result = measure_alpha_covariance(answer, asked, alphabet=["a", "b", "request"], notation="infix")
+        assert result["alpha_covariance"] == 1 and result["predictions"] == 12
 
 
 class TestTasks:

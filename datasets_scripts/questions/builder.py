@@ -10,7 +10,9 @@
 The work is done in rounds. A round draws the questions that are missing in every size, cuts them into shards and
 solves these in parallel; questions without an answer and those that reach the time limit are missing again in the next
 round. Drawing is cheap and done by one process, so no question comes twice anywhere; a shard is solved by a fresh fork,
-so its answers are a function of its questions. Hence the data set is a function of (config, seed), whatever the number
+so its answers are a function of its questions. Every answer is judged before its shard is written, in
+processes of its own: Spot breaks ties by what its process computed before. A task whose solver and judge contradict
+each other, or raise, makes no data set. Hence the data set is a function of (config, seed), whatever the number
 of processes, but for questions that take about as long as the limit. A finished shard is a file that appears in one
 piece, and a run that was killed takes up where it was: it draws again, which costs little, and solves what has no file
 yet.
@@ -25,6 +27,7 @@ import inspect
 import json
 import random
 import shutil
+import sys
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +41,7 @@ import datasets
 
 from hf_symbinv import solvers
 from hf_symbinv.datasets_scripts import storage
-from hf_symbinv.datasets_scripts.errors import OptionsError, WorkFolderError
+from hf_symbinv.datasets_scripts.errors import OptionsError, TaskFailedError, WorkFolderError
 from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.questions import sampling
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate
@@ -53,12 +56,14 @@ from hf_symbinv.datasets_scripts.storage import (
 )
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import Origin
+from hf_symbinv.solvers import Checker
 from hf_symbinv.solvers.pool import Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
 
 # Rounds in a row in which no question of a size gets an answer, after which that size counts as exhausted.
 FRUITLESS_ROUNDS = 50
 NO_ANSWER = "no answer"
+UNJUDGED = "answer not judged"
 # So that every split of 80/10/10 has one.
 LEAST_ROWS = 10
 
@@ -137,7 +142,8 @@ class RandomQuestionsConfig(QuestionsConfig):
 
 @dataclass
 class Harvest:
-    """What became of questions that were drawn: pairs, and how many ended otherwise (no answer, timeout, error)."""
+    """What became of questions that were drawn: pairs, and how many ended otherwise (no answer, timeout, error, answer
+    not judged)."""
 
     pairs: list[Pair] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -185,13 +191,15 @@ class Rounds:
     Args:
         gate: What draws.
         pool: What solves.
+        checker: What judges the answers.
         work: Folder of the finished shards.
         bar: Counts the pairs.
     """
 
-    def __init__(self, gate: Gate, pool: ProcessPool, work: Path, bar: Any) -> None:
+    def __init__(self, gate: Gate, pool: ProcessPool, checker: Checker, work: Path, bar: Any) -> None:
         self.gate = gate
         self.pool = pool
+        self.checker = checker
         self.work = work
         self.bar = bar
 
@@ -221,7 +229,11 @@ class Rounds:
         return harvest
 
     def solve(self, questions: Iterator[str], name: str) -> list[Harvest]:
-        """Solve the questions shard by shard, and leave a file for each shard."""
+        """Solve the questions shard by shard, and leave a file for each shard.
+
+        Raises:
+            TaskFailedError: If `solve` or `judge` raised for a question of a shard, or an answer of `solve` is wrong.
+        """
         finished: dict[int, Harvest] = {}
         waiting: deque[tuple[int, Path, list[str]]] = deque()
 
@@ -247,17 +259,57 @@ class Rounds:
             index, path, shard = waiting[0]
             if len(outcomes) == len(shard):
                 waiting.popleft()
-                entries = [[question, *entry_of(outcome)] for question, outcome in zip(shard, outcomes, strict=True)]
+                entries = self.judged(shard, outcomes)
                 write_atomically(path, json.dumps(entries, ensure_ascii=False))
                 finish(index, harvest_of(entries))
                 outcomes = []
         return [finished[index] for index in sorted(finished)]
+
+    def judged(self, questions: Sequence[str], outcomes: Sequence[Outcome]) -> list[list[str]]:
+        """What a shard says about each of its questions, now that all of them are solved and the answers are judged.
+
+        Raises:
+            TaskFailedError: As `solve`; the traceback of the first exception goes to stderr.
+        """
+        name, count = self.gate.task.name, f"{len(questions):,}"
+        raised = [place for place, outcome in enumerate(outcomes) if outcome.traceback]
+        if raised:
+            first = raised[0]
+            self.bar.write(outcomes[first].traceback.rstrip(), file=sys.stderr)
+            raise TaskFailedError(
+                f"task {name}: solve raised an exception for {len(raised):,} of {count} questions, first for "
+                f"{questions[first]!r} ({outcomes[first].value}); mend the task and repeat the command"
+            )
+        entries = [[question, *entry_of(outcome)] for question, outcome in zip(questions, outcomes, strict=True)]
+        done = [entry for entry in entries if entry[1] == "done"]
+        results = list(self.checker.check([(question, answer) for question, _, answer in done]))
+        failed = [place for place, result in enumerate(results) if result.traceback]
+        if failed:
+            question, _, answer = done[failed[0]]
+            raise TaskFailedError(
+                f"task {name}: judge raised an exception for {len(failed):,} of {len(done):,} answers of solve, first "
+                f"for {answer!r} to {question!r} ({results[failed[0]].message}); mend the task and repeat the command"
+            )
+        wrong = [place for place, result in enumerate(results) if result.verdict in ("incorrect", "invalid")]
+        if wrong:
+            question, _, answer = done[wrong[0]]
+            raise TaskFailedError(
+                f"task {name}: judge calls {len(wrong):,} of {len(done):,} answers of solve wrong, first {answer!r} to "
+                f"{question!r}: {results[wrong[0]].verdict}, {results[wrong[0]].message or 'no reason given'}; mend "
+                "solve or judge and repeat the command"
+            )
+        for entry, result in zip(done, results, strict=True):
+            if result.verdict != "correct":
+                entry[1:] = [UNJUDGED, ""]
+        return entries
 
 
 def entry_of(outcome: Outcome) -> tuple[str, str]:
     """What a shard says about a question: `done` and the answer, or why there is none."""
     if outcome.status != "done":
         return outcome.status, ""
+    if outcome.value is not None and not isinstance(outcome.value, str):
+        raise TaskFailedError(f"solve returned {outcome.value!r:.200}; return a text, or None if there is no answer")
     return (NO_ANSWER, "") if outcome.value is None else ("done", outcome.value)
 
 
@@ -284,10 +336,11 @@ def generate(config: RandomQuestionsConfig, work: Path, workers: int | None, *, 
     quota = quotas(task, config.min_size, config.max_size, config.rows)
     with (
         solving_pool(task, workers, config.timeout) as pool,
+        task.checker(workers=workers, timeout=config.timeout) as checker,
         Gate(task, symbol_names(config.num_symbols), config.min_size, config.max_size, task.uniform_from) as gate,
         progress_of("pairs", config.rows, show=progress) as bar,
     ):
-        rounds = Rounds(gate, pool, work, bar)
+        rounds = Rounds(gate, pool, checker, work, bar)
         harvest = rounds.run(lambda have, exhausted: missing_rows(quota, have, exhausted), "", config.seed)
     return harvest
 
@@ -328,7 +381,10 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
             )
         try:
             yield None if (folder / CARD).exists() else work
-        except (ValueError, OSError):
+        except (ValueError, OSError) as error:
+            if isinstance(error, TaskFailedError):  # what the task said so far may be as wrong
+                for shard in work.iterdir():
+                    shard.unlink()
             if fresh and not any(work.iterdir()) and not (folder / "data").exists():
                 work.rmdir()
                 marker.unlink()
@@ -342,6 +398,8 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
 def left_out(counts: Counter[str], timeout: float) -> str:
     """A sentence on the questions that were drawn and are not in the data set."""
     reasons = {NO_ANSWER: "have no answer", "timeout": f"take over {timeout:g} s", "error": "make the solver fail"}
+    if counts[UNJUDGED]:
+        reasons[UNJUDGED] = f"have an answer that cannot be judged within {timeout:g} s"
     return f"Questions left out: {', '.join(f'{counts[name]:,} that {reason}' for name, reason in reasons.items())}."
 
 
@@ -350,6 +408,7 @@ def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *,
 
     Raises:
         WorkFolderError: If the folder cannot take it.
+        TaskFailedError: If the task's own code raises, or its judge calls an answer of its solver wrong.
         OptionsError: If too little was found for three splits (DrawingError if the task cannot draw what is asked for).
         ImportError: If a solver is not installed.
     """

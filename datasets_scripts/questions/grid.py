@@ -81,13 +81,14 @@ def generate(config: QuestionGridConfig, work: Path, workers: int | None, *, pro
     sizes, numbers = range(config.min_size, config.max_size + 1), range(config.min_symbols, config.num_symbols + 1)
     with (
         solving_pool(task, workers, config.timeout) as pool,
+        task.checker(workers=workers, timeout=config.timeout) as checker,
         progress_of("pairs", len(sizes) * len(numbers) * config.per_cell, show=progress) as bar,
     ):
         for number in numbers:
             bar.set_description(f"{number} symbols")
             missing = partial(missing_samples, sizes, config.per_cell)
             with GridGate(task, symbol_names(number), config.min_size, config.max_size) as gate:
-                harvest.add(Rounds(gate, pool, work, bar).run(missing, f"{number}-", config.seed, number))
+                harvest.add(Rounds(gate, pool, checker, work, bar).run(missing, f"{number}-", config.seed, number))
     return harvest
 
 
@@ -96,6 +97,7 @@ def prepare(config: QuestionGridConfig, folder: Path, workers: int | None, *, pr
 
     Raises:
         WorkFolderError: If the folder cannot take it.
+        TaskFailedError: If the task's own code raises, or its judge calls an answer of its solver wrong.
         OptionsError: If all cells are empty (DrawingError if the task cannot draw with a number of symbols).
         ImportError: If a solver is not installed.
     """

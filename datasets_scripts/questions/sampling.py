@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
+import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -29,6 +31,11 @@ def seed_of(*parts: object) -> int:
     """A seed for a generator, a function of `parts` alone."""
     digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:4], "little") >> 1  # Spot takes a signed 32-bit integer
+
+
+def is_users(task: SymbolTask) -> bool:
+    """Whether a task comes from a user's file: its refusals are shown with tracebacks, as they may be bugs."""
+    return not type(task).__module__.startswith("hf_symbinv.")
 
 
 class Order(NamedTuple):
@@ -108,14 +115,15 @@ class Gate:
         self._dry.clear()
         for outcome in self._pool.map(orders(), window=AHEAD):
             if outcome.status != "done":
+                if outcome.traceback and is_users(self.task):
+                    print(outcome.traceback, end="", file=sys.stderr)
                 raise DrawingError(
                     f"task {self.task.name} cannot draw sizes {self.min_size} to {self.max_size} with "
                     f"{len(self.symbols)} symbols: {outcome.value}; --num-symbols and, of a grid, --min-symbols say "
                     "how many it gets"
                 )
             hits: set[int] = set()
-            for question in outcome.value:
-                size = self.task.size(question)
+            for question, size in self._sizes(outcome.value):
                 quota = self.quota_of(size)
                 if quota in missing and size >= self.min_size and question not in self.seen and self.accepts(question):
                     self.seen.add(question)
@@ -128,6 +136,20 @@ class Gate:
                 self.exhausted.add(quota)
                 del missing[quota]
             history.append(min(missing, default=None))
+
+    def _sizes(self, questions: Sequence[str]) -> Iterator[tuple[str, int]]:
+        """The questions of a batch with their sizes."""
+        if not isinstance(questions, list) or not all(isinstance(question, str) for question in questions):
+            raise DrawingError(f"task {self.task.name}: draw returned {questions!r:.200}; return a list of texts")
+        for question in questions:
+            try:
+                yield question, self.task.size(question)
+            except Exception as error:  # whatever a user's task raises
+                traceback.print_exception(error)
+                raise DrawingError(
+                    f"task {self.task.name}: size raised {type(error).__name__} for {question!r}, which draw returned; "
+                    "mend the task"
+                ) from error
 
     def given_up(self, missing: dict[int, int], hits: set[int]) -> list[int]:
         """The quotas of `missing` that count as exhausted after another batch, which had `hits`.

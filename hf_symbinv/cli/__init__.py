@@ -19,6 +19,7 @@ from hf_symbinv import __version__
 COMMANDS = {
     "solve": "answer questions, such as formulas, with a model, and verify the answers",
     "verify": "check answers that you have",
+    "task": "start a task of your own, and check that it keeps the laws of tasks",
     "data": "make a data set of questions with answers",
     "train": "train a model by a recipe",
     "evaluate": "measure a model on a data set",

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hf_symbinv.cli import DONE
+from hf_symbinv.cli import DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import add_decoding, add_task, at_least, command_parser, generation
 from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.evaluation import evaluate_checkpoint, load_questions, training_classes
@@ -37,7 +37,8 @@ What has a symbol that a model with a fixed vocabulary does not know counts as
 invalid. A model with random embeddings draws them ten times, and the draw with
 the median cross-entropy on these questions counts; --embedding-seed chooses.
 
-exit codes: 0 the table is complete, 2 bad usage or input
+exit codes: 0 the table is complete, 1 it is, but the task's judge raised exceptions,
+2 bad usage or input
 """
 
 EXAMPLE = """\
@@ -118,9 +119,11 @@ def main(arguments: Sequence[str]) -> int:
     if options.every_renaming and not options.alpha_covariance:
         command.error("--every-renaming: only with --alpha-covariance N")
     with _writable(options.output):
-        report = _evaluate(command, options, how)
+        report, complaint = _evaluate(command, options, how)
     print(report)
-    return DONE
+    if complaint:
+        print(f"symbinv evaluate: {complaint}", file=sys.stderr)
+    return NOT_VERIFIED if complaint else DONE
 
 
 @contextlib.contextmanager
@@ -137,8 +140,10 @@ def _writable(path: Path | None) -> Iterator[None]:
         raise
 
 
-def _evaluate(command: argparse.ArgumentParser, options: argparse.Namespace, how: dict[str, Any]) -> str:
-    """Evaluates the model and writes what the options ask for; the text that the command prints."""
+def _evaluate(
+    command: argparse.ArgumentParser, options: argparse.Namespace, how: dict[str, Any]
+) -> tuple[str, str | None]:
+    """What to print, and a sentence on exceptions of the judge, if there were any."""
     models = Models(options.model, options.task, options.device, options.embedding_seed)
     task = models.task
     with task.checker(timeout=options.timeout) as checker:
@@ -172,4 +177,4 @@ def _evaluate(command: argparse.ArgumentParser, options: argparse.Namespace, how
     text = json.dumps(content)
     if options.output is not None:
         options.output.write_text(text + "\n", encoding="utf-8")
-    return text if options.json else table
+    return text if options.json else table, checker.complaint()

@@ -89,6 +89,8 @@ def main(arguments: Sequence[str]) -> int:
             asked = [_question(task, text, show.notation) for text in texts]
             for text, result in zip(texts, _results(asked, models, checker, how), strict=True):
                 code = max(code, show(text, result))
+        if complaint := checker.complaint():
+            print(f"symbinv solve: {complaint}", file=sys.stderr)
     return code
 
 

@@ -93,6 +93,8 @@ def main(arguments: Sequence[str]) -> int:
             for pair, item in zip(chunk, read, strict=True):
                 result = next(results) if isinstance(item, PrefixPair) else item
                 code = max(code, _show(task, pair, result, options.json))
+        if complaint := checker.complaint():
+            print(f"symbinv verify: {complaint}", file=sys.stderr)
     return code
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
+from hf_symbinv.logic import FormulaSyntaxError
 from hf_symbinv.metrics.intervals import wilson_interval
+from hf_symbinv.metrics.notations import AnswerKind, NotationError, answer_in_prefix, formulas_in_prefix
 from hf_symbinv.solvers import Checker, Verdict
 
 VERDICTS: tuple[str, ...] = get_args(Verdict)
@@ -42,18 +44,57 @@ def summarize_verdicts(verdicts: Iterable[str]) -> dict[str, Any]:
 
 def check_all(
     checker: Checker,
+    kind: AnswerKind,
     predictions: Sequence[str],
     formulas: Sequence[str],
     references: Sequence[str | None] | None,
+    *,
+    notation: str,
+    details: bool,
     progress: bool,
 ) -> dict[str, Any]:
     """`summarize_verdicts` of what `checker` says about every prediction.
 
+    Args:
+        checker: Of pairs in prefix notation.
+        kind: Of predictions and references.
+        predictions, formulas, references: Texts in the notations of `metrics.notations`; as many of each.
+        notation: One of `metrics.notations.NOTATIONS`.
+        details: Add the lists `verdicts` and `messages`.
+        progress: Show a progress bar on stderr.
+
     Raises:
+        NotationError: If a formula or a reference cannot be read, or the notation of a text is not clear.
         ValueError: If the numbers of predictions, formulas and references differ or are 0.
     """
     for name, column in (("formulas", formulas), ("references", references)):
         if column is not None and len(column) != len(predictions):
             raise ValueError(f"{len(predictions)} predictions, {len(column)} {name}: must be equal")
-    results = checker.check(list(zip(formulas, predictions, strict=True)), references, progress=progress)
-    return summarize_verdicts(result.verdict for result in results)
+    asked = formulas_in_prefix(formulas, predictions, kind, notation)
+    known = [_reference(row, text, kind) for row, text in enumerate(references or [None] * len(predictions))]
+    verdicts, messages = ["invalid"] * len(predictions), [""] * len(predictions)
+    pairs: dict[int, tuple[str, str]] = {}
+    for row, prediction in enumerate(predictions):
+        try:
+            pairs[row] = asked[row], answer_in_prefix(prediction, kind, notation)
+        except NotationError as error:
+            raise NotationError(f"predictions[{row}]={error}") from None
+        except FormulaSyntaxError as error:
+            messages[row] = str(error)
+    results = checker.check(list(pairs.values()), [known[row] for row in pairs], progress=progress)
+    for row, result in zip(pairs, results, strict=True):
+        verdicts[row], messages[row] = result.verdict, result.message
+    summary = summarize_verdicts(verdicts)
+    return {**summary, "verdicts": verdicts, "messages": messages} if details else summary
+
+
+def _reference(row: int, text: str | None, kind: AnswerKind) -> str | None:
+    """A known answer in prefix notation."""
+    if text is None:
+        return None
+    try:
+        return kind.to_prefix(text)
+    except FormulaSyntaxError as error:
+        raise NotationError(
+            f"references[{row}]={text!r}: is no {kind.name} ({error}); give None where none is known"
+        ) from None

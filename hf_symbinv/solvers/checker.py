@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import closing
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hf_symbinv.solvers.ltl import judge as judge_ltl
 from hf_symbinv.solvers.ltl import load_spot, normalized_trace
 from hf_symbinv.solvers.pool import Outcome, ProcessPool
 
 Verdict = Literal["exact", "correct", "incorrect", "invalid", "timeout", "error"]
+# What a judge may say; a checker knows the others.
+JUDGED = ("correct", "incorrect", "invalid")
+
+_logger = logging.getLogger(__name__)
 
 
 class CheckResult(NamedTuple):
@@ -24,11 +29,13 @@ class CheckResult(NamedTuple):
             `timeout` (the hard limit was reached) or `error` (the question cannot be read, or the solver failed).
         seconds: Wall-clock time of the check.
         message: Why the verdict is what it is; empty for `exact` and `correct`.
+        traceback: Of the exception that the judge raised; empty for everything else.
     """
 
     verdict: Verdict
     seconds: float
     message: str
+    traceback: str = ""
 
 
 class Checker:
@@ -38,7 +45,11 @@ class Checker:
             for result in checker.check([("Uab", "a;{b}"), ("Uab", "{a}")]):
                 print(result.verdict)
 
-    Worker processes are started by the first check and kept for the next.
+    Worker processes are started by the first check and kept for the next. The first exception of the judge is logged
+    with its traceback, the others are counted (see `failures`).
+
+    Attributes:
+        failures: Pairs for which the judge raised an exception.
 
     Args:
         judge: Takes question and answer and returns the verdict `correct`, `incorrect` or `invalid` and a message;
@@ -63,6 +74,7 @@ class Checker:
         timeout: float = 10.0,
     ) -> None:
         initializer()
+        self.failures = 0
         self._normalized = normalized
         self._pool = ProcessPool(partial(_judge_pair, judge), workers=workers, timeout=timeout, initializer=initializer)
 
@@ -75,6 +87,16 @@ class Checker:
     def close(self) -> None:
         """End the worker processes."""
         self._pool.close()
+
+    def complaint(self) -> str | None:
+        """A sentence on the exceptions of the judge; None if there were none."""
+        if not self.failures:
+            return None
+        pairs = "1 answer" if self.failures == 1 else f"{self.failures:,} answers"
+        return (
+            f"the judge raised an exception for {pairs}, with the verdict error; see the traceback of the first, and "
+            "mend the task"
+        )
 
     def check(
         self,
@@ -113,12 +135,17 @@ class Checker:
         ):
             for outcome in outcomes:
                 bar.update()
-                yield self._result(outcome, *known.popleft())
+                result = self._result(outcome, *known.popleft())
+                if result.traceback:
+                    self.failures += 1
+                    if self.failures == 1:
+                        _logger.error("the judge raised an exception:\n%s", result.traceback.rstrip())
+                yield result
 
     def _result(self, outcome: Outcome, answer: str, reference: str | None) -> CheckResult:
         """The result for an answer, given what became of `judge`."""
         if outcome.status != "done":
-            return CheckResult(outcome.status, outcome.seconds, outcome.value)
+            return CheckResult(outcome.status, outcome.seconds, outcome.value, outcome.traceback)
         verdict, message = outcome.value
         if (
             verdict == "correct"
@@ -132,4 +159,10 @@ class Checker:
 def _judge_pair(judge: Callable[[str, str], tuple[str, str]], pair: tuple[str, str]) -> tuple[str, str]:
     """`judge` for a question and answer that travel as one item."""
     question, answer = pair
-    return judge(question, answer)
+    verdict: Any = judge(question, answer)
+    if not (isinstance(verdict, tuple) and len(verdict) == 2 and verdict[0] in JUDGED and isinstance(verdict[1], str)):
+        raise TypeError(
+            f"judge({question!r}, {answer!r}) returned {verdict!r}; return a verdict, one of {', '.join(JUDGED)}, and "
+            "a message"
+        )
+    return verdict

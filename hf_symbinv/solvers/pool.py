@@ -59,11 +59,13 @@ class Outcome(NamedTuple):
         status: `done`, `timeout` (the hard limit was reached) or `error` (the function raised, or its process died).
         value: The function's result, or a message if there is none.
         seconds: Wall-clock time spent on the item.
+        traceback: Of the exception that the function raised; empty for everything else.
     """
 
     status: Literal["done", "timeout", "error"]
     value: Any
     seconds: float
+    traceback: str = ""
 
 
 class PoolError(UserError):
@@ -363,6 +365,9 @@ class _Job:
         for status, value, seconds in results:
             if seconds > self.pool.timeout:  # the parent was elsewhere and did not see it
                 worker.results.append(self.timed_out(seconds))
+            elif status == "error":
+                message, traceback = value
+                worker.results.append(Outcome(status, message, seconds, traceback))
             else:
                 worker.results.append(Outcome(status, value, seconds))
         chunk = worker.chunks[0]

@@ -5,7 +5,8 @@ standard library until it has been told what to compute, so that it starts in so
 
 Messages are pickles. The parent sends a `Setup` (as a plain tuple), then chunks, each a list of items. The worker
 answers with `("failed", traceback)` if it cannot start, else with `("results", [(status, value, seconds), ...])` as
-often as it likes; the results of a chunk are complete before the next chunk starts.
+often as it likes; the results of a chunk are complete before the next chunk starts. The value of a `done` item is what
+the function returned, that of an `error` the pair of its message and its traceback.
 
 The stamp is a piece of shared memory that tells the parent which item of the chunk is being computed and since when;
 it is what lets the parent name the item that hangs without a message per item.
@@ -94,7 +95,7 @@ class Worker:
             try:
                 outcome = ("done", function(item))
             except Exception as error:
-                outcome = ("error", describe(error))
+                outcome = ("error", (describe(error), traceback_of(error)))
             end = now()
             STAMP.pack_into(stamp, 0, IDLE, position)
             results.append((*outcome, end - start))
@@ -124,12 +125,18 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
+def traceback_of(error: BaseException) -> str:
+    """The traceback below this file's own call of the function."""
+    below = error.__traceback__ and error.__traceback__.tb_next
+    return "".join(traceback.format_exception(type(error), error, below))
+
+
 def portable(result: tuple[str, Any, float]) -> tuple[str, Any, float]:
     """The result itself, or an error in its place if it cannot be pickled."""
     try:
         pickle.dumps(result)
     except Exception as error:
-        return "error", f"the result cannot be sent back: {describe(error)}", result[2]
+        return "error", (f"the result cannot be sent back: {describe(error)}", ""), result[2]
     return result
 
 

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.tasks.base import SymbolTask, symbol_names
-from hf_symbinv.tasks.registry import TASKS, TaskError, load_task, task_of
+from hf_symbinv.tasks.registry import TASKS, TaskError, load_task, new_task, task_of
 
 if TYPE_CHECKING:
+    from hf_symbinv.tasks.contract import Law, check_task
     from hf_symbinv.tasks.copying import COPY
     from hf_symbinv.tasks.ltl import LTL
     from hf_symbinv.tasks.prop import PROP
 
-__all__ = ["COPY", "LTL", "PROP", "TASKS", "SymbolTask", "TaskError", "load_task", "symbol_names", "task_of"]
+__all__ = [
+    "COPY",
+    "LTL",
+    "PROP",
+    "TASKS",
+    "Law",
+    "SymbolTask",
+    "TaskError",
+    "check_task",
+    "load_task",
+    "new_task",
+    "symbol_names",
+    "task_of",
+]
 
 
-def __getattr__(name: str) -> SymbolTask:
+def __getattr__(name: str) -> Any:
+    if name in ("Law", "check_task"):  # tried rarely, and every command imports this room
+        from hf_symbinv.tasks import contract
+
+        return getattr(contract, name)
     if name not in ("COPY", "LTL", "PROP"):
         raise AttributeError(f"module 'hf_symbinv.tasks' has no attribute {name!r}")
     task = TASKS[name.lower()]

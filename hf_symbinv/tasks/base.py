@@ -2,8 +2,9 @@
 
 A new task is one file: a subclass of `SymbolTask` that names its base tokens and says how to draw a question, how to
 solve it and how to judge an answer, and an instance of it. Data sets, training, decoding, evaluation and the command
-line need nothing else. Questions and answers are texts in prefix notation, COMPACT (`&aXb`, every character a token) or
-SPACED (`& request X grant_1`, tokens between blanks); every word that is no base token is a symbol.
+line need nothing else. `symbinv task new` writes one to start from, and `symbinv task check` tries the laws of tasks.
+Questions and answers are texts in prefix notation, COMPACT (`&aXb`, every character a token) or SPACED (`& request X
+grant_1`, tokens between blanks); every word that is no base token is a symbol.
 """
 
 from __future__ import annotations
@@ -40,12 +41,23 @@ class SymbolTask(ABC):
         token_arity: Base token → number of children, of the tokens that make syntax trees. Empty if questions are no
             trees: then texts are not checked to be trees, and positions count along the sequence.
         columns: The columns of a data set that hold questions and answers.
-        grammar: Grammar of answers, as `SymbolInvariantConfig.grammar`; None for free answers.
+        grammar: What decoding keeps to, as `SymbolInvariantConfig.grammar`: a grammar's name and the ids of its tokens,
+            places in `base_tokens`. None leaves answers free: every token may follow every other. There are two:
+            `assignment`, symbols and values in turn, so that with
+
+                base_tokens = ("<s>", "<pad>", "</s>", "0", "1")
+                grammar = {"name": "assignment", "values": [3, 4]}
+
+            a model writes `a1b0` and nothing like `ab1`, and assigns no symbol twice; and `lasso`, the traces of LTL
+            (see `LTLTask.grammar`). A grammar makes wrong form impossible, not wrong answers.
         metric: Name of the `evaluate` module that scores answers; None if the shares of verdicts say all.
         description: Sentences on questions and answers, for data set cards.
         notations: Names of the notations that questions are read and written in, the user's default first.
-        uniform_from, short_share: Sizes from `uniform_from` up are equally frequent in a random data set; the smaller
-            ones share `short_share` of the rows.
+        uniform_from: The smallest size that random data sets have as many questions of as of every larger size. Where
+            few small questions exist, a size of their own for each would soon be exhausted.
+        short_share: The share of the rows that all sizes below `uniform_from` get together, between 0 and 1. For
+            example, with `uniform_from = 4` and `short_share = 0.1`, 1,000 rows of sizes 1 to 8 are 100 questions of
+            sizes 1 to 3, as they come, and 180 of each size from 4 to 8. By default every size is equally frequent.
         shard: Questions that one fresh process solves, and one file keeps, while a data set is made: some 0.3 s of work
             or more, in which 5 ms for the process and as much for the file are lost.
         drought: Questions drawn in a row without a new one that is wanted, after which a size counts as exhausted.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import re
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -91,6 +93,36 @@ def load_task(name_or_file: str | Path) -> SymbolTask:
     return task
 
 
+def new_task(path: Path) -> str:
+    """Write a small task that works, `hf_symbinv.tasks.starter`, into a new file, under a name of its own.
+
+    Args:
+        path: `FILE.py`; the task is called as the file without `.py`.
+
+    Returns:
+        The task's name.
+
+    Raises:
+        TaskError: If there is such a file, or its name is no name of a module.
+        OSError: If the file cannot be written.
+    """
+    name = path.stem
+    if path.suffix != ".py" or not name.isidentifier() or keyword.iskeyword(name):
+        raise TaskError(f"{path}: is no name of a module; use letters, digits and _, and end it in .py")
+    if name in sys.stdlib_module_names:
+        raise TaskError(f"{path}: Python has a module called {name!r}; choose another name")
+    text = Path(__file__).with_name("starter.py").read_text(encoding="utf-8")
+    kind = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    for old, new in (("FILE", str(path)), ("NAME", name), ("StarterTask", f"{kind}Task")):
+        text = re.sub(rf"\b{old}\b", new.replace("\\", r"\\"), text)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise TaskError(f"{path}: there is such a file; choose another name") from None
+    return name
+
+
 def task_of(base_tokens: Sequence[str]) -> SymbolTask:
     """The task with these base tokens, of the package or else of those that `load_task` has read from files.
 
@@ -114,13 +146,23 @@ def _imported(path: Path, name: str) -> ModuleType:
     try:
         module = importlib.import_module(path.stem)
     except Exception as error:  # whatever a user's file raises
-        raise TaskError(f"task={name!r}: the file cannot be imported ({type(error).__name__}: {error})") from error
+        raise TaskError(
+            f"task={name!r}: the file cannot be imported ({_place(error, path)}{type(error).__name__}: {error})"
+        ) from error
     if Path(getattr(module, "__file__", None) or "").resolve() != path:
         raise TaskError(
             f"task={name!r}: another module is called {path.stem!r}, {getattr(module, '__file__', 'a built-in one')}; "
             "give the file another name"
         )
     return module
+
+
+def _place(error: BaseException, path: Path) -> str:
+    """The last line of a user's file on the way to an error."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    if isinstance(error, SyntaxError):
+        lines = [error.lineno]
+    return f"line {lines[-1]}, " if lines else ""
 
 
 def _list(names: Mapping[str, object]) -> str:

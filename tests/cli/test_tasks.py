@@ -2,6 +2,8 @@
 
 import json
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 TINY_TASK = '''
@@ -64,9 +66,6 @@ def swap(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def strings(tmp_path_factory):
-    import pyarrow
-    import pyarrow.parquet
-
     folder = tmp_path_factory.mktemp("data") / "copy"
     (folder / "data").mkdir(parents=True)
     texts = ["abc", "ab", "da", "aa"]
@@ -113,6 +112,19 @@ class TestVerify:
         assert symbinv("verify", "--task", swap, "a then b", "b then a").code == 0
         result = symbinv("verify", "--task", swap, "a then b", "a then b")
         assert result.code == 1 and "  answer   a then b\n  verdict  incorrect: should be b a" in result.out
+
+    def test_an_exception_of_the_judge_is_shown_once_and_the_others_are_counted(self, symbinv, tmp_path, caplog):
+        path = tmp_path / "clumsy_task.py"
+        path.write_text(TINY_TASK.replace("words, wanted =", "first, second = answer\n        words, wanted ="))
+        pairs = b"ab\tba\nabc\tcba\nabcd\tdcba\n"
+        result = symbinv("verify", "--task", path, stdin=pairs)
+        assert result.code == 1 and result.out.count("verdict  error: ValueError: too many values to unpack") == 2
+        assert "  verdict  correct" in result.out
+        assert caplog.text.count("Traceback") == 1 and "first, second = answer" in caplog.text
+        assert result.err.endswith(
+            "symbinv verify: the judge raised an exception for 2 answers, with the verdict error; see the traceback of "
+            "the first, and mend the task\n"
+        )
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -218,6 +230,20 @@ class TestEvaluate:
         assert result.err == (
             f"symbinv evaluate: {strings}: has columns string, copy; task ltl needs formula and witness too\n"
         )
+
+    def test_a_judge_that_raises_makes_the_command_fail(self, symbinv, make, tmp_path, caplog):
+        from hf_symbinv.tasks import load_task
+
+        path = tmp_path / "raising_task.py"
+        path.write_text(TINY_TASK.replace("words, wanted =", "raise LookupError(answer)\n        words, wanted ="))
+        data = tmp_path / "data"
+        (data / "data").mkdir(parents=True)
+        table = pyarrow.table({"question": ["a then b", "b then a"], "answer": ["b then a", "a then b"]})
+        pyarrow.parquet.write_table(table, data / "data" / "test-00000-of-00001.parquet")
+        result = symbinv("evaluate", make(load_task(path)), "--task", path, "--data", data, *SHORT)
+        assert result.code == 1 and caplog.text.count("Traceback") == 1 and "LookupError" in caplog.text
+        assert result.out.splitlines()[2].split()[:2] == ["all", "2"]
+        assert "symbinv evaluate: the judge raised an exception for 2 answers" in result.err
 
     @pytest.mark.slow
     def test_cost_is_measured_for_each_number_of_symbols(self, symbinv, copier, strings):

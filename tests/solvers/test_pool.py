@@ -83,6 +83,17 @@ def test_results_come_in_order_and_complete(pool):
     assert {outcome.status for outcome in outcomes} == {"done"}
 
 
+def test_an_exception_comes_with_its_traceback_down_to_the_function_and_nothing_else_has_one(pool):
+    orders = [("return", 0), ("raise", "too bad"), ("hang", None), ("die", signal.SIGKILL), ("unpicklable", 1)]
+    outcomes = list(pool.map(orders))
+    assert [bool(outcome.traceback) for outcome in outcomes] == [False, True, False, False, False]
+    raised = outcomes[1]
+    assert (raised.status, raised.value) == ("error", "ValueError: too bad")
+    head, *frames, message = raised.traceback.splitlines()
+    assert head == "Traceback (most recent call last):" and message == "ValueError: too bad"
+    assert "worker.py" not in raised.traceback and frames[0].endswith(", in behave")
+
+
 def test_no_items_give_no_outcomes_and_start_no_process(pool):
     assert list(pool.map([])) == []
     assert pool._team == []

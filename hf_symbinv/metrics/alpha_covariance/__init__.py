@@ -6,24 +6,31 @@ set of the model's predictions with their renamings undone, {α_i⁻¹(ŷ^i)}. T
     `alpha-covariance = 1 - (|U| - 1) / (|P| - 1)`
 
 It is 1 if the renamings change nothing and 0 if every prediction differs; it says nothing about correctness.
-An example with fewer than two renamings has none. Texts are in prefix notation, COMPACT or SPACED, well-formed or not.
-Every word that is an identifier is a symbol, unless it is listed as a base token.
+An example with fewer than two renamings has none. Predictions are compared well-formed or not: traces and assignments
+in infix notation, `a; cycle{b}` and `a=1, b=0`, as what they mean, and every other text word by word in prefix
+notation, COMPACT or SPACED. Every word that is an identifier is a symbol, unless it is listed as a base token. A word
+that hides a renamed symbol, as `F(grant)` hides `grant`, is refused: its text is in a notation that is not known here.
 
 Source: Symbol-Invariant Transformer, section 5.1.1; Interchangeable Token Embeddings, section 5.2.2.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import random
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypedDict
 
-from hf_symbinv.logic.notation import Token, read_words, write_prefix
+from hf_symbinv.logic import FormulaSyntaxError, parse_infix, to_infix
+from hf_symbinv.logic.notation import Token, is_spaced, read_words, write_prefix
+from hf_symbinv.metrics.notations import ASSIGNMENTS, TRACES, NotationError, check_notation
 
 # With five symbols in an alphabet of five, all of them; with ten, the papers' sample (ITE, Table 3).
 DEFAULT_LIMIT = 120
+_NAME_WITHIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 
 class AlphaCovariance(TypedDict):
@@ -48,6 +55,7 @@ def compute_alpha_covariance(
     renamings: Sequence[Sequence[Mapping[str, str]]],
     *,
     base_tokens: Collection[str] = (),
+    notation: str = "auto",
 ) -> AlphaCovariance:
     """Mean alpha-covariance of predictions whose inputs are known to be renamings of each other.
 
@@ -55,11 +63,14 @@ def compute_alpha_covariance(
         predictions: For each example, the prediction for each of its alpha-equivalent inputs.
         renamings: For each example, the renaming (old name to new name) that made each of these inputs.
         base_tokens: Words that look like symbols and are none.
+        notation: `auto` reads traces and assignments in infix notation too; `prefix` takes every text word by word.
 
     Raises:
+        NotationError: If a word hides a renamed symbol.
         ValueError: If there are no examples, the numbers of predictions and renamings differ, a renaming gives two
-            symbols the same name, or an example has the same renaming twice.
+            symbols the same name, an example has the same renaming twice, or `notation` is unknown.
     """
+    check_notation(notation, ("auto", "prefix"))
     if len(predictions) != len(renamings):
         raise ValueError(f"{len(predictions)} examples of predictions, {len(renamings)} of renamings: must be equal")
     if not predictions:
@@ -67,7 +78,9 @@ def compute_alpha_covariance(
     per_example = []
     for index, (answers, mappings) in enumerate(zip(predictions, renamings, strict=True)):
         try:
-            per_example.append(example_alpha_covariance(answers, mappings, base_tokens))
+            per_example.append(example_alpha_covariance(answers, mappings, base_tokens, notation))
+        except NotationError as error:
+            raise NotationError(f"example {index}: {error}") from None
         except ValueError as error:
             raise ValueError(f"example {index}: {error}") from None
     measured = [value for value in per_example if value is not None]
@@ -81,7 +94,10 @@ def compute_alpha_covariance(
 
 
 def example_alpha_covariance(
-    predictions: Sequence[str], renamings: Sequence[Mapping[str, str]], base_tokens: Collection[str] = ()
+    predictions: Sequence[str],
+    renamings: Sequence[Mapping[str, str]],
+    base_tokens: Collection[str] = (),
+    notation: str = "auto",
 ) -> float | None:
     """Alpha-covariance of one example, None if it has fewer than two renamings.
 
@@ -93,7 +109,7 @@ def example_alpha_covariance(
     if len({frozenset(renaming.items()) for renaming in renamings}) != len(renamings):
         raise ValueError("a renaming occurs twice; alpha-equivalent inputs must be distinct")
     undone = {
-        tuple(_renamed(prediction, undo(renaming), base_tokens))
+        tuple(_renamed_words(_answer_words(prediction, renaming, base_tokens, notation), undo(renaming)))
         for prediction, renaming in zip(predictions, renamings, strict=True)
     }
     return 1 - (len(undone) - 1) / (len(predictions) - 1) if len(predictions) > 1 else None
@@ -107,27 +123,33 @@ def measure_alpha_covariance(
     limit: int | None = DEFAULT_LIMIT,
     seed: int = 0,
     base_tokens: Collection[str] = (),
+    notation: str = "prefix",
 ) -> AlphaCovariance:
     """Rename every input, ask the model, and compute the alpha-covariance of its answers.
 
     Args:
         predict: Answers a list of inputs, in order. Called once for each example with all its alpha-equivalent
             inputs; examples with fewer than two are not asked.
-        inputs: Texts in prefix notation; their symbols are renamed.
+        inputs: Texts in prefix notation, or formulas in infix notation; their symbols are renamed.
         alphabet: The names that symbols may get, at least as many as an input has symbols.
         limit: Take all renamings of an example if it has at most so many, otherwise draw so many; None takes all.
         seed: Decides which renamings are drawn.
         base_tokens: Words that look like symbols and are none.
+        notation: Of the inputs, `prefix` or `infix`: a text such as `abc` may be a string of three symbols or one name.
+            Answers may be in either.
 
     Raises:
+        NotationError: If an input or an answer cannot be read.
         ValueError: If `predict` returns another number of answers than it got inputs, and as `renamings_of` and
             `compute_alpha_covariance` do.
     """
+    check_notation(notation, ("prefix", "infix"))
     predictions: list[list[str]] = []
     renamings: list[list[dict[str, str]]] = []
     for index, text in enumerate(inputs):
-        mappings = renamings_of(symbols_of(text, base_tokens), alphabet, limit=limit, seed=seed + index)
-        renamed = [rename_text(text, mapping, base_tokens) for mapping in mappings]
+        symbols, rename = _input(index, text, base_tokens, notation)
+        mappings = renamings_of(symbols, alphabet, limit=limit, seed=seed + index)
+        renamed = [rename(mapping) for mapping in mappings]
         answers = predict(renamed) if len(mappings) > 1 else [""]
         if len(answers) != len(mappings):
             raise ValueError(f"example {index}: predict returned {len(answers)} answers for {len(mappings)} inputs")
@@ -238,5 +260,60 @@ def rename_text(text: str, renaming: Mapping[str, str], base_tokens: Collection[
 
 
 def _renamed(text: str, renaming: Mapping[str, str], base_tokens: Collection[str]) -> Iterator[Token]:
-    for _, operator, name in read_words(text, base_tokens):
+    return _renamed_words(read_words(text, base_tokens), renaming)
+
+
+def _renamed_words(words: Iterator[Token], renaming: Mapping[str, str]) -> Iterator[Token]:
+    for _, operator, name in words:
         yield Token(-1, operator, name if name is None else renaming.get(name, name))
+
+
+def _answer_words(
+    text: str, renaming: Mapping[str, str], base_tokens: Collection[str], notation: str
+) -> Iterator[Token]:
+    """The words of an answer in prefix notation, whichever notation it is in.
+
+    Raises:
+        NotationError: If a word hides a symbol that `renaming` has.
+    """
+    for kind in (TRACES, ASSIGNMENTS):
+        if notation == "auto" and kind.notation_of(text) == "infix":
+            try:
+                return read_words(kind.to_prefix(text))  # no base token: every name of an infix text is a symbol
+            except FormulaSyntaxError:
+                break
+    words = list(read_words(text, base_tokens))
+    names = {*renaming, *renaming.values()}
+    runs = [text]
+    if is_spaced(text):
+        runs = [word for _, word, name in words if name is None and word not in base_tokens]
+    else:
+        names = {name for name in names if len(name) > 1}  # without blanks every letter is a word of its own
+    for run in runs:
+        for hidden in _NAME_WITHIN.findall(run):
+            if hidden in names:
+                raise NotationError(
+                    f"{text!r}: {run!r} hides the symbol {hidden!r}; write answers in prefix notation with blanks "
+                    "between the words, traces as a; cycle{b} or assignments as a=1, b=0"
+                )
+    return iter(words)
+
+
+def _input(
+    index: int, text: str, base_tokens: Collection[str], notation: str
+) -> tuple[tuple[str, ...], Callable[[Mapping[str, str]], str]]:
+    """The symbols of an input, and what renames it."""
+    if notation == "infix":
+        try:
+            formula = parse_infix(text)
+        except FormulaSyntaxError as error:
+            raise NotationError(f"example {index}: input {text!r} is no formula in infix notation: {error}") from None
+        return formula.symbols(), lambda renaming: to_infix(formula.rename(renaming))
+    if is_spaced(text) and any(
+        name is None and word not in base_tokens and len(word) > 1 and _NAME_WITHIN.search(word)
+        for _, word, name in read_words(text, base_tokens)
+    ):
+        with contextlib.suppress(FormulaSyntaxError):
+            parse_infix(text)
+            raise NotationError(f"example {index}: input {text!r} is in infix notation; say notation='infix'")
+    return symbols_of(text, base_tokens), lambda renaming: rename_text(text, renaming, base_tokens)

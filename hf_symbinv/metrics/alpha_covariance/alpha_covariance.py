@@ -14,10 +14,12 @@ whose renamings were undone and P the set of alpha-equivalent inputs, 1 - (|U| -
 """
 _INPUTS = """\
 Args:
-    predictions: for each example, a list with the prediction (prefix notation) for each of its alpha-equivalent inputs
+    predictions: for each example, a list with the prediction for each of its alpha-equivalent inputs: a trace such as
+        "a;{b}" or "a; cycle{b}", an assignment such as "a1b0" or "a=1, b=0", or any text in prefix notation
     renamings: for each example, a list with the renaming that made each of these inputs: a dictionary from old to new
         name, or a list of pairs [old, new]
     base_tokens: words that look like symbols and are none; none by default
+    notation: "prefix" to take every text word by word; by default traces and assignments in infix notation are read too
 Returns:
     alpha_covariance: mean over the examples with at least two renamings, None if there are none
     examples: number of examples in this mean
@@ -26,7 +28,7 @@ Returns:
     per_example: the alpha-covariance of each example, None for those excluded
 Examples:
     >>> metric = evaluate.load("alpha_covariance")
-    >>> metric.compute(predictions=[["{a}", "{b}"]], renamings=[[{"a": "a"}, {"a": "b"}]])["alpha_covariance"]
+    >>> metric.compute(predictions=[["{a}", "cycle{b}"]], renamings=[[{"a": "a"}, {"a": "b"}]])["alpha_covariance"]
     1.0
 """
 _CITATION = """\
@@ -61,9 +63,10 @@ class AlphaCovariance(evaluate.Metric):
         predictions: list[list[str]],
         renamings: list[list[list[list[str]]]],
         base_tokens: Collection[str] = (),
+        notation: str = "auto",
     ) -> dict[str, Any]:
         mappings = [[dict(pairs) for pairs in example] for example in renamings]
-        return dict(compute_alpha_covariance(predictions, mappings, base_tokens=base_tokens))
+        return dict(compute_alpha_covariance(predictions, mappings, base_tokens=base_tokens, notation=notation))
 
 
 def _as_pairs(renamings: Any) -> list[list[list[str]]]:

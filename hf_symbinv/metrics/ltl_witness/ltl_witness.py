@@ -13,19 +13,23 @@ verdict, with Wilson's 95 % intervals.
 """
 _INPUTS = """\
 Args:
-    predictions: traces in prefix notation, such as "a;{&ab}"
-    formulas: formulas in prefix notation, such as "&aXb"
+    predictions: traces, such as "a;{&ab}" or "a; cycle{a & b}"
+    formulas: formulas, such as "&aXb" or "a & X b"
     references: known witnesses (optional); a prediction equal to its reference gets the verdict "exact"
     timeout: hard limit for one check in seconds, 10 by default
     workers: number of processes, one for each core by default
+    notation: "prefix", "infix" or "lbt" if all texts are in it; by default each text is in its own, and a formula that
+        means something else in each notation is in that of its prediction, or refused
+    details: if True, also return verdicts and messages
 Returns:
     count: number of predictions
     accuracy: share of "exact" and "correct" together
     exact, correct, incorrect, invalid, timeout, error: share of each verdict
     accuracy_interval, exact_interval, ...: the 95 % interval [low, high] of each share
+    verdicts, messages: with details, the verdict on each prediction and why it is not correct
 Examples:
     >>> metric = evaluate.load("ltl_witness")
-    >>> metric.compute(predictions=["a;{b}", "{b}"], formulas=["&aXb", "&aXb"])["accuracy"]
+    >>> metric.compute(predictions=["a;{b}", "cycle{b}"], formulas=["&aXb", "a & X b"])["accuracy"]
     0.5
 """
 _CITATION = """\
@@ -61,6 +65,10 @@ class LTLWitness(evaluate.Metric):
         formulas: list[str],
         timeout: float = 10.0,
         workers: int | None = None,
+        notation: str = "auto",
+        details: bool = False,
     ) -> dict[str, Any]:
         known = [reference or None for reference in references]
-        return compute_ltl_witness(predictions, formulas, known, timeout=timeout, workers=workers)
+        return compute_ltl_witness(
+            predictions, formulas, known, timeout=timeout, workers=workers, notation=notation, details=details
+        )

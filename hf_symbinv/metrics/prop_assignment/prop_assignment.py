@@ -13,19 +13,23 @@ other verdict, with Wilson's 95 % intervals.
 """
 _INPUTS = """\
 Args:
-    predictions: assignments in prefix notation, such as "a1b0"
-    formulas: formulas in prefix notation, such as "&a!b"
+    predictions: assignments, such as "a1b0" or "a=1, b=0"
+    formulas: formulas, such as "&a!b" or "a & !b"
     references: known assignments (optional); the same pairs in any order get the verdict "exact"
     timeout: hard limit for one check in seconds, 10 by default
     workers: number of processes, one for each core by default
+    notation: "prefix", "infix" or "lbt" if all texts are in it; by default each text is in its own, and a formula that
+        means something else in each notation is in that of its prediction, or refused
+    details: if True, also return verdicts and messages
 Returns:
     count: number of predictions
     accuracy: share of "exact" and "correct" together
     exact, correct, incorrect, invalid, timeout, error: share of each verdict
     accuracy_interval, exact_interval, ...: the 95 % interval [low, high] of each share
+    verdicts, messages: with details, the verdict on each prediction and why it is not correct
 Examples:
     >>> metric = evaluate.load("prop_assignment")
-    >>> metric.compute(predictions=["b0a1", "a1"], formulas=["&a!b", "&a!b"])["accuracy"]
+    >>> metric.compute(predictions=["b0a1", "a=1"], formulas=["&a!b", "a & !b"])["accuracy"]
     0.5
 """
 _CITATION = """\
@@ -61,6 +65,10 @@ class PropAssignment(evaluate.Metric):
         formulas: list[str],
         timeout: float = 10.0,
         workers: int | None = None,
+        notation: str = "auto",
+        details: bool = False,
     ) -> dict[str, Any]:
         known = [reference or None for reference in references]
-        return compute_prop_assignment(predictions, formulas, known, timeout=timeout, workers=workers)
+        return compute_prop_assignment(
+            predictions, formulas, known, timeout=timeout, workers=workers, notation=notation, details=details
+        )

@@ -25,6 +25,7 @@ from hf_symbinv.datasets_scripts.questions.builder import (
     Rounds,
     WorkFolderError,
     assign_splits,
+    left_out,
     missing_rows,
     prepare,
     quotas,
@@ -40,6 +41,8 @@ from hf_symbinv.solvers.ltl import load_spot
 from hf_symbinv.tasks import COPY, LTL, TASKS, load_task
 
 SPLITS = ("train", "validation", "test")
+# A module is imported once, so every faulty task has another name.
+FAULTY = count()
 RECIPE = {"num_symbols": 3, "max_size": 14, "rows": 2000, "seed": 5, "timeout": 60.0}
 
 
@@ -237,8 +240,8 @@ def gate(symbols="ab", min_size=1, max_size=14, task=LTL):
 
 def test_a_question_over_the_limit_is_left_out_like_one_without_an_answer(tmp_path):
     formulas = ["a", "XUa" * 1000 + "b", "0", "Xb"]  # Spot needs minutes for the second
-    with gate() as source, solving_pool(LTL, 1, 1.0) as pool:
-        (harvest,) = Rounds(source, pool, tmp_path, tqdm(disable=True)).solve(iter(formulas), "00")
+    with gate() as source, solving_pool(LTL, 1, 1.0) as pool, LTL.checker(workers=1) as checker:
+        (harvest,) = Rounds(source, pool, checker, tmp_path, tqdm(disable=True)).solve(iter(formulas), "00")
     assert harvest == Harvest([("a", "a;{1}"), ("Xb", "1;b;{1}")], Counter({"timeout": 1, "no answer": 1}))
 
 
@@ -358,6 +361,23 @@ def test_the_command_prints_the_splits_and_shows_progress_on_stderr(folder, caps
     assert capsys.readouterr().out == f"{folder}: 1600 train\n{folder}: 200 validation\n{folder}: 200 test\n"
 
 
+@pytest.fixture
+def faulty(tmp_path, monkeypatch):
+    """`faulty(method, code)`: the file of a task that reverses strings, but for one method's body."""
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    arguments = {"draw": "symbols, smallest, largest, seed, count", "judge": "question, answer"}
+
+    def write(method, code):
+        file = tmp_path / f"faulty_{next(FAULTY)}.py"
+        head = f"    def {method}(self, {arguments.get(method, 'question')}):"
+        lines = ["class Faulty(Reversal):", "    name = 'faulty'", head, f"        {code}", "", "FAULTY = Faulty()", ""]
+        task = REVERSAL.replace("REVERSAL = Reversal()", "\n".join(lines))
+        file.write_text(f"import time\n{task}")
+        return file
+
+    return write
+
+
 class TestOtherTasks:
     @pytest.mark.parametrize(
         ("builder", "columns"), [(PropRandom, ["formula", "assignment"]), (Copying, ["string", "copy"])]
@@ -424,10 +444,86 @@ class TestOtherTasks:
         monkeypatch.setattr(sys, "path", sys.path.copy())
         (tmp_path / "hopeless.py").write_text(HOPELESS)
         task = load_task(tmp_path / "hopeless.py")
-        with gate("b", 1, 3, task) as source, solving_pool(task, 1, 10.0) as pool:
-            rounds = Rounds(source, pool, tmp_path, tqdm(disable=True))
+        with gate("b", 1, 3, task) as source, solving_pool(task, 1, 10.0) as pool, task.checker(workers=1) as checker:
+            rounds = Rounds(source, pool, checker, tmp_path, tqdm(disable=True))
             harvest = rounds.run(lambda have, exhausted: missing_rows({1: 2}, have, exhausted), "", 0)
         assert harvest == Harvest([], Counter({"no answer": 2 * FRUITLESS_ROUNDS}))
+
+    @pytest.mark.parametrize(
+        ("method", "code", "printed", "message"),
+        [
+            (
+                "solve",
+                "return {}[question]",
+                "KeyError: ",
+                r"task faulty: solve raised an exception for 512 of 512 questions, first for '\w+' \(KeyError: ",
+            ),
+            (
+                "judge",
+                "raise LookupError('no luck')",
+                "LookupError: no luck",
+                r"task faulty: judge raised an exception for (\d+) of \1 answers of solve, first for '\w+' to '\w+' "
+                r"\(LookupError: no luck\); mend the task",
+            ),
+            (
+                "draw",
+                "return [symbols[99]]",
+                "IndexError: ",
+                "task faulty cannot draw sizes 2 to 14 with 3 symbols: Ind",
+            ),
+            ("size", "return len(question[0].tail)", "AttributeError: ", "size raised AttributeError for '"),
+        ],
+    )
+    def test_an_exception_of_a_task_is_shown_once_with_its_traceback(
+        self, method, code, printed, message, tmp_path, faulty, caplog, capfd
+    ):
+        file = faulty(method, code)
+        with pytest.raises(ValueError, match=message):
+            prepare(config(task=str(file), min_size=2, rows=1000), tmp_path / "made", 1, progress=False)
+        shown = capfd.readouterr().err + caplog.text
+        assert shown.count("Traceback (most recent call last)") == 1
+        assert printed in shown and f'{file.name}", line ' in shown and f", in {method}" in shown
+        assert not (tmp_path / "made").exists()
+
+    @pytest.mark.parametrize(
+        ("method", "code", "message"),
+        [
+            (
+                "solve",
+                "return question if 'a' in question else question[::-1]",
+                r"task faulty: judge calls \d+ of 512 answers of solve wrong, first '(\w+)' to '\1': incorrect, not "
+                "backwards; mend solve or judge and repeat the command",
+            ),
+            ("judge", "return 'incorrect', ''", r"judge calls (\d+) of \1 answers .*: incorrect, no reason given"),
+            ("judge", "return True", r"judge raised .* returned True; return a verdict, one of correct, incorrect"),
+            ("solve", "return 5", "solve returned 5; return a text, or None if there is no answer"),
+            ("draw", "return None", "task faulty: draw returned None; return a list of texts"),
+        ],
+    )
+    def test_a_wrong_answer_is_never_written(self, method, code, message, tmp_path, faulty):
+        with pytest.raises(ValueError, match=message):
+            prepare(config(task=str(faulty(method, code)), min_size=6, rows=1000), tmp_path / "made", 1, progress=False)
+        assert not (tmp_path / "made").exists()
+
+    def test_the_command_fails_with_one_sentence_and_goes_on_when_the_task_is_mended(self, tmp_path, faulty):
+        file = faulty("solve", "raise OSError(question)")
+        command = [sys.executable, "-m", "hf_symbinv.cli", "data", "--task", str(file), "--min-size", "4"]
+        command += ["--max-size", "9", "--rows", "500", "--workers", "1", "--output", str(tmp_path / "made")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 2 and done.stdout == ""
+        assert done.stderr.count("Traceback") == 1 and "raise OSError(question)" in done.stderr
+        assert done.stderr.splitlines()[-1].startswith("error: task faulty: solve raised an exception for 500 of 500")
+        file.write_text(REVERSAL)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0 and done.stderr == "" and "made: 400 train" in done.stdout
+
+    def test_an_answer_whose_verdict_takes_too_long_is_left_out_and_counted(self, tmp_path, faulty):
+        task = load_task(faulty("judge", "return 'correct', '' if 'c' not in question else time.sleep(60)"))
+        with gate(task=task) as source, solving_pool(task, 1, 10.0) as pool, task.checker(timeout=0.5) as checker:
+            rounds = Rounds(source, pool, checker, tmp_path, tqdm(disable=True))
+            (harvest,) = rounds.solve(iter(["abb", "acb", "b"]), "00")
+        assert harvest == Harvest([("abb", "bba")], Counter({"answer not judged": 1, "no answer": 1}))
+        assert left_out(harvest.left_out, 0.5).endswith("1 that have an answer that cannot be judged within 0.5 s.")
 
 
 REVERSAL = """

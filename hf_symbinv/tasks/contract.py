@@ -1,0 +1,462 @@
+"""The laws that a task keeps, tried on questions that it draws: `check_task`.
+
+    from hf_symbinv.tasks import check_task, load_task
+
+    for law in check_task(load_task("graph_colouring.py")):
+        print("ok" if law.ok else "failed", law.name, law.message)
+
+`draw`, `solve` and `judge` run in processes of their own with a limit, as they do for data sets. No number of tries
+proves a law; a counterexample disproves it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from statistics import median
+from typing import Any
+
+from hf_symbinv.solvers import CheckResult, Outcome, ProcessPool
+from hf_symbinv.tasks.base import SymbolTask, symbol_names
+
+# Questions to try for each one that is wanted: draws of other sizes are thrown away.
+TRIES = 25
+# Names that are no letters, as users write them and as data sets with many symbols have them.
+LONG_NAMES = ("request", "p30", "next state", "grant_1", "p31", "Ready", "x.y", "p1000", "ack", 'say "a"')
+# No task's answers, nor anything that a judge may stumble over.
+JUNK = ("", " ", "\n", "?", '"', '"a', "a", "ab", "p30", "request grant", "é", "((((", "a" * 500, "a " * 200, "1", "-1")
+SPECIAL = ("<s>", "<pad>", "</s>")
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """What became of one law.
+
+    Attributes:
+        name: A word for it.
+        statement: What it says.
+        ok: Whether it held in all tries.
+        message: What was tried, or the counterexample.
+    """
+
+    name: str
+    statement: str
+    ok: bool
+    message: str
+
+
+class _Broken(Exception):
+    """A counterexample to the law that is being tried."""
+
+
+def check_task(
+    task: SymbolTask,
+    *,
+    num_symbols: int = 4,
+    min_size: int = 1,
+    max_size: int = 10,
+    questions: int = 40,
+    seed: int = 0,
+    timeout: float = 10.0,
+) -> list[Law]:
+    """Try every law of a task.
+
+    Args:
+        task: Defined in a module that other processes can import, as `load_task` leaves it.
+        num_symbols: Symbols to draw with, at least 2 and at most 10.
+        min_size, max_size: Sizes to draw, in the task's measure.
+        questions: Different questions to try the laws on, at most.
+        seed: Of the questions and of the wrong answers.
+        timeout: Limit for one call of `solve` or `judge`, in seconds.
+
+    Returns:
+        One `Law` for each law, in the order in which a task's author meets them.
+
+    Raises:
+        ValueError: If a number is out of range.
+        PoolError: If processes cannot import the task.
+        ImportError: If a solver is not installed.
+    """
+    if not 2 <= num_symbols <= len(LONG_NAMES):
+        raise ValueError(f"num_symbols={num_symbols}: try 2 to {len(LONG_NAMES)}")
+    if not 1 <= min_size <= max_size or questions < 1:
+        raise ValueError(
+            f"min_size={min_size}, max_size={max_size}, questions={questions}: all are at least 1, the smaller size "
+            "first"
+        )
+    with _Trial(task, num_symbols, min_size, max_size, questions, seed, timeout) as trial:
+        laws = []
+        for name, statement, attempt in LAWS:
+            try:
+                laws.append(Law(name, statement, True, attempt(trial)))
+            except _Broken as broken:
+                laws.append(Law(name, statement, False, str(broken)))
+            except ImportError:
+                raise
+            except Exception as error:  # whatever a user's task raises
+                laws.append(Law(name, statement, False, f"{_where(error)}raised {type(error).__name__}: {error}"))
+    return laws
+
+
+class _Trial:
+    """A task and what the laws are tried on, each part made when a law first asks for it."""
+
+    def __init__(
+        self,
+        task: SymbolTask,
+        num_symbols: int,
+        min_size: int,
+        max_size: int,
+        questions: int,
+        seed: int,
+        timeout: float,
+    ) -> None:
+        self.task = task
+        self.names = symbol_names(num_symbols)
+        self.min_size = min_size
+        self.max_size = max_size
+        self.count = questions
+        self.seed = seed
+        self.timeout = timeout
+        task.prepare()
+        # A fork for every draw: its result must not depend on what was drawn before.
+        self._drawing = ProcessPool(
+            partial(_draw, task), workers=1, timeout=max(10 * timeout, 60.0), initializer=task.prepare, isolate=1
+        )
+        self._solving = ProcessPool(task.solve, timeout=timeout, initializer=task.prepare)
+        self.checker = task.checker(timeout=timeout)
+
+    def __enter__(self) -> _Trial:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pool in (self._drawing, self._solving, self.checker):
+            pool.close()
+
+    def draw(self, names: Sequence[str], smallest: int, largest: int, seed: int) -> list[str]:
+        """What `draw` returns in a fresh process."""
+        order = (tuple(names), smallest, largest, seed, TRIES * self.count)
+        (outcome,) = self._drawing.map([order])
+        call = f"draw({order[0]!r}, {smallest}, {largest}, seed={seed}, count={order[-1]})"
+        if outcome.status != "done":
+            raise _Broken(f"{call}: {outcome.value}{_line(outcome)}")
+        texts: Any = outcome.value
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise _Broken(f"{call} returned {_short(texts)}; return a list of texts")
+        return texts
+
+    @cached_property
+    def drawn(self) -> list[str]:
+        """All that was drawn with the first names."""
+        return self.draw(self.names, self.min_size, self.max_size, self.seed)
+
+    @cached_property
+    def questions(self) -> list[str]:
+        """Different questions of the sizes asked for."""
+        sized = [text for text in dict.fromkeys(self.drawn) if self.min_size <= self.task.size(text) <= self.max_size]
+        if not sized:
+            raise _Broken(f"draw gave no question of sizes {self.min_size} to {self.max_size}")
+        return random.Random(self.seed).sample(sized, min(self.count, len(sized)))
+
+    def solved(self, questions: Sequence[str]) -> list[Outcome]:
+        """What `solve` says about each question."""
+        outcomes = list(self._solving.map(questions))
+        for question, outcome in zip(questions, outcomes, strict=True):
+            if outcome.status != "done":
+                raise _Broken(f"solve({question!r}): {outcome.value}{_line(outcome)}")
+            if not isinstance(outcome.value, str | None):
+                raise _Broken(f"solve({question!r}) returned {_short(outcome.value)}; return a text or None")
+        return outcomes
+
+    @cached_property
+    def outcomes(self) -> list[Outcome]:
+        return self.solved(self.questions)
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Questions with the answers of `solve`."""
+        found = [
+            (question, outcome.value)
+            for question, outcome in zip(self.questions, self.outcomes, strict=True)
+            if outcome.value is not None
+        ]
+        if not found:
+            raise _Broken(f"solve has no answer to any of {len(self.questions)} questions")
+        return found
+
+    def judged(self, pairs: Sequence[tuple[str, str]]) -> list[CheckResult]:
+        """The verdict on each pair."""
+        results = list(self.checker.check(pairs))
+        for (question, answer), result in zip(pairs, results, strict=True):
+            if result.verdict in ("error", "timeout"):
+                raise _Broken(f"judge({question!r}, {answer!r}): {result.message}{_line(result)}")
+        return results
+
+    @cached_property
+    def verdicts(self) -> list[CheckResult]:
+        return self.judged(self.pairs)
+
+    @cached_property
+    def candidates(self) -> list[tuple[str, str]]:
+        """Questions with answers of other questions and with damaged answers of their own; some may still be right."""
+        generator, task = random.Random(self.seed), self.task
+        tokens = [token for token in task.base_tokens if token not in SPECIAL]
+        made: list[tuple[str, str]] = []
+        for question, answer in self.pairs:
+            words = [name or operator for _, operator, name in task.words(answer)]
+            others = tokens + list(task.symbols(question))
+            damaged = [words[:-1], words[1:], words + words, words[::-1]]
+            if words and others:
+                place = generator.randrange(len(words))
+                damaged += [[*words[:place], other, *words[place + 1 :]] for other in generator.choices(others, k=3)]
+            foreign = [generator.choice(self.pairs)[1] for _ in range(3)]
+            texts = ["", *map(task.write_words, damaged), *foreign]
+            made += [(question, text) for text in dict.fromkeys(texts) if text != answer]
+        return made
+
+    @cached_property
+    def candidate_verdicts(self) -> list[CheckResult]:
+        return self.judged(self.candidates)
+
+
+# The laws. Each returns what it tried, or raises _Broken with a counterexample.
+
+
+def _docstring(trial: _Trial) -> str:
+    kind = type(trial.task)
+    if not (kind.__doc__ or "").strip():
+        raise _Broken(f"class {kind.__name__} has no docstring; say what a question and an answer are")
+    if not trial.task.description.strip():
+        raise _Broken(
+            f"{kind.__name__}.description is empty; say what a question and an answer are, for data set cards"
+        )
+    return "there is one, and a description for data set cards"
+
+
+def _tokens(trial: _Trial) -> str:
+    task, tokens = trial.task, trial.task.base_tokens
+    for token in tokens:
+        if not token or any(character.isspace() or character == '"' for character in token):
+            raise _Broken(f"base token {token!r}: is empty or has blanks or double quotes")
+        if tokens.count(token) > 1:
+            raise _Broken(f"base token {token!r}: stands there {tokens.count(token)} times")
+    for token in task.token_arity:
+        if token not in tokens:
+            raise _Broken(f"token_arity has {token!r}, which is no base token")
+    tokenizer = task.tokenizer()
+    task.config(d_model=8, num_attention_heads=2, d_ff=8, encoder_layers=1, decoder_layers=1)
+    texts = [("text", task.prompt(question)) for question in trial.questions]
+    texts += [("text_target", answer) for _, answer in trial.pairs]
+    for role, text in texts:
+        for _, word, name in task.words(text):
+            if name is None and word not in tokens:
+                raise _Broken(f"{text!r}: {word!r} is neither a base token nor a symbol")
+        again = tokenizer.decode(tokenizer(**{role: text})["input_ids"], skip_special_tokens=True)
+        if _words(task, again) != _words(task, text):
+            raise _Broken(f"the tokenizer reads {text!r} and writes {again!r}")
+    return f"{len(tokens)} base tokens; the tokenizer writes {len(texts)} prompts and answers as it reads them"
+
+
+def _sizes(trial: _Trial) -> str:
+    middle = (trial.min_size + trial.max_size + 1) // 2
+    for smallest in {trial.min_size, middle}:
+        texts = trial.draw(trial.names, smallest, trial.max_size, trial.seed)
+        if not any(smallest <= trial.task.size(text) <= trial.max_size for text in texts):
+            raise _Broken(
+                f"of {len(texts)} questions that draw gave, none has a size of {smallest} to {trial.max_size}"
+            )
+    sizes = {trial.task.size(question) for question in trial.questions}
+    return f"{len(trial.questions)} different questions of sizes {min(sizes)} to {max(sizes)}"
+
+
+def _symbols(trial: _Trial) -> str:
+    task = trial.task
+    for names in (trial.names, LONG_NAMES[: len(trial.names)]):
+        texts = trial.draw(names, trial.min_size, trial.max_size, trial.seed)
+        for text in texts:
+            if foreign := set(task.symbols(text)) - set(names):
+                raise _Broken(
+                    f"draw got the symbols {', '.join(names)} and gave {text!r} with {', '.join(sorted(foreign))}; "
+                    "write_words writes symbols with any name"
+                )
+        if not any(task.symbols(text) for text in texts):
+            raise _Broken(f"draw got the symbols {', '.join(names)} and used none of them in {len(texts)} questions")
+    return "letters, and names such as request and next state"
+
+
+def _seed(trial: _Trial) -> str:
+    again = trial.draw(trial.names, trial.min_size, trial.max_size, trial.seed)
+    if again != trial.drawn:
+        place = next(
+            (place for place, pair in enumerate(zip(again, trial.drawn, strict=False)) if pair[0] != pair[1]),
+            min(len(again), len(trial.drawn)),
+        )
+        one, other = ([*texts, None][place] for texts in (trial.drawn, again))
+        raise _Broken(f"two draws with seed {trial.seed} differ: question {place} is {one!r}, and {other!r}")
+    if trial.draw(trial.names, trial.min_size, trial.max_size, trial.seed + 1) == trial.drawn:
+        raise _Broken(f"seeds {trial.seed} and {trial.seed + 1} give the same {len(again)} questions")
+    return f"{len(again)} questions twice, and others with another seed"
+
+
+def _answers(trial: _Trial) -> str:
+    for (question, answer), result in zip(trial.pairs, trial.verdicts, strict=True):
+        if result.verdict != "correct":
+            raise _Broken(
+                f"solve({question!r}) is {answer!r}, and judge calls it {result.verdict}: "
+                f"{result.message or 'it does not say why'}"
+            )
+    return f"{len(trial.pairs)} of {len(trial.questions)} questions have an answer"
+
+
+def _wrong_answers(trial: _Trial) -> str:
+    refused: dict[str, int] = dict.fromkeys((question for question, _ in trial.pairs), 0)
+    foreign, foreign_refused = 0, 0
+    answers = {answer for _, answer in trial.pairs}
+    for (question, answer), result in zip(trial.candidates, trial.candidate_verdicts, strict=True):
+        if result.verdict != "correct" and not result.message.strip():
+            raise _Broken(f"judge({question!r}, {answer!r}) is {result.verdict} and does not say why")
+        refused[question] += result.verdict != "correct"
+        foreign += answer in answers
+        foreign_refused += answer in answers and result.verdict != "correct"
+    for question, count in refused.items():
+        if not count:
+            raise _Broken(f"judge calls all answers to {question!r} correct that were tried, the empty one too")
+    if foreign and not foreign_refused:
+        raise _Broken(f"judge calls every answer to another question correct, in {foreign} tries")
+    total = sum(refused.values())
+    return f"{total} of {len(trial.candidates)} damaged or foreign answers are refused"
+
+
+def _renaming(trial: _Trial) -> str:
+    task, generator = trial.task, random.Random(trial.seed)
+    judged = [
+        *zip(trial.pairs, trial.verdicts, strict=True),
+        *zip(trial.candidates, trial.candidate_verdicts, strict=True),
+    ]
+    renamed: list[tuple[str, str]] = []
+    for (question, answer), _ in judged:
+        symbols = list(dict.fromkeys((*task.symbols(question), *task.symbols(answer))))
+        others = generator.sample([*LONG_NAMES, *(f"name_{number}" for number in range(len(symbols)))], len(symbols))
+        renaming = dict(zip(symbols, generator.choice([others, symbols[1:] + symbols[:1]]), strict=True))
+        renamed.append((task.rename(question, renaming), task.rename(answer, renaming)))
+        if task.size(renamed[-1][0]) != task.size(question):
+            raise _Broken(
+                f"{question!r} has size {task.size(question)}, and renamed, {renamed[-1][0]!r}, "
+                f"{task.size(renamed[-1][0])}"
+            )
+    for (old, result), new_pair, verdict in zip(judged, renamed, trial.judged(renamed), strict=True):
+        if result.verdict != verdict.verdict:
+            raise _Broken(f"judge{old} is {result.verdict}, and renamed, judge{new_pair} is {verdict.verdict}")
+    questions = [question for question, _ in renamed[: len(trial.pairs)]]
+    for question, outcome in zip(questions, trial.solved(questions), strict=True):
+        if outcome.value is None:
+            raise _Broken(f"solve has no answer to {question!r}, and one to the same question with other names")
+    return f"{len(renamed)} pairs keep their verdicts, and {len(questions)} questions have answers, under other names"
+
+
+def _notations(trial: _Trial) -> str:
+    task = trial.task
+    for question in trial.questions:
+        meant = task.read_question(question, "prefix") if "prefix" in task.notations else question
+        for notation in task.notations:
+            written = task.write_question(question, notation)
+            if (read := task.read_question(written, notation)) != meant:
+                raise _Broken(f"{meant!r} is written {written!r} in {notation} notation, and read as {read!r}")
+    for _, answer in trial.pairs:
+        for notation in task.notations:
+            written = task.write_answer(answer, notation)
+            read = task.read_answer(written)
+            if task.normalized(read) != task.normalized(answer):
+                raise _Broken(f"answer {answer!r} is written {written!r} in {notation} notation, and read as {read!r}")
+    unknown: list[Callable[[str, str], str]] = [task.read_question, task.write_question, task.write_answer]
+    for method, text in zip(unknown, (*trial.pairs[0][:1] * 2, trial.pairs[0][1]), strict=True):
+        try:
+            method(text, "no notation")
+        except ValueError:
+            continue
+        raise _Broken(f"{method.__name__}({text!r}, 'no notation') does not raise ValueError")
+    return f"{', '.join(task.notations)}: what is written is read back"
+
+
+def _junk(trial: _Trial) -> str:
+    task, generator = trial.task, random.Random(trial.seed)
+    tokens = [*task.base_tokens, *trial.names, *LONG_NAMES[:2]]
+    texts = [*JUNK, *task.base_tokens, "".join(task.base_tokens), *trial.questions[:3]]
+    texts += [task.write_words(generator.choices(tokens, k=generator.randint(1, 9))) for _ in range(20)]
+    questions = trial.questions[:10]
+    trial.judged([(question, text) for question in questions for text in texts])
+    readers: list[Callable[[str], str]] = [task.read_answer]
+    readers += [partial(task.read_question, notation=name) for name in task.notations]
+    for text in texts:
+        task.normalized(text)
+        task.write_answer(text, task.notations[0])
+        for read in readers:
+            try:
+                read(text)
+            except ValueError:
+                continue
+    return f"{len(texts)} texts that are no answers, to {len(questions)} questions"
+
+
+def _time(trial: _Trial) -> str:
+    solving, judging = ([item.seconds for item in items] for items in (trial.outcomes, trial.verdicts))
+    slowest = max(max(solving), max(judging))
+    if slowest > trial.timeout / 2:
+        raise _Broken(f"one question took {slowest:.1f} s, of a limit of {trial.timeout:g} s")
+    return f"half the questions are solved in under {_bound(solving)} and judged in under {_bound(judging)}"
+
+
+LAWS: tuple[tuple[str, str, Callable[[_Trial], str]], ...] = (
+    ("docstring", "the class says what a question and an answer are", _docstring),
+    ("tokens", "every word is a base token or a symbol, and the tokenizer loses nothing", _tokens),
+    ("sizes", "draw gives questions of the sizes asked for", _sizes),
+    ("symbols", "draw uses the symbols that it gets, whatever their names", _symbols),
+    ("seed", "draw is a function of its seed", _seed),
+    ("answers", "judge calls the answers of solve correct", _answers),
+    ("wrong answers", "judge refuses wrong answers and says why", _wrong_answers),
+    ("renaming", "names do not matter to size, solve and judge", _renaming),
+    ("notations", "what is written in a notation is read back", _notations),
+    ("junk", "judge has a verdict on every text", _junk),
+    ("time", "solve and judge stay far below the limit", _time),
+)
+
+
+def _draw(task: SymbolTask, order: tuple[tuple[str, ...], int, int, int, int]) -> list[str]:
+    return task.draw(*order)
+
+
+def _words(task: SymbolTask, text: str) -> list[tuple[str, str | None]]:
+    return [(word, name) for _, word, name in task.words(text)]
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+def _line(result: Outcome | CheckResult) -> str:
+    """The place in the task's file where an exception came from."""
+    places = [line.strip() for line in result.traceback.splitlines() if line.startswith('  File "')]
+    return f" ({places[-1]})" if places else ""
+
+
+def _where(error: BaseException) -> str:
+    """The method of the task, or what else raised."""
+    frames = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
+    for frame in frames:
+        if isinstance(frame.frame.f_locals.get("self"), SymbolTask):
+            return f"{frame.function} (line {frame.lineno}) "
+    return ""
+
+
+def _bound(seconds: Sequence[float]) -> str:
+    """A power of ten above the median."""
+    power = max(math.ceil(math.log10(max(median(seconds), 1e-9))), -3)
+    return f"{10**power:g} s"
+
+
+__all__ = ["LAWS", "Law", "check_task"]
