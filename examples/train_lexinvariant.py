@@ -48,7 +48,8 @@ MARKOV, LETTERS = "markov", "abcdef"
 
 def markov_corpus(path: Path, length: int, characters: int) -> None:
     """Writes texts of a Markov language, each as long as a window, one after the other."""
-    rows = MarkovLanguage.random(len(LETTERS), seed=3, concentration=0.2).sample(characters // length // 10 * 10, length, seed=0)
+    language = MarkovLanguage.random(len(LETTERS), seed=3, concentration=0.2)
+    rows = language.sample(characters // length // 10 * 10, length, seed=0)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, np.frombuffer(LETTERS.encode(), np.uint8)[rows].tobytes())
 
