@@ -6,7 +6,7 @@
     accelerate launch examples/train_lexinvariant.py --output runs/learned model.symbol_embedding=learned
     accelerate launch examples/train_lexinvariant.py test.draws=8
 
-The first takes some minutes on one CPU core, and the second trains its model for longer. Its corpus, `markov`, is drawn
+The first takes two minutes on one CPU core, and the second trains its model for longer. Its corpus, `markov`, is drawn
 from a language of six letters: a model that does not know which letter is which has to find out in every window, so its
 perplexity falls along the window, below that of counting the letters so far. Other corpora are a text file, a folder of
 texts, a data set on the Hub, and `python`, the sources of Python's standard library, on which a model of this size does
@@ -45,7 +45,8 @@ MARKOV, LETTERS = "markov", "abcdef"
 
 def markov_corpus(path: Path, length: int, characters: int) -> None:
     """Writes texts of a Markov language, each as long as a window, one after the other."""
-    rows = MarkovLanguage.random(len(LETTERS), seed=4).sample(characters // length // 10 * 10, length, seed=0)
+    language = MarkovLanguage.random(len(LETTERS), seed=3, concentration=0.2)
+    rows = language.sample(characters // length // 10 * 10, length, seed=0)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, np.frombuffer(LETTERS.encode(), np.uint8)[rows].tobytes())
 

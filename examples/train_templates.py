@@ -4,7 +4,7 @@
     accelerate launch examples/train_templates.py --output runs/vanilla --vanilla
     accelerate launch examples/train_templates.py --task examples/first_in_majority.yaml --output runs/own
 
-The first takes some minutes on one CPU core. --vanilla leaves out what identity-reparametrised attention adds: two
+The first takes a minute on one CPU core. --vanilla leaves out what identity-reparametrised attention adds: two
 scalars for each head, here with a tenfold learning rate. A task of one's own is a file with templates, see
 hf_symbinv.datasets_scripts.templates. Sizes are in train_templates.yaml, and SECTION.KEY=VALUE changes them. Started
 again with the same output folder, it goes on from the last checkpoint. With `accelerate launch --quiet`, a program that
