@@ -24,11 +24,16 @@ With --max-minutes a run stops in time, after a step and with a checkpoint, and
 goes on when the command is repeated, until it is done: in pieces of any length,
 it ends with the weights of a run in one.
 
+A run goes on for longer in its folder if trainer.max_steps is raised. From there
+the learning rate is that of the schedule over all steps.
+
 With start=FOLDER a run trains on a model that there is, such as one of `symbinv
-convert`: its architecture stays, and the recipe gives the rest. Of the model,
-only dropout and the like may be set, such as model.dropout=0.2.
+convert` or a bundled one, start=ltl-small: its architecture stays, and the recipe
+gives the rest. Of the model, only dropout and the like may be set, such as
+model.dropout=0.2.
 
   symbinv train ltl-smoke --output runs/smoke
+  symbinv train ltl-smoke --output runs/smoke trainer.max_steps=300
   symbinv train ltl-paper --output runs/paper --data data/ltl trainer.bf16=true
   accelerate launch --multi_gpu -m hf_symbinv.cli train ltl-paper --output runs/p
   symbinv convert runs/baseline --output runs/converted

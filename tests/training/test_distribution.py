@@ -46,6 +46,7 @@ def test_two_processes_are_two_and_train_as_one_with_the_same_global_batch(finis
     record = json.loads((two / "run.json").read_text())
     assert record["processes"] == 2
     assert record["results"]["test_count"] == 10
+    assert record["data"] == json.loads((finished / "run.json").read_text())["data"]
     assert_equal_up_to_rounding(weights(two), weights(finished))
 
 
