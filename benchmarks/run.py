@@ -20,6 +20,8 @@ from pathlib import Path
 
 import harness
 
+from hf_symbinv.solvers import available_cores
+
 MODULES = ("starting", "training", "processes", "decoding", "memory", "scaling", "covariance", "spot_ratio", "gpu")
 
 
@@ -46,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    threads = harness.cores() if options.threads is None else options.threads
+    threads = available_cores() if options.threads is None else options.threads
     if threads < 1:
         command.error(f"--threads {threads}: torch needs at least 1")
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # read when torch is loaded, by this process and its children

@@ -5,6 +5,7 @@ import functools
 import io
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -21,7 +22,10 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 # What a program names that only a checkout has.
-IN_CHECKOUT = re.compile(r"\bpapers\.|examples/")
+IN_CHECKOUT = re.compile(r"\bpapers\.|\b(?:from|import) papers\b|examples/")
+# The commands that spend seconds on importing what this process has imported. One that loads a task from a user's file is
+# not among them: it leaves the file's folder on the module path.
+HEAVY = re.compile(r"symbinv (?:solve|evaluate|plot|data) (?!.*\.py\b)")
 
 
 class Block(NamedTuple):
@@ -62,6 +66,49 @@ def printed(command, folder=ROOT, **environment):
     return result.stdout
 
 
+@pytest.fixture
+def printed_here(tmp_path, monkeypatch):
+    """`printed_here(function, folder)`: code and output of a function that is called in a folder, and not in a process."""
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
+
+    def call(function, folder):
+        monkeypatch.chdir(folder)
+        with contextlib.redirect_stdout(io.StringIO()) as output, contextlib.redirect_stderr(io.StringIO()) as errors:
+            try:
+                code = function()
+            except SystemExit as exit_:
+                code = exit_.code
+        return code, output.getvalue(), errors.getvalue()
+
+    return call
+
+
+@pytest.fixture
+def shell(tmp_path, printed_here):
+    """`shell(line)`: exit code and output of a line, in bash, but for its `symbinv` if that is HEAVY."""
+    environment = {**os.environ, "HF_DATASETS_CACHE": str(tmp_path / "cache")}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    # `papers` is no part of the package.
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+
+    def bash(line, text=None):
+        result = subprocess.run(
+            ["bash", "-c", line], input=text, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        return result.returncode, result.stdout, result.stderr
+
+    def run(line):
+        if not HEAVY.match(line):
+            return bash(line)
+        command, *rest = re.split(r" \| (?=(?:grep|head|tail) )", line.replace("\\\n", " "))
+        code, output, errors = printed_here(lambda: main(shlex.split(command)[1:]), tmp_path)
+        if rest:
+            code, output, _ = bash(" | ".join(rest), output)
+        return code, output, errors
+
+    return run
+
+
 def test_the_readme_can_be_read_in_one_go():
     lines = README.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 130
@@ -85,35 +132,34 @@ def test_the_demo_prints_what_the_readme_shows():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("program", "following"), PROGRAMS, ids=[program.page for program, _ in PROGRAMS])
-def test_a_program_prints_the_block_that_follows_it_if_it_prints(program, following, tmp_path):
-    """Outside of a checkout, unless it needs what only a checkout has; those of the README never do."""
+def test_a_program_prints_the_block_that_follows_it_if_it_prints(program, following, tmp_path, printed_here):
+    """Outside of a checkout, unless it needs what only a checkout has; those of the README never do.
+
+    The README's have a process of their own, and nothing but what is installed.
+    """
     in_checkout = IN_CHECKOUT.search(program.content) is not None
-    assert not (in_checkout and program.page == README.name)
     (tmp_path / "empty").mkdir()
-    output = printed(
-        [sys.executable, "-W", "ignore", "-c", program.content],
-        ROOT if in_checkout else tmp_path / "empty",
-        HF_DATASETS_CACHE=str(tmp_path / "cache"),
-    )
+    folder = ROOT if in_checkout else tmp_path / "empty"
+    if program.page == README.name:
+        assert not in_checkout
+        output = printed([sys.executable, "-W", "ignore", "-c", program.content], folder)
+    else:
+        code = compile(program.content, program.page, "exec")
+        _, output, _ = printed_here(lambda: exec(code, {"__name__": "__main__"}), folder)
     assert not output or output == following.content
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted({session.page for session in SESSIONS}))
-def test_the_sessions_of_a_page_show_what_follows_each_prompt(page, tmp_path):
+def test_the_sessions_of_a_page_show_what_follows_each_prompt(page, tmp_path, shell):
     """In one folder, from top to bottom, with the files that the page shows; of a command that fails, its message."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "HF_DATASETS_CACHE": str(tmp_path / "cache")}
     for block in (block for block in BLOCKS if block.page == page):
         if file := CAPTION.match(block.content):
             (tmp_path / file[1]).write_text(block.content[file.end() :], encoding="utf-8")
         for part in re.split(r"^\$ ", block.content, flags=re.M)[1:] if block in SESSIONS else ():
             command = re.match(r"(?:.*\\\n)*.*\n", part)[0]
-            result = subprocess.run(
-                ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-            )
-            shown = result.stdout if result.returncode in (0, 1) else result.stderr
-            assert shown == part.removeprefix(command), result.stderr[-2000:]
+            code, output, errors = shell(command)
+            assert (output if code in (0, 1) else errors) == part.removeprefix(command), errors[-2000:]
 
 
 COMMAND_LINES = sorted({command for block in BLOCKS for command in commands_of(block)})
@@ -155,9 +201,16 @@ def test_every_listed_command_is_one_that_is_looked_at():
 
 @functools.cache
 def options_of_program(launched):
-    """Of a script, or of a module that `python -m` runs."""
-    program = [launched] if launched.endswith(".py") else ["-m", launched]
-    return set(re.findall(r"--[a-z][a-z-]*", printed([sys.executable, *program, "--help"])))
+    """Of a module that `python -m` runs, or of a script, which is run in this process."""
+    if not launched.endswith(".py"):
+        told = printed([sys.executable, "-m", launched, "--help"])
+    else:
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as output:
+            patch.setattr(sys, "argv", [launched, "--help"])
+            with pytest.raises(SystemExit):
+                runpy.run_path(str(ROOT / launched), run_name="__main__")
+        told = output.getvalue()
+    return set(re.findall(r"--[a-z][a-z-]*", told))
 
 
 @pytest.mark.slow
@@ -181,7 +234,7 @@ def test_every_table_that_is_shown_can_be_made():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", DATA_LINES)
-def test_every_command_that_makes_data_makes_them_at_a_small_size(line, tmp_path):
+def test_every_command_that_makes_data_makes_them_at_a_small_size(line, tmp_path, shell):
     if "basic_blocks" in line and shutil.which("llvm-mca") is None:
         pytest.skip("needs LLVM: apt install llvm")
     for name in ("graph_colouring.py", "first_in_majority.yaml"):
@@ -191,12 +244,8 @@ def test_every_command_that_makes_data_makes_them_at_a_small_size(line, tmp_path
     (tmp_path / "novels.txt").write_text("It was the best of times, it was the worst of times.\n" * 400)
     small = re.sub(r"(--rows|--draw) \d+", r"\1 100", line)
     small = re.sub(r"--num-symbols 10 --max-size 50 --per-cell 20", "--num-symbols 2 --max-size 5 --per-cell 1", small)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "HF_DATASETS_CACHE": str(tmp_path / "cache")}
-    result = subprocess.run(
-        ["bash", "-c", small], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
+    code, _, errors = shell(small)
+    assert code == 0, errors[-2000:]
     assert list((tmp_path / re.search(r"--output (\S+)", line)[1]).rglob("*.parquet"))
 
 

@@ -1,5 +1,6 @@
 """`symbinv` itself: quick help, one sentence for each failure, and quiet ends."""
 
+import re
 import resource
 import signal
 import subprocess
@@ -52,14 +53,15 @@ class TestHelp:
 
 class TestBars:
     @pytest.mark.slow
-    def test_there_are_none_where_stderr_is_no_terminal(self, tmp_path):
+    def test_what_is_no_terminal_gets_lines_in_their_place(self, tmp_path):
+        """One at the end of what is counted, and no bar of a library."""
         data = ["data", "--task", "copy", "--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--workers", "1"]
-        for arguments in (
-            [*data, "--rows", "40", "--output", tmp_path / "rows"],
-            ["data", "--from", tmp_path / "rows", "--max-size", "4", "--reduce", "9", "--output", tmp_path / "fewer"],
+        for arguments, lines in (
+            ([*data, "--rows", "40", "--output", tmp_path / "rows"], r"40 of 40 pairs, \d\d:\d\d\n"),
+            (["data", "--from", tmp_path / "rows", "--max-size", "4", "--reduce", "9", "--output", tmp_path / "few"], ""),
         ):
             result = subprocess.run([*MODULE, *map(str, arguments)], capture_output=True, text=True, check=False)
-            assert (result.returncode, result.stderr) == (0, "")
+            assert result.returncode == 0 and re.fullmatch(lines, result.stderr), result.stderr
 
 
 class TestUsage:
