@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from harness import FOLDER, Row, Setting, in_turn
 from inputs import TOY, ltl_pairs
@@ -60,6 +61,15 @@ def rows_per_second(processes: int, data: Path, rows: int, setting: Setting) -> 
         if done.returncode:
             raise RuntimeError(f"{processes} processes: the training failed:\n{done.stderr[-2000:]}")
         record = json.loads((output / "run.json").read_text(encoding="utf-8"))
+    return rate(record, processes)
+
+
+def rate(record: dict[str, Any], processes: int) -> float:
+    """Rows per second by the record of a run.
+
+    Raises:
+        RuntimeError: If the run had another number of processes.
+    """
     if record["processes"] != processes:
         raise RuntimeError(f"{processes} processes were asked for and {record['processes']} trained")
     return float(record["results"]["train_samples_per_second"])

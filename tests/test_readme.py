@@ -23,8 +23,8 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 # What a program names that only a checkout has.
 IN_CHECKOUT = re.compile(r"\bpapers\.|\b(?:from|import) papers\b|examples/")
-# The commands that spend seconds on importing what this process has imported. One that loads a task from a user's file is
-# not among them: it leaves the file's folder on the module path.
+# The commands that spend seconds on importing what this process has imported. One that loads a task from a user's file
+# is not among them: it leaves the file's folder on the module path.
 HEAVY = re.compile(r"symbinv (?:solve|evaluate|plot|data) (?!.*\.py\b)")
 
 
@@ -68,7 +68,7 @@ def printed(command, folder=ROOT, **environment):
 
 @pytest.fixture
 def printed_here(tmp_path, monkeypatch):
-    """`printed_here(function, folder)`: code and output of a function that is called in a folder, and not in a process."""
+    """`printed_here(function, folder)`: exit code and output of a function, which is called in this process."""
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
 
     def call(function, folder):

@@ -135,16 +135,20 @@ def test_two_processes_are_left_out_where_they_would_share_a_core(run, harness, 
 
 
 @pytest.mark.slow
-def test_a_training_that_fails_or_has_another_number_of_processes_is_no_measurement(harness, monkeypatch, tmp_path):
+def test_a_training_that_fails_is_no_measurement(harness, tmp_path):
     import processes
 
-    setting = harness.Setting(tiny=True)
     with pytest.raises(RuntimeError, match=r"(?s)1 processes: the training failed:.*nowhere"):
-        processes.rows_per_second(1, tmp_path / "nowhere", 16, setting)
-    rows = processes.write_data(tmp_path, setting)
-    monkeypatch.setattr(processes, "LAUNCH", processes.LAUNCH[:1])
+        processes.rows_per_second(1, tmp_path / "nowhere", 16, harness.Setting(tiny=True))
+
+
+def test_a_training_by_another_number_of_processes_is_no_measurement(scripts):
+    import processes
+
+    record = {"processes": 1, "results": {"train_samples_per_second": 7.5}}
+    assert processes.rate(record, 1) == 7.5
     with pytest.raises(RuntimeError, match="2 processes were asked for and 1 trained"):
-        processes.rows_per_second(2, tmp_path, rows, setting)
+        processes.rate(record, 2)
 
 
 @pytest.mark.parametrize("name", ["kernels", "training-kernels"])

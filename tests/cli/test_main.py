@@ -56,9 +56,10 @@ class TestBars:
     def test_what_is_no_terminal_gets_lines_in_their_place(self, tmp_path):
         """One at the end of what is counted, and no bar of a library."""
         data = ["data", "--task", "copy", "--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--workers", "1"]
+        fewer = ["data", "--from", tmp_path / "rows", "--max-size", "4", "--reduce", "9", "--output", tmp_path / "few"]
         for arguments, lines in (
             ([*data, "--rows", "40", "--output", tmp_path / "rows"], r"40 of 40 pairs, \d\d:\d\d\n"),
-            (["data", "--from", tmp_path / "rows", "--max-size", "4", "--reduce", "9", "--output", tmp_path / "few"], ""),
+            (fewer, ""),
         ):
             result = subprocess.run([*MODULE, *map(str, arguments)], capture_output=True, text=True, check=False)
             assert result.returncode == 0 and re.fullmatch(lines, result.stderr), result.stderr
