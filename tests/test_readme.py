@@ -70,6 +70,7 @@ def printed(command, folder=ROOT, **environment):
 def printed_here(tmp_path, monkeypatch):
     """`printed_here(function, folder)`: exit code and output of a function, which is called in this process."""
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TQDM_DISABLE", "1")  # `symbinv` sets it, and would for every test that follows
 
     def call(function, folder):
         monkeypatch.chdir(folder)
