@@ -11,7 +11,7 @@ from .fixtures import OTHER, STRANGER, run, tokens_in
 
 pytestmark = pytest.mark.slow
 
-# Runs the commands one after the other, and waits for nothing between two attempts; for each: exit code, stdout, stderr.
+# Runs the commands one after the other, without a wait between two attempts; for each: exit code, stdout, stderr.
 COMMANDS = """
 import contextlib, io, types
 from hf_symbinv.cli import main

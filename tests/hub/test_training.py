@@ -39,15 +39,12 @@ for _ in range(2):
     result.append([code, errors.getvalue()])
     print(errors.getvalue())
 """
-# transformers' own trainer, which pushes along what it saves of a model that begins as the run ended.
+# transformers' own trainer, which pushes along what it saves.
 PLAIN = """
-import os
-
 import hf_symbinv
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, Trainer, TrainingArguments
 
-model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained("run"), AutoTokenizer.from_pretrained("run")
-os.environ["HF_TOKEN"] = given["token"]
+model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(given), AutoTokenizer.from_pretrained(given)
 args = TrainingArguments(
     "plain", max_steps=1, use_cpu=True, report_to=[], push_to_hub=True, hub_model_id="alice/plain", hub_strategy="end"
 )
@@ -55,6 +52,7 @@ rows = [{"input_ids": [3, 4, 2], "labels": [3, 4, 2]}]
 trainer = Trainer(model, args, train_dataset=rows, processing_class=tokenizer)
 trainer.train()
 trainer.push_to_hub()
+result = None
 """
 PULL = """
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -72,7 +70,7 @@ for name in given:
 def test_a_run_is_pushed_when_it_is_complete_and_a_push_that_failed_by_the_same_command(server, tmp_path):
     home = tmp_path / "alice"
     server.fail("POST", "/models/alice/run/commit/", 500, message="No")
-    first, second = run(server, TRAIN + PLAIN, {"recipe": RECIPE, "token": TOKEN}, home, token=None)
+    first, second = run(server, TRAIN, {"recipe": RECIPE, "token": TOKEN}, home, token=None)
     assert first[0] == 2
     assert first[1].endswith(
         "symbinv train: alice/run: the Hub fails with status 500 (No); repeat the command later\n"
@@ -93,6 +91,7 @@ def test_a_run_is_pushed_when_it_is_complete_and_a_push_that_failed_by_the_same_
     assert tokens_in(home) == []
     assert not [path for path, content in files.items() if TOKEN.encode() in content]
 
+    run(server, PLAIN, str(home / "run"), home)
     assert set(server["model", "alice/plain"].files()) >= {name for name in files if name.endswith(".py")}
     assert not [path for path, content in server["model", "alice/plain"].files().items() if TOKEN.encode() in content]
 
