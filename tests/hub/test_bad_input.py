@@ -11,10 +11,13 @@ from .fixtures import OTHER, STRANGER, run, tokens_in
 
 pytestmark = pytest.mark.slow
 
-# Runs the commands one after the other; for each: exit code, stdout, stderr.
+# Runs the commands one after the other, without a wait between two attempts; for each: exit code, stdout, stderr.
 COMMANDS = """
-import contextlib, io
+import contextlib, io, types
 from hf_symbinv.cli import main
+from huggingface_hub.utils import _http
+
+_http.time = types.SimpleNamespace(sleep=lambda seconds: None)
 
 result = []
 for command in given:

@@ -4,6 +4,7 @@ import copy
 import itertools
 import pickle
 import random
+import sys
 
 import pytest
 import spot
@@ -15,7 +16,7 @@ from hf_symbinv.logic.formula import ARITY, BASE_OPERATORS, MAX_BASE_SIZE, SYMBO
 
 from .strategies import built_by_spot, formulas, letters
 
-DEPTH = 5_000
+DEPTH = 2 * sys.getrecursionlimit()
 DEEP_TEXTS = ["!" * DEPTH + "a", "U" * DEPTH + "a" * (DEPTH + 1), "&a" * DEPTH + "b", "X!" * DEPTH + "1"]
 
 

@@ -35,46 +35,31 @@ def home(tmp_path_factory):
     return home
 
 
-@pytest.mark.slow
-def test_metrics_load_by_bare_name_and_by_path_in_a_fresh_process(home):
+@pytest.fixture(scope="module")
+def printed(home):
+    """What one process prints about several properties, because importing `evaluate` takes it seconds.
+
+    It loads the metrics before it imports the package, as one that only knows `evaluate` does.
+    """
     folder = ROOT / "hf_symbinv" / "metrics"
+    cards = [str(Path(script_path(name)).with_name("README.md")) for name in METRICS]
     code = f"""
-import evaluate
-results = []
+import evaluate, sys
+results = {{'package': 'hf_symbinv' in sys.modules, 'loads': []}}
 for load in ('{{}}', r'{folder}/{{}}', r'{folder}/{{0}}/{{0}}.py'):
     covariance = evaluate.load(load.format('alpha_covariance')).compute({COVARIANCE})
     witness = evaluate.load(load.format('ltl_witness')).compute({WITNESS}, workers=1, timeout=60)
     distance = evaluate.load(load.format('edit_distance')).compute({DISTANCE})
-    results.append([covariance, witness, distance])
-print(json.dumps(results))
-"""
-    results = json.loads(run(code, home))
-    covariance, witness, distance = results[0]
-    assert results[1:] == results[:1] * 2
-    assert covariance == {
-        "alpha_covariance": 1.0,
-        "examples": 1,
-        "excluded": 1,
-        "predictions": 2,
-        "per_example": [1.0, None],
-    }
-    assert (witness["count"], witness["correct"], witness["incorrect"], witness["invalid"]) == (3, 1 / 3, 1 / 3, 1 / 3)
-    assert (distance["edit_distance"], distance["per_example"]) == (0.5, [0, 1])
+    results['loads'].append([covariance, witness, distance])
 
-
-@pytest.fixture(scope="module")
-def printed(home):
-    """What one process prints about several properties, because importing `evaluate` takes it seconds."""
-    cards = [str(Path(script_path(name)).with_name("README.md")) for name in METRICS]
-    code = f"""
-import hf_symbinv, doctest, evaluate, importlib
+import hf_symbinv, doctest, importlib
 covariance, witness = evaluate.load('alpha_covariance'), evaluate.load('ltl_witness')
 
 covariance.add(prediction=['{{a}}', '{{b}}'], renamings=[{{'a': 'a'}}, [['a', 'b']]])
 covariance.add_batch(predictions=[['{{1}}']], renamings=[[{{}}]])
 witness.add(prediction='a;{{b}}', formulas='&aXb')
 witness.add_batch(predictions=['a;{{b}}', 'a;{{b}}'], references=['a;{{b}}', None], formulas=['&aXb', '&aXb'])
-results = {{'in parts': [covariance.compute(), witness.compute(workers=1, timeout=60)]}}
+results['in parts'] = [covariance.compute(), witness.compute(workers=1, timeout=60)]
 
 references = ['a;{{b}}', None, None]
 witness = witness.compute({WITNESS}, references=references, workers=1, timeout=60)
@@ -94,6 +79,23 @@ for number in range(8):
 print(json.dumps(results))
 """
     return json.loads(run(code, home))
+
+
+@pytest.mark.slow
+def test_metrics_load_by_bare_name_and_by_path_in_a_fresh_process(printed):
+    assert not printed["package"]
+    results = printed["loads"]
+    covariance, witness, distance = results[0]
+    assert results[1:] == results[:1] * 2
+    assert covariance == {
+        "alpha_covariance": 1.0,
+        "examples": 1,
+        "excluded": 1,
+        "predictions": 2,
+        "per_example": [1.0, None],
+    }
+    assert (witness["count"], witness["correct"], witness["incorrect"], witness["invalid"]) == (3, 1 / 3, 1 / 3, 1 / 3)
+    assert (distance["edit_distance"], distance["per_example"]) == (0.5, [0, 1])
 
 
 @pytest.mark.slow

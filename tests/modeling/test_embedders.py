@@ -545,7 +545,8 @@ def test_a_loaded_model_gives_the_same_answers_in_the_same_session(symbol_embedd
 def test_compiled_forward_equals_eager_forward():
     model = one_stream(dtype=torch.float32, decoder_layers=1)
     batch = training_batch(*pairs(model.config))
-    expected, given = model(**batch), torch.compile(model, backend="aot_eager")(**batch)
+    # Only what is traced differs from a model with streams, whose test is of gradients, too.
+    expected, given = model(**batch), torch.compile(model, backend="eager")(**batch)
     torch.testing.assert_close(given.loss, expected.loss)
     torch.testing.assert_close(given.logits, expected.logits)
 

@@ -365,7 +365,7 @@ def test_bfloat16_is_close_to_double_precision():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # dynamo's, at a graph break
 def test_compiled_forward_equals_eager_forward():
-    model = tiny_model(dtype=torch.float32)
+    model = tiny_model(dtype=torch.float32, decoder_layers=1)
     sources, targets = examples(model.config)
     batch, labels = pad(sources), pad([target[1:] for target in targets], value=-100)["input_ids"]
     labels[labels == BASE + 77] = EOS

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -43,7 +44,7 @@ CODE = {
     "tokenization_symbinv.py",
 }
 
-# Runs where nothing but the checkpoint is: the package cannot be imported, there is no network and no cache.
+# Runs where nothing but the checkpoints is: the package cannot be imported, there is no network and no cache.
 STRANGER = """
 import json, sys
 
@@ -56,31 +57,36 @@ sys.meta_path.insert(0, NoPackage())
 import torch
 from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
 
-folder, again, result, formulas = json.loads(sys.argv[1])
-try:
-    AutoModelForSeq2SeqLM.from_pretrained(folder, trust_remote_code=False)
-except ValueError as error:
-    refusal = str(error)
-names = {}
-for auto in (AutoConfig, AutoModel, AutoTokenizer, AutoModelForSeq2SeqLM):
-    loaded = auto.from_pretrained(folder, trust_remote_code=True)
-    names[auto.__name__] = type(loaded).__module__.partition(".")[0] + "." + type(loaded).__name__
-model, tokenizer = loaded, AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+folders, formulas, result = json.loads(sys.argv[1])
 
 def answer(model, tokenizer):
     batch = tokenizer(formulas, padding=True, return_tensors="pt")
     ids = model.generate(**batch, num_beams=3, max_new_tokens=12)
     return ids.tolist(), tokenizer.batch_decode(ids, skip_special_tokens=True)
 
-ids, texts = answer(model, tokenizer)
-model.save_pretrained(again)
-tokenizer.save_pretrained(again)
-second = answer(
-    AutoModelForSeq2SeqLM.from_pretrained(again, trust_remote_code=True),
-    AutoTokenizer.from_pretrained(again, trust_remote_code=True),
-)
+found = {}
+for folder in folders:
+    try:
+        AutoModelForSeq2SeqLM.from_pretrained(folder, trust_remote_code=False)
+    except ValueError as error:
+        refusal = str(error)
+    names = {}
+    for auto in (AutoConfig, AutoModel, AutoTokenizer, AutoModelForSeq2SeqLM):
+        loaded = auto.from_pretrained(folder, trust_remote_code=True)
+        names[auto.__name__] = type(loaded).__module__.partition(".")[0] + "." + type(loaded).__name__
+    model, tokenizer = loaded, AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+    ids, texts = answer(model, tokenizer)
+    again = folder + "-again"
+    model.save_pretrained(again)
+    tokenizer.save_pretrained(again)
+    second = answer(
+        AutoModelForSeq2SeqLM.from_pretrained(again, trust_remote_code=True),
+        AutoTokenizer.from_pretrained(again, trust_remote_code=True),
+    )
+    same = second == (ids, texts)
+    found[folder] = {"refusal": refusal, "names": names, "ids": ids, "texts": texts, "same": same, "again": again}
 with open(result, "w") as file:
-    json.dump({"refusal": refusal, "names": names, "ids": ids, "texts": texts, "same": second == (ids, texts)}, file)
+    json.dump(found, file)
 """
 
 
@@ -112,21 +118,67 @@ print(words("b = a + 17")["input_ids"])
 """
 
 
-@pytest.fixture(scope="module", params=["streams", "random"])
-def model(request):
-    """In single precision, in which checkpoints are saved, and with answers that name symbols."""
-    preset = "ltl" if request.param == "streams" else "ltl-baseline"
-    model = tiny_model(preset, symbol_embedding=request.param, seed=1, dtype=torch.float32)
-    model.adacos.scale.fill_(3.25)
-    return model
+PRESETS = {"streams": "ltl", "random": "ltl-baseline"}
 
 
 @pytest.fixture(scope="module")
-def folder(model, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("checkpoint")
-    model.save_pretrained(folder)
-    LTL.tokenizer().save_pretrained(folder)
-    return folder
+def models():
+    """In single precision, in which checkpoints are saved, and with answers that name symbols."""
+    found = {
+        kind: tiny_model(preset, symbol_embedding=kind, seed=1, dtype=torch.float32) for kind, preset in PRESETS.items()
+    }
+    for model in found.values():
+        model.adacos.scale.fill_(3.25)
+    return found
+
+
+@pytest.fixture(scope="module")
+def folders(models, tmp_path_factory):
+    found = {kind: tmp_path_factory.mktemp("checkpoint") for kind in models}
+    for kind, folder in found.items():
+        models[kind].save_pretrained(folder)
+        LTL.tokenizer().save_pretrained(folder)
+    return found
+
+
+@pytest.fixture(scope="module", params=PRESETS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(models, kind):
+    return models[kind]
+
+
+@pytest.fixture(scope="module")
+def folder(folders, kind):
+    return folders[kind]
+
+
+@pytest.fixture(scope="module")
+def strangers(folders, tmp_path_factory):
+    """What a process without the package finds of each folder."""
+    place = tmp_path_factory.mktemp("stranger")
+    result = place / "result.json"
+    run_alone(STRANGER, json.dumps([list(map(str, folders.values())), FORMULAS, str(result)]), place)
+    return json.loads(result.read_text())
+
+
+def run_alone(program, argument, place):
+    """What `program` prints in an isolated interpreter whose caches lie in `place`."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HF_"))}
+    environment |= {"HF_HOME": str(place / "home"), "HF_MODULES_CACHE": str(place / "modules"), "HF_HUB_OFFLINE": "1"}
+    run = subprocess.run(
+        [sys.executable, "-I", "-c", program, argument],
+        env=environment,
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
 
 
 def answer(model, tokenizer):
@@ -207,26 +259,10 @@ def test_a_checkpoint_of_trainer_brings_the_code_along(model, tmp_path):
 
 
 @pytest.mark.slow
-def test_without_the_package_the_checkpoints_own_code_gives_the_same_answers(folder, tmp_path):
+def test_without_the_package_the_checkpoints_own_code_gives_the_same_answers(folder, strangers):
     model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     ids, texts = answer(model, tokenizer)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HF_"))}
-    environment |= {
-        "HF_HOME": str(tmp_path / "home"),
-        "HF_MODULES_CACHE": str(tmp_path / "modules"),
-        "HF_HUB_OFFLINE": "1",
-    }
-    again, result = tmp_path / "again", tmp_path / "result.json"
-    run = subprocess.run(
-        [sys.executable, "-I", "-c", STRANGER, json.dumps([str(folder), str(again), str(result), FORMULAS])],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr
-    given = json.loads(result.read_text())
+    given = strangers[str(folder)]
     assert "trust_remote_code=True" in given["refusal"]
     assert given["names"] == {
         "AutoConfig": "transformers_modules.SymbolInvariantConfig",
@@ -235,7 +271,7 @@ def test_without_the_package_the_checkpoints_own_code_gives_the_same_answers(fol
         "AutoModelForSeq2SeqLM": "transformers_modules.SymbolInvariantForConditionalGeneration",
     }
     assert (given["ids"], given["texts"]) == (ids, texts)
-    assert given["same"] and code_in(again) == CODE
+    assert given["same"] and code_in(Path(given["again"])) == CODE
 
 
 @pytest.mark.slow
@@ -258,20 +294,6 @@ def test_without_the_package_models_without_encoder_or_decoder_load_too(tmp_path
         with torch.no_grad():
             saved.append((auto, str(folder), inputs, model(**inputs).logits))
     torch.save(saved, tmp_path / "cases.pt")
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HF_"))}
-    environment |= {
-        "HF_HOME": str(tmp_path / "home"),
-        "HF_MODULES_CACHE": str(tmp_path / "modules"),
-        "HF_HUB_OFFLINE": "1",
-    }
-    run = subprocess.run(
-        [sys.executable, "-I", "-c", STRANGER_ALONE, str(tmp_path / "cases.pt")],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr
+    printed = run_alone(STRANGER_ALONE, str(tmp_path / "cases.pt"), tmp_path)
     written = causal.generate(**saved[0][2], max_new_tokens=4, num_beams=2)
-    assert run.stdout.splitlines() == [str(written.tolist()), "[7, 5, 6, 4, 3]"]
+    assert printed.splitlines() == [str(written.tolist()), "[7, 5, 6, 4, 3]"]

@@ -128,10 +128,10 @@ def test_spot_agrees_on_random_pairs():
 
 
 @pytest.mark.slow
-def test_spot_agrees_on_twenty_thousand_random_pairs():
-    verdicts = count_agreements(seed=3, count=20_000)
+def test_spot_agrees_on_ten_thousand_random_pairs():
+    verdicts = count_agreements(seed=3, count=10_000)
     assert set(verdicts) == {"correct", "incorrect", "invalid"}
-    assert min(verdicts.values()) > 3_000
+    assert min(verdicts.values()) > 1_500
 
 
 @pytest.mark.parametrize("formula", ["F a", "a"])

@@ -120,6 +120,7 @@ def test_another_seed_makes_another_data_set_of_the_same_kind(folder, tmp_path):
     assert len(others - formulas) > 50
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_continues_without_losing_or_repeating_a_finished_shard(folder, tmp_path):
     target = tmp_path / "killed"
     options = [f"--{name.replace('_', '-')}={value}" for name, value in RECIPE.items()]
@@ -505,6 +506,7 @@ class TestOtherTasks:
             prepare(config(task=str(faulty(method, code)), min_size=6, rows=1000), tmp_path / "made", 1, progress=False)
         assert not (tmp_path / "made").exists()
 
+    @pytest.mark.slow
     def test_the_command_fails_with_one_sentence_and_goes_on_when_the_task_is_mended(self, tmp_path, faulty):
         file = faulty("solve", "raise OSError(question)")
         command = [sys.executable, "-m", "hf_symbinv.cli", "data", "--task", str(file), "--min-size", "4"]

@@ -157,7 +157,7 @@ class TestSmoke:
             assert 0 < numbers["MAPE"] < 1000
             if row["labels"][1] == "vanilla":
                 epochs = numbers["epochs to vanilla's best"]
-                assert epochs > 0 and epochs in (pytest.approx(epochs_of(10)), pytest.approx(epochs_of(20)))
+                assert epochs > 0 and epochs in (pytest.approx(epochs_of(5)), pytest.approx(epochs_of(10)))
                 assert numbers["earlier, %"] == 0
 
     def test_larger_models_and_other_readouts_have_tables_of_their_own(self, folder, capsys):

@@ -142,7 +142,7 @@ class TestSmoke:
         printed = capsys.readouterr().out
         lines = [line for line in printed.splitlines() if line.startswith("|")]
         assert lines[0].startswith(
-            "| task | model | validation (n 50) | paper | validation, wide (n 50) | paper | heat map | paper |"
+            "| task | model | validation (n 50) | paper | validation, wide (n 50) | paper | heat map (n 24) | paper |"
         )
         assert len(lines) == 2 + 8
         assert "| LTL | converted, 1 epoch |" in printed and "| 94.75 |" in printed
