@@ -14,9 +14,9 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, TrainerCallback, set_seed
 
 from hf_symbinv.errors import explain
-from hf_symbinv.training.run_data import data_record, measure_rows
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.run import OtherRunError, last_checkpoint, seconds_of
+from hf_symbinv.training.run_data import data_record, measure_rows
 
 from .runs import RECIPE, assert_equal_up_to_rounding, command, run, weights
 
