@@ -36,9 +36,9 @@ def program(capsys, monkeypatch):
     It saves the seconds in which a process of its own imports torch.
     """
 
-    def run(path: Path, *arguments: object) -> Printed:
+    def run(path: str | Path, *arguments: object) -> Printed:
         monkeypatch.setattr(sys, "argv", [str(path), *map(str, arguments)])
-        monkeypatch.syspath_prepend(path.parent)
+        monkeypatch.syspath_prepend(Path(path).parent)
         capsys.readouterr()
         code = 0
         try:
