@@ -45,15 +45,13 @@ class GraphColouring(SymbolTask):
 
     def solve(self, question: str) -> str | None:
         """The first colouring in the order of the vertices and colours, by backtracking; None if there is none."""
-        edges = self.edges(question)
-        vertices = list(dict.fromkeys(vertex for edge in edges for vertex in edge))
+        edges, vertices = self.edges(question), self.symbols(question)
 
         def extend(colouring: dict[str, str]) -> dict[str, str] | None:
             if len(colouring) == len(vertices):
                 return colouring
             vertex = vertices[len(colouring)]
-            neighbours = {other for edge in edges if vertex in edge for other in edge}
-            taken = {colouring[other] for other in neighbours & set(colouring)}
+            taken = {colouring.get(other) for edge in edges if vertex in edge for other in edge}
             tries = (extend({**colouring, vertex: colour}) for colour in COLOURS if colour not in taken)
             return next((found for found in tries if found), None)
 
@@ -62,13 +60,12 @@ class GraphColouring(SymbolTask):
 
     def judge(self, question: str, answer: str) -> tuple[str, str]:
         """`correct` if every vertex has one colour and the ends of every edge have different ones."""
-        edges = self.edges(question)
         words = [name or operator for _, operator, name in self.words(answer)]
         colouring = dict(zip(words[::2], words[1::2], strict=False))
-        vertices = {vertex for edge in edges for vertex in edge}
+        vertices = set(self.symbols(question))
         if len(words) != 2 * len(vertices) or set(colouring) != vertices or not set(colouring.values()) <= {*COLOURS}:
             return "invalid", "not one colour for each vertex"
-        for one, other in edges:
+        for one, other in self.edges(question):
             if colouring[one] == colouring[other]:
                 return "incorrect", f"{one} and {other} are neighbours, and both are {colouring[one]}"
         return "correct", ""
@@ -93,7 +90,6 @@ class GraphColouring(SymbolTask):
 
 
 GRAPH_COLOURING = GraphColouring()
-
 
 if __name__ == "__main__":  # train by the recipe beside this file, on fewer rows and for fewer steps
     from train_ltl import main

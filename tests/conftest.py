@@ -1,12 +1,50 @@
 """Settings for every test: offline, one thread, and the same hypothesis examples on every machine."""
 
 import os
+import runpy
+import sys
+from pathlib import Path
+from typing import NamedTuple
 
 # Before anything imports transformers, datasets or torch, which read these once.
 os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", HF_EVALUATE_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("repository", derandomize=True, deadline=None, database=None)
 settings.load_profile("repository")
+
+
+class Printed(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    def refusal(self) -> str:
+        """The sentence that a program ended with, which is all that it said beside its usage."""
+        assert self.code == 2 and "Traceback" not in self.err, self.err
+        assert "usage: " in self.err.splitlines()[0], self.err
+        return self.err.splitlines()[-1]
+
+
+@pytest.fixture
+def program(capsys, monkeypatch):
+    """`program(path, *arguments)`: what `python PATH ARGUMENT...` does and prints, in the process of the tests.
+
+    It saves the seconds in which a process of its own imports torch.
+    """
+
+    def run(path: str | Path, *arguments: object) -> Printed:
+        monkeypatch.setattr(sys, "argv", [str(path), *map(str, arguments)])
+        monkeypatch.syspath_prepend(Path(path).parent)
+        capsys.readouterr()
+        code = 0
+        try:
+            runpy.run_path(str(path), run_name="__main__")
+        except SystemExit as exit_:
+            code = int(exit_.code or 0)
+        return Printed(code, *capsys.readouterr())
+
+    return run

@@ -1,8 +1,6 @@
 """The example that trains a lexinvariant language model, at a tiny size."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,50 +16,50 @@ TINY = [
 ]  # fmt: skip
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(EXAMPLE), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+@pytest.fixture
+def run(program):
+    return lambda *arguments: program(EXAMPLE, *arguments)
 
 
-def refusal(*arguments: object) -> str:
+@pytest.fixture
+def refusal(run):
     """What it says last, and nothing but that and its usage."""
-    done = run(*arguments)
-    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
-    *_, said = done.stderr.splitlines()
-    assert said.startswith("train_lexinvariant.py: error: ")
+
+    def said(*arguments: object) -> str:
+        last = run(*arguments).refusal()
+        assert last.startswith("train_lexinvariant.py: error: ")
+        return last
+
     return said
 
 
-@pytest.mark.slow
-def test_it_prints_the_perplexity_of_every_place_and_goes_on_where_it_was(tmp_path):
+def test_it_prints_the_perplexity_of_every_place_and_goes_on_where_it_was(tmp_path, run):
     (tmp_path / "corpus.txt").write_text("The quick brown fox jumps over the lazy dog. " * 200)
     arguments = ["--output", tmp_path / "run", "--corpus", tmp_path / "corpus.txt", *TINY, "test.draws=2"]
     done = run(*arguments)
-    assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stdout.splitlines() if line.startswith("characters ")]
+    assert done.code == 0, done.err
+    lines = [line for line in done.out.splitlines() if line.startswith("characters ")]
     assert [line.split(":")[0] for line in lines] == ["characters 1 to 8", "characters 9 to 16", "characters 17 to 24"]
     shown = r".*: perplexity (\S+), 95 % interval (\S+) to (\S+); by counting (\S+)"
     for found in (re.fullmatch(shown, line) for line in lines):
         middle, low, high, counting = map(float, found.groups())
         assert 1 < low <= middle <= high and counting > 1
-    assert f"20 test windows; the model is in {tmp_path / 'run' / 'model'}; the same command with" in done.stderr
+    assert f"20 test windows; the model is in {tmp_path / 'run' / 'model'}; the same command with" in done.err
     write = pipeline("text-generation", model=str(tmp_path / "run" / "model"))
     [answer] = write("The quick ", max_new_tokens=4, do_sample=False)
     assert answer["generated_text"].startswith("The quick ") and len(answer["generated_text"]) == 14
     again = run(*arguments)
-    assert [line for line in again.stdout.splitlines() if line.startswith("characters ")] == lines
-    assert "train_runtime" in done.stdout and "train_runtime" not in again.stdout
+    assert [line for line in again.out.splitlines() if line.startswith("characters ")] == lines
+    assert "train_runtime" in done.out and "train_runtime" not in again.out
 
 
-@pytest.mark.slow
-def test_an_override_of_nothing_is_refused(tmp_path):
+def test_an_override_of_nothing_is_refused(tmp_path, refusal):
     assert "steps=3: write SECTION.KEY=VALUE with a section of data, model, trainer, test" in refusal(
         "--output", tmp_path, "steps=3"
     )
 
 
-@pytest.mark.slow
-def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path):
+def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path, refusal):
     (tmp_path / "bad.txt").write_text("naïve " * 1000)
     corpus = ("--output", tmp_path / "run", "--corpus")
     assert "byte 0xc3 0xaf is outside the vocabulary of printable ASCII" in refusal(*corpus, tmp_path / "bad.txt")

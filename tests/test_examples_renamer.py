@@ -1,8 +1,6 @@
 """The example that trains a Renamer, at a tiny size."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,25 +15,27 @@ TINY = [
 ]  # fmt: skip
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(EXAMPLE), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+@pytest.fixture
+def run(program):
+    return lambda *arguments: program(EXAMPLE, *arguments)
 
 
-def refusal(*arguments: object) -> str:
+@pytest.fixture
+def refusal(run):
     """What it says last, and nothing but that and its usage."""
-    done = run(*arguments)
-    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
-    *_, said = done.stderr.splitlines()
-    assert said.startswith("train_renamer.py: error: ")
+
+    def said(*arguments: object) -> str:
+        last = run(*arguments).refusal()
+        assert last.startswith("train_renamer.py: error: ")
+        return last
+
     return said
 
 
-@pytest.mark.slow
-def test_it_prints_one_error_for_blocks_and_renamed_blocks_and_goes_on_where_it_was(tmp_path):
+def test_it_prints_one_error_for_blocks_and_renamed_blocks_and_goes_on_where_it_was(tmp_path, run):
     done = run("--output", tmp_path / "run", *TINY)
-    assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stdout.splitlines() if "MAPE" in line]
+    assert done.code == 0, done.err
+    lines = [line for line in done.out.splitlines() if "MAPE" in line]
     *lines, constant = lines
     told = r"30 test blocks, registers (as they are|renamed): (MAPE \S+ %, 95 % interval \S+ to \S+ %)"
     shown = [re.fullmatch(told, line) for line in lines]
@@ -46,19 +46,17 @@ def test_it_prints_one_error_for_blocks_and_renamed_blocks_and_goes_on_where_it_
     [first], [second] = (cycles(block) for block in ("movq (%rax), %rbx;decl %ebx", "movq (%rsi), %r8;decl %r8d"))
     assert first["score"] == second["score"] and cycles.model.config.problem_type == "regression"
     again = run("--output", tmp_path / "run", *TINY)
-    assert [line for line in again.stdout.splitlines() if "MAPE" in line] == [*lines, constant]
-    assert "train_runtime" in done.stdout and "train_runtime" not in again.stdout
+    assert [line for line in again.out.splitlines() if "MAPE" in line] == [*lines, constant]
+    assert "train_runtime" in done.out and "train_runtime" not in again.out
 
 
-@pytest.mark.slow
-def test_an_override_of_nothing_is_refused(tmp_path):
+def test_an_override_of_nothing_is_refused(tmp_path, refusal):
     assert "steps=3: write SECTION.KEY=VALUE with a section of data, model, trainer" in refusal(
         "--output", tmp_path, "steps=3"
     )
 
 
-@pytest.mark.slow
-def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path):
+def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path, run, refusal):
     (tmp_path / "bad.tsv").write_text("text\tcycles\nmov %rax, %rbx\tmany\n")
     assert "bad.tsv, line 2: cycles='many' is no number" in refusal(
         "--output", tmp_path / "run", "--blocks", tmp_path / "bad.tsv"
@@ -72,6 +70,6 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path):
         "--output", tmp_path / "run", "trainer.stps=3"
     )
     assert not list((tmp_path / "run").iterdir())  # what failed refuses no other try
-    assert run("--output", tmp_path / "run", *TINY).returncode == 0
+    assert run("--output", tmp_path / "run", *TINY).code == 0
     other = refusal("--output", tmp_path / "run", "data.max_tokens=64")
     assert "holds a data set made in another way, see generation.json; choose another folder or delete it" in other

@@ -1,10 +1,7 @@
-"""The example that trains on templates of one's own: started by accelerate, it prints errors and leaves a model."""
+"""The example that trains on templates of one's own: it prints errors and leaves a model."""
 
 import re
-import runpy
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,16 +17,20 @@ TINY = [
 ]  # fmt: skip
 
 
-def started(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(EXAMPLE), *arguments], capture_output=True, text=True, check=False)
+@pytest.fixture
+def started(program):
+    return lambda *arguments: program(EXAMPLE, *arguments)
 
 
-def refusal(*arguments: str) -> str:
+@pytest.fixture
+def refusal(started):
     """What it says last, and nothing but that and its usage."""
-    done = started(*arguments)
-    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
-    *_, said = done.stderr.splitlines()
-    assert said.startswith("train_templates.py: error: ")
+
+    def said(*arguments: object) -> str:
+        last = started(*arguments).refusal()
+        assert last.startswith("train_templates.py: error: ")
+        return last
+
     return said
 
 
@@ -42,49 +43,40 @@ def test_the_file_beside_the_example_is_the_papers_task():
     assert [template.label for template in own.templates] == [template.label for template in paper.templates]
 
 
-@pytest.mark.slow
-def test_it_trains_tests_on_unseen_symbols_and_saves(tmp_path):
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=1", str(EXAMPLE)]
-    run = subprocess.run(
-        [*launch, f"--task={OWN}", f"--output={tmp_path}", *TINY],
-        capture_output=True, text=True, check=True, cwd=tmp_path,
-    )  # fmt: skip
-    check(run.stdout, tmp_path, IdentityGPT2ForSequenceClassification, scalars=True)
+def test_it_trains_tests_on_unseen_symbols_and_saves(tmp_path, started):
+    done = started(f"--task={OWN}", f"--output={tmp_path}", *TINY)
+    assert done.code == 0, done.err
+    check(done.out, tmp_path, IdentityGPT2ForSequenceClassification, scalars=True)
     assert (tmp_path / "model" / "README.md").is_file()
 
 
-@pytest.mark.slow
-def test_it_goes_on_where_it_was_and_ends_as_a_run_in_one(tmp_path):
+def test_it_goes_on_where_it_was_and_ends_as_a_run_in_one(tmp_path, started):
     whole, parts = [f"--output={tmp_path / 'whole'}", *TINY], [f"--output={tmp_path / 'parts'}", *TINY]
-    printed = started(*whole).stdout
-    assert started(*parts).returncode == 0
+    printed = started(*whole).out
+    assert started(*parts).code == 0
     for file in ("model.safetensors", "run.json"):  # as a run leaves that is stopped after its checkpoint
         (tmp_path / "parts" / "model" / file).unlink()
     shutil.rmtree(tmp_path / "parts" / "model" / "checkpoint-4")
-    again = started(*parts).stdout
+    again = started(*parts).out
     assert again.splitlines()[-3:] == printed.splitlines()[-3:] and "train_runtime" in again
-    finished = started(*whole).stdout
+    finished = started(*whole).out
     assert finished.splitlines() == printed.splitlines()[-3:] and "train_runtime" not in finished
 
 
-@pytest.mark.slow
-def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path):
+def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path, started, refusal):
     overlapping = tmp_path / "overlapping.yaml"
     overlapping.write_text("{name: own, wildcards: [a, b], templates: [{text: a b, label: 1}, {text: b a, label: 2}]}")
     assert "own: templates 0 and 1 are not disjoint" in refusal(f"--task={overlapping}", f"--output={tmp_path / 'a'}")
     assert "task='nowhere': neither a file nor one of" in refusal("--task=nowhere", f"--output={tmp_path / 'a'}")
     assert "rows=0: aba-abb needs at least 1" in refusal(f"--output={tmp_path / 'a'}", "data.rows=0")
-    assert started(f"--output={tmp_path / 'b'}", *TINY).returncode == 0
+    assert started(f"--output={tmp_path / 'b'}", *TINY).code == 0
     other = refusal(f"--output={tmp_path / 'b'}", "--task=copy", *TINY)
     assert "holds a data set made in another way, see generation.json; choose another folder or delete it" in other
 
 
-@pytest.mark.slow
-def test_a_task_with_tokens_for_labels_trains_a_language_model(tmp_path, capsys, monkeypatch):
+def test_a_task_with_tokens_for_labels_trains_a_language_model(tmp_path, started):
     options = ["--task=copy", f"--output={tmp_path}", "--vanilla", *TINY]
-    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), *options])
-    runpy.run_path(str(EXAMPLE), run_name="__main__")
-    check(capsys.readouterr().out, tmp_path, IdentityGPT2LMHeadModel, scalars=False)
+    check(started(*options).out, tmp_path, IdentityGPT2LMHeadModel, scalars=False)
 
 
 def check(printed: str, folder: Path, kind: type, *, scalars: bool) -> None:

@@ -28,8 +28,8 @@ $ symbinv data --from data/tiny --output data/fewer --renamed --reduce 50
 data/fewer: 50 train
 data/fewer: 20 validation
 data/fewer: 20 test
-$ symbinv data --grid --task copy --min-symbols 3 --max-size 6 --output data/grid
-data/grid: 766 test
+$ symbinv data --grid --task copy --min-symbols 3 --num-symbols 3 --max-size 8 --output data/grid
+data/grid: 442 test
 """
 
 

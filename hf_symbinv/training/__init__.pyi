@@ -3,8 +3,6 @@
 from .batching import Collator as Collator
 from .batching import GroupedSampler as GroupedSampler
 from .batching import group_keys as group_keys
-from .data_record import data_record as data_record
-from .data_record import measure_rows as measure_rows
 from .decoding import generate_answers as generate_answers
 from .fitting import fit as fit
 from .recipe import Recipe as Recipe
@@ -14,5 +12,7 @@ from .recipe import recipe_names as recipe_names
 from .recipe import training_arguments as training_arguments
 from .recipe_run import train as train
 from .run import OtherRunError as OtherRunError
+from .run_data import data_record as data_record
+from .run_data import measure_rows as measure_rows
 from .sequences import SequenceCollator as SequenceCollator
 from .start import model_errors as model_errors

@@ -15,9 +15,9 @@ from hf_symbinv.hub.cards.facts import read_facts
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.tasks import load_task
 from hf_symbinv.training.cards import ModelCardCallback, write_card
-from hf_symbinv.training.data_record import data_record, measure_questions
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.run import Run
+from hf_symbinv.training.run_data import data_record, measure_questions
 from hf_symbinv.training.start import load_start
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 

@@ -14,11 +14,22 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, TrainerCallback, set_seed
 
 from hf_symbinv.errors import explain
-from hf_symbinv.training.data_record import data_record, measure_rows
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.run import OtherRunError, last_checkpoint, seconds_of
+from hf_symbinv.training.run_data import data_record, measure_rows
 
 from .runs import RECIPE, assert_equal_up_to_rounding, command, run, weights
+
+
+@pytest.fixture
+def run_here(program):
+    """As `run`, in the process of the tests."""
+
+    def done(*arguments):
+        result = program(*command(*arguments)[1:])
+        assert result.code == 0, result.err[-3000:]
+
+    return done
 
 
 @pytest.mark.slow
@@ -44,7 +55,7 @@ def test_processes_that_read_ahead_as_beside_a_gpu_change_no_weight(data, finish
 
 
 @pytest.mark.slow
-def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit(data, finished, tmp_path):
+def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit(data, finished, run_here, tmp_path):
     output = tmp_path / "killed"
     process = subprocess.Popen(command(data, output), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     state = output / "checkpoint-3" / "trainer_state.json"
@@ -56,18 +67,15 @@ def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit
     assert state.is_file()
     assert not (output / "run.json").exists()
     shutil.rmtree(output / "checkpoint-6", ignore_errors=True)  # in case the kill came late
-    run(data, output)
+    run_here(data, output)
     resumed, straight = weights(output), weights(finished)
     assert all(torch.equal(resumed[name], straight[name]) for name in straight)
 
 
 @pytest.mark.slow
-def test_what_cannot_be_used_is_refused_in_one_sentence(data, tmp_path):
-    refused = subprocess.run(
-        command(data, tmp_path / "run", "model.nheads=3"), capture_output=True, text=True, timeout=300, check=False
-    )
-    assert refused.returncode == 2 and "Traceback" not in refused.stderr
-    assert "train_ltl.py: error: model: nheads=3: unknown field" in refused.stderr
+def test_what_cannot_be_used_is_refused_in_one_sentence(data, program, tmp_path):
+    said = program(*command(data, tmp_path / "run", "model.nheads=3")[1:]).refusal()
+    assert said.startswith("train_ltl.py: error: model: nheads=3: unknown field")
     assert not (tmp_path / "run").exists()
 
 
@@ -81,18 +89,15 @@ def test_a_checkpoint_that_was_not_written_to_its_end_is_passed_over(cut, tmp_pa
 
 
 @pytest.mark.slow
-def test_micro_batches_train_as_one_batch(data, finished, tmp_path):
+def test_micro_batches_train_as_one_batch(data, finished, run_here, tmp_path):
     output = tmp_path / "micro"
-    run(data, output, "trainer.per_device_train_batch_size=2", "trainer.gradient_accumulation_steps=4")
+    run_here(data, output, "trainer.per_device_train_batch_size=2", "trainer.gradient_accumulation_steps=4")
     assert_equal_up_to_rounding(weights(output), weights(finished))
 
 
 @pytest.mark.slow
-def test_a_folder_of_another_recipe_is_refused(data, finished):
-    changed = command(data, finished, "trainer.learning_rate=0.5")
-    result = subprocess.run(changed, capture_output=True, text=True, timeout=300, check=False)
-    assert result.returncode == 2 and "Traceback" not in result.stderr
-    assert result.stderr.splitlines()[-1] == (
+def test_a_folder_of_another_recipe_is_refused(data, finished, program):
+    assert program(*command(data, finished, "trainer.learning_rate=0.5")[1:]).refusal() == (
         f"train_ltl.py: error: {finished}: holds another run: trainer.learning_rate is 0.01 there and 0.5 now. Give "
         "the values that are there, choose another folder, or remove this one."
     )
@@ -176,14 +181,13 @@ def test_a_run_in_pieces_ends_with_the_weights_of_a_run_in_one(data, tmp_path):
 
 
 @pytest.mark.slow
-def test_training_on_renamed_data_gives_streams_the_same_weights(data, tmp_path):
+def test_training_on_renamed_data_gives_streams_the_same_weights(data, finished, run_here, tmp_path):
     from hf_symbinv import LTL
     from hf_symbinv.datasets_scripts.questions.transforms import transform
 
     transform(data, tmp_path / "renamed", LTL, {"renamed": True})
-    for name, folder in {"plain": data, "other": tmp_path / "renamed"}.items():
-        run(folder, tmp_path / name)
-    plain, other = weights(tmp_path / "plain"), weights(tmp_path / "other")
+    run_here(tmp_path / "renamed", tmp_path / "other")
+    plain, other = weights(finished), weights(tmp_path / "other")
     assert plain.keys() == other.keys() and all(torch.equal(plain[key], other[key]) for key in plain)
 
 
