@@ -5,6 +5,9 @@ import math
 from typing import Any, Literal
 
 from transformers.configuration_utils import PreTrainedConfig, strict
+from transformers.utils import logging
+
+logger = logging.get_logger(__name__)
 
 COMPONENTS = ("EP", "EA", "DP", "DA", "CP", "CA")
 
@@ -13,6 +16,9 @@ _INHERITED_KEYS = {
     "_attn_implementation", "_commit_hash", "_name_or_path", "_output_attentions", "attn_implementation", "auto_map",
     "experts_implementation", "model_type", "name_or_path", "num_labels", "output_attentions", "torch_dtype",
 }  # fmt: skip
+
+# Under this name `from_dict` hands the keys of a file that are no fields to the constructor.
+_OTHERS = "_keys_of_others"
 
 # Token ids of the two logics: 0 <s>, 1 <pad>, 2 </s>, 3 … 7 are 0 1 & | !; LTL goes on with ; { } U X, propositional
 # logic with xor <->.
@@ -130,8 +136,10 @@ class SymbolInvariantConfig(PreTrainedConfig):
         use_cache: return keys and values for the next decoding step.
         pad_token_id, bos_token_id, eos_token_id, decoder_start_token_id: base ids.
 
+    A configuration that is read from a file keeps keys that are no fields, such as `quantization_config`.
+
     Raises:
-        ValueError: for an impossible value or combination, or an unknown field.
+        ValueError: for an impossible value or combination, or an unknown field in a call.
         huggingface_hub.errors.StrictDataclassError: for a field of a wrong type, or around the ValueError.
 
     Source: sizes and components SIT Table 5 and section 5.2; `gaussian` and `random_share` Huang et al. 2023 (LI),
@@ -184,6 +192,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     tie_word_embeddings: bool = True
 
     def __post_init__(self, **kwargs: Any) -> None:
+        others = kwargs.pop(_OTHERS, {})
         for name in kwargs:
             if name == "vocab_size":
                 raise ValueError(
@@ -204,7 +213,22 @@ class SymbolInvariantConfig(PreTrainedConfig):
         self.is_encoder_decoder = self.kind == "encoder-decoder"
         if self.token_arity is not None:  # JSON writes integer keys as strings
             self.token_arity = {_token_id(key): value for key, value in self.token_arity.items()}
-        super().__post_init__(**kwargs)
+        super().__post_init__(**kwargs, **others)
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """As `PreTrainedConfig.from_dict`: keeps keys that are no fields, and warns of one that is nearly a field.
+
+        Others write such keys into config.json: a quantisation, a newer transformers, notes.
+        """
+        names = {*cls.__dataclass_fields__, *_INHERITED_KEYS, "vocab_size"}
+        own = {name: value for name, value in config_dict.items() if name in names}
+        others = {name: value for name, value in config_dict.items() if name not in names}
+        for name, value in others.items():
+            if near := difflib.get_close_matches(name, cls.__dataclass_fields__, n=1, cutoff=0.8):
+                logger.warning("%s=%r in the configuration is no field and has no effect; did you mean %s?",
+                               name, value, near[0])  # fmt: skip
+        return super().from_dict({**own, _OTHERS: others} if others else own, **kwargs)
 
     @property
     def vocab_size(self) -> int:
