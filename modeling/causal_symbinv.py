@@ -22,6 +22,7 @@ from .embedding_symbinv import (
     make_embedding,
     make_head,
     referents_of,
+    refuse_embeddings,
     slots_to_ids,
 )
 from .kernels_symbinv import Dropout
@@ -89,7 +90,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None = None,
         attention_mask: torch.Tensor | None = None,
         past_key_values: Cache | None = None,
         slot_vectors: torch.Tensor | None = None,
@@ -98,6 +99,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
+        inputs_embeds: None = None,
     ) -> SymbolInvariantDecoderOutput | tuple:
         """Reads a batch; as `SymbolInvariantForCausalLM.forward`, without labels and draws.
 
@@ -108,10 +110,12 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
             slot_vectors: `(B, K, D)`, the row of each slot; default a new draw.
             slot_referents: `(B, K)` int64, the referent of each slot; default that of the embedding.
             use_cache: return the cache.
+            inputs_embeds: None; ids are needed.
 
         Raises:
             ValueError: for a symbol, a mask, rows or an order that `SymbolInvariantForCausalLM.forward` refuses.
         """
+        refuse_embeddings(inputs_embeds=inputs_embeds)
         check_source(input_ids, None)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
@@ -213,7 +217,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
 
     def forward(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None = None,
         attention_mask: torch.Tensor | None = None,
         past_key_values: Cache | None = None,
         labels: torch.Tensor | None = None,
@@ -226,6 +230,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         return_dict: bool | None = None,
         logits_to_keep: int = 0,
         num_items_in_batch: torch.Tensor | int | None = None,
+        inputs_embeds: None = None,
     ) -> SymbolInvariantCausalLMOutput | tuple:
         """Logits of the next token, and with `labels` the loss.
 
@@ -245,11 +250,13 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             use_cache: return the cache.
             logits_to_keep: logits of this many last positions; 0 for all.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
+            inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: for a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache without its
+            ValueError: for embeddings, a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache without its
                 rows, or a cache with several draws.
         """
+        refuse_embeddings(inputs_embeds=inputs_embeds)
         if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None)):
             raise ValueError(
                 f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
@@ -308,6 +315,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         Raises:
             ValueError: if there is no input, or for several draws.
         """
+        refuse_embeddings(inputs_embeds=kwargs.pop("inputs_embeds", None))
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
             raise ValueError("generate() got no input_ids; pass the beginning of a text, if only the start token")

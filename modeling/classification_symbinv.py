@@ -10,7 +10,7 @@ from torch import nn
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import Slots, mean_over_streams
+from .embedding_symbinv import Slots, mean_over_streams, refuse_embeddings
 from .modeling_symbinv import (
     EncodingModel,
     SymbolInvariantEncoderOutput,
@@ -31,13 +31,15 @@ class SymbolInvariantEncoder(EncodingModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None = None,
         attention_mask: torch.Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
+        inputs_embeds: None = None,
     ) -> SymbolInvariantEncoderOutput | tuple:
         """Hidden states `(B, S, L, D)` of `input_ids (B, L)` under `attention_mask (B, L)`; see `encode`."""
+        refuse_embeddings(inputs_embeds=inputs_embeds)
         output = self.encode(
             input_ids,
             attention_mask,
@@ -73,12 +75,13 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None = None,
         attention_mask: torch.Tensor | None = None,
         labels: torch.Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
+        inputs_embeds: None = None,
     ) -> SequenceClassifierOutput | tuple:
         """Predictions, and with `labels` the loss.
 
@@ -87,6 +90,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
             attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
             labels: for regression `(B,)` or `(B, C)` floats, none of them 0: the loss is the mean absolute percentage
                 error, `mean |y - ŷ| / |y|`; for classification `(B,)` int64: the loss is the cross-entropy.
+            inputs_embeds: None; ids are needed.
 
         Returns:
             `loss`, `logits (B, C)`, and on request `hidden_states` and `attentions`.
@@ -94,6 +98,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         Raises:
             ValueError: for an input that cannot be encoded, or labels that have no percentage error.
         """
+        refuse_embeddings(inputs_embeds=inputs_embeds)
         outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states)
         active = Slots.from_referents(outputs.slot_referents).active
         logits = self._pool(mean_over_streams(outputs.last_hidden_state, active), attention_mask)

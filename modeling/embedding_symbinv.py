@@ -616,7 +616,25 @@ def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, a
     return torch.where((symbol_slots >= 0).unsqueeze(-1), own, mean_over_streams(hidden_states, active))
 
 
-def check_source(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> None:
+def refuse_embeddings(**given: torch.Tensor | None) -> None:
+    """Refuses embeddings in the place of ids; None, which PEFT passes, is none.
+
+    Args:
+        given: by name, what a call was given.
+
+    Raises:
+        ValueError: naming the first that is not None.
+    """
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} of shape {tuple(value.shape)}: a symbol has another vector in each stream, so this model "
+                f"reads ids only; pass {name.replace('inputs_embeds', 'input_ids')}, and adapt it by LoRA, DoRA or IA3, "
+                "not by prompt tuning"
+            )
+
+
+def check_source(input_ids: torch.Tensor | None, attention_mask: torch.Tensor | None) -> None:
     """Refuses an input that cannot be encoded.
 
     Args:
@@ -626,6 +644,8 @@ def check_source(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -
     Raises:
         ValueError: unless `input_ids` is `(B, L)`, the mask has the same shape, and every row has a token.
     """
+    if input_ids is None:
+        raise ValueError("input_ids is None; pass the tokenizer's output: model(**tokenizer(text, …))")
     if input_ids.dim() != 2 or 0 in input_ids.shape:
         raise ValueError(f"input_ids has shape {tuple(input_ids.shape)}; it must be (batch, length), neither of them 0")
     if attention_mask is None:

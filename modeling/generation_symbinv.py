@@ -22,7 +22,7 @@ from transformers.generation.logits_process import (
 from transformers.generation.streamers import BaseStreamer
 
 from .configuration_symbinv import check_grammar
-from .embedding_symbinv import Slots, check_source, referents_of
+from .embedding_symbinv import Slots, check_source, referents_of, refuse_embeddings
 
 
 class BeamLayer(DynamicLayer):
@@ -370,6 +370,10 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         Raises:
             ValueError: if there is no input, or the cache implementation is not the default, dynamic one.
         """
+        refuse_embeddings(
+            inputs_embeds=kwargs.pop("inputs_embeds", None),
+            decoder_inputs_embeds=kwargs.pop("decoder_inputs_embeds", None),
+        )
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
             raise ValueError(

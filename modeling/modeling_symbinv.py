@@ -26,6 +26,7 @@ from .embedding_symbinv import (
     make_embedding,
     make_head,
     referents_of,
+    refuse_embeddings,
     slots_to_ids,
 )
 from .generation_symbinv import SymbolInvariantGenerationMixin
@@ -144,6 +145,19 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
                 'num_symbols for "learned" and "renamed"); other models can use new symbols at once, without rows'
             )
         return self.get_input_embeddings()
+
+    def get_submodule(self, target: str) -> nn.Module:
+        """As `torch.nn.Module.get_submodule`; where PEFT asks for embeddings to put a prompt before, a sentence.
+
+        Raises:
+            ValueError: for `"embeddings.word_embeddings"`, which PEFT asks for in prompt, prefix and P-tuning.
+        """
+        if target == "embeddings.word_embeddings":
+            raise ValueError(
+                "prompt, prefix and P-tuning put vectors before the text, but each stream sees the text its own way; "
+                "use LoRA, DoRA or IA3"
+            )
+        return super().get_submodule(target)
 
     def _output_flags(self, output_attentions: bool | None, output_hidden_states: bool | None) -> tuple[bool, bool]:
         """Whether to return attentions and hidden states: as the call says, else as the configuration does."""
@@ -429,6 +443,8 @@ class SymbolInvariantModel(EncodingModel):
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
+        inputs_embeds: None = None,
+        decoder_inputs_embeds: None = None,
     ) -> SymbolInvariantModelOutput | tuple:
         """Encodes and decodes a batch.
 
@@ -441,11 +457,13 @@ class SymbolInvariantModel(EncodingModel):
             encoder_outputs: of `encode`, to decode without encoding again.
             past_key_values: cache of earlier steps; keys and values of the encoder are in it once per input.
             use_cache: return the cache.
+            inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: if there is nothing to encode, the batch of answers is no multiple of that of inputs, or a
+            ValueError: if there is nothing to encode, for embeddings, for a cache that another model wrote, if the batch of answers is no multiple of that of inputs, or a
                 model with one stream meets a symbol without a row.
         """
+        refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         if encoder_outputs is None:
             if input_ids is None:
@@ -463,12 +481,19 @@ class SymbolInvariantModel(EncodingModel):
         beams = _answers_per_input("decoder_input_ids", len(decoder_input_ids), len(states))
         if use_cache and past_key_values is None:
             past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        elif past_key_values is not None and not isinstance(past_key_values, EncoderDecoderCache):
+            past_key_values = EncoderDecoderCache(past_key_values, DynamicCache())
         if attention_mask is None:
             attention_mask = torch.ones_like(encoder_outputs.symbol_slots)
         has_keys = past_key_values is not None and any(past_key_values.is_updated.values())
         rotary = self.config.decoder_positions == "rope" and not has_keys
         source = self._source(slots, encoder_outputs.symbol_slots, attention_mask, rotary)
         past = 0 if past_key_values is None else past_key_values.get_seq_length()
+        if past and not has_keys:
+            raise ValueError(
+                f"past_key_values holds {past} tokens that this model has not read, but its keys belong to the streams "
+                "of one input; leave it out"
+            )
         hidden_states, target = self._embed_target(
             decoder_input_ids, slots.repeat_interleave(beams), past, decoder_attention_mask
         )
@@ -535,6 +560,8 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         return_dict: bool | None = None,
         return_id_logits: bool = False,
         num_items_in_batch: torch.Tensor | int | None = None,
+        inputs_embeds: None = None,
+        decoder_inputs_embeds: None = None,
     ) -> SymbolInvariantLMOutput | tuple:
         """Logits, and with `labels` the loss.
 
@@ -549,10 +576,12 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
                 Without `decoder_input_ids` they are shifted right behind the start token.
             return_id_logits: logits in id space instead of slot space.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
+            inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
         Raises:
             ValueError: if a label has no stream or row, and as `SymbolInvariantModel.forward`.
         """
+        refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
         if labels is not None:
             if encoder_outputs is None:
                 encoder_outputs = self.model.encode(
