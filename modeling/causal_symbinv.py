@@ -253,8 +253,8 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: for embeddings, a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache without its
-                rows, or a cache with several draws.
+            ValueError: for embeddings, a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache
+                without its rows, or a cache with several draws.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
         if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None)):
@@ -287,7 +287,9 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         loss = None
         if labels is not None:
             columns = self._label_columns(labels, slots if shuffled else None)
-            loss = token_loss(logits[:, :-1], cosines[:, :-1], columns[:, 1:], num_items_in_batch, self.adacos)
+            loss = token_loss(
+                logits[:, :-1], cosines[:, :-1], columns[:, 1:], num_items_in_batch, self.adacos, self.config
+            )
         if shuffled:
             logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}

@@ -128,6 +128,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
         normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
         normalize_features: L2-normalise the last hidden states before the projection.
         loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`, of the next token.
+        label_smoothing: share of the probability that the loss spreads evenly over all base tokens and the symbols that
+            an example can write. It takes the place of `TrainingArguments.label_smoothing_factor`.
         pooling: what `SymbolInvariantForSequenceClassification` makes of the tokens' outputs: their `"sum"`, their
             `"mean"`, or that of the `"first"`.
         grammar: grammar of the answers, a default for `generation_config.grammar`; see `GrammarLogitsProcessor`.
@@ -148,7 +150,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
     """
 
     model_type = "symbol_invariant"
-    keys_to_ignore_at_inference = ["past_key_values", "slot_referents", "slot_vectors"]
+    # The encoder's states have as many streams as the batch has symbols: a Trainer cannot join those of two batches.
+    keys_to_ignore_at_inference = ["past_key_values", "slot_referents", "slot_vectors", "encoder_last_hidden_state"]
     attribute_map = {"hidden_size": "d_model"}
 
     base_vocab_size: int = 13
@@ -180,6 +183,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     normalize_embeddings: bool = True
     normalize_features: bool = True
     loss: Literal["adacos", "cross_entropy"] = "adacos"
+    label_smoothing: float | int = 0.0
     pooling: Literal["sum", "mean", "first"] = "sum"
     grammar: dict | None = None
     canonical_slots: bool = True
@@ -279,6 +283,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
             "so that every head has an even width to rotate",
         )
         _require(0 <= self.dropout < 1, f"dropout={self.dropout}: must be a probability in [0, 1)")
+        _require(0 <= self.label_smoothing < 1, f"label_smoothing={self.label_smoothing}: must be a share in [0, 1)")
         _require(self.layer_norm_eps > 0, f"layer_norm_eps={self.layer_norm_eps}: must be positive")
         _require(self.rope_theta > 0, f"rope_theta={self.rope_theta}: must be positive")
         _require(

@@ -23,6 +23,9 @@ from torch import nn
 
 from .configuration_symbinv import SymbolInvariantConfig, num_vectors
 
+# Columns of logits in id space, at most; our choice: 100 tokens of one example then take 400 MB.
+WIDEST = 2**20
+
 
 @dataclass(frozen=True)
 class Slots:
@@ -629,8 +632,8 @@ def refuse_embeddings(**given: torch.Tensor | None) -> None:
         if value is not None:
             raise ValueError(
                 f"{name} of shape {tuple(value.shape)}: a symbol has another vector in each stream, so this model "
-                f"reads ids only; pass {name.replace('inputs_embeds', 'input_ids')}, and adapt it by LoRA, DoRA or IA3, "
-                "not by prompt tuning"
+                f"reads ids only; pass {name.replace('inputs_embeds', 'input_ids')}, and adapt it by LoRA, DoRA or "
+                "IA3, not by prompt tuning"
             )
 
 
@@ -679,8 +682,17 @@ def referents_of(
 
 
 def slots_to_ids(logits: torch.Tensor, slots: Slots, base_vocab_size: int, vocab_size: int) -> torch.Tensor:
-    """`logits (B, L, V_n + K)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`."""
+    """`logits (B, L, V_n + K)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`.
+
+    Raises:
+        ValueError: for an id from `WIDEST` on, since there is a column for each smaller one.
+    """
     width = max(vocab_size, base_vocab_size + int(slots.referents.max()) + 1)
+    if width > max(vocab_size, WIDEST):
+        raise ValueError(
+            f"symbol id {width - 1}: logits in id space have a column for each smaller id, so ids must be below "
+            f"{WIDEST}; pass return_id_logits=False for logits in slot space, or number the symbols from {base_vocab_size}"
+        )
     columns = torch.where(slots.referents >= 0, base_vocab_size + slots.referents, width)  # (B, K)
     out = logits.new_full((*logits.shape[:2], width + 1), -math.inf)  # the last column takes what has no referent
     out[..., :base_vocab_size] = logits[..., :base_vocab_size]

@@ -99,8 +99,8 @@ class SymbolInvariantLMOutput(ModelOutput):
 
     Attributes:
         loss: scalar, if labels were given.
-        logits: `(B·N, T, V_n + K)` in slot space, column V_n + s for the symbol with referent `slot_referents[b, s]`;
-            with `return_id_logits` `(B·N, T, max(vocab_size, largest id + 1))` in id space.
+        logits: `(B·N, T, max(vocab_size, largest id + 1))` in id space, -inf for symbols that an example cannot write;
+            in slot space `(B·N, T, V_n + K)`, column V_n + s for the symbol with referent `slot_referents[b, s]`.
     """
 
     loss: torch.Tensor | None = None
@@ -460,8 +460,9 @@ class SymbolInvariantModel(EncodingModel):
             inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: if there is nothing to encode, for embeddings, for a cache that another model wrote, if the batch of answers is no multiple of that of inputs, or a
-                model with one stream meets a symbol without a row.
+            ValueError: if there is nothing to encode, for embeddings, for a cache that the model has not filled, if the
+                batch of answers is no multiple of that of inputs, or a model with one stream meets a symbol without a
+                row.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
@@ -558,7 +559,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
-        return_id_logits: bool = False,
+        return_id_logits: bool | None = None,
         num_items_in_batch: torch.Tensor | int | None = None,
         inputs_embeds: None = None,
         decoder_inputs_embeds: None = None,
@@ -574,14 +575,26 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             labels: `(B·N, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
                 or for a model with one stream have a row.
                 Without `decoder_input_ids` they are shifted right behind the start token.
-            return_id_logits: logits in id space instead of slot space.
+            return_id_logits: logits in id space, else in slot space. Default: in id space, except for a loss in
+                training, where nobody reads them. Batches of a Trainer's evaluation need one width; where ids go
+                beyond `vocab_size`, load the model with a larger `num_symbols`.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
             inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: if a label has no stream or row, and as `SymbolInvariantModel.forward`.
+            ValueError: if a label has no stream or row, if a trainer took the labels away to smooth them, if the logits
+                would be too wide in id space, and as `SymbolInvariantModel.forward`.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
+        if labels is None and num_items_in_batch is not None and return_id_logits is None:
+            raise ValueError(
+                "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would count "
+                "symbols that an example cannot write: leave it out, and set label_smoothing in the model's "
+                "configuration. For a compute_loss_func, which gets logits in id space, put return_id_logits=True into "
+                "the batches"
+            )
+        if return_id_logits is None:
+            return_id_logits = labels is None or not self.training
         if labels is not None:
             if encoder_outputs is None:
                 encoder_outputs = self.model.encode(
@@ -607,7 +620,11 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
         cosines = self.lm_head(outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
-        loss = None if labels is None else token_loss(logits, cosines, columns, num_items_in_batch, self.adacos)
+        loss = (
+            None
+            if labels is None
+            else token_loss(logits, cosines, columns, num_items_in_batch, self.adacos, self.config)
+        )
         if return_id_logits:
             logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
