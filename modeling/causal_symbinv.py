@@ -109,7 +109,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
             past_key_values: cache of the tokens before.
             slot_vectors: `(B, K, D)`, the row of each slot; default a new draw.
             slot_referents: `(B, K)` int64, the referent of each slot; default that of the embedding.
-            use_cache: return the cache.
+            use_cache: return the cache; default `config.use_cache`, and in training not.
             inputs_embeds: None; ids are needed.
 
         Raises:
@@ -121,7 +121,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
         slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past_key_values)
         past = 0 if past_key_values is None else int(past_key_values.get_seq_length())
-        if use_cache and past_key_values is None:
+        if past_key_values is None and self._keeps_cache(use_cache):
             past_key_values = DynamicCache()
         if attention_mask is not None and attention_mask.shape != (len(input_ids), past + input_ids.shape[1]):
             raise ValueError(
@@ -139,7 +139,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
             hidden_states=states if output_hidden_states else None,
             attentions=attentions if output_attentions else None,
         )
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
     def _slots(
         self,
@@ -247,7 +247,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
                 tensors.
             num_draws: how many draws to predict with; the probabilities are averaged. The draws of one sequence follow
                 each other in everything else that is returned.
-            use_cache: return the cache.
+            use_cache: return the cache; default `config.use_cache`, and in training not.
             logits_to_keep: logits of this many last positions; 0 for all.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
             inputs_embeds: None; ids are needed.
@@ -272,9 +272,10 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             past_key_values=past_key_values,
             slot_vectors=slot_vectors,
             slot_referents=slot_referents,
-            use_cache=use_cache if labels is None else False,
+            use_cache=use_cache if labels is None and num_draws == 1 else False,
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
+            return_dict=True,
         )
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
         cosines = self.lm_head(outputs.last_hidden_state[:, :, -logits_to_keep:], slots)
@@ -294,7 +295,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
         output = SymbolInvariantCausalLMOutput(loss=loss, logits=logits, **shared)
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
     def _label_columns(self, labels: torch.Tensor, slots: Slots | None) -> torch.Tensor:
         """Labels as columns of the logits, in slot space if `slots` are given; -100 kept."""

@@ -46,7 +46,7 @@ class SymbolInvariantEncoder(EncodingModel):
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
         )
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
 
 class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
@@ -99,7 +99,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
             ValueError: for an input that cannot be encoded, or labels that have no percentage error.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
-        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states)
+        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
         active = Slots.from_referents(outputs.slot_referents).active
         logits = self._pool(mean_over_streams(outputs.last_hidden_state, active), attention_mask)
         output = SequenceClassifierOutput(
@@ -108,7 +108,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
             hidden_states=outputs.hidden_states,
             attentions=outputs.attentions,
         )
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
     def _pool(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
         """The prediction `(B, C)` of `hidden_states (B, L, D)`."""

@@ -691,7 +691,7 @@ def slots_to_ids(logits: torch.Tensor, slots: Slots, base_vocab_size: int, vocab
     if width > max(vocab_size, WIDEST):
         raise ValueError(
             f"symbol id {width - 1}: logits in id space have a column for each smaller id, so ids must be below "
-            f"{WIDEST}; pass return_id_logits=False for logits in slot space, or number the symbols from {base_vocab_size}"
+            f"{WIDEST}; pass return_id_logits=False for logits in slot space, or number symbols from {base_vocab_size}"
         )
     columns = torch.where(slots.referents >= 0, base_vocab_size + slots.referents, width)  # (B, K)
     out = logits.new_full((*logits.shape[:2], width + 1), -math.inf)  # the last column takes what has no referent

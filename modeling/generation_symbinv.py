@@ -63,8 +63,9 @@ class BeamLayer(DynamicLayer):
 
     def _grown(self, states: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
         length = states.shape[-2]
-        grown = new.new_empty(*new.shape[:-2], length + new.shape[-2], new.shape[-1])
-        torch.index_select(states, 0, self.moved, out=grown[..., :length, :])
+        dtype = torch.promote_types(states.dtype, new.dtype)  # under autocast one step may be of another than the next
+        grown = new.new_empty(*new.shape[:-2], length + new.shape[-2], new.shape[-1], dtype=dtype)
+        torch.index_select(states.to(dtype), 0, self.moved, out=grown[..., :length, :])
         grown[..., length:, :] = new
         return grown
 

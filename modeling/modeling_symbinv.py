@@ -159,6 +159,14 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
             )
         return super().get_submodule(target)
 
+    def _keeps_cache(self, use_cache: bool | None) -> bool:
+        """Whether to return a cache: as the call says, else as the configuration does, but not in training."""
+        return self.config.use_cache and not self.training if use_cache is None else use_cache
+
+    def _as_wanted(self, output: ModelOutput, return_dict: bool | None) -> Any:
+        """`output`, or a tuple of its values if the call, or else the configuration, wants one."""
+        return output if (self.config.return_dict if return_dict is None else return_dict) else output.to_tuple()
+
     def _output_flags(self, output_attentions: bool | None, output_hidden_states: bool | None) -> tuple[bool, bool]:
         """Whether to return attentions and hidden states: as the call says, else as the configuration does."""
         if output_attentions is None:
@@ -348,6 +356,21 @@ _AUTO_CLASSES = {
 }
 
 
+class TextEncoder(nn.Module):
+    """An encoder from ids to hidden states, as `get_encoder` hands it out: a view of the model that it belongs to."""
+
+    def __init__(self, model: "EncodingModel"):
+        super().__init__()
+        self.embedding, self.encoder = model.embedding, model.encoder
+        self.training = model.training
+        self._model = (model,)  # in a tuple, or it would be a module of this one
+
+    def forward(self, *args: Any, return_dict: bool | None = None, **kwargs: Any) -> Any:
+        """What `EncodingModel.encode` gives for the same arguments, or a tuple of its values."""
+        model = self._model[0]
+        return model._as_wanted(model.encode(*args, **kwargs), return_dict)
+
+
 class EncodingModel(SymbolInvariantPreTrainedModel):
     """An embedder and an encoder: what `SymbolInvariantModel` and `SymbolInvariantEncoder` share."""
 
@@ -356,6 +379,10 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         self.embedding = make_embedding(config)
         self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
+
+    def get_encoder(self, modality: str | None = None) -> nn.Module:
+        """The encoder with its embedding, to be called as `encode` is."""
+        return super().get_encoder(modality) if modality else TextEncoder(self)
 
     def encode(
         self,
@@ -456,7 +483,7 @@ class SymbolInvariantModel(EncodingModel):
             decoder_attention_mask: `(B·N, past + T)`; None for no padding.
             encoder_outputs: of `encode`, to decode without encoding again.
             past_key_values: cache of earlier steps; keys and values of the encoder are in it once per input.
-            use_cache: return the cache.
+            use_cache: return the cache; default `config.use_cache`, and in training not.
             inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
         Raises:
@@ -480,7 +507,7 @@ class SymbolInvariantModel(EncodingModel):
         if decoder_input_ids is None:
             decoder_input_ids = torch.full((len(states), 1), self.config.decoder_start_token_id, device=states.device)
         beams = _answers_per_input("decoder_input_ids", len(decoder_input_ids), len(states))
-        if use_cache and past_key_values is None:
+        if past_key_values is None and self._keeps_cache(use_cache):
             past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
         elif past_key_values is not None and not isinstance(past_key_values, EncoderDecoderCache):
             past_key_values = EncoderDecoderCache(past_key_values, DynamicCache())
@@ -513,7 +540,7 @@ class SymbolInvariantModel(EncodingModel):
             encoder_hidden_states=encoder_outputs.hidden_states,
             encoder_attentions=encoder_outputs.attentions,
         )
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
     def _embed_target(
         self, input_ids: torch.Tensor, slots: Slots, past: int, attention_mask: torch.Tensor | None
@@ -615,6 +642,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             use_cache=use_cache if labels is None else False,
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
+            return_dict=True,
         )
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
         slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
@@ -629,7 +657,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
         output = SymbolInvariantLMOutput(loss=loss, logits=logits, **shared)
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
         """`labels (B, T)` shifted right behind the start token, with padding for -100."""
