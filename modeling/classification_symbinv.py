@@ -88,8 +88,9 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         Args:
             input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on.
             attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
-            labels: for regression `(B,)` or `(B, C)` floats, none of them 0: the loss is the mean absolute percentage
-                error, `mean |y - ŷ| / |y|`; for classification `(B,)` int64: the loss is the cross-entropy.
+            labels: for regression `(B,)` or `(B, C)` floats: the loss is the mean squared error, or with
+                `config.regression_loss="mape"`, where no label may be 0, the mean absolute percentage error,
+                `mean |y - ŷ| / |y|`; for classification `(B,)` int64: the loss is the cross-entropy.
             inputs_embeds: None; ids are needed.
 
         Returns:
@@ -132,8 +133,10 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
                 "sequence and label"
             )
         labels = labels.reshape(logits.shape).to(logits.dtype)
+        if self.config.regression_loss == "mse":
+            return nn.functional.mse_loss(logits, labels)
         if (labels == 0).any():
-            raise ValueError("labels: 0 has no percentage error; leave such examples out")
+            raise ValueError('labels: 0 has no percentage error; leave such examples out, or use regression_loss="mse"')
         return ((labels - logits).abs() / labels.abs()).mean()
 
 

@@ -132,6 +132,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
             an example can write. It takes the place of `TrainingArguments.label_smoothing_factor`.
         pooling: what `SymbolInvariantForSequenceClassification` makes of the tokens' outputs: their `"sum"`, their
             `"mean"`, or that of the `"first"`.
+        regression_loss: its loss where `problem_type` is `"regression"`: `"mse"`, the mean squared error, or `"mape"`,
+            the mean absolute percentage error of the Renamer's blocks.
         grammar: grammar of the answers, a default for `generation_config.grammar`; see `GrammarLogitsProcessor`.
         canonical_slots: give slots in the order of first appearance, which makes renamed inputs the same tensors.
             False shuffles the slots in every forward pass: a switch for tests of the theorem, up to rounding.
@@ -185,6 +187,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     loss: Literal["adacos", "cross_entropy"] = "adacos"
     label_smoothing: float | int = 0.0
     pooling: Literal["sum", "mean", "first"] = "sum"
+    regression_loss: Literal["mse", "mape"] = "mse"
     grammar: dict | None = None
     canonical_slots: bool = True
     use_cache: bool = True
