@@ -120,13 +120,14 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
         slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past_key_values)
+        batch, length = referents.shape
         past = 0 if past_key_values is None else int(past_key_values.get_seq_length())
         if past_key_values is None and self._keeps_cache(use_cache):
             past_key_values = DynamicCache()
-        if attention_mask is not None and attention_mask.shape != (len(input_ids), past + input_ids.shape[1]):
+        if attention_mask is not None and attention_mask.shape != (batch, past + length):
             raise ValueError(
-                f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)} after "
-                f"{past} cached tokens; it must be {(len(input_ids), past + input_ids.shape[1])}"
+                f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {(batch, length)} after "
+                f"{past} cached tokens; it must be {(batch, past + length)}"
             )
         hidden_states = self.embedding(input_ids, symbol_slots, slots)
         hidden_states, target = self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)

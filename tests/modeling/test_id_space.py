@@ -7,9 +7,9 @@ import pytest
 import torch
 from transformers import LogitsProcessor, Trainer, TrainingArguments
 
-from hf_symbinv import SymbolInvariantForConditionalGeneration
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM, SymbolInvariantForConditionalGeneration
 
-from .tiny import BASE, EOS, PAD, START, pad, rename, tiny_model
+from .tiny import BASE, EOS, PAD, SIZES, START, pad, rename, tiny_model
 
 AND, NEXT, SEPARATOR = 5, 12, 8
 SOURCES = [[AND, BASE, NEXT, BASE + 3, EOS], [NEXT, BASE + 1, EOS], [AND, AND, BASE + 4, BASE + 2, BASE, EOS]]
@@ -216,3 +216,19 @@ def test_a_loss_function_of_ones_own_gets_logits_in_id_space(tmp_path):
         expected = model.eval()(**collate(rows())).loss.item()
     assert trainer.state.log_history[0]["loss"] == pytest.approx(expected, rel=1e-3)
     assert set(seen) == {model.config.vocab_size}
+
+
+def test_a_decoder_smooths_as_the_trainer_does(tmp_path):
+    config = SymbolInvariantConfig.from_preset(
+        "lexinvariant",
+        **{**SIZES, "encoder_layers": 0},
+        base_vocab_size=BASE,
+        num_symbols=7,
+        symbol_embedding="learned",
+    )
+    model, ids = SymbolInvariantForCausalLM(config), torch.tensor([AND, BASE, NEXT, BASE + 1, EOS])
+    data = [{"input_ids": ids, "labels": ids}]
+    theirs = Trainer(model, arguments(tmp_path, label_smoothing_factor=0.1), eval_dataset=data).evaluate()["eval_loss"]
+    config.label_smoothing = 0.1
+    ours = Trainer(model, arguments(tmp_path), eval_dataset=data).evaluate()["eval_loss"]
+    assert ours == pytest.approx(theirs, rel=1e-6)
