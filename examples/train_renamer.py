@@ -104,7 +104,8 @@ def train(args: argparse.Namespace) -> None:
     with model_errors():
         config = SymbolInvariantConfig.from_preset(
             fields.pop("preset"), base_vocab_size=x86.IDS.base, num_symbols=len(x86.REFERENTS),
-            num_views=x86.IDS.views, num_labels=1, problem_type="regression", **fields,
+            num_views=x86.IDS.views, num_labels=1, problem_type="regression", regression_loss="mape",
+            **fields,
         )  # fmt: skip
     arguments = {"remove_unused_columns": False, **recipe["trainer"]}  # Trainer sees no column that the model takes
     training_arguments(TrainingArguments, folder, arguments)  # refuses what is wrong before data are made

@@ -22,6 +22,7 @@ from .embedding_symbinv import (
     make_embedding,
     make_head,
     referents_of,
+    refuse_embeddings,
     slots_to_ids,
 )
 from .kernels_symbinv import Dropout
@@ -89,7 +90,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None = None,
         attention_mask: torch.Tensor | None = None,
         past_key_values: Cache | None = None,
         slot_vectors: torch.Tensor | None = None,
@@ -98,6 +99,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
+        inputs_embeds: None = None,
     ) -> SymbolInvariantDecoderOutput | tuple:
         """Reads a batch; as `SymbolInvariantForCausalLM.forward`, without labels and draws.
 
@@ -107,22 +109,25 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
             past_key_values: cache of the tokens before.
             slot_vectors: `(B, K, D)`, the row of each slot; default a new draw.
             slot_referents: `(B, K)` int64, the referent of each slot; default that of the embedding.
-            use_cache: return the cache.
+            use_cache: return the cache; default `config.use_cache`, and in training not.
+            inputs_embeds: None; ids are needed.
 
         Raises:
             ValueError: for a symbol, a mask, rows or an order that `SymbolInvariantForCausalLM.forward` refuses.
         """
+        refuse_embeddings(inputs_embeds=inputs_embeds)
         check_source(input_ids, None)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
         slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past_key_values)
+        batch, length = referents.shape
         past = 0 if past_key_values is None else int(past_key_values.get_seq_length())
-        if use_cache and past_key_values is None:
+        if past_key_values is None and self._keeps_cache(use_cache):
             past_key_values = DynamicCache()
-        if attention_mask is not None and attention_mask.shape != (len(input_ids), past + input_ids.shape[1]):
+        if attention_mask is not None and attention_mask.shape != (batch, past + length):
             raise ValueError(
-                f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)} after "
-                f"{past} cached tokens; it must be {(len(input_ids), past + input_ids.shape[1])}"
+                f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {(batch, length)} after "
+                f"{past} cached tokens; it must be {(batch, past + length)}"
             )
         hidden_states = self.embedding(input_ids, symbol_slots, slots)
         hidden_states, target = self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
@@ -135,7 +140,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
             hidden_states=states if output_hidden_states else None,
             attentions=attentions if output_attentions else None,
         )
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
     def _slots(
         self,
@@ -213,7 +218,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
 
     def forward(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None = None,
         attention_mask: torch.Tensor | None = None,
         past_key_values: Cache | None = None,
         labels: torch.Tensor | None = None,
@@ -226,6 +231,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         return_dict: bool | None = None,
         logits_to_keep: int = 0,
         num_items_in_batch: torch.Tensor | int | None = None,
+        inputs_embeds: None = None,
     ) -> SymbolInvariantCausalLMOutput | tuple:
         """Logits of the next token, and with `labels` the loss.
 
@@ -242,14 +248,16 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
                 tensors.
             num_draws: how many draws to predict with; the probabilities are averaged. The draws of one sequence follow
                 each other in everything else that is returned.
-            use_cache: return the cache.
+            use_cache: return the cache; default `config.use_cache`, and in training not.
             logits_to_keep: logits of this many last positions; 0 for all.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
+            inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: for a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache without its
-                rows, or a cache with several draws.
+            ValueError: for embeddings, a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache
+                without its rows, or a cache with several draws.
         """
+        refuse_embeddings(inputs_embeds=inputs_embeds)
         if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None)):
             raise ValueError(
                 f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
@@ -265,9 +273,10 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             past_key_values=past_key_values,
             slot_vectors=slot_vectors,
             slot_referents=slot_referents,
-            use_cache=use_cache if labels is None else False,
+            use_cache=use_cache if labels is None and num_draws == 1 else False,
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
+            return_dict=True,
         )
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
         cosines = self.lm_head(outputs.last_hidden_state[:, :, -logits_to_keep:], slots)
@@ -280,12 +289,14 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         loss = None
         if labels is not None:
             columns = self._label_columns(labels, slots if shuffled else None)
-            loss = token_loss(logits[:, :-1], cosines[:, :-1], columns[:, 1:], num_items_in_batch, self.adacos)
+            loss = token_loss(
+                logits[:, :-1], cosines[:, :-1], columns[:, 1:], num_items_in_batch, self.adacos, self.config
+            )
         if shuffled:
             logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
         output = SymbolInvariantCausalLMOutput(loss=loss, logits=logits, **shared)
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
     def _label_columns(self, labels: torch.Tensor, slots: Slots | None) -> torch.Tensor:
         """Labels as columns of the logits, in slot space if `slots` are given; -100 kept."""
@@ -308,6 +319,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         Raises:
             ValueError: if there is no input, or for several draws.
         """
+        refuse_embeddings(inputs_embeds=kwargs.pop("inputs_embeds", None))
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
             raise ValueError("generate() got no input_ids; pass the beginning of a text, if only the start token")

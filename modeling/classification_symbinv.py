@@ -10,7 +10,7 @@ from torch import nn
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import Slots, mean_over_streams
+from .embedding_symbinv import Slots, mean_over_streams, refuse_embeddings
 from .modeling_symbinv import (
     EncodingModel,
     SymbolInvariantEncoderOutput,
@@ -31,20 +31,22 @@ class SymbolInvariantEncoder(EncodingModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None = None,
         attention_mask: torch.Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
+        inputs_embeds: None = None,
     ) -> SymbolInvariantEncoderOutput | tuple:
         """Hidden states `(B, S, L, D)` of `input_ids (B, L)` under `attention_mask (B, L)`; see `encode`."""
+        refuse_embeddings(inputs_embeds=inputs_embeds)
         output = self.encode(
             input_ids,
             attention_mask,
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
         )
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
 
 class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
@@ -73,20 +75,23 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None = None,
         attention_mask: torch.Tensor | None = None,
         labels: torch.Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
+        inputs_embeds: None = None,
     ) -> SequenceClassifierOutput | tuple:
         """Predictions, and with `labels` the loss.
 
         Args:
             input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on.
             attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
-            labels: for regression `(B,)` or `(B, C)` floats, none of them 0: the loss is the mean absolute percentage
-                error, `mean |y - ŷ| / |y|`; for classification `(B,)` int64: the loss is the cross-entropy.
+            labels: for regression `(B,)` or `(B, C)` floats: the loss is the mean squared error, or with
+                `config.regression_loss="mape"`, where no label may be 0, the mean absolute percentage error,
+                `mean |y - ŷ| / |y|`; for classification `(B,)` int64: the loss is the cross-entropy.
+            inputs_embeds: None; ids are needed.
 
         Returns:
             `loss`, `logits (B, C)`, and on request `hidden_states` and `attentions`.
@@ -94,7 +99,8 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         Raises:
             ValueError: for an input that cannot be encoded, or labels that have no percentage error.
         """
-        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states)
+        refuse_embeddings(inputs_embeds=inputs_embeds)
+        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
         active = Slots.from_referents(outputs.slot_referents).active
         logits = self._pool(mean_over_streams(outputs.last_hidden_state, active), attention_mask)
         output = SequenceClassifierOutput(
@@ -103,7 +109,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
             hidden_states=outputs.hidden_states,
             attentions=outputs.attentions,
         )
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
     def _pool(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
         """The prediction `(B, C)` of `hidden_states (B, L, D)`."""
@@ -127,8 +133,10 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
                 "sequence and label"
             )
         labels = labels.reshape(logits.shape).to(logits.dtype)
+        if self.config.regression_loss == "mse":
+            return nn.functional.mse_loss(logits, labels)
         if (labels == 0).any():
-            raise ValueError("labels: 0 has no percentage error; leave such examples out")
+            raise ValueError('labels: 0 has no percentage error; leave such examples out, or use regression_loss="mse"')
         return ((labels - logits).abs() / labels.abs()).mean()
 
 

@@ -5,6 +5,9 @@ import math
 from typing import Any, Literal
 
 from transformers.configuration_utils import PreTrainedConfig, strict
+from transformers.utils import logging
+
+logger = logging.get_logger(__name__)
 
 COMPONENTS = ("EP", "EA", "DP", "DA", "CP", "CA")
 
@@ -13,6 +16,9 @@ _INHERITED_KEYS = {
     "_attn_implementation", "_commit_hash", "_name_or_path", "_output_attentions", "attn_implementation", "auto_map",
     "experts_implementation", "model_type", "name_or_path", "num_labels", "output_attentions", "torch_dtype",
 }  # fmt: skip
+
+# Under this name `from_dict` hands the keys of a file that are no fields to the constructor.
+_OTHERS = "_keys_of_others"
 
 # Token ids of the two logics: 0 <s>, 1 <pad>, 2 </s>, 3 … 7 are 0 1 & | !; LTL goes on with ; { } U X, propositional
 # logic with xor <->.
@@ -122,16 +128,22 @@ class SymbolInvariantConfig(PreTrainedConfig):
         normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
         normalize_features: L2-normalise the last hidden states before the projection.
         loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`, of the next token.
+        label_smoothing: share of the probability that the loss spreads evenly over all base tokens and the symbols that
+            an example can write. It takes the place of `TrainingArguments.label_smoothing_factor`.
         pooling: what `SymbolInvariantForSequenceClassification` makes of the tokens' outputs: their `"sum"`, their
             `"mean"`, or that of the `"first"`.
+        regression_loss: its loss where `problem_type` is `"regression"`: `"mse"`, the mean squared error, or `"mape"`,
+            the mean absolute percentage error of the Renamer's blocks.
         grammar: grammar of the answers, a default for `generation_config.grammar`; see `GrammarLogitsProcessor`.
         canonical_slots: give slots in the order of first appearance, which makes renamed inputs the same tensors.
             False shuffles the slots in every forward pass: a switch for tests of the theorem, up to rounding.
         use_cache: return keys and values for the next decoding step.
         pad_token_id, bos_token_id, eos_token_id, decoder_start_token_id: base ids.
 
+    A configuration that is read from a file keeps keys that are no fields, such as `quantization_config`.
+
     Raises:
-        ValueError: for an impossible value or combination, or an unknown field.
+        ValueError: for an impossible value or combination, or an unknown field in a call.
         huggingface_hub.errors.StrictDataclassError: for a field of a wrong type, or around the ValueError.
 
     Source: sizes and components SIT Table 5 and section 5.2; `gaussian` and `random_share` Huang et al. 2023 (LI),
@@ -140,7 +152,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
     """
 
     model_type = "symbol_invariant"
-    keys_to_ignore_at_inference = ["past_key_values", "slot_referents", "slot_vectors"]
+    # The encoder's states have as many streams as the batch has symbols: a Trainer cannot join those of two batches.
+    keys_to_ignore_at_inference = ["past_key_values", "slot_referents", "slot_vectors", "encoder_last_hidden_state"]
     attribute_map = {"hidden_size": "d_model"}
 
     base_vocab_size: int = 13
@@ -172,7 +185,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
     normalize_embeddings: bool = True
     normalize_features: bool = True
     loss: Literal["adacos", "cross_entropy"] = "adacos"
+    label_smoothing: float | int = 0.0
     pooling: Literal["sum", "mean", "first"] = "sum"
+    regression_loss: Literal["mse", "mape"] = "mse"
     grammar: dict | None = None
     canonical_slots: bool = True
     use_cache: bool = True
@@ -184,6 +199,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     tie_word_embeddings: bool = True
 
     def __post_init__(self, **kwargs: Any) -> None:
+        others = kwargs.pop(_OTHERS, {})
         for name in kwargs:
             if name == "vocab_size":
                 raise ValueError(
@@ -204,7 +220,22 @@ class SymbolInvariantConfig(PreTrainedConfig):
         self.is_encoder_decoder = self.kind == "encoder-decoder"
         if self.token_arity is not None:  # JSON writes integer keys as strings
             self.token_arity = {_token_id(key): value for key, value in self.token_arity.items()}
-        super().__post_init__(**kwargs)
+        super().__post_init__(**kwargs, **others)
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """As `PreTrainedConfig.from_dict`: keeps keys that are no fields, and warns of one that is nearly a field.
+
+        Others write such keys into config.json: a quantisation, a newer transformers, notes.
+        """
+        names = {*cls.__dataclass_fields__, *_INHERITED_KEYS, "vocab_size"}
+        own = {name: value for name, value in config_dict.items() if name in names}
+        others = {name: value for name, value in config_dict.items() if name not in names}
+        for name, value in others.items():
+            if near := difflib.get_close_matches(name, cls.__dataclass_fields__, n=1, cutoff=0.8):
+                logger.warning("%s=%r in the configuration is no field and has no effect; did you mean %s?",
+                               name, value, near[0])  # fmt: skip
+        return super().from_dict({**own, _OTHERS: others} if others else own, **kwargs)
 
     @property
     def vocab_size(self) -> int:
@@ -255,6 +286,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
             "so that every head has an even width to rotate",
         )
         _require(0 <= self.dropout < 1, f"dropout={self.dropout}: must be a probability in [0, 1)")
+        _require(0 <= self.label_smoothing < 1, f"label_smoothing={self.label_smoothing}: must be a share in [0, 1)")
         _require(self.layer_norm_eps > 0, f"layer_norm_eps={self.layer_norm_eps}: must be positive")
         _require(self.rope_theta > 0, f"rope_theta={self.rope_theta}: must be positive")
         _require(

@@ -23,6 +23,9 @@ from torch import nn
 
 from .configuration_symbinv import SymbolInvariantConfig, num_vectors
 
+# Columns of logits in id space, at most; our choice: 100 tokens of one example then take 400 MB.
+WIDEST = 2**20
+
 
 @dataclass(frozen=True)
 class Slots:
@@ -616,7 +619,25 @@ def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, a
     return torch.where((symbol_slots >= 0).unsqueeze(-1), own, mean_over_streams(hidden_states, active))
 
 
-def check_source(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> None:
+def refuse_embeddings(**given: torch.Tensor | None) -> None:
+    """Refuses embeddings in the place of ids; None, which PEFT passes, is none.
+
+    Args:
+        given: by name, what a call was given.
+
+    Raises:
+        ValueError: naming the first that is not None.
+    """
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} of shape {tuple(value.shape)}: a symbol has another vector in each stream, so this model "
+                f"reads ids only; pass {name.replace('inputs_embeds', 'input_ids')}, and adapt it by LoRA, DoRA or "
+                "IA3, not by prompt tuning"
+            )
+
+
+def check_source(input_ids: torch.Tensor | None, attention_mask: torch.Tensor | None) -> None:
     """Refuses an input that cannot be encoded.
 
     Args:
@@ -626,6 +647,8 @@ def check_source(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -
     Raises:
         ValueError: unless `input_ids` is `(B, L)`, the mask has the same shape, and every row has a token.
     """
+    if input_ids is None:
+        raise ValueError("input_ids is None; pass the tokenizer's output: model(**tokenizer(text, …))")
     if input_ids.dim() != 2 or 0 in input_ids.shape:
         raise ValueError(f"input_ids has shape {tuple(input_ids.shape)}; it must be (batch, length), neither of them 0")
     if attention_mask is None:
@@ -659,8 +682,17 @@ def referents_of(
 
 
 def slots_to_ids(logits: torch.Tensor, slots: Slots, base_vocab_size: int, vocab_size: int) -> torch.Tensor:
-    """`logits (B, L, V_n + K)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`."""
+    """`logits (B, L, V_n + K)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`.
+
+    Raises:
+        ValueError: for an id from `WIDEST` on, since there is a column for each smaller one.
+    """
     width = max(vocab_size, base_vocab_size + int(slots.referents.max()) + 1)
+    if width > max(vocab_size, WIDEST):
+        raise ValueError(
+            f"symbol id {width - 1}: logits in id space have a column for each smaller id, so ids must be below "
+            f"{WIDEST}; pass return_id_logits=False for logits in slot space, or number symbols from {base_vocab_size}"
+        )
     columns = torch.where(slots.referents >= 0, base_vocab_size + slots.referents, width)  # (B, K)
     out = logits.new_full((*logits.shape[:2], width + 1), -math.inf)  # the last column takes what has no referent
     out[..., :base_vocab_size] = logits[..., :base_vocab_size]

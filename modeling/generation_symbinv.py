@@ -22,7 +22,7 @@ from transformers.generation.logits_process import (
 from transformers.generation.streamers import BaseStreamer
 
 from .configuration_symbinv import check_grammar
-from .embedding_symbinv import Slots, check_source, referents_of
+from .embedding_symbinv import Slots, check_source, referents_of, refuse_embeddings, slots_to_ids
 
 
 class BeamLayer(DynamicLayer):
@@ -63,8 +63,9 @@ class BeamLayer(DynamicLayer):
 
     def _grown(self, states: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
         length = states.shape[-2]
-        grown = new.new_empty(*new.shape[:-2], length + new.shape[-2], new.shape[-1])
-        torch.index_select(states, 0, self.moved, out=grown[..., :length, :])
+        dtype = torch.promote_types(states.dtype, new.dtype)  # under autocast one step may be of another than the next
+        grown = new.new_empty(*new.shape[:-2], length + new.shape[-2], new.shape[-1], dtype=dtype)
+        torch.index_select(states.to(dtype), 0, self.moved, out=grown[..., :length, :])
         grown[..., length:, :] = new
         return grown
 
@@ -351,6 +352,44 @@ class _IdStreamer(BaseStreamer):
         self.streamer.end()
 
 
+class _NeverWritten(SuppressTokensLogitsProcessor):
+    """Identical to SuppressTokensLogitsProcessor except: transformers keeps that of `suppress_tokens` beside it."""
+
+
+# Arguments of `generate` that hold ids, which it would take for slots.
+_ID_ARGUMENTS = (
+    "bad_words_ids", "sequence_bias", "suppress_tokens", "begin_suppress_tokens", "forced_bos_token_id",
+    "forced_eos_token_id", "eos_token_id", "pad_token_id", "bos_token_id", "decoder_start_token_id",
+)  # fmt: skip
+
+
+def _refuse_symbols(generation_config: Any, base_vocab_size: int) -> None:
+    """Refuses symbols in the arguments of `generate` that hold ids.
+
+    Raises:
+        ValueError: with the argument and the id.
+    """
+    for name in _ID_ARGUMENTS:
+        value = getattr(generation_config, name, None)
+        if name == "sequence_bias" and value is not None:
+            value = [pair[0] for pair in (value.items() if isinstance(value, dict) else value)]
+        for token in _flat(value):
+            if token >= base_vocab_size:
+                raise ValueError(
+                    f"{name}: {token} is a symbol, and generate numbers the symbols of each question anew; give base "
+                    f"ids, 0 … {base_vocab_size - 1}, or for symbols a LogitsProcessor or StoppingCriteria with the "
+                    "map that slot_referents gives"
+                )
+
+
+def _flat(value: Any) -> list[int]:
+    if value is None:
+        return []
+    if isinstance(value, torch.Tensor):
+        value = value.tolist()
+    return [token for part in value for token in _flat(part)] if isinstance(value, (list, tuple)) else [value]
+
+
 class SymbolInvariantGenerationMixin(GenerationMixin):
     """`generate` for symbol-invariant models: greedy, beam search, sampling and n-best, as in `transformers`."""
 
@@ -360,16 +399,22 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         Args:
             inputs: `(B, L)` int64 ids, also as `input_ids`.
             grammar: a grammar for the answers; default that of the generation config, None for free answers.
-            logits_processor, stopping_criteria: see slot ids (V_n + slot); `slot_referents` gives the map.
+            logits_processor, stopping_criteria, prefix_allowed_tokens_fn: see slot ids (V_n + slot); `slot_referents`
+                gives the map.
             kwargs: every other argument of `generate`.
 
         Returns:
             Ids `(B·num_return_sequences, T)`, start token first; or with `return_dict_in_generate` an output whose
-            `sequences` are ids, whose scores and logits are in slot space, and with `slot_referents (B, K)`.
+            `sequences` are ids, whose scores and logits have a column per id, and with `slot_referents (B, K)`.
 
         Raises:
-            ValueError: if there is no input, or the cache implementation is not the default, dynamic one.
+            ValueError: if there is no input, an argument other than these names the id of a symbol, or the cache
+                implementation is not the default, dynamic one.
         """
+        refuse_embeddings(
+            inputs_embeds=kwargs.pop("inputs_embeds", None),
+            decoder_inputs_embeds=kwargs.pop("decoder_inputs_embeds", None),
+        )
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
             raise ValueError(
@@ -396,8 +441,48 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         if isinstance(output, torch.Tensor):
             return to_ids(output)
         output.sequences = to_ids(output.sequences)
+        for name in ("scores", "logits"):
+            steps = getattr(output, name, None)
+            if steps is not None:
+                output[name] = tuple(self._in_id_space(step, slots) for step in steps)
         output["slot_referents"] = slots.referents
         return output
+
+    def _in_id_space(self, scores: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """`scores (B·N, V_n + K or more)` of slots as scores of ids, `(B·N, max(vocab_size, largest id + 1))`."""
+        base, rows = self.config.base_vocab_size, len(scores) // len(slots.referents)
+        scores = scores[:, : base + slots.referents.shape[1]].unsqueeze(1)
+        return slots_to_ids(scores, slots.repeat_interleave(rows), base, self.config.vocab_size).squeeze(1)
+
+    def compute_transition_scores(
+        self,
+        sequences: torch.Tensor,
+        scores: tuple[torch.Tensor, ...],
+        beam_indices: torch.Tensor | None = None,
+        normalize_logits: bool = False,
+    ) -> torch.Tensor:
+        """The score of each token written, as `transformers.GenerationMixin.compute_transition_scores`.
+
+        Args:
+            sequences: `(R, T)` ids, as `generate` returned them.
+            scores: of each step `(B·N, ids)`, `scores` or `logits` of the same output.
+            beam_indices: `(R, steps)`, those of the same output, the row of each token, -1 behind the end; or None.
+            normalize_logits: take the logarithms of the probabilities.
+
+        Returns:
+            `(R, steps)`; 0 behind the end of a sequence.
+        """
+        steps = torch.stack(scores)  # (steps, B·N, ids)
+        if normalize_logits:
+            steps = steps.log_softmax(-1)
+        if beam_indices is None:
+            beam_indices = torch.arange(len(sequences), device=sequences.device).unsqueeze(1).expand(-1, len(steps))
+        length = int((beam_indices >= 0).sum(1).max())
+        beam_indices, tokens = beam_indices[:, :length], sequences[:, sequences.shape[1] - length :]
+        ends = torch.isin(tokens, tokens.new_tensor(_flat(self.generation_config.eos_token_id)))
+        behind = (beam_indices < 0) | (ends.cumsum(1) - ends.long() > 0)
+        step = torch.arange(length, device=sequences.device)
+        return steps[step, beam_indices.clamp(min=0), tokens].masked_fill(behind, 0.0)
 
     def slot_referents(
         self,
@@ -512,11 +597,12 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
     ) -> LogitsProcessorList:
         """Never writes padding or the start token, and follows the grammar."""
         config = self.config
+        _refuse_symbols(generation_config, config.base_vocab_size)
         special = {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id} - {
             None,
             config.eos_token_id,
         }
-        own = LogitsProcessorList([SuppressTokensLogitsProcessor(sorted(special), device=self.device)])
+        own = LogitsProcessorList([_NeverWritten(sorted(special), device=self.device)])
         grammar = getattr(generation_config, "grammar", config.grammar)
         if grammar is not None:
             limits = (input_ids_seq_length, generation_config.max_length)

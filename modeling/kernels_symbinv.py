@@ -110,13 +110,27 @@ def written_out_attention(
     Returns:
         `(B, G, Q, E)` and the weights `(B, G, Q, K)`.
     """
+    weights = attention_weights(queries, keys, mask)
+    return weights @ values, weights
+
+
+def attention_weights(queries: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """softmax(Q Kᵀ / sqrt(E) + mask), with a softmax in float32 at least.
+
+    Args:
+        queries: `(B, G, Q, E)`.
+        keys: `(B, G, K, E)`.
+        mask: as `attend`'s, broadcasts to `(B, G, Q, K)`.
+
+    Returns:
+        `(B, G, Q, K)`.
+    """
     scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-1, -2)  # (B, G, Q, K)
     if mask is not None:
         if mask.dtype == torch.bool:
             mask = torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
         scores = scores + mask
-    weights = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(scores.dtype)
-    return weights @ values, weights
+    return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(scores.dtype)
 
 
 def feed_forward(states: torch.Tensor, first: nn.Linear, activation: nn.Module, second: nn.Linear) -> torch.Tensor:
@@ -142,9 +156,10 @@ def feed_forward(states: torch.Tensor, first: nn.Linear, activation: nn.Module, 
 
 
 def is_plain(linear: nn.Linear) -> bool:
-    """Whether nothing but its weights decides what a layer does: no adapter in its place, no hook, no other forward."""
+    """Whether nothing but plain weights decides what a layer does: no adapter, quantisation, hook or other forward."""
+    plain = all(type(parameter) is nn.Parameter for parameter in linear.parameters(recurse=False))
     hooks = linear._forward_hooks or linear._forward_pre_hooks or linear._backward_hooks
-    return type(linear) is nn.Linear and not hooks and "forward" not in linear.__dict__
+    return type(linear) is nn.Linear and plain and not hooks and "forward" not in linear.__dict__
 
 
 def fits_cache(states: torch.Tensor) -> bool:

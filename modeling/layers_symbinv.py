@@ -17,7 +17,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import aggregate_streams
-from .kernels_symbinv import Dropout, attend, feed_forward, is_plain
+from .kernels_symbinv import Dropout, attend, attention_weights, feed_forward, is_plain
 
 
 def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
@@ -246,9 +246,19 @@ class Attention(nn.Module):
             inputs = beside.unflatten(1, (-1, heads)).transpose(2, 3).flatten(3)  # (B, 1 or S, K, D)
             own = hidden_states.unflatten(0, (examples, -1))  # (B, N, S, T, D)
             mask = self._with_gram(own, inputs, mask)
-        wanted = output_attentions or output_factors is not None
-        eager = self.config._attn_implementation == "eager"
-        attended, weights = attend(queries, keys, values, mask, eager, wanted)
+        returned = None
+        if output_attentions:  # attention goes on from the returned tensor, so that gradients reach it
+            weights = attention_weights(queries, keys, mask)
+            grouped = weights.shape
+            returned = weights.reshape(*folded[:5], -1).permute(back)
+            returned = returned.reshape(batch, streams, length, heads, -1)  # (B·N, S, T, H, K)
+            returned = returned.transpose(2, 3)  # (B·N, S, H, T, K)
+            weights = returned.transpose(2, 3).reshape(examples, -1, streams, length, heads, grouped[-1])
+            weights = weights.permute(order).reshape(grouped)
+            attended = weights @ values
+        else:
+            eager = self.config._attn_implementation == "eager"
+            attended, weights = attend(queries, keys, values, mask, eager, output_factors is not None)
         attended = attended.reshape(folded).permute(back).reshape(batch, streams, length, width)  # (B·N, S, T, D)
         attended = self.out_proj(attended)
         if inputs is not None and weights is not None and output_factors is not None:
@@ -256,13 +266,7 @@ class Attention(nn.Module):
             if not self.aggregated:
                 mixed = mixed.unflatten(2, (-1, length)).transpose(1, 2)  # (B, N, S, T, D)
             attended = attended + mixed.reshape(attended.shape)
-        if not output_attentions:
-            weights = None
-        if weights is not None:
-            weights = weights.reshape(*folded[:5], -1).permute(back)
-            weights = weights.reshape(batch, streams, length, heads, -1)  # (B·N, S, T, H, K)
-            weights = weights.transpose(2, 3)  # (B·N, S, H, T, K)
-        return self.norm(hidden_states + self.dropout(attended)), weights
+        return self.norm(hidden_states + self.dropout(attended)), returned
 
     @property
     def has_identity(self) -> bool:

@@ -5,6 +5,8 @@ import math
 import torch
 from torch import nn
 
+from .configuration_symbinv import SymbolInvariantConfig
+
 
 class AdaCos(nn.Module):
     """Scales cosine logits by a factor that follows training.
@@ -78,8 +80,12 @@ def token_loss(
     columns: torch.Tensor,
     num_items: torch.Tensor | int | None,
     adacos: AdaCos | None,
+    config: SymbolInvariantConfig,
 ) -> torch.Tensor:
     """Cross-entropy summed over labels, divided by their number in the whole optimizer step.
+
+    With `config.label_smoothing` e it is `(1 - e) (-log p_y) + e mean_k (-log p_k)`, the mean over all base tokens and
+    the symbols that the example can write, so a renaming does not change it.
 
     Args:
         logits: `(B, T, C)`.
@@ -87,10 +93,18 @@ def token_loss(
         columns: `(B, T)` int64, the column of each label, -100 where there is none.
         num_items: scalar, the labels in the whole step; None for those of this batch.
         adacos: what scaled the cosines, which in training takes them in; None if nothing did.
+        config: of the model.
+
+    Source: label smoothing Szegedy et al. 2016, section 7.
     """
     keep = columns.flatten() != -100  # (B·T,)
     targets = columns.flatten()[keep]  # (tokens,)
-    total = nn.functional.cross_entropy(_at_least_float32(logits.flatten(0, 1)[keep]), targets, reduction="sum")
+    logits = _at_least_float32(logits.flatten(0, 1)[keep])  # (tokens, C)
+    total = nn.functional.cross_entropy(logits, targets, reduction="sum")
+    if config.label_smoothing:
+        exists = logits > -torch.inf
+        logs = torch.where(exists, logits.log_softmax(1), 0.0)
+        total = (1 - config.label_smoothing) * total - config.label_smoothing * (logs.sum(1) / exists.sum(1)).sum()
     if adacos is not None and adacos.training:
         adacos.observe(cosines.detach().flatten(0, 1)[keep], targets, None if num_items is None else int(num_items))
     return total / (max(len(targets), 1) if num_items is None else num_items)

@@ -26,6 +26,7 @@ from .embedding_symbinv import (
     make_embedding,
     make_head,
     referents_of,
+    refuse_embeddings,
     slots_to_ids,
 )
 from .generation_symbinv import SymbolInvariantGenerationMixin
@@ -98,8 +99,8 @@ class SymbolInvariantLMOutput(ModelOutput):
 
     Attributes:
         loss: scalar, if labels were given.
-        logits: `(B·N, T, V_n + K)` in slot space, column V_n + s for the symbol with referent `slot_referents[b, s]`;
-            with `return_id_logits` `(B·N, T, max(vocab_size, largest id + 1))` in id space.
+        logits: `(B·N, T, max(vocab_size, largest id + 1))` in id space, -inf for symbols that an example cannot write;
+            in slot space `(B·N, T, V_n + K)`, column V_n + s for the symbol with referent `slot_referents[b, s]`.
     """
 
     loss: torch.Tensor | None = None
@@ -144,6 +145,27 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
                 'num_symbols for "learned" and "renamed"); other models can use new symbols at once, without rows'
             )
         return self.get_input_embeddings()
+
+    def get_submodule(self, target: str) -> nn.Module:
+        """As `torch.nn.Module.get_submodule`; where PEFT asks for embeddings to put a prompt before, a sentence.
+
+        Raises:
+            ValueError: for `"embeddings.word_embeddings"`, which PEFT asks for in prompt, prefix and P-tuning.
+        """
+        if target == "embeddings.word_embeddings":
+            raise ValueError(
+                "prompt, prefix and P-tuning put vectors before the text, but each stream sees the text its own way; "
+                "use LoRA, DoRA or IA3"
+            )
+        return super().get_submodule(target)
+
+    def _keeps_cache(self, use_cache: bool | None) -> bool:
+        """Whether to return a cache: as the call says, else as the configuration does, but not in training."""
+        return self.config.use_cache and not self.training if use_cache is None else use_cache
+
+    def _as_wanted(self, output: ModelOutput, return_dict: bool | None) -> Any:
+        """`output`, or a tuple of its values if the call, or else the configuration, wants one."""
+        return output if (self.config.return_dict if return_dict is None else return_dict) else output.to_tuple()
 
     def _output_flags(self, output_attentions: bool | None, output_hidden_states: bool | None) -> tuple[bool, bool]:
         """Whether to return attentions and hidden states: as the call says, else as the configuration does."""
@@ -334,6 +356,21 @@ _AUTO_CLASSES = {
 }
 
 
+class TextEncoder(nn.Module):
+    """An encoder from ids to hidden states, as `get_encoder` hands it out: a view of the model that it belongs to."""
+
+    def __init__(self, model: "EncodingModel"):
+        super().__init__()
+        self.embedding, self.encoder = model.embedding, model.encoder
+        self.training = model.training
+        self._model = (model,)  # in a tuple, or it would be a module of this one
+
+    def forward(self, *args: Any, return_dict: bool | None = None, **kwargs: Any) -> Any:
+        """What `EncodingModel.encode` gives for the same arguments, or a tuple of its values."""
+        model = self._model[0]
+        return model._as_wanted(model.encode(*args, **kwargs), return_dict)
+
+
 class EncodingModel(SymbolInvariantPreTrainedModel):
     """An embedder and an encoder: what `SymbolInvariantModel` and `SymbolInvariantEncoder` share."""
 
@@ -342,6 +379,10 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         self.embedding = make_embedding(config)
         self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
+
+    def get_encoder(self, modality: str | None = None) -> nn.Module:
+        """The encoder with its embedding, to be called as `encode` is."""
+        return super().get_encoder(modality) if modality else TextEncoder(self)
 
     def encode(
         self,
@@ -429,6 +470,8 @@ class SymbolInvariantModel(EncodingModel):
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
+        inputs_embeds: None = None,
+        decoder_inputs_embeds: None = None,
     ) -> SymbolInvariantModelOutput | tuple:
         """Encodes and decodes a batch.
 
@@ -440,12 +483,15 @@ class SymbolInvariantModel(EncodingModel):
             decoder_attention_mask: `(B·N, past + T)`; None for no padding.
             encoder_outputs: of `encode`, to decode without encoding again.
             past_key_values: cache of earlier steps; keys and values of the encoder are in it once per input.
-            use_cache: return the cache.
+            use_cache: return the cache; default `config.use_cache`, and in training not.
+            inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: if there is nothing to encode, the batch of answers is no multiple of that of inputs, or a
-                model with one stream meets a symbol without a row.
+            ValueError: if there is nothing to encode, for embeddings, for a cache that the model has not filled, if the
+                batch of answers is no multiple of that of inputs, or a model with one stream meets a symbol without a
+                row.
         """
+        refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         if encoder_outputs is None:
             if input_ids is None:
@@ -461,14 +507,21 @@ class SymbolInvariantModel(EncodingModel):
         if decoder_input_ids is None:
             decoder_input_ids = torch.full((len(states), 1), self.config.decoder_start_token_id, device=states.device)
         beams = _answers_per_input("decoder_input_ids", len(decoder_input_ids), len(states))
-        if use_cache and past_key_values is None:
+        if past_key_values is None and self._keeps_cache(use_cache):
             past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        elif past_key_values is not None and not isinstance(past_key_values, EncoderDecoderCache):
+            past_key_values = EncoderDecoderCache(past_key_values, DynamicCache())
         if attention_mask is None:
             attention_mask = torch.ones_like(encoder_outputs.symbol_slots)
         has_keys = past_key_values is not None and any(past_key_values.is_updated.values())
         rotary = self.config.decoder_positions == "rope" and not has_keys
         source = self._source(slots, encoder_outputs.symbol_slots, attention_mask, rotary)
         past = 0 if past_key_values is None else past_key_values.get_seq_length()
+        if past and not has_keys:
+            raise ValueError(
+                f"past_key_values holds {past} tokens that this model has not read, but its keys belong to the streams "
+                "of one input; leave it out"
+            )
         hidden_states, target = self._embed_target(
             decoder_input_ids, slots.repeat_interleave(beams), past, decoder_attention_mask
         )
@@ -487,7 +540,7 @@ class SymbolInvariantModel(EncodingModel):
             encoder_hidden_states=encoder_outputs.hidden_states,
             encoder_attentions=encoder_outputs.attentions,
         )
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
     def _embed_target(
         self, input_ids: torch.Tensor, slots: Slots, past: int, attention_mask: torch.Tensor | None
@@ -533,8 +586,10 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
-        return_id_logits: bool = False,
+        return_id_logits: bool | None = None,
         num_items_in_batch: torch.Tensor | int | None = None,
+        inputs_embeds: None = None,
+        decoder_inputs_embeds: None = None,
     ) -> SymbolInvariantLMOutput | tuple:
         """Logits, and with `labels` the loss.
 
@@ -547,12 +602,26 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             labels: `(B·N, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
                 or for a model with one stream have a row.
                 Without `decoder_input_ids` they are shifted right behind the start token.
-            return_id_logits: logits in id space instead of slot space.
+            return_id_logits: logits in id space, else in slot space. Default: in id space, except for a loss in
+                training, where nobody reads them. Batches of a Trainer's evaluation need one width; where ids go
+                beyond `vocab_size`, load the model with a larger `num_symbols`.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
+            inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: if a label has no stream or row, and as `SymbolInvariantModel.forward`.
+            ValueError: if a label has no stream or row, if a trainer took the labels away to smooth them, if the logits
+                would be too wide in id space, and as `SymbolInvariantModel.forward`.
         """
+        refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
+        if labels is None and num_items_in_batch is not None and return_id_logits is None:
+            raise ValueError(
+                "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would count "
+                "symbols that an example cannot write: leave it out, and set label_smoothing in the model's "
+                "configuration. For a compute_loss_func, which gets logits in id space, put return_id_logits=True into "
+                "the batches"
+            )
+        if return_id_logits is None:
+            return_id_logits = labels is None or not self.training
         if labels is not None:
             if encoder_outputs is None:
                 encoder_outputs = self.model.encode(
@@ -573,17 +642,22 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             use_cache=use_cache if labels is None else False,
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
+            return_dict=True,
         )
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
         slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
         cosines = self.lm_head(outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
-        loss = None if labels is None else token_loss(logits, cosines, columns, num_items_in_batch, self.adacos)
+        loss = (
+            None
+            if labels is None
+            else token_loss(logits, cosines, columns, num_items_in_batch, self.adacos, self.config)
+        )
         if return_id_logits:
             logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
         output = SymbolInvariantLMOutput(loss=loss, logits=logits, **shared)
-        return output if return_dict is not False else output.to_tuple()
+        return self._as_wanted(output, return_dict)
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
         """`labels (B, T)` shifted right behind the start token, with padding for -100."""

@@ -44,7 +44,7 @@ def test_it_prints_one_error_for_blocks_and_renamed_blocks_and_goes_on_where_it_
     assert shown[0][2] == shown[1][2]
     cycles = pipeline("text-classification", model=str(tmp_path / "run" / "model"))
     [first], [second] = (cycles(block) for block in ("movq (%rax), %rbx;decl %ebx", "movq (%rsi), %r8;decl %r8d"))
-    assert first["score"] == second["score"] and cycles.model.config.problem_type == "regression"
+    assert first["score"] == second["score"] and cycles.model.config.regression_loss == "mape"
     again = run("--output", tmp_path / "run", *TINY)
     assert [line for line in again.out.splitlines() if "MAPE" in line] == [*lines, constant]
     assert "train_runtime" in done.out and "train_runtime" not in again.out

@@ -211,7 +211,7 @@ def _weights(name: str, source: str, config: dict[str, Any], auto_class: str) ->
     import transformers
 
     try:
-        transformers.AutoConfig.for_model(**config)
+        transformers.CONFIG_MAPPING[config["model_type"]].from_dict(dict(config))
     except Exception as error:
         raise _unreadable(name, "configuration", error) from error
     try:
@@ -310,10 +310,9 @@ def _unreadable(name: str, part: str, error: Exception) -> Exception:
     if failure is not None:
         return CheckpointError(f"{name}: no such folder, and {failure.removeprefix(f'{name}: ')}")
     where = "" if Path(name).is_dir() or name in bundled_checkpoints() else "no such folder, and from the Hub "
-    reason, remedy = _first_line(error), "save or download it again"
-    if ": unknown field" in reason:
-        remedy = "correct it, or update hf_symbinv if a newer version wrote it"
-    return CheckpointError(f"{name}: {where}its {part} cannot be read ({reason}); {remedy}")
+    return CheckpointError(
+        f"{name}: {where}its {part} cannot be read ({_first_line(error)}); save or download it again"
+    )
 
 
 def _first_line(error: BaseException) -> str:

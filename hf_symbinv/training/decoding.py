@@ -99,9 +99,13 @@ def _scores(output: Any, config: Any) -> torch.Tensor:
     ids, base = output.sequences[:, 1:], config.base_vocab_size  # (B', T), without the start token
     referents = output.slot_referents.to(ids.device)
     referents = referents.repeat_interleave(len(ids) // len(referents), 0)  # (B', K)
+    # Sums over slots, whose order no renaming changes, are the same to the last bit.
     slots = (referents.unsqueeze(1) == (ids - base).unsqueeze(2)).long().argmax(2)  # (B', T)
     columns = torch.where(ids >= base, base + slots, ids)
-    logits = torch.stack(output.logits, dim=1).float()  # (B', T, V_n + K)
+    by_id = torch.stack(output.logits, dim=1).float()  # (B', T, ids)
+    symbols = by_id.gather(2, (base + referents.clamp(min=0)).unsqueeze(1).expand(-1, by_id.shape[1], -1))
+    symbols = symbols.masked_fill((referents < 0).unsqueeze(1), -torch.inf)
+    logits = torch.cat((by_id[:, :, :base], symbols), dim=2)  # (B', T, V_n + K)
     chosen = logits.log_softmax(2).gather(2, columns.unsqueeze(2)).squeeze(2)
     ended = (ids == config.eos_token_id).cumsum(1)
     written = (ended == 0) | ((ended == 1) & (ids == config.eos_token_id))
@@ -149,7 +153,7 @@ def cross_entropy(
             )
             batch["labels"] = batch["labels"].masked_fill(batch["labels"] == tokenizer.pad_token_id, -100)
             tokens = int((batch["labels"] != -100).sum())
-            total += float(model(**batch.to(model.device)).loss) * tokens
+            total += float(model(**batch.to(model.device), return_id_logits=False).loss) * tokens
             count += tokens
     finally:
         model.train(was_training)

@@ -115,8 +115,8 @@ class Language:
 
 
 ASSEMBLY = Language(
-    x86.IDS, len(x86.REFERENTS), x86.PAD, x86.interchangeable, {"num_labels": 1, "problem_type": "regression"},
-    x86.words(),
+    x86.IDS, len(x86.REFERENTS), x86.PAD, x86.interchangeable,
+    {"num_labels": 1, "problem_type": "regression", "regression_loss": "mape"}, x86.words(),
 )  # fmt: skip
 ALGEBRA = Language(
     expressions.IDS, len(expressions.SYMBOLS), expressions.PAD, lambda ids: expressions.INTERCHANGEABLE,

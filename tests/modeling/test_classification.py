@@ -149,8 +149,17 @@ def test_renamed_rows_are_permuted_by_referent_in_training_and_views_stay():
 
 
 class TestLoss:
-    def test_regression_has_the_mean_absolute_percentage_error(self):
+    def test_one_label_means_the_mean_squared_error(self):
         model, batch = encoder(), pad(texts())
+        labels = torch.tensor([1.5, -2.0, 0.0, 0.25, 3.0])
+        output = model(**batch, labels=labels)
+        pairs = zip(labels.tolist(), output.logits.flatten().tolist(), strict=True)
+        assert model.config.problem_type == "regression"
+        assert output.loss.item() == pytest.approx(sum((y - p) ** 2 for y, p in pairs) / 5)
+        assert torch.equal(model(**batch, labels=labels.unsqueeze(1)).loss, output.loss)
+
+    def test_the_mean_absolute_percentage_error_is_chosen_by_name(self):
+        model, batch = encoder(regression_loss="mape"), pad(texts())
         labels = torch.tensor([1.5, -2.0, 100.0, 0.25, 3.0])
         output = model(**batch, labels=labels)
         pairs = zip(labels.tolist(), output.logits.flatten().tolist(), strict=True)
@@ -166,13 +175,13 @@ class TestLoss:
     @pytest.mark.parametrize(
         ("labels", "message"),
         [
-            ([1.0, 0.0, 2.0, 3.0, 4.0], "labels: 0 has no percentage error; leave such examples out"),
+            ([1.0, 0.0, 2.0, 3.0, 4.0], 'labels: 0 has no percentage error; .* or use regression_loss="mse"'),
             ([1.0, 2.0], r"labels has shape \(2,\), the predictions \(5, 1\); give one number per sequence and label"),
         ],
     )
     def test_labels_without_an_error_are_refused(self, labels, message):
         with pytest.raises(ValueError, match=message):
-            encoder()(**pad(texts()), labels=torch.tensor(labels))
+            encoder(regression_loss="mape")(**pad(texts()), labels=torch.tensor(labels))
 
     def test_gradient_checkpointing_gives_the_same_gradients(self):
         gradients = []

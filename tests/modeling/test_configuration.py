@@ -6,8 +6,11 @@ import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig
+from transformers.utils import logging
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration, SymbolInvariantModel
+
+from .tiny import tiny_config
 
 # Table 6 of the paper: task, components, parameters.
 TABLE_6 = [
@@ -317,14 +320,51 @@ def test_saving_and_loading_keeps_how_symbols_become_vectors(symbol_embedding, t
     assert loaded.normalize_parts is False and loaded.components == ["EP", "DP", "CP"]
 
 
-def test_a_misspelt_field_in_a_saved_configuration_is_refused(tmp_path):
+OTHERS_KEYS = {
+    "quantization_config": {"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig"}}},
+    "custom_pipelines": {"ltl": {"impl": "ltl.LTL", "pt": ["AutoModelForSeq2SeqLM"]}},
+    "transformers.js_config": {"dtype": "q8"},
+    "note": "trained on a Sunday",
+    "field_of_a_newer_transformers": [1, 2],
+}
+
+
+def test_keys_of_others_in_a_saved_configuration_are_kept(tmp_path):
+    model = SymbolInvariantForConditionalGeneration(tiny_config())
+    model.save_pretrained(tmp_path / "before")
+    path = tmp_path / "before" / "config.json"
+    others = {name: value for name, value in OTHERS_KEYS.items() if name != "quantization_config"}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **others}))
+    loaded = SymbolInvariantForConditionalGeneration.from_pretrained(tmp_path / "before")
+    assert loaded.config.note == "trained on a Sunday"
+    loaded.save_pretrained(tmp_path / "after")
+    saved = json.loads((tmp_path / "after" / "config.json").read_text())
+    assert {name: saved[name] for name in others} == others
+
+
+def test_a_configuration_keeps_the_keys_of_others_through_files_and_arguments(tmp_path):
+    SymbolInvariantConfig().save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **OTHERS_KEYS}))
+    config = AutoConfig.from_pretrained(tmp_path, note="another", dropout=0.3)
+    assert (config.note, config.dropout) == ("another", 0.3)
+    config.save_pretrained(tmp_path)
+    saved = json.loads(path.read_text())
+    assert {name: saved[name] for name in OTHERS_KEYS} == {**OTHERS_KEYS, "note": "another"}
+    again, unused = SymbolInvariantConfig.from_pretrained(tmp_path, return_unused_kwargs=True, weather="fair")
+    assert again.to_diff_dict() == config.to_diff_dict() and unused == {"weather": "fair"}
+    with pytest.raises((ValueError, StrictDataclassError), match="note='x': unknown field"):
+        SymbolInvariantConfig(note="x")
+
+
+def test_a_misspelt_field_in_a_saved_configuration_is_warned_of(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(logging.get_logger("transformers"), "propagate", True)
     SymbolInvariantConfig().save_pretrained(tmp_path)
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "dropuot": 0.5}))
-    with pytest.raises(
-        (ValueError, StrictDataclassError), match=r"dropuot=0\.5: unknown field; did you mean dropout\?"
-    ):
-        SymbolInvariantConfig.from_pretrained(tmp_path)
+    config = SymbolInvariantConfig.from_pretrained(tmp_path)
+    assert config.dropout == 0.1 and config.dropuot == 0.5
+    assert "dropuot=0.5 in the configuration is no field and has no effect; did you mean dropout?" in caplog.text
 
 
 def test_names_of_transformers_reach_the_same_fields():

@@ -320,7 +320,7 @@ def test_return_dict_in_generate_has_ids_and_the_map_of_slots(model, sources):
         referents = [list(dict.fromkeys(t - BASE for t in source if t >= BASE)) for source in sources]
         assert output.slot_referents.tolist() == [[*row, *[-1] * (4 - len(row))] for row in referents]
         assert output["slot_referents"] is output.slot_referents
-        assert output.scores[0].shape == output.logits[0].shape == (3 * beams, BASE + 4)
+        assert output.scores[0].shape == output.logits[0].shape == (3 * beams, BASE + 301)
         assert len(output.encoder_attentions) == 2 and len(output.decoder_attentions[0]) == 4
         assert len(output.encoder_hidden_states) == 2 and len(output.decoder_hidden_states[0]) == 3
 

@@ -34,7 +34,9 @@ def assert_agrees(model, sources, targets, *, side="right", target_side="right",
     batch, target = pad(sources, side, filling, extra), pad(targets, target_side)
     decoder_mask = target["attention_mask"] if target_side == "left" else None
     with torch.no_grad():
-        output = model(**batch, decoder_input_ids=target["input_ids"], decoder_attention_mask=decoder_mask)
+        output = model(
+            **batch, decoder_input_ids=target["input_ids"], decoder_attention_mask=decoder_mask, return_id_logits=False
+        )
     reference = Reference(model)
     for row, (source, answer) in enumerate(zip(sources, targets, strict=True)):
         expected = reference.answer(source, answer)
@@ -65,7 +67,8 @@ def test_cross_attention_blocks_apply_in_the_order_listed(order):
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         sources, targets = examples(model.config, counts=(2,))
         expected = Reference(model).answer(sources[0], targets[0]).logits
-        logits = swapped(torch.tensor(sources), decoder_input_ids=torch.tensor(targets)).logits[0].detach().numpy()
+        given = swapped(torch.tensor(sources), decoder_input_ids=torch.tensor(targets), return_id_logits=False)
+        logits = given.logits[0].detach().numpy()
         np.testing.assert_allclose(logits, expected, **TOLERANCE)
 
 
@@ -250,7 +253,7 @@ def test_id_logits_are_the_slot_logits_at_the_symbols_ids():
     sources, targets = examples(model.config, counts=(3, 0, 1))
     batch, target = pad(sources), pad(targets)["input_ids"]
     with torch.no_grad():
-        slots = model(**batch, decoder_input_ids=target)
+        slots = model(**batch, decoder_input_ids=target, return_id_logits=False)
         ids = model(**batch, decoder_input_ids=target, return_id_logits=True).logits
     largest = int(slots.slot_referents.max())
     assert ids.shape[-1] == BASE + max(5, largest + 1)
@@ -267,7 +270,7 @@ def test_id_logits_are_the_slot_logits_at_the_symbols_ids():
 
 def test_no_symbols_means_one_anonymous_stream_that_cannot_name_a_symbol():
     model = tiny_model(components=["EP", "EA", "DP", "DA", "CP", "CA"])
-    output = model(torch.tensor([[5, 3, 4, EOS]]))
+    output = model(torch.tensor([[5, 3, 4, EOS]]), return_id_logits=False)
     assert output.slot_referents.tolist() == [[-1]]
     assert output.logits.shape == (1, 1, BASE + 1) and (output.logits[..., BASE] == -torch.inf).all()
     assert output.logits[..., :BASE].isfinite().all()
@@ -295,8 +298,8 @@ def test_huge_referents_cost_nothing_in_slot_space():
     small, huge = [5, BASE, BASE + 1, EOS], [5, BASE + 2**60, BASE + 2**61, EOS]
     targets = torch.tensor([[START, BASE]]), torch.tensor([[START, BASE + 2**60]])
     with torch.no_grad():
-        first = model(torch.tensor([small]), decoder_input_ids=targets[0])
-        second = model(torch.tensor([huge]), decoder_input_ids=targets[1])
+        first = model(torch.tensor([small]), decoder_input_ids=targets[0], return_id_logits=False)
+        second = model(torch.tensor([huge]), decoder_input_ids=targets[1], return_id_logits=False)
     assert torch.equal(first.logits, second.logits)
     assert second.slot_referents.tolist() == [[2**60, 2**61]]
 

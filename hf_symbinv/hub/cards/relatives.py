@@ -80,7 +80,7 @@ RELATIVES = {
         fields=(
             "symbol_embedding", "num_symbols", "num_views", "d_model", "encoder_layers", "num_attention_heads", "d_ff",
             "activation_function", "dropout", "encoder_positions", "max_positions", "pooling", "problem_type",
-            *_IDENTITY_FIELDS,
+            "regression_loss", *_IDENTITY_FIELDS,
         ),
         tables=("renamer-blocks", "renamer-sizes", "renamer-readout", "renamer-figure2", "renamer-derivatives"),
         paper="ankner-renamer",

@@ -1,0 +1,234 @@
+"""Whoever reads ids gets ids: logits, scores, arguments of `generate`, the Trainer's evaluation, smoothed labels."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from transformers import LogitsProcessor, Trainer, TrainingArguments
+
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM, SymbolInvariantForConditionalGeneration
+
+from .tiny import BASE, EOS, PAD, SIZES, START, pad, rename, tiny_model
+
+AND, NEXT, SEPARATOR = 5, 12, 8
+SOURCES = [[AND, BASE, NEXT, BASE + 3, EOS], [NEXT, BASE + 1, EOS], [AND, AND, BASE + 4, BASE + 2, BASE, EOS]]
+TARGETS = [[BASE + 3, SEPARATOR, BASE, EOS], [BASE + 1, EOS], [BASE + 4, SEPARATOR, BASE + 2, BASE, EOS]]
+RENAMING = {0: 1, 1: 3, 2: 0, 3: 4, 4: 2}
+
+
+def rows():
+    return [
+        {"input_ids": torch.tensor(source), "labels": torch.tensor(target)}
+        for source, target in zip(SOURCES, TARGETS, strict=True)
+    ]
+
+
+def collate(examples):
+    labels = pad([row["labels"].tolist() for row in examples], value=-100)["input_ids"]
+    return {**pad([row["input_ids"].tolist() for row in examples]), "labels": labels}
+
+
+def arguments(folder, **fields):
+    return TrainingArguments(
+        folder, report_to="none", use_cpu=True, save_strategy="no", per_device_eval_batch_size=1, **fields
+    )
+
+
+def trained(tmp_path, **fields):
+    """A model that answers the three questions, trained by the plain Trainer."""
+    model = tiny_model(dtype=torch.float32, spread=0.2, **fields)
+    settings = arguments(tmp_path, max_steps=80, learning_rate=0.02, per_device_train_batch_size=3)
+    trainer = Trainer(model, settings, train_dataset=rows(), eval_dataset=rows(), data_collator=collate)
+    trainer.train()
+    return trainer
+
+
+def share_of_right_tokens(prediction):
+    found, labels = prediction.predictions.argmax(-1), prediction.label_ids
+    return {"accuracy": float((found == labels)[labels != -100].mean())}
+
+
+def test_the_plain_trainer_evaluates_logits_across_batches_of_different_numbers_of_symbols(tmp_path):
+    trainer = trained(tmp_path)
+    trainer.compute_metrics = share_of_right_tokens
+    assert trainer.evaluate()["eval_accuracy"] == 1.0
+    predictions = trainer.predict(rows()).predictions
+    assert predictions.shape == (3, 5, trainer.model.config.vocab_size)
+    unlabelled = [{"input_ids": row["input_ids"]} for row in rows()]
+    trainer.data_collator = lambda examples: pad([row["input_ids"].tolist() for row in examples])
+    assert trainer.predict(unlabelled).predictions.argmax(-1).flatten().tolist() == [row[0] for row in TARGETS]
+
+
+def test_a_larger_num_symbols_gives_one_width_to_ids_beyond_those_of_training(tmp_path):
+    model = tiny_model(dtype=torch.float32)
+    model.save_pretrained(tmp_path / "model")
+    model = SymbolInvariantForConditionalGeneration.from_pretrained(tmp_path / "model", num_symbols=40)
+    data = [
+        {name: rename(ids, {symbol: symbol * 9 for symbol in range(5)}) for name, ids in row.items()} for row in rows()
+    ]
+    trainer = Trainer(model, arguments(tmp_path), eval_dataset=data, data_collator=collate)
+    assert trainer.predict(data).predictions.shape == (3, 5, BASE + 40)
+
+
+def test_logits_are_in_id_space_but_for_the_loss_in_training():
+    model, batch = tiny_model(), collate(rows())
+    width, slots = model.config.vocab_size, BASE + 3
+    with torch.no_grad():
+        assert model(**batch).logits.shape[-1] == model(**pad(SOURCES)).logits.shape[-1] == width
+        assert model(**batch, return_id_logits=False).logits.shape[-1] == slots
+        model.train()
+        assert model(**batch).logits.shape[-1] == slots and model(**pad(SOURCES)).logits.shape[-1] == width
+        with pytest.raises(ValueError, match=rf"symbol id {2**40 + BASE}: .* pass return_id_logits=False"):
+            model(torch.tensor([[BASE + 2**40, EOS]]))
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_transition_scores_are_the_log_probabilities_of_the_tokens_written(beams, normalize):
+    model = tiny_model(spread=0.8, seed=3)
+    given = {"num_beams": beams, "num_return_sequences": beams, "max_new_tokens": 9, "grammar": None}
+    output = model.generate(
+        **pad(SOURCES), **given, return_dict_in_generate=True, output_scores=True, output_logits=True
+    )
+    scores = output.logits if normalize else output.scores
+    found = model.compute_transition_scores(
+        output.sequences, scores, getattr(output, "beam_indices", None), normalize_logits=normalize
+    )
+    assert (output.sequences >= BASE).any()
+    for row, sequence in enumerate(output.sequences):
+        source = torch.tensor([SOURCES[row // beams]])
+        with torch.no_grad():
+            logits = model(source, decoder_input_ids=sequence[None, :-1]).logits[0]
+        logs = logits.log_softmax(-1) if normalize or beams > 1 else logits
+        tokens = sequence.tolist()[1:]
+        end = tokens.index(EOS) + 1 if EOS in tokens else len(tokens)
+        expected = [float(logs[step, token]) for step, token in enumerate(tokens[:end])]
+        np.testing.assert_allclose(found[row, :end], expected, atol=1e-5)
+        assert (found[row, end:] == 0).all()
+        if beams > 1 and not normalize:
+            assert output.sequences_scores[row].item() == pytest.approx(sum(expected) / end, abs=1e-5)
+
+
+def test_scores_of_greedy_answers_are_largest_at_the_ids_written():
+    model = tiny_model(spread=0.8, seed=3)
+    output = model.generate(
+        **pad(SOURCES), max_new_tokens=9, grammar=None, return_dict_in_generate=True, output_scores=True
+    )
+    written = output.sequences[:, 1:]
+    assert (written >= BASE).any()
+    best = torch.stack(output.scores, 1).argmax(-1)
+    ended = (written == EOS).cumsum(1) - (written == EOS).long() > 0
+    assert torch.equal(best.masked_fill(ended, PAD), written)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("bad_words_ids", [[3], [4, BASE + 1]]),
+        ("sequence_bias", [[[BASE + 1], -2.0]]),
+        ("sequence_bias", {(BASE + 1, 3): 2.0}),
+        ("suppress_tokens", [7, BASE + 1]),
+        ("begin_suppress_tokens", [BASE + 1]),
+        ("forced_bos_token_id", BASE + 1),
+        ("forced_eos_token_id", BASE + 1),
+        ("eos_token_id", [EOS, BASE + 1]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")
+def test_symbols_in_arguments_that_hold_ids_are_refused(name, value):
+    with pytest.raises(ValueError, match=rf"{name}: {BASE + 1} is a symbol, .* give base ids, 0 … {BASE - 1}"):
+        tiny_model().generate(**pad(SOURCES), **{name: value}, max_new_tokens=5)
+
+
+@pytest.mark.parametrize(
+    "given", [{"bad_words_ids": [[7]]}, {"suppress_tokens": [7]}, {"sequence_bias": [[[7], -100.0]]}]
+)
+def test_base_tokens_can_be_forbidden(given):
+    model = tiny_model(spread=0.8)
+
+    class Prefer(LogitsProcessor):
+        def __call__(self, input_ids, scores):
+            return scores + 5 * (torch.arange(scores.shape[1]) == 7)
+
+    free = model.generate(**pad(SOURCES), logits_processor=[Prefer()], max_new_tokens=9)
+    assert (free == 7).any()
+    forbidden = model.generate(**pad(SOURCES), logits_processor=[Prefer()], max_new_tokens=9, **given)
+    assert not (forbidden == 7).any() and not (forbidden[:, 1:] == START).any()
+
+
+def smoothed(logits, label, share):
+    """The loss of one label as the formula says; `logits` are those that exist."""
+    total = math.log(sum(math.exp(value) for value in logits))
+    return (1 - share) * (total - logits[label]) + share * sum(total - value for value in logits) / len(logits)
+
+
+def test_smoothed_labels_count_what_the_example_can_write_and_follow_a_renaming():
+    model, batch = tiny_model(label_smoothing=0.2), collate(rows())
+    renamed = {name: ids if name == "attention_mask" else rename(ids, RENAMING) for name, ids in batch.items()}
+    with torch.no_grad():
+        output = model(**batch)
+        assert torch.equal(model(**renamed).loss, output.loss)
+    losses = []
+    for row, target in enumerate(TARGETS):
+        for step, token in enumerate(target):
+            known = {column: value for column, value in enumerate(output.logits[row, step].tolist()) if value > -1e9}
+            losses.append(smoothed(list(known.values()), list(known).index(token), 0.2))
+    assert output.loss.item() == pytest.approx(sum(losses) / len(losses), abs=1e-9)
+    model.config.label_smoothing = 0.0
+    assert model(**batch).loss < output.loss
+
+
+def test_smoothing_in_the_configuration_trains_and_a_trainers_own_is_refused(tmp_path):
+    trainer = trained(tmp_path, label_smoothing=0.1)
+    trainer.compute_metrics = share_of_right_tokens
+    assert trainer.evaluate()["eval_accuracy"] == 1.0
+    settings = arguments(tmp_path, max_steps=1, label_smoothing_factor=0.1)
+    trainer = Trainer(trainer.model, settings, train_dataset=rows(), eval_dataset=rows(), data_collator=collate)
+    for call in (trainer.train, trainer.evaluate):
+        with pytest.raises(ValueError, match=r"label_smoothing_factor .* set label_smoothing in the model's config"):
+            call()
+
+
+def test_a_loss_function_of_ones_own_gets_logits_in_id_space(tmp_path):
+    seen = []
+
+    def loss(outputs, labels, num_items_in_batch):
+        seen.append(outputs.logits.shape[-1])
+        return torch.nn.functional.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten())
+
+    def with_ids(examples):
+        batch = collate(examples)
+        start = batch["labels"].roll(1, 1).masked_fill(batch["labels"].roll(1, 1) == -100, PAD)
+        start[:, 0] = START
+        return {**batch, "decoder_input_ids": start, "return_id_logits": True}
+
+    model = tiny_model(dtype=torch.float32)
+    trainer = Trainer(
+        model,
+        arguments(tmp_path, max_steps=2, learning_rate=0.0, per_device_train_batch_size=3, logging_steps=1),
+        train_dataset=rows(),
+        data_collator=with_ids,
+        compute_loss_func=loss,
+    )
+    trainer.train()
+    with torch.no_grad():
+        expected = model.eval()(**collate(rows())).loss.item()
+    assert trainer.state.log_history[0]["loss"] == pytest.approx(expected, rel=1e-3)
+    assert set(seen) == {model.config.vocab_size}
+
+
+def test_a_decoder_smooths_as_the_trainer_does(tmp_path):
+    config = SymbolInvariantConfig.from_preset(
+        "lexinvariant",
+        **{**SIZES, "encoder_layers": 0},
+        base_vocab_size=BASE,
+        num_symbols=7,
+        symbol_embedding="learned",
+    )
+    model, ids = SymbolInvariantForCausalLM(config), torch.tensor([AND, BASE, NEXT, BASE + 1, EOS])
+    data = [{"input_ids": ids, "labels": ids}]
+    theirs = Trainer(model, arguments(tmp_path, label_smoothing_factor=0.1), eval_dataset=data).evaluate()["eval_loss"]
+    config.label_smoothing = 0.1
+    ours = Trainer(model, arguments(tmp_path), eval_dataset=data).evaluate()["eval_loss"]
+    assert ours == pytest.approx(theirs, rel=1e-6)

@@ -1,0 +1,89 @@
+"""What people put around models works: autocast, quantisation, the configuration's switches, the encoder on its own."""
+
+import pytest
+import torch
+
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM, SymbolInvariantForSequenceClassification
+
+from .tiny import BASE, EOS, SIZES, START, pad, tiny_model
+
+IDS = torch.tensor([[5, BASE, 12, BASE + 1, EOS]])
+
+
+def decoder():
+    sizes = {**SIZES, "encoder_layers": 0}
+    config = SymbolInvariantConfig.from_preset("lexinvariant", **sizes, base_vocab_size=BASE, num_symbols=7)
+    return SymbolInvariantForCausalLM(config).eval()
+
+
+def classifier():
+    return SymbolInvariantForSequenceClassification(SymbolInvariantConfig(**{**SIZES, "decoder_layers": 0})).eval()
+
+
+MODELS = {"encoder-decoder": tiny_model, "decoder": decoder, "encoder": classifier}
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_answers_are_generated_under_autocast(beams, dtype):
+    model = tiny_model(dtype=torch.float32)
+    sources = pad([[5, BASE, 12, BASE + 1, EOS], [12, 4, EOS]])
+    with torch.autocast("cpu", dtype=dtype):
+        answers = model.generate(**sources, num_beams=beams, max_new_tokens=9)
+    assert answers.shape[0] == 2 and (answers[:, 0] == START).all() and (answers == EOS).any(1).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_configuration_decides_on_tuples_unless_the_call_does(name):
+    model = MODELS[name]()
+    torch.manual_seed(0)
+    output = model(IDS)
+    model.config.return_dict = False
+    torch.manual_seed(0)
+    as_tuple = model(IDS)
+    assert isinstance(as_tuple, tuple) and torch.equal(as_tuple[0], output.logits)
+    torch.manual_seed(0)
+    assert torch.equal(model(IDS, return_dict=True).logits, output.logits)
+    assert isinstance(model.model(IDS), tuple)
+    if name != "encoder":
+        assert model.generate(IDS, max_new_tokens=9).shape[0] == 1
+
+
+@pytest.mark.parametrize("name", ["encoder-decoder", "decoder"])
+def test_the_configuration_decides_on_the_cache_unless_the_call_does(name):
+    model = MODELS[name]()
+    assert model(IDS).past_key_values is not None and model(IDS, use_cache=False).past_key_values is None
+    assert model(IDS, labels=IDS).past_key_values is None
+    model.train()
+    assert model(IDS).past_key_values is None and model(IDS, use_cache=True).past_key_values is not None
+    model.eval().config.use_cache = False
+    assert model(IDS).past_key_values is None and model(IDS, use_cache=True).past_key_values is not None
+
+
+def test_the_encoder_is_called_with_ids_and_its_output_decoded():
+    model = tiny_model()
+    batch = pad([IDS[0].tolist(), [12, 4, EOS]])
+    encoder = model.get_encoder()
+    output = encoder(batch["input_ids"], attention_mask=batch["attention_mask"], output_hidden_states=True)
+    expected = model.model.encode(**batch, output_hidden_states=True)
+    assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
+    assert len(output.hidden_states) == 1 + model.config.encoder_layers
+    assert torch.equal(encoder(**batch, return_dict=False)[0], expected.last_hidden_state)
+    decoded = model(attention_mask=batch["attention_mask"], encoder_outputs=output)
+    assert torch.equal(decoded.logits, model(**batch).logits)
+    own = {id(parameter) for parameter in encoder.parameters()}
+    assert own == {id(one) for part in (model.model.embedding, model.model.encoder) for one in part.parameters()}
+    assert model.get_encoder().training is model.training is False
+
+
+@pytest.mark.parametrize("components", [["EP", "EA", "DP", "DA", "CP", "CA"], ["EP", "DP", "CP"]])
+def test_gradients_reach_the_attentions_that_are_returned(components):
+    model = tiny_model(components=components, identity_vo=True, identity_initial=0.5)
+    expected = model(IDS, labels=IDS[:, 1:]).loss
+    output = model(IDS, labels=IDS[:, 1:], output_attentions=True)
+    weights = [*output.encoder_attentions, *output.decoder_attentions, *output.cross_attentions]
+    for tensor in weights:
+        tensor.retain_grad()
+    output.loss.backward()
+    assert all(tensor.grad is not None and tensor.grad.abs().sum() > 0 for tensor in weights)
+    torch.testing.assert_close(output.loss, expected)
