@@ -12,7 +12,7 @@ from hf_symbinv.hub.cards.facts import read_facts
 from hf_symbinv.modeling.words_symbinv import SymbolInvariantWordTokenizer
 from hf_symbinv.training.cards import write_card
 from hf_symbinv.training.recipe import training_arguments
-from hf_symbinv.training.run import STATE, Run
+from hf_symbinv.training.run import STATE, Run, end
 
 
 def fit(
@@ -67,7 +67,7 @@ def fit(
         run.finish(trainer, metrics)
         if card and trainer.is_world_process_zero():
             write_card(output, read_facts(output, name=args.hub_model_id))
-    trainer.end()
+    end(trainer)
     return metrics is not None
 
 

@@ -16,7 +16,7 @@ from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGe
 from hf_symbinv.tasks import load_task
 from hf_symbinv.training.cards import ModelCardCallback, write_card
 from hf_symbinv.training.recipe import Recipe
-from hf_symbinv.training.run import Run
+from hf_symbinv.training.run import Run, end
 from hf_symbinv.training.run_data import data_record, measure_questions
 from hf_symbinv.training.start import load_start
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
@@ -87,7 +87,7 @@ def train(
     )
     metrics = run.train(trainer)
     if metrics is None:
-        trainer.end()
+        end(trainer)
         return {"finished": False, "step": trainer.state.global_step, "max_steps": trainer.state.max_steps}
     test = trainer.check_answers(used["test"], "test")
     trainer.save_model(_internal_call=True)  # pushed below, with the record and the card
@@ -99,7 +99,7 @@ def train(
     )
     if trainer.is_world_process_zero():
         write_card(output, read_facts(output, name=args.hub_model_id, task=task))
-    trainer.end()
+    end(trainer)
     if args.push_to_hub and args.should_save:
         _push(args)
     return record

@@ -9,6 +9,7 @@ A folder without a checkpoint holds nothing yet, so a start that failed refuses 
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import sys
@@ -221,6 +222,18 @@ class Clock(TrainerCallback):
             )
 
 
+def end(trainer: Trainer) -> None:
+    """Ends the trackers and the group of processes; nothing may be asked of other processes afterwards.
+
+    `DistributedDataParallel` shares the group. If it lets go of it last, torch joins the group's threads while it holds
+    Python's lock, and one of them may wait for that lock for ever. So the wrapped model goes first.
+    """
+    trainer.model_wrapped = trainer.model
+    trainer.accelerator.free_memory()
+    gc.collect()
+    trainer.end()
+
+
 def last_checkpoint(folder: Path) -> Path | None:
     """The last checkpoint in a run's folder that is complete; None if there is none."""
     complete = [path.parent for path in folder.glob(f"checkpoint-*/{STATE}") if _read(path) is not None]
@@ -271,4 +284,4 @@ def _text(value: Any) -> str:
     return "not set" if value is _ABSENT else json.dumps(value)
 
 
-__all__ = ["ASKED", "RECORD", "STATE", "Clock", "OtherRunError", "Run", "last_checkpoint", "seconds_of"]
+__all__ = ["ASKED", "RECORD", "STATE", "Clock", "OtherRunError", "Run", "end", "last_checkpoint", "seconds_of"]

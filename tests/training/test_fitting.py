@@ -1,13 +1,15 @@
 """Models that answer no questions are trained by transformers' Trainer, stop in time and go on where they were."""
 
+import weakref
+
 import datasets
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, set_seed
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed
 
 from hf_symbinv.errors import explain
 from hf_symbinv.training.fitting import fit
-from hf_symbinv.training.run import OtherRunError
+from hf_symbinv.training.run import OtherRunError, end
 
 ARGUMENTS = {"max_steps": 6, "per_device_train_batch_size": 2, "save_steps": 2, "use_cpu": True, "report_to": "none",
              "disable_tqdm": True}  # fmt: skip
@@ -35,6 +37,19 @@ def test_a_run_that_is_stopped_ends_with_the_weights_of_one_that_is_not(tmp_path
     assert calls > 3
     for (name, one), other in zip(whole.state_dict().items(), pieces.state_dict().values(), strict=True):
         assert torch.equal(one, other), name
+
+
+def test_what_wraps_a_model_for_several_processes_is_gone_before_their_group(tmp_path, rows, monkeypatch):
+    trainer = Trainer(model(), TrainingArguments(str(tmp_path), **ARGUMENTS), train_dataset=rows)
+    wrapped = torch.nn.ModuleDict({"module": trainer.model})
+    wrapped.itself = [wrapped]  # a circle, as DistributedDataParallel's hooks are
+    trainer.model_wrapped, seen = wrapped, weakref.ref(wrapped)
+    trainer.accelerator._models.append(wrapped)
+    del wrapped
+    monkeypatch.setattr(trainer, "end", lambda: left.append(seen()))
+    left = []
+    end(trainer)
+    assert left == [None]
 
 
 def test_a_finished_run_is_loaded_and_not_repeated(tmp_path, rows):
