@@ -220,7 +220,7 @@ class TestFoldersThatAreRefused:
         )
         assert message.endswith("); save the model again with save_pretrained")
 
-    @pytest.mark.parametrize("changes", [{"d_model": 30}, {"d_model": "wide"}, {"d_modle": 32}])
+    @pytest.mark.parametrize("changes", [{"d_model": 30}, {"d_model": "wide"}, {"symbol_embedding": "hyperbolic"}])
     def test_a_model_without_code_that_does_not_load(self, refusal, model, changes):
         without_code(model, **changes)
         message = refusal(model)

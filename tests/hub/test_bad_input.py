@@ -58,7 +58,7 @@ def files(tmp_path_factory):
 
 def test_repositories_that_cannot_be_used(server, files, tmp_path):
     half = files["model.safetensors"][: len(files["model.safetensors"]) // 2]
-    newer = {**json.loads(files["config.json"]), "hyperbolic": True}
+    newer = {**json.loads(files["config.json"]), "symbol_embedding": "hyperbolic"}
     server.put("model", "alice/private", files).private = True
     server.put("model", "alice/t5", {"config.json": b'{"model_type": "t5"}'})
     server.put("model", "alice/half", {**files, "model.safetensors": half})
@@ -77,9 +77,9 @@ def test_repositories_that_cannot_be_used(server, files, tmp_path):
     assert cut.startswith("alice/half: no such folder, and from the Hub its weights cannot be read (")
     assert cut.endswith("); save or download it again")
     assert new == (
-        "alice/newer: no such folder, and from the Hub its configuration cannot be read (hyperbolic=True: unknown "
-        "field; SymbolInvariantConfig's docstring lists the fields); correct it, or update hf_symbinv if a newer "
-        "version wrote it"
+        "alice/newer: no such folder, and from the Hub its configuration cannot be read (Field 'symbol_embedding' "
+        "expected one of ('streams', 'learned', 'renamed', 'random', 'gaussian', 'views'), got hyperbolic); save or "
+        "download it again"
     )
     assert release == (
         "alice/release: its model type is None, not 'symbol_invariant'; use one of that type, or `symbinv convert` one "
