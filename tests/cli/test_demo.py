@@ -14,7 +14,8 @@ DEMO = Path(__file__).resolve().parent.parent.parent / "examples" / "demo.py"
 @pytest.fixture(scope="module")
 def made():
     """The lines of `make demo`, with the environment of these tests in place of .venv, which is left as it is."""
-    command = ["make", "--old-file=.venv/.installed-run", f"BIN={Path(sys.executable).parent}", "demo"]
+    command = ["make", "--no-print-directory", "--old-file=.venv/.installed-run", "demo"]
+    command.append(f"BIN={Path(sys.executable).parent}")
     done = subprocess.run(command, cwd=DEMO.parents[1], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
