@@ -17,7 +17,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import aggregate_streams
-from .kernels_symbinv import Dropout, attend, attention_weights, feed_forward, is_plain
+from .kernels_symbinv import Dropout, attend, attention_weights, feed_forward, is_exporting, is_plain
 
 
 def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
@@ -80,14 +80,12 @@ def tree_positions(arity: torch.Tensor, width: int) -> torch.Tensor:
     before = after - torch.where(in_tree, arity - 1, 0)
     is_formula = in_tree.any(1) & (after[:, -1] == 0) & ((before > 0) | ~in_tree).all(1)
 
-    previous = torch.where(in_tree, index, -1).cummax(1).values.roll(1, dims=1)
-    previous[:, 0] = -1
+    is_earlier = index < index.unsqueeze(1)  # (L, L)
+    previous = torch.where(in_tree.unsqueeze(1) & is_earlier, index, -1).amax(2)
     is_right = (previous >= 0) & (arity.gather(1, previous.clamp(min=0)) == 0)
     # A right child's parent is the last binary token before it that leaves one operand more than the child finds.
-    keys = torch.where(arity == 2, after * (length + 1) + index, -1).sort(1).values
-    found = torch.searchsorted(keys, (before + 1) * (length + 1) + index) - 1
-    right_parent = keys.gather(1, found.clamp(min=0)) % (length + 1)
-    parent = torch.where(is_right, right_parent, previous)
+    may_be_parent = (arity == 2).unsqueeze(1) & (after.unsqueeze(1) == before.unsqueeze(2) + 1) & is_earlier
+    parent = torch.where(is_right, torch.where(may_be_parent, index, -1).amax(2), previous)
 
     # Index `length` stands for "above the root": its path is empty. Each round doubles the length of the paths.
     is_child = in_tree & (parent >= 0) & is_formula.unsqueeze(1)
@@ -150,7 +148,7 @@ class LearnedPositions(nn.Module):
             ValueError: for a position that has no vector.
         """
         limit = len(self.weight)
-        if positions.shape[1] > limit and int(positions.max()) >= limit:
+        if not is_exporting() and positions.shape[1] > limit and int(positions.max()) >= limit:
             raise ValueError(
                 f"an input of {int(positions.max()) + 1} tokens: this model has learned {limit} positions "
                 "(max_positions); shorten the input"
