@@ -83,12 +83,9 @@ def assign_slots(referents: torch.Tensor, canonical: bool = True, width: int | N
     Returns:
         Slots, those of the referents first.
     """
-    # A stable sort brings equal referents together, the earliest position first.
-    ordered, order = referents.sort(dim=1, stable=True)  # (B, L)
-    is_first = torch.zeros_like(referents, dtype=torch.bool)
-    starts = torch.ones_like(is_first)
-    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    is_first.scatter_(1, order, starts & (ordered >= 0))
+    index = torch.arange(referents.shape[1], device=referents.device)
+    is_repeated = (referents.unsqueeze(1) == referents.unsqueeze(2)) & (index < index.unsqueeze(1))  # (B, L, L)
+    is_first = (referents >= 0) & ~is_repeated.any(2)
     ordinal = torch.where(is_first, is_first.long().cumsum(1), 0)  # at first appearances 1 + slot, elsewhere 0
     if width is None:
         width = max(int(ordinal.max()), 1)

@@ -73,8 +73,7 @@ def tree_positions(arity: torch.Tensor, width: int) -> torch.Tensor:
 
     Source: Shiv & Quirk 2019, as used by SIT section 5.2.
     """
-    length = arity.shape[1]
-    index = torch.arange(length, device=arity.device)
+    index = torch.arange(arity.shape[1], device=arity.device)
     in_tree = arity >= 0
     after = 1 + torch.where(in_tree, arity - 1, 0).cumsum(1)  # operands still awaited after each token
     before = after - torch.where(in_tree, arity - 1, 0)
@@ -87,14 +86,14 @@ def tree_positions(arity: torch.Tensor, width: int) -> torch.Tensor:
     may_be_parent = (arity == 2).unsqueeze(1) & (after.unsqueeze(1) == before.unsqueeze(2) + 1) & is_earlier
     parent = torch.where(is_right, torch.where(may_be_parent, index, -1).amax(2), previous)
 
-    # Index `length` stands for "above the root": its path is empty. Each round doubles the length of the paths.
+    # From here on index 0 stands for "above the root": its path is empty. Each round doubles the length of the paths.
     is_child = in_tree & (parent >= 0) & is_formula.unsqueeze(1)
-    parent = nn.functional.pad(torch.where(is_child, parent, length), (0, 1), value=length)
-    paths = nn.functional.pad(torch.stack((is_child & ~is_right, is_child & is_right), dim=-1), (0, 0, 0, 1))
+    parent = nn.functional.pad(torch.where(is_child, 1 + parent, 0), (1, 0))
+    paths = nn.functional.pad(torch.stack((is_child & ~is_right, is_child & is_right), dim=-1), (0, 0, 1, 0))
     while paths.shape[-1] < width:
         paths = torch.cat((paths, paths.gather(1, parent.unsqueeze(-1).expand_as(paths))), dim=-1)
         parent = parent.gather(1, parent)
-    return nn.functional.pad(paths[:, :length, :width], (0, max(0, width - paths.shape[-1])))
+    return nn.functional.pad(paths[:, 1:, :width], (0, max(0, width - paths.shape[-1])))
 
 
 class RelativeBias(nn.Module):
