@@ -31,7 +31,8 @@ def _exports_alone() -> bool:
     return torch.compiler.is_compiling() and not torch.compiler.is_dynamo_compiling()
 
 
-# Whether torch.export records: nothing may depend on values then, not even a shape.
+# Whether torch.export records: nothing may depend on values then, not even a shape. (`len(tensor)` would make a number
+# of a dimension that is to stay open; `tensor.shape[0]` does not.)
 is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", _exports_alone)
 
 

@@ -508,7 +508,9 @@ class SymbolInvariantModel(EncodingModel):
         states = encoder_outputs.last_hidden_state
         slots = Slots.from_referents(encoder_outputs.slot_referents, encoder_outputs.slot_vectors)
         if decoder_input_ids is None:
-            decoder_input_ids = torch.full((states.shape[0], 1), self.config.decoder_start_token_id, device=states.device)
+            decoder_input_ids = torch.full(
+                (states.shape[0], 1), self.config.decoder_start_token_id, device=states.device
+            )
         beams = _answers_per_input("decoder_input_ids", decoder_input_ids.shape[0], states.shape[0])
         if past_key_values is None and self._keeps_cache(use_cache):
             past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
@@ -691,6 +693,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         shifted[:, 0] = self.config.decoder_start_token_id
         return shifted.masked_fill(shifted == -100, self.config.pad_token_id)
 
+    @reads_values
     def _label_columns(self, labels: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Labels as columns of the logits in slot space, -100 kept."""
         base = self.config.base_vocab_size
