@@ -559,7 +559,9 @@ class SymbolInvariantModel(EncodingModel):
 
         Args:
             decoder_input_ids: `(B·N, T)` int64, N answers per input; None for none.
-            input_ids, attention_mask, output_attentions, output_hidden_states: as `encode` takes them.
+            input_ids: `(B, L)` int64.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            output_attentions, output_hidden_states: as `encode` takes them.
 
         Raises:
             ValueError: without `input_ids`, and as `encode`.
