@@ -149,9 +149,8 @@ def look_up(
     """
     base, views = config.base_vocab_size, config.num_views
     own = base + symbol_slots if views == 1 else base + symbol_slots * views + (input_ids - base) % views
-    # A symbol without a slot is under the mask, where nothing sees it; others were refused, or lie outside the table.
-    other = input_ids if torch.compiler.is_compiling() else input_ids.clamp(max=base - 1)
-    rows = torch.where(symbol_slots >= 0, own, other)
+    # A symbol without a slot is under the mask, where nothing sees it; others were refused.
+    rows = torch.where(symbol_slots >= 0, own, input_ids.clamp(max=base - 1))
     return nn.functional.embedding(rows, table).unsqueeze(1) * math.sqrt(config.d_model)
 
 
@@ -320,7 +319,9 @@ class CanonicalEmbedding(VocabularyEmbedding):
         Raises:
             ValueError: if an example has more symbols than the model has rows.
         """
-        config, found = self.config, assign_slots(referents, self.config.canonical_slots).referents
+        config = self.config
+        width = config.num_symbols if is_exporting() else None
+        found = assign_slots(referents, config.canonical_slots, width).referents
         missing = config.num_symbols - found.shape[1]
         if missing < 0:
             raise ValueError(

@@ -366,10 +366,27 @@ class TextEncoder(nn.Module):
         self.training = model.training
         self._model = (model,)  # in a tuple, or it would be a module of this one
 
-    def forward(self, *args: Any, return_dict: bool | None = None, **kwargs: Any) -> Any:
-        """What `EncodingModel.encode` gives for the same arguments, or a tuple of its values."""
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        prompt_ids: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> Any:
+        """What `EncodingModel.encode` gives, or a tuple of its values.
+
+        Args:
+            input_ids: `(B, L)` int64.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            prompt_ids: `(B, T)` int64, further tokens whose symbols get streams too.
+            output_attentions, output_hidden_states: return them.
+            return_dict: False for the tuple; default as the configuration says.
+        """
         model = self._model[0]
-        return model._as_wanted(model.encode(*args, **kwargs), return_dict)
+        output = model.encode(input_ids, attention_mask, prompt_ids, output_attentions, output_hidden_states)
+        return model._as_wanted(output, return_dict)
 
 
 class EncodingModel(SymbolInvariantPreTrainedModel):
@@ -408,7 +425,8 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         config = self.config
         attention_mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        source = self._source(slots, slots.of(referents), attention_mask, config.encoder_positions == "rope")
+        symbol_slots = self._symbol_slots(referents, slots)
+        source = self._source(slots, symbol_slots, attention_mask, config.encoder_positions == "rope")
         hidden_states = self.embedding(input_ids, source.symbol_slots, slots)
         if config.encoder_positions == "tree":
             hidden_states = hidden_states + self._tree_positions(input_ids, attention_mask, hidden_states.dtype)
@@ -440,6 +458,16 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         referents = referents_of(input_ids, base, attention_mask, self.config.num_views)
         prompt = [] if prompt_ids is None else [referents_of(prompt_ids, base, None)]
         return self.embedding.assign(torch.cat((referents, *prompt), dim=1)), referents
+
+    def _symbol_slots(self, referents: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """The slot `(B, L)` of each of `referents (B, L)`, -1 for -1.
+
+        A graph refuses no symbol. One without a row gets a place beyond the last row there, where reading is an error.
+        """
+        symbol_slots = slots.of(referents)
+        if not torch.compiler.is_compiling() or isinstance(self.embedding, (StreamsEmbedding, ViewsEmbedding)):
+            return symbol_slots
+        return torch.where((referents >= 0) & (symbol_slots < 0), slots.referents.shape[1], symbol_slots)
 
     def _source(self, slots: Slots, symbol_slots: torch.Tensor, attention_mask: torch.Tensor, rotary: bool) -> Sequence:
         """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
@@ -578,7 +606,7 @@ class SymbolInvariantModel(EncodingModel):
     ) -> tuple[torch.Tensor, Sequence]:
         """Embeds `input_ids (B·N, T)`, which follow `past` cached tokens, as `(B·N, S, T, D)`."""
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
-        symbol_slots = slots.of(referents)
+        symbol_slots = self._symbol_slots(referents, slots)
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
             _refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
