@@ -214,9 +214,8 @@ def test_a_compiled_model_breaks_its_graph_at_most_once_per_stack(model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-def test_a_compiled_model_gives_the_models_logits_and_keeps_the_law(model, backend):
-    compiled = torch.compile(model, backend=backend)
+def test_a_compiled_model_gives_the_models_logits_and_keeps_the_law(model):
+    compiled = torch.compile(model, backend="aot_eager")
     renaming = {0: 2, 1: 0, 2: 3, 3: 1}
     columns = [*range(BASE), *(BASE + renaming[referent] for referent in range(SYMBOLS))]
     for batch in list(batches(model.config))[:2]:
