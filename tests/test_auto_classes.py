@@ -1,4 +1,4 @@
-"""The package enters transformers by its `register` functions, on import, in any order; what needs no model stays light.
+"""The package enters transformers by its `register` functions, in any order; what needs no model stays light.
 
 What is imported before what needs processes of its own. Each of them imports torch, which takes seconds, and therefore
 tells all that the tests ask.
@@ -124,8 +124,8 @@ def test_transformers_knows_the_package_whichever_is_imported_first_and_has_noth
 
 class TestRegistering:
     def test_every_model_of_the_package_is_in_the_table(self):
-        models = {name for name in hf_symbinv.__all__ if hasattr(getattr(hf_symbinv, name), "config_class")}
-        assert set(AUTO_CLASSES) == models
+        families = [name for name in hf_symbinv.__all__ if name.startswith(("SymbolInvariant", "IdentityGPT2"))]
+        assert set(AUTO_CLASSES) == {name for name in families if hasattr(getattr(hf_symbinv, name), "config_class")}
 
     def test_once_more_changes_nothing_and_says_nothing(self, folders, capfd):
         before = dict(PIPELINE_REGISTRY.supported_tasks)
