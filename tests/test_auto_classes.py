@@ -208,7 +208,7 @@ class TestLightStart:
         )
         program = "import symbinv; symbinv.main()"
         said = python(program, "verify", "--task", tmp_path / "same.py", "ab", "ab")
-        assert said == ("ab\n  copy     ab\n  verdict  exact\n", "")
+        assert said == ("ab\n  copy     ab\n  verdict  correct\n", "")
 
     @pytest.mark.slow
     def test_the_command_loads_a_model_and_runs_as_a_module_of_the_package_too(self):
