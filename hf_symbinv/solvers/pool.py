@@ -262,9 +262,9 @@ def _files(function: Callable[..., Any]) -> Iterator[Path]:
     """The files of other packages that define the parts of a function."""
     for part in _parts(function):
         name = getattr(part, "__module__", None) or ""
-        file = getattr(sys.modules.get(name), "__file__", None) or ""
-        if file.endswith(".py") and name.partition(".")[0] != "hf_symbinv":
-            yield Path(file)
+        file = Path(getattr(sys.modules.get(name), "__file__", None) or "")
+        if file.suffix == ".py" and file.is_file() and name.partition(".")[0] != "hf_symbinv":
+            yield file
 
 
 def _pickled(function: Callable[..., Any]) -> bytes:
