@@ -150,7 +150,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         past_key_values: Cache | None,
     ) -> tuple[Slots, torch.Tensor]:
         """The slots, drawn or as given, and the slot `(B, T)` of each of `referents (B, T)`, -1 for -1."""
-        batch, count, draws = len(referents), self.config.num_symbols, isinstance(self.embedding, GaussianEmbedding)
+        batch, count, draws = referents.shape[0], self.config.num_symbols, isinstance(self.embedding, GaussianEmbedding)
         if vectors is None and draws and past_key_values is not None and past_key_values.get_seq_length():
             raise ValueError(
                 "past_key_values without slot_vectors: the cached tokens were read with other rows than would be "
@@ -178,7 +178,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
 
 def _checked_order(order: torch.Tensor | None, referents: torch.Tensor, count: int) -> torch.Tensor:
     """`order (B, K)`, or the natural one if None."""
-    natural = torch.arange(count, device=referents.device).expand(len(referents), -1)
+    natural = torch.arange(count, device=referents.device).expand(referents.shape[0], -1)
     if order is None:
         return natural
     if order.shape != natural.shape or not torch.equal(order.sort(1).values, natural):

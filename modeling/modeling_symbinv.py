@@ -30,7 +30,7 @@ from .embedding_symbinv import (
     slots_to_ids,
 )
 from .generation_symbinv import SymbolInvariantGenerationMixin
-from .kernels_symbinv import Dropout
+from .kernels_symbinv import Dropout, reads_values
 from .layers_symbinv import (
     Attention,
     DecoderLayer,
@@ -310,7 +310,7 @@ def _causal_mask(
 
 
 def _answers_per_input(name: str, answers: int, inputs: int) -> int:
-    beams, rest = divmod(answers, inputs)
+    beams, rest = answers // inputs, answers % inputs
     if rest or not beams:
         raise ValueError(
             f"{name} has batch {answers}, the encoder's output {inputs}; the first must be a multiple of the second"
@@ -320,7 +320,7 @@ def _answers_per_input(name: str, answers: int, inputs: int) -> int:
 
 def _refuse_lost(name: str, ids: torch.Tensor, lost: torch.Tensor, why: str) -> None:
     """Raises if any of `lost (B, T)` is True: a ValueError that shows the first of these `ids`."""
-    if lost.any():
+    if not torch.compiler.is_compiling() and lost.any():
         row, position = lost.nonzero()[0].tolist()
         raise ValueError(f"{name}[{row}, {position}]={int(ids[row, position])}: this symbol {why}")
 
@@ -366,10 +366,27 @@ class TextEncoder(nn.Module):
         self.training = model.training
         self._model = (model,)  # in a tuple, or it would be a module of this one
 
-    def forward(self, *args: Any, return_dict: bool | None = None, **kwargs: Any) -> Any:
-        """What `EncodingModel.encode` gives for the same arguments, or a tuple of its values."""
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        prompt_ids: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> Any:
+        """What `EncodingModel.encode` gives, or a tuple of its values.
+
+        Args:
+            input_ids: `(B, L)` int64.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            prompt_ids: `(B, T)` int64, further tokens whose symbols get streams too.
+            output_attentions, output_hidden_states: return them.
+            return_dict: False for the tuple; default as the configuration says.
+        """
         model = self._model[0]
-        return model._as_wanted(model.encode(*args, **kwargs), return_dict)
+        output = model.encode(input_ids, attention_mask, prompt_ids, output_attentions, output_hidden_states)
+        return model._as_wanted(output, return_dict)
 
 
 class EncodingModel(SymbolInvariantPreTrainedModel):
@@ -404,14 +421,12 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         Raises:
             ValueError: for an empty input, a mask of another shape or a negative id.
         """
-        check_source(input_ids, attention_mask)
+        slots, referents = self._read(input_ids, attention_mask, prompt_ids)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         config = self.config
         attention_mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        referents = referents_of(input_ids, config.base_vocab_size, attention_mask, config.num_views)
-        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, config.base_vocab_size, None)]
-        slots = self.embedding.assign(torch.cat((referents, *prompt), dim=1))
-        source = self._source(slots, slots.of(referents), attention_mask, config.encoder_positions == "rope")
+        symbol_slots = self._symbol_slots(referents, slots)
+        source = self._source(slots, symbol_slots, attention_mask, config.encoder_positions == "rope")
         hidden_states = self.embedding(input_ids, source.symbol_slots, slots)
         if config.encoder_positions == "tree":
             hidden_states = hidden_states + self._tree_positions(input_ids, attention_mask, hidden_states.dtype)
@@ -432,6 +447,27 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
             hidden_states=states if output_hidden_states else None,
             attentions=attentions if output_attentions else None,
         )
+
+    @reads_values
+    def _read(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, prompt_ids: torch.Tensor | None
+    ) -> tuple[Slots, torch.Tensor]:
+        """Checks what `encode` was given; the slots, and the referents of `input_ids (B, L)`."""
+        check_source(input_ids, attention_mask)
+        base = self.config.base_vocab_size
+        referents = referents_of(input_ids, base, attention_mask, self.config.num_views)
+        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, base, None)]
+        return self.embedding.assign(torch.cat((referents, *prompt), dim=1)), referents
+
+    def _symbol_slots(self, referents: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """The slot `(B, L)` of each of `referents (B, L)`, -1 for -1.
+
+        A graph refuses no symbol. One without a row gets a place beyond the last row there, where reading is an error.
+        """
+        symbol_slots = slots.of(referents)
+        if not torch.compiler.is_compiling() or isinstance(self.embedding, (StreamsEmbedding, ViewsEmbedding)):
+            return symbol_slots
+        return torch.where((referents >= 0) & (symbol_slots < 0), slots.referents.shape[1], symbol_slots)
 
     def _source(self, slots: Slots, symbol_slots: torch.Tensor, attention_mask: torch.Tensor, rotary: bool) -> Sequence:
         """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
@@ -495,19 +531,16 @@ class SymbolInvariantModel(EncodingModel):
         refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         if encoder_outputs is None:
-            if input_ids is None:
-                raise ValueError("input_ids and encoder_outputs are both None; pass one of them")
-            prompt = (
-                decoder_input_ids
-                if decoder_input_ids is not None and len(decoder_input_ids) == len(input_ids)
-                else None
+            encoder_outputs = self.encode_for(
+                decoder_input_ids, input_ids, attention_mask, output_attentions, output_hidden_states
             )
-            encoder_outputs = self.encode(input_ids, attention_mask, prompt, output_attentions, output_hidden_states)
         states = encoder_outputs.last_hidden_state
         slots = Slots.from_referents(encoder_outputs.slot_referents, encoder_outputs.slot_vectors)
         if decoder_input_ids is None:
-            decoder_input_ids = torch.full((len(states), 1), self.config.decoder_start_token_id, device=states.device)
-        beams = _answers_per_input("decoder_input_ids", len(decoder_input_ids), len(states))
+            decoder_input_ids = torch.full(
+                (states.shape[0], 1), self.config.decoder_start_token_id, device=states.device
+            )
+        beams = _answers_per_input("decoder_input_ids", decoder_input_ids.shape[0], states.shape[0])
         if past_key_values is None and self._keeps_cache(use_cache):
             past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
         elif past_key_values is not None and not isinstance(past_key_values, EncoderDecoderCache):
@@ -543,12 +576,37 @@ class SymbolInvariantModel(EncodingModel):
         )
         return self._as_wanted(output, return_dict)
 
+    def encode_for(
+        self,
+        decoder_input_ids: torch.Tensor | None,
+        input_ids: torch.Tensor | None,
+        attention_mask: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> SymbolInvariantEncoderOutput:
+        """`encode`, with streams for the symbols of the answers too if there is one answer per input.
+
+        Args:
+            decoder_input_ids: `(B·N, T)` int64, N answers per input; None for none.
+            input_ids: `(B, L)` int64.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            output_attentions, output_hidden_states: as `encode` takes them.
+
+        Raises:
+            ValueError: without `input_ids`, and as `encode`.
+        """
+        if input_ids is None:
+            raise ValueError("input_ids and encoder_outputs are both None; pass one of them")
+        one_each = decoder_input_ids is not None and decoder_input_ids.shape[0] == input_ids.shape[0]
+        prompt = decoder_input_ids if one_each else None
+        return self.encode(input_ids, attention_mask, prompt, output_attentions, output_hidden_states)
+
     def _embed_target(
         self, input_ids: torch.Tensor, slots: Slots, past: int, attention_mask: torch.Tensor | None
     ) -> tuple[torch.Tensor, Sequence]:
         """Embeds `input_ids (B·N, T)`, which follow `past` cached tokens, as `(B·N, S, T, D)`."""
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
-        symbol_slots = slots.of(referents)
+        symbol_slots = self._symbol_slots(referents, slots)
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
             _refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
@@ -623,11 +681,11 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             )
         if return_id_logits is None:
             return_id_logits = labels is None or not self.training
+        if encoder_outputs is None:
+            encoder_outputs = self.model.encode_for(
+                decoder_input_ids, input_ids, attention_mask, output_attentions, output_hidden_states
+            )
         if labels is not None:
-            if encoder_outputs is None:
-                encoder_outputs = self.model.encode(
-                    input_ids, attention_mask, decoder_input_ids, output_attentions, output_hidden_states
-                )
             slots = Slots.from_referents(encoder_outputs.slot_referents)
             beams = _answers_per_input("labels", len(labels), len(slots.referents))
             columns = self._label_columns(labels, slots.repeat_interleave(beams))
@@ -646,7 +704,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             return_dict=True,
         )
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
-        slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
+        slots = slots.repeat_interleave(outputs.last_hidden_state.shape[0] // slots.referents.shape[0])
         cosines = self.lm_head(outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
         loss = (
@@ -666,6 +724,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         shifted[:, 0] = self.config.decoder_start_token_id
         return shifted.masked_fill(shifted == -100, self.config.pad_token_id)
 
+    @reads_values
     def _label_columns(self, labels: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Labels as columns of the logits in slot space, -100 kept."""
         base = self.config.base_vocab_size

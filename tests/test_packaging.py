@@ -231,8 +231,8 @@ class TestVersions:
     # newest version alone; and torch, of which there is one build here that is small enough, while its bound is
     # transformers' own, with the Triton that goes with it.
     DOCUMENTATION = {"furo", "ipykernel", "myst-nb", "nbclient", "sphinx"}
-    NEWEST_ALONE = {"mypy", "peft", "ruff", "setuptools", "gradio", "playwright", "torch", "trackio", "triton", "wandb",
-                    *DOCUMENTATION}  # fmt: skip
+    NEWEST_ALONE = {"mypy", "onnxruntime", "onnxscript", "peft", "ruff", "setuptools", "gradio", "playwright", "torch",
+                    "trackio", "triton", "wandb", *DOCUMENTATION}  # fmt: skip
 
     @staticmethod
     def pinned(file):
