@@ -25,6 +25,7 @@ from .embedding_symbinv import (
     refuse_embeddings,
     slots_to_ids,
 )
+from .generation_arguments_symbinv import REFUSED, REFUSED_BY_DRAWS, OneBatchAtATime, refuse_arguments
 from .kernels_symbinv import Dropout
 from .loss_symbinv import AdaCos, token_loss
 from .modeling_symbinv import (
@@ -189,7 +190,7 @@ def _checked_order(order: torch.Tensor | None, referents: torch.Tensor, count: i
     return order
 
 
-class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin):
+class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime, GenerationMixin):
     """A language model over symbols: decoder, tied projection, loss and `generate`.
 
     With `symbol_embedding="gaussian"` it is lexinvariant: a renaming of the input, with the same draw, renames the
@@ -317,9 +318,12 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             kwargs: every other argument of `generate`.
 
         Raises:
-            ValueError: if there is no input, or for several draws.
+            ValueError: if there is no input, for several draws, or an argument that `REFUSED_BY_DRAWS` (`REFUSED`
+                without draws) refuses.
         """
         refuse_embeddings(inputs_embeds=kwargs.pop("inputs_embeds", None))
+        draws = isinstance(self.model.embedding, GaussianEmbedding)
+        refuse_arguments(self, kwargs, REFUSED_BY_DRAWS if draws else REFUSED)
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
             raise ValueError("generate() got no input_ids; pass the beginning of a text, if only the start token")

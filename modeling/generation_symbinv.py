@@ -23,6 +23,14 @@ from transformers.generation.streamers import BaseStreamer
 
 from .configuration_symbinv import check_grammar
 from .embedding_symbinv import Slots, check_source, referents_of, refuse_embeddings, slots_to_ids
+from .generation_arguments_symbinv import (
+    REFUSED_BY_ENCODER_DECODER,
+    OneBatchAtATime,
+    allowed_in_slots,
+    flat,
+    refuse_arguments,
+    refuse_symbols,
+)
 
 
 class BeamLayer(DynamicLayer):
@@ -356,41 +364,7 @@ class _NeverWritten(SuppressTokensLogitsProcessor):
     """Identical to SuppressTokensLogitsProcessor except: transformers keeps that of `suppress_tokens` beside it."""
 
 
-# Arguments of `generate` that hold ids, which it would take for slots.
-_ID_ARGUMENTS = (
-    "bad_words_ids", "sequence_bias", "suppress_tokens", "begin_suppress_tokens", "forced_bos_token_id",
-    "forced_eos_token_id", "eos_token_id", "pad_token_id", "bos_token_id", "decoder_start_token_id",
-)  # fmt: skip
-
-
-def _refuse_symbols(generation_config: Any, base_vocab_size: int) -> None:
-    """Refuses symbols in the arguments of `generate` that hold ids.
-
-    Raises:
-        ValueError: with the argument and the id.
-    """
-    for name in _ID_ARGUMENTS:
-        value = getattr(generation_config, name, None)
-        if name == "sequence_bias" and value is not None:
-            value = [pair[0] for pair in (value.items() if isinstance(value, dict) else value)]
-        for token in _flat(value):
-            if token >= base_vocab_size:
-                raise ValueError(
-                    f"{name}: {token} is a symbol, and generate numbers the symbols of each question anew; give base "
-                    f"ids, 0 … {base_vocab_size - 1}, or for symbols a LogitsProcessor or StoppingCriteria with the "
-                    "map that slot_referents gives"
-                )
-
-
-def _flat(value: Any) -> list[int]:
-    if value is None:
-        return []
-    if isinstance(value, torch.Tensor):
-        value = value.tolist()
-    return [token for part in value for token in _flat(part)] if isinstance(value, (list, tuple)) else [value]
-
-
-class SymbolInvariantGenerationMixin(GenerationMixin):
+class SymbolInvariantGenerationMixin(OneBatchAtATime, GenerationMixin):
     """`generate` for symbol-invariant models: greedy, beam search, sampling and n-best, as in `transformers`."""
 
     def generate(self, inputs: torch.Tensor | None = None, **kwargs: Any) -> Any:
@@ -399,8 +373,8 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         Args:
             inputs: `(B, L)` int64 ids, also as `input_ids`.
             grammar: a grammar for the answers; default that of the generation config, None for free answers.
-            logits_processor, stopping_criteria, prefix_allowed_tokens_fn: see slot ids (V_n + slot); `slot_referents`
-                gives the map.
+            logits_processor, stopping_criteria: see slot ids (V_n + slot); `slot_referents` gives the map.
+            prefix_allowed_tokens_fn: sees and returns ids; symbols that do not occur in the input are left out.
             kwargs: every other argument of `generate`.
 
         Returns:
@@ -408,13 +382,16 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
             `sequences` are ids, whose scores and logits have a column per id, and with `slot_referents (B, K)`.
 
         Raises:
-            ValueError: if there is no input, an argument other than these names the id of a symbol, or the cache
-                implementation is not the default, dynamic one.
+            ValueError: if there is no input, an argument other than these names the id of a symbol, for an argument of
+                `REFUSED_BY_ENCODER_DECODER`, or the cache implementation is not the default, dynamic one.
         """
         refuse_embeddings(
             inputs_embeds=kwargs.pop("inputs_embeds", None),
             decoder_inputs_embeds=kwargs.pop("decoder_inputs_embeds", None),
         )
+        base = self.config.base_vocab_size
+        refuse_arguments(self, kwargs, REFUSED_BY_ENCODER_DECODER)
+        refuse_symbols(self, kwargs, base)
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
             raise ValueError(
@@ -422,7 +399,6 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
             )
         attention_mask, prompt = kwargs.get("attention_mask"), kwargs.get("decoder_input_ids")
         slots = self._slots(input_ids, attention_mask, prompt)
-        base = self.config.base_vocab_size
 
         def to_slots(ids: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
             slot = slots.of(referents_of(ids, base, mask))
@@ -435,6 +411,11 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
 
         if prompt is not None:
             kwargs["decoder_input_ids"] = to_slots(prompt, None)
+        if kwargs.get("prefix_allowed_tokens_fn") is not None:
+            allowed = allowed_in_slots(kwargs["prefix_allowed_tokens_fn"], slots.referents, base)
+            kwargs["prefix_allowed_tokens_fn"] = allowed
+        if kwargs.get("prompt_lookup_num_tokens") is not None and kwargs.get("past_key_values") is None:
+            kwargs["past_key_values"] = EncoderDecoderCache(DynamicCache(), DynamicCache())  # one that can be cropped
         if kwargs.get("streamer") is not None:
             kwargs["streamer"] = _IdStreamer(kwargs["streamer"], to_ids)
         output = super().generate(to_slots(input_ids, attention_mask), **kwargs)
@@ -479,7 +460,7 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
             beam_indices = torch.arange(len(sequences), device=sequences.device).unsqueeze(1).expand(-1, len(steps))
         length = int((beam_indices >= 0).sum(1).max())
         beam_indices, tokens = beam_indices[:, :length], sequences[:, sequences.shape[1] - length :]
-        ends = torch.isin(tokens, tokens.new_tensor(_flat(self.generation_config.eos_token_id)))
+        ends = torch.isin(tokens, tokens.new_tensor(flat(self.generation_config.eos_token_id)))
         behind = (beam_indices < 0) | (ends.cumsum(1) - ends.long() > 0)
         step = torch.arange(length, device=sequences.device)
         return steps[step, beam_indices.clamp(min=0), tokens].masked_fill(behind, 0.0)
@@ -597,7 +578,6 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
     ) -> LogitsProcessorList:
         """Never writes padding or the start token, and follows the grammar."""
         config = self.config
-        _refuse_symbols(generation_config, config.base_vocab_size)
         special = {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id} - {
             None,
             config.eos_token_id,

@@ -22,6 +22,7 @@ from transformers.models.gpt2.modeling_gpt2 import (
 )
 
 from .configuration_identity_gpt2 import IdentityGPT2Config
+from .generation_arguments_symbinv import OneBatchAtATime
 
 
 class IdentityGPT2Attention(GPT2Attention):
@@ -196,7 +197,7 @@ class IdentityGPT2Model(_OwnAttention, GPT2Model):
                     nn.init.constant_(scalars, self.config.identity_initial / self.config.identity_multiplier)
 
 
-class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
+class IdentityGPT2LMHeadModel(_OwnAttention, OneBatchAtATime, GPT2LMHeadModel):
     """GPT-2 as a language model, with identity-reparametrised attention in every block.
 
     Source: When can transformers reason with abstract symbols? (2024), section 6.
