@@ -52,10 +52,10 @@ class SymbolInvariantDecoderOutput(ModelOutput):
 
     last_hidden_state: torch.Tensor = None
     past_key_values: Cache | None = None
-    slot_referents: torch.Tensor = None
-    slot_vectors: torch.Tensor | None = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
+    slot_referents: torch.Tensor = None
+    slot_vectors: torch.Tensor | None = None
 
 
 @dataclass
@@ -70,10 +70,10 @@ class SymbolInvariantCausalLMOutput(ModelOutput):
     loss: torch.Tensor | None = None
     logits: torch.Tensor = None
     past_key_values: Cache | None = None
-    slot_referents: torch.Tensor = None
-    slot_vectors: torch.Tensor | None = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
+    slot_referents: torch.Tensor = None
+    slot_vectors: torch.Tensor | None = None
 
 
 class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):

@@ -16,11 +16,19 @@ _ID_ARGUMENTS = (
 
 _ON_THE_HUB = "transformers moved this search to code on the Hub, and that code knows no symbols; "
 
+_OF_STRINGS = "it belongs to stop_strings, token_healing and assistants of another vocabulary; leave them out"
+
 # Argument → why a model over symbols cannot follow it, and what to do.
 REFUSED = {
     "watermarking_config": "a watermark hangs on ids, so the names of symbols would change an answer; leave it out",
     "token_healing": "it looks for longer names of the last token, but the name of a symbol means nothing; leave it "
     "out",
+    "stop_strings": "a string may hold names of symbols, which mean nothing to the model; pass base ids as eos_token_id, "
+    "or a StoppingCriteria",
+    "tokenizer": _OF_STRINGS,
+    "assistant_tokenizer": _OF_STRINGS,
+    "assistant_lookbehind": _OF_STRINGS,
+    "target_lookbehind": _OF_STRINGS,
     "assistant_early_exit": "no layer but the last can be read; leave it out, or use prompt_lookup_num_tokens",
     "use_mtp": "the model predicts one token at a time; leave it out",
     "speculation_type": "no draft model of this type knows symbols; leave it out",
@@ -44,8 +52,7 @@ REFUSED_BY_ENCODER_DECODER = {
     "assistant_model": "the answer's symbols are numbered by the question, which an assistant would not get; leave it "
     "out, or use prompt_lookup_num_tokens",
     "is_assistant": "an encoder-decoder assists no other model; leave it out",
-    "stop_strings": "generate numbers the symbols of each question anew, so a tokenizer would read other names; pass "
-    "base ids as eos_token_id, or a StoppingCriteria",
+    "encoder_outputs": "generate encodes itself, with the symbols of decoder_input_ids; pass input_ids",
     "guidance_scale": "without its question an answer has no streams to be compared with; use a logits_processor",
     **_GUIDANCE,
     "prefill_chunk_size": "the encoder reads a question at once; leave it out",
@@ -105,6 +112,25 @@ def refuse_symbols(model: Any, given: dict[str, Any], base_vocab_size: int) -> N
                     f"ids, 0 … {base_vocab_size - 1}, or for symbols a LogitsProcessor or StoppingCriteria with the "
                     "map that slot_referents gives"
                 )
+
+
+def refuse_cache_with_beams(model: Any, given: dict[str, Any], own: tuple[type, ...]) -> None:
+    """Refuses beams in a cache that would move the encoder's keys, which all beams of an input share.
+
+    Args:
+        model: whose `generation_config` holds the arguments that are not given.
+        given: the call's arguments by name.
+        own: the classes of `past_key_values` that beams can use.
+
+    Raises:
+        ValueError: with the cache and the number of beams.
+    """
+    beams, cache = _value(model, given, "num_beams"), given.get("past_key_values")
+    if beams is not None and beams > 1 and not isinstance(cache, own):
+        raise ValueError(
+            f"past_key_values is a {type(cache).__name__}, and num_beams={beams}: it would move the encoder's keys, "
+            "which all beams of an input share; leave past_key_values out"
+        )
 
 
 def _value(model: Any, given: dict[str, Any], name: str) -> Any:
@@ -186,5 +212,6 @@ __all__ = [
     "allowed_in_slots",
     "flat",
     "refuse_arguments",
+    "refuse_cache_with_beams",
     "refuse_symbols",
 ]

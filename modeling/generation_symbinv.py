@@ -29,6 +29,7 @@ from .generation_arguments_symbinv import (
     allowed_in_slots,
     flat,
     refuse_arguments,
+    refuse_cache_with_beams,
     refuse_symbols,
 )
 
@@ -414,6 +415,7 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, GenerationMixin):
         if kwargs.get("prefix_allowed_tokens_fn") is not None:
             allowed = allowed_in_slots(kwargs["prefix_allowed_tokens_fn"], slots.referents, base)
             kwargs["prefix_allowed_tokens_fn"] = allowed
+        refuse_cache_with_beams(self, kwargs, (type(None), SymbolInvariantCache))
         if kwargs.get("prompt_lookup_num_tokens") is not None and kwargs.get("past_key_values") is None:
             kwargs["past_key_values"] = EncoderDecoderCache(DynamicCache(), DynamicCache())  # one that can be cropped
         if kwargs.get("streamer") is not None:
