@@ -5,7 +5,10 @@ Read `embedding_symbinv.py` (`GaussianEmbedding`, `VocabularyEmbedding`) and `la
 Letters: B batch, K slots (= num_symbols), T length, D model width, V_n base tokens.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import math
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +28,7 @@ from .embedding_symbinv import (
     refuse_embeddings,
     slots_to_ids,
 )
-from .generation_arguments_symbinv import REFUSED, REFUSED_BY_DRAWS, OneBatchAtATime, refuse_arguments
+from .generation_arguments_symbinv import REFUSED, REFUSED_BY_DRAWS, OneBatchAtATime, Settings, refuse_arguments
 from .kernels_symbinv import Dropout
 from .loss_symbinv import AdaCos, token_loss
 from .modeling_symbinv import (
@@ -323,7 +326,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
         """
         refuse_embeddings(inputs_embeds=kwargs.pop("inputs_embeds", None))
         draws = isinstance(self.model.embedding, GaussianEmbedding)
-        refuse_arguments(self, kwargs, REFUSED_BY_DRAWS if draws else REFUSED)
+        refuse_arguments(Settings(kwargs, self.generation_config), REFUSED_BY_DRAWS if draws else REFUSED)
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
             raise ValueError("generate() got no input_ids; pass the beginning of a text, if only the start token")
@@ -333,16 +336,18 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             )
         if kwargs.get("slot_vectors") is None:
             kwargs["slot_vectors"] = self.draw(len(input_ids))
+        # transformers would compile steps with a static cache, but masks grow and ids are checked.
+        if kwargs.get("generation_config") is None:
+            kwargs["disable_compile"] = True
+        else:
+            kwargs["generation_config"] = copy(kwargs["generation_config"])
+            kwargs["generation_config"].disable_compile = True
         return super().generate(input_ids, **kwargs)
 
     @staticmethod
     def create_masks_for_generate(attention_mask: torch.Tensor | None, **kwargs: Any) -> torch.Tensor | None:
         """`attention_mask (B, past + T)` as it is; for a static cache transformers would give it four dimensions."""
         return attention_mask
-
-    def _valid_auto_compile_criteria(self, *args: Any) -> bool:
-        """False: transformers would compile steps with a static cache, but masks grow and ids are checked."""
-        return False
 
 
 def _mean_of_draws(logits: torch.Tensor, draws: int) -> torch.Tensor:

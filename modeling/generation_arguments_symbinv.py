@@ -23,8 +23,8 @@ REFUSED = {
     "watermarking_config": "a watermark hangs on ids, so the names of symbols would change an answer; leave it out",
     "token_healing": "it looks for longer names of the last token, but the name of a symbol means nothing; leave it "
     "out",
-    "stop_strings": "a string may hold names of symbols, which mean nothing to the model; pass base ids as eos_token_id, "
-    "or a StoppingCriteria",
+    "stop_strings": "a string may hold names of symbols, which mean nothing to the model; pass base ids as "
+    "eos_token_id, or a StoppingCriteria",
     "tokenizer": _OF_STRINGS,
     "assistant_tokenizer": _OF_STRINGS,
     "assistant_lookbehind": _OF_STRINGS,
@@ -52,7 +52,6 @@ REFUSED_BY_ENCODER_DECODER = {
     "assistant_model": "the answer's symbols are numbered by the question, which an assistant would not get; leave it "
     "out, or use prompt_lookup_num_tokens",
     "is_assistant": "an encoder-decoder assists no other model; leave it out",
-    "encoder_outputs": "generate encodes itself, with the symbols of decoder_input_ids; pass input_ids",
     "guidance_scale": "without its question an answer has no streams to be compared with; use a logits_processor",
     **_GUIDANCE,
     "prefill_chunk_size": "the encoder reads a question at once; leave it out",
@@ -71,38 +70,51 @@ REFUSED_BY_DRAWS = {
 _NEUTRAL = {"guidance_scale": 1, "num_beam_groups": 1}
 
 
-def refuse_arguments(model: Any, given: dict[str, Any], refused: dict[str, str]) -> None:
+class Settings:
+    """What one call of `generate` decodes by: its arguments, else its generation config, else the model's."""
+
+    def __init__(self, arguments: dict[str, Any], model_config: Any):
+        self.arguments = arguments
+        self.configs = [arguments.get("generation_config"), model_config]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The setting of this name; `default` if it is one of none of them."""
+        if name in self.arguments:
+            return self.arguments[name]
+        values = [getattr(config, name) for config in self.configs if hasattr(config, name)]
+        return next((value for value in values if value is not None), None if values else default)
+
+
+def refuse_arguments(settings: Settings, refused: dict[str, str]) -> None:
     """Refuses arguments of `generate` that a model cannot follow.
 
     Args:
-        model: whose `generation_config` holds the arguments that are not given.
-        given: the call's arguments by name.
+        settings: of the call.
         refused: argument → reason and remedy.
 
     Raises:
         ValueError: with the argument, its value, the reason and the remedy.
     """
     for name, why in refused.items():
-        value = _value(model, given, name)
+        value = settings.get(name)
         asks_nothing = isinstance(value, (bool, int, float)) and value == _NEUTRAL.get(name, 0)
         if value is not None and not asks_nothing:
             shown = repr(value) if isinstance(value, (bool, int, float, str)) else f"a {type(value).__name__}"
             raise ValueError(f"{name}={shown}: {why}")
 
 
-def refuse_symbols(model: Any, given: dict[str, Any], base_vocab_size: int) -> None:
+def refuse_symbols(settings: Settings, base_vocab_size: int) -> None:
     """Refuses symbols in the arguments of `generate` that hold ids.
 
     Args:
-        model: whose `generation_config` holds the arguments that are not given.
-        given: the call's arguments by name.
+        settings: of the call.
         base_vocab_size: V_n.
 
     Raises:
         ValueError: with the argument and the id.
     """
     for name in _ID_ARGUMENTS:
-        value = _value(model, given, name)
+        value = settings.get(name)
         if name == "sequence_bias" and value is not None:
             value = [pair[0] for pair in (value.items() if isinstance(value, dict) else value)]
         for token in flat(value):
@@ -112,33 +124,6 @@ def refuse_symbols(model: Any, given: dict[str, Any], base_vocab_size: int) -> N
                     f"ids, 0 … {base_vocab_size - 1}, or for symbols a LogitsProcessor or StoppingCriteria with the "
                     "map that slot_referents gives"
                 )
-
-
-def refuse_cache_with_beams(model: Any, given: dict[str, Any], own: tuple[type, ...]) -> None:
-    """Refuses beams in a cache that would move the encoder's keys, which all beams of an input share.
-
-    Args:
-        model: whose `generation_config` holds the arguments that are not given.
-        given: the call's arguments by name.
-        own: the classes of `past_key_values` that beams can use.
-
-    Raises:
-        ValueError: with the cache and the number of beams.
-    """
-    beams, cache = _value(model, given, "num_beams"), given.get("past_key_values")
-    if beams is not None and beams > 1 and not isinstance(cache, own):
-        raise ValueError(
-            f"past_key_values is a {type(cache).__name__}, and num_beams={beams}: it would move the encoder's keys, "
-            "which all beams of an input share; leave past_key_values out"
-        )
-
-
-def _value(model: Any, given: dict[str, Any], name: str) -> Any:
-    """What `generate` will take for an argument: that of the call, of its configuration, or of the model's."""
-    if name in given:
-        return given[name]
-    value = getattr(given.get("generation_config"), name, None)
-    return getattr(model.generation_config, name, None) if value is None else value
 
 
 def flat(value: Any) -> list[int]:
@@ -209,9 +194,9 @@ __all__ = [
     "REFUSED_BY_DRAWS",
     "REFUSED_BY_ENCODER_DECODER",
     "OneBatchAtATime",
+    "Settings",
     "allowed_in_slots",
     "flat",
     "refuse_arguments",
-    "refuse_cache_with_beams",
     "refuse_symbols",
 ]
