@@ -258,10 +258,17 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: for embeddings, a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache
+            ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache
                 without its rows, or a cache with several draws.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
+        if labels is None and num_items_in_batch is not None:
+            raise ValueError(
+                "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would compare "
+                "each token with the label of its own position where a trainer does not know the model by name: leave "
+                "it out, and set label_smoothing in the model's configuration. For a compute_loss_func, set "
+                "model.accepts_loss_kwargs = False"
+            )
         if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None)):
             raise ValueError(
                 f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
@@ -312,11 +319,12 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
         own = slots.referents.argsort(1).gather(1, referents.clamp(min=0))
         return torch.where(referents >= 0, base + own, labels)
 
-    def generate(self, inputs: torch.Tensor | None = None, **kwargs: Any) -> Any:
+    def generate(self, inputs: torch.Tensor | None = None, generation_config: Any = None, **kwargs: Any) -> Any:
         """Continues a batch, as `transformers.GenerationMixin.generate`; a sequence keeps its rows throughout.
 
         Args:
             inputs: `(B, T)` int64 ids, also as `input_ids`.
+            generation_config: decides where no argument does; default that of the model.
             slot_vectors: `(B, K, D)`, as in `forward`; default a new draw, the same for all beams of a sequence.
             kwargs: every other argument of `generate`.
 
@@ -324,6 +332,8 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             ValueError: if there is no input, for several draws, or an argument that `REFUSED_BY_DRAWS` (`REFUSED`
                 without draws) refuses.
         """
+        if generation_config is not None:
+            kwargs["generation_config"] = generation_config
         refuse_embeddings(inputs_embeds=kwargs.pop("inputs_embeds", None))
         draws = isinstance(self.model.embedding, GaussianEmbedding)
         refuse_arguments(Settings(kwargs, self.generation_config), REFUSED_BY_DRAWS if draws else REFUSED)

@@ -16,7 +16,7 @@ _ID_ARGUMENTS = (
 
 _ON_THE_HUB = "transformers moved this search to code on the Hub, and that code knows no symbols; "
 
-_OF_STRINGS = "it belongs to stop_strings, token_healing and assistants of another vocabulary; leave them out"
+_OF_STRINGS = "it belongs to stop_strings, token_healing and assistants of another vocabulary; leave it out"
 
 # Argument → why a model over symbols cannot follow it, and what to do.
 REFUSED = {
@@ -27,8 +27,6 @@ REFUSED = {
     "eos_token_id, or a StoppingCriteria",
     "tokenizer": _OF_STRINGS,
     "assistant_tokenizer": _OF_STRINGS,
-    "assistant_lookbehind": _OF_STRINGS,
-    "target_lookbehind": _OF_STRINGS,
     "assistant_early_exit": "no layer but the last can be read; leave it out, or use prompt_lookup_num_tokens",
     "use_mtp": "the model predicts one token at a time; leave it out",
     "speculation_type": "no draft model of this type knows symbols; leave it out",

@@ -254,11 +254,12 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
     """`generate` for symbol-invariant models: greedy, beam search, sampling and n-best, as in `transformers`."""
 
     @torch.no_grad()
-    def generate(self, inputs: torch.Tensor | None = None, **kwargs: Any) -> Any:
+    def generate(self, inputs: torch.Tensor | None = None, generation_config: Any = None, **kwargs: Any) -> Any:
         """Answers a batch, as `transformers.GenerationMixin.generate`, with these differences.
 
         Args:
             inputs: `(B, L)` int64 ids, also as `input_ids`; may be left out with `encoder_outputs`.
+            generation_config: decides where no argument does; default that of the model.
             grammar: a grammar for the answers; default that of the generation config, None for free answers.
             encoder_outputs: of `get_encoder()`, batch B, to decode without encoding again; `attention_mask` as it was.
             past_key_values: an `EncoderDecoderCache` that this model filled for the same inputs, a row per beam, to go
@@ -274,8 +275,11 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
 
         Raises:
             ValueError: if there is no input, an argument other than these names the id of a symbol, for an argument of
-                `REFUSED_BY_ENCODER_DECODER`, if the cache implementation is not the default, dynamic one, or a cache or encoder's output does not fit.
+                `REFUSED_BY_ENCODER_DECODER`, if the cache implementation is not the default, dynamic one, or a cache or
+                encoder's output does not fit.
         """
+        if generation_config is not None:
+            kwargs["generation_config"] = generation_config
         refuse_embeddings(
             inputs_embeds=kwargs.pop("inputs_embeds", None),
             decoder_inputs_embeds=kwargs.pop("decoder_inputs_embeds", None),
@@ -336,7 +340,8 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
 
     def _rename_inputs(self, input_ids: torch.Tensor | None, slots: Slots, kwargs: dict[str, Any]) -> None:
         """Puts slot ids in the place of ids, also for what comes out later."""
-        outputs, prompt, streamer = (kwargs.get(name) for name in ("encoder_outputs", "decoder_input_ids", "streamer"))
+        outputs: Any = kwargs.get("encoder_outputs")
+        prompt, streamer = kwargs.get("decoder_input_ids"), kwargs.get("streamer")
         if input_ids is None:
             kwargs["inputs"] = torch.full_like(outputs.symbol_slots, -100)  # as transformers says that there are none
         else:
@@ -399,7 +404,10 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
     def _give_cache(self, settings: _Settings, kwargs: dict[str, Any]) -> None:
         """A cache that holds the encoder once per input: a new one, or around the caches that were given."""
         given = kwargs.get("past_key_values")
-        if given is not None:
+        looks_up = settings.get("prompt_lookup_num_tokens") is not None and (settings.get("num_beams") or 1) == 1
+        if given is None and looks_up:
+            kwargs["past_key_values"] = EncoderDecoderCache(DynamicCache(), DynamicCache())  # one that can be cropped
+        elif given is not None:
             kwargs["past_key_values"] = _shared(given, len(kwargs["inputs"]), settings)
         elif settings.get("use_cache") is not False:
             kwargs["past_key_values"] = new_cache()

@@ -218,7 +218,7 @@ def test_a_loss_function_of_ones_own_gets_logits_in_id_space(tmp_path):
     assert set(seen) == {model.config.vocab_size}
 
 
-def test_a_decoder_smooths_as_the_trainer_does(tmp_path):
+def decoder():
     config = SymbolInvariantConfig.from_preset(
         "lexinvariant",
         **{**SIZES, "encoder_layers": 0},
@@ -226,9 +226,33 @@ def test_a_decoder_smooths_as_the_trainer_does(tmp_path):
         num_symbols=7,
         symbol_embedding="learned",
     )
-    model, ids = SymbolInvariantForCausalLM(config), torch.tensor([AND, BASE, NEXT, BASE + 1, EOS])
+    return SymbolInvariantForCausalLM(config)
+
+
+def test_a_decoder_smooths_labels_of_the_next_position_and_refuses_a_trainers_own_smoothing(tmp_path):
+    model, ids = decoder(), torch.tensor([AND, BASE, NEXT, BASE + 1, EOS])
     data = [{"input_ids": ids, "labels": ids}]
-    theirs = Trainer(model, arguments(tmp_path, label_smoothing_factor=0.1), eval_dataset=data).evaluate()["eval_loss"]
-    config.label_smoothing = 0.1
+    with torch.no_grad():
+        logits = model.eval()(ids[None]).logits[0]
+    expected = [smoothed(row.tolist(), int(label), 0.1) for row, label in zip(logits[:-1], ids[1:], strict=True)]
+    model.config.label_smoothing = 0.1
+    found = Trainer(model, arguments(tmp_path), eval_dataset=data).evaluate()["eval_loss"]
+    assert found == pytest.approx(sum(expected) / len(expected), rel=1e-5)
+    settings = arguments(tmp_path, max_steps=1, label_smoothing_factor=0.1)
+    trainer = Trainer(model, settings, train_dataset=data, eval_dataset=data)
+    for call in (trainer.train, trainer.evaluate):
+        with pytest.raises(ValueError, match=r"label_smoothing_factor .* set label_smoothing in the model's config"):
+            call()
+
+
+def test_a_decoder_takes_a_loss_function_of_ones_own(tmp_path):
+    model, ids = decoder(), torch.tensor([AND, BASE, NEXT, BASE + 1, EOS])
+    data = [{"input_ids": ids, "labels": ids}]
+    model.accepts_loss_kwargs = False
+
+    def loss(outputs, labels, num_items_in_batch):
+        return torch.nn.functional.cross_entropy(outputs.logits[0, :-1], labels[0, 1:])
+
+    theirs = Trainer(model, arguments(tmp_path), eval_dataset=data, compute_loss_func=loss).evaluate()["eval_loss"]
     ours = Trainer(model, arguments(tmp_path), eval_dataset=data).evaluate()["eval_loss"]
-    assert ours == pytest.approx(theirs, rel=1e-6)
+    assert theirs == pytest.approx(ours, rel=1e-6)
