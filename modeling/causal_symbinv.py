@@ -258,8 +258,8 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache
-                without its rows, or a cache with several draws.
+            ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a
+                mask, rows or an order of a wrong shape, a cache without its rows, or a cache with several draws.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
         if labels is None and num_items_in_batch is not None:

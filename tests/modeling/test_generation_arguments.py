@@ -177,16 +177,16 @@ def test_samples_follow_a_renaming(given):
 @pytest.mark.parametrize("name", REFUSED)
 def test_both_models_refuse_what_symbols_cannot_follow(name):
     value, words = REFUSED[name]
-    with pytest.raises(ValueError, match=f"^{name}=.*{words}"):
+    with pytest.raises(ValueError, match=rf"^{name}=.*{words}"):
         answers(**{name: value})
-    with pytest.raises(ValueError, match=f"^{name}=.*{words}"):
+    with pytest.raises(ValueError, match=rf"^{name}=.*{words}"):
         decoder().generate(torch.tensor([[5, BASE]]), max_new_tokens=3, **{name: value})
 
 
 @pytest.mark.parametrize("name", REFUSED_BY_ENCODER_DECODER)
 def test_the_encoder_decoder_refuses_more(name):
     value, words = REFUSED_BY_ENCODER_DECODER[name]
-    with pytest.raises(ValueError, match=f"^{name}=.*{words}"):
+    with pytest.raises(ValueError, match=rf"^{name}=.*{words}"):
         answers(**{name: value})
 
 
@@ -196,7 +196,7 @@ def test_what_is_refused_is_also_found_in_a_generation_config():
         model().generate(torch.tensor(SOURCES[:1]), config)
     reader = decoder()
     reader.generation_config.token_healing = True
-    with pytest.raises(ValueError, match="^token_healing=True"):
+    with pytest.raises(ValueError, match=r"^token_healing=True"):
         reader.generate(torch.tensor([[5, BASE]]))
 
 
