@@ -86,18 +86,19 @@ class TestBeamSearchOfAnotherVersion:
             asked = {"num_beams": 3, "max_new_tokens": 40, "return_dict_in_generate": True, **arguments, **more}
             return model.generate(**batch, **asked)
 
-        by_default = answers()
+        monkeypatch.setattr(beams_symbinv._OpenInputs, "share", 1)  # inputs that are done are left out at once
+        leaving_out = answers()
         monkeypatch.setattr(beams_symbinv._OpenInputs, "share", 0)  # all inputs are computed to the end
         expected = answers(output_scores=True)
         other_transformers("_beam_search")
         found = answers(output_scores=True)
         assert torch.equal(found.sequences, expected.sequences)
         assert all(map(torch.equal, found.scores, expected.scores))
-        assert torch.equal(found.sequences, by_default.sequences)
+        assert torch.equal(found.sequences, leaving_out.sequences)
         if arguments.get("num_beams") != 1:
             assert torch.equal(found.sequences_scores, expected.sequences_scores)
             # Matrices of fewer rows are multiplied where inputs are left out, so the last bits may differ.
-            torch.testing.assert_close(by_default.sequences_scores, expected.sequences_scores)
+            torch.testing.assert_close(leaving_out.sequences_scores, expected.sequences_scores)
 
 
 class TestEncodedInputs:
@@ -174,7 +175,9 @@ class TestCachesThatAreGiven:
         )
         assert torch.equal(found, expected)
 
-    def test_that_do_not_fit_are_refused(self, model, batch):
+    def test_that_do_not_fit_are_refused(self, model, batch, monkeypatch):
+        monkeypatch.setattr(beams_symbinv._OpenInputs, "share", 1)
+
         def generate(cache, **arguments):
             model.generate(**batch, past_key_values=cache, max_new_tokens=5, **arguments)
 
@@ -203,18 +206,26 @@ def test_grammars_know_the_limit_whoever_sets_it(model, batch, prompt, monkeypat
     ids = batch["input_ids"][-2:]
     given = {} if prompt is None else {"decoder_input_ids": torch.tensor([prompt] * 2)}
     special = {"pad_token_id": PAD, "eos_token_id": EOS, "decoder_start_token_id": START}
-    lengths = [{}, {"max_length": 14}, {"max_new_tokens": 7}, {"max_length": 9, "max_new_tokens": 15}]
-    for own in lengths:
+    length, new, both = {"max_length": 14}, {"max_new_tokens": 7}, {"max_length": 9, "max_new_tokens": 8}
+    for own, config, arguments in (
+        ({}, None, {}),
+        ({}, None, length),
+        (length, None, {}),
+        (length, None, new),
+        (new, None, length),
+        ({}, new, length),
+        (length, new, {}),
+        (new, length, both),
+        (both, None, {}),
+    ):
         monkeypatch.setattr(model, "generation_config", GenerationConfig(**special, **own))
-        for config in (None, *lengths[1:]):
-            for arguments in lengths:
-                call = {**given, **arguments}
-                if config is not None:
-                    call["generation_config"] = GenerationConfig(**special, **config)
-                written = model.generate(ids, **call, grammar=None, suppress_tokens=[EOS])
-                seen.clear()
-                model.generate(ids, **call)
-                assert seen[0] == (written.shape[1], seen[0][2], seen[0][2]), (own, config, arguments)
+        call = {**given, **arguments}
+        if config is not None:
+            call["generation_config"] = GenerationConfig(**special, **config)
+        written = model.generate(ids, **call, grammar=None, suppress_tokens=[EOS])
+        seen.clear()
+        model.generate(ids, **call)
+        assert seen[0] == (written.shape[1], seen[0][2], seen[0][2]), (own, config, arguments)
 
 
 def test_processors_of_a_call_come_after_transformers_and_the_grammar(model, batch):
