@@ -298,7 +298,8 @@ class SymbolInvariantGenerationMixin(BeamSearchMixin):
             grammar: a grammar for the answers; default that of the generation config, None for free answers.
             encoder_outputs: of `get_encoder()`, batch B, to decode without encoding again; `attention_mask` as it was.
             past_key_values: an `EncoderDecoderCache` that this model filled for the same inputs, a row per beam, to go
-                on with answers given as `decoder_input_ids`; it is changed in place.
+                on with answers given as `decoder_input_ids` and a `decoder_attention_mask` of their shape; it is
+                changed in place.
             logits_processor, stopping_criteria, prefix_allowed_tokens_fn: see slot ids (V_n + slot) and scores with a
                 column per base token and slot `(B·N, V_n + K)`; `slot_referents` gives the map.
             kwargs: every other argument of `generate`.
@@ -370,7 +371,8 @@ class SymbolInvariantGenerationMixin(BeamSearchMixin):
 
     def _rename_inputs(self, input_ids: torch.Tensor | None, slots: Slots, kwargs: dict[str, Any]) -> None:
         """Puts slot ids in the place of ids, also for what comes out later."""
-        outputs, prompt, streamer = (kwargs.get(name) for name in ("encoder_outputs", "decoder_input_ids", "streamer"))
+        outputs: Any = kwargs.get("encoder_outputs")
+        prompt, streamer = kwargs.get("decoder_input_ids"), kwargs.get("streamer")
         if input_ids is None:
             kwargs["inputs"] = torch.full_like(outputs.symbol_slots, -100)  # as transformers says that there are none
         else:
