@@ -263,7 +263,8 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
             grammar: a grammar for the answers; default that of the generation config, None for free answers.
             encoder_outputs: of `get_encoder()`, batch B, to decode without encoding again; `attention_mask` as it was.
             past_key_values: an `EncoderDecoderCache` that this model filled for the same inputs, a row per beam, to go
-                on with answers given as `decoder_input_ids`; it is changed in place.
+                on with answers given as `decoder_input_ids` and a `decoder_attention_mask` of their shape; it is
+                changed in place.
             logits_processor, stopping_criteria: see slot ids (V_n + slot) and scores with a column per base token and
                 slot `(B·N, V_n + K)`; `slot_referents` gives the map.
             prefix_allowed_tokens_fn: sees and returns ids; symbols that do not occur in the input are left out.

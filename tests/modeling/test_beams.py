@@ -236,8 +236,8 @@ def test_processors_of_a_call_come_after_transformers_and_the_grammar(model, bat
         return scores
 
     arguments = {"logits_processor": LogitsProcessorList([processor]), "max_new_tokens": 6}
-    model.generate(**batch, **arguments, suppress_tokens=[9])
+    model.generate(**batch, **arguments, suppress_tokens=[7])
     for scores in seen:
         assert scores.shape[1] == BASE + int(model.slot_referents(**batch).shape[1])
-        assert torch.isinf(scores[:, [PAD, START, 9]]).all()
+        assert torch.isinf(scores[:, [PAD, START, 7]]).all()
     assert torch.isinf(seen[0][:, [8, 10, EOS]]).all()  # no trace begins so
