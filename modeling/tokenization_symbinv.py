@@ -324,6 +324,7 @@ class SymbolInvariantTokenizer(PythonBackend):
         verbose: bool = True,
         symbol_table: SymbolTable | None = None,
         is_target: bool = False,
+        sanitize_control_tokens: bool = False,  # of apply_chat_template; what stands in a text is text anyway
     ) -> BatchEncoding:
         if text_pair is not None or return_offsets_mapping:
             raise TokenizationError("text pairs and offset mappings are not supported; encode each text on its own")

@@ -1,0 +1,142 @@
+"""Runs transformers' own tests and writes their results into docs/compatibility.md: `python tests/peers/table.py`.
+
+Needs all sources, see `fetch.py`.
+"""
+
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from fetch import COMMIT, VERSION, missing
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "compatibility.md"
+CONTROLS = "test_controls.py"
+OUTCOMES = ("passed", "failed", "skipped")
+TEXT = """# Under transformers' own tests
+
+transformers tests its own models with classes that any model can be put into: `ModelTesterMixin`,
+`GenerationTesterMixin`, `ExportTesterMixin`, `ConfigTester`, `TokenizerTesterMixin`, and GPT-2's own test file. Here
+are all public models and tokenizers of this package in them, and beside them two models of transformers. The tests are
+those of transformers {version}, and what no release holds is that of
+[commit {short}](https://github.com/huggingface/transformers/tree/{commit}/tests); transformers {installed} and torch
+{torch} ran them.
+
+{results}
+
+`tests/peers` has the programs: `python tests/peers/fetch.py` fetches the tests, pytest runs them, and
+`python tests/peers/table.py` writes this page. Where GitHub cannot be reached, what PyPI holds is run.
+
+## Left out
+
+These tests do not hold for these models, by what the models are. Each was run too: one that would pass fails the run.
+
+{left_out}
+
+Where only an axis of streams is more than transformers expects, the test is run with one stream taken out; see
+`tests/peers/test_symbol_invariant_models.py`.
+
+## Skipped by transformers
+
+These tests skip themselves, for their own reasons.
+
+{skipped}
+"""
+
+
+class Results:
+    """A plugin of pytest that remembers how each test ended."""
+
+    def __init__(self) -> None:
+        self.subjects: dict[str, str] = {}
+        self.outcomes: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}
+
+    def pytest_collection_modifyitems(self, items: Iterable[pytest.Item]) -> None:
+        """Names what each test is about."""
+        for item in items:
+            tested = item.getparent(pytest.Class).obj
+            names = [one.__name__ for one in getattr(tested, "all_model_classes", [tested])]
+            self.subjects[item.nodeid] = getattr(tested, "tokenizer_class", None) or ", ".join(f"`{n}`" for n in names)
+            if not isinstance(self.subjects[item.nodeid], str):
+                self.subjects[item.nodeid] = f"`{tested.tokenizer_class.__name__}`"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Notes the end of a test; of its parts and its phases, the worst."""
+        is_part = type(report) is not pytest.TestReport
+        known = self.outcomes.get(report.nodeid, "passed")
+        if report.failed or (report.skipped and not is_part and known != "failed"):
+            self.outcomes[report.nodeid] = report.outcome
+        elif report.when == "call" and not is_part:
+            self.outcomes[report.nodeid] = known
+        if report.skipped and not is_part:
+            self.reasons[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    lines = [head, ["---"] * len(list(head)), *rows]
+    return "\n".join(
+        "| " + " | ".join(" ".join(str(cell).replace("|", "\\|").split()) for cell in line) + " |" for line in lines
+    )
+
+
+def page(results: Results) -> str:
+    """The text of the page."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    left_out: dict[tuple[str, str], list[str]] = defaultdict(list)
+    own: Counter[str] = Counter()
+    for test, outcome in results.outcomes.items():
+        counts[results.subjects[test]][outcome] += 1
+        reason = results.reasons.get(test, "")
+        if reason.startswith("by nature: "):
+            name = test.split("::")[-1].removeprefix("test_")
+            left_out[results.subjects[test], reason.removeprefix("by nature: ")].append(name)
+            counts[results.subjects[test]]["by nature"] += 1
+        elif outcome == "skipped" and CONTROLS not in test:
+            own[reason] += 1
+    controls = {results.subjects[test] for test in results.outcomes if CONTROLS in test}
+    subjects = sorted(counts, key=lambda subject: subject in controls)
+    return TEXT.format(
+        version=VERSION,
+        short=COMMIT[:12],
+        commit=COMMIT,
+        installed=transformers.__version__,
+        torch=torch.__version__.split("+")[0],
+        results=_table(
+            ("class", *OUTCOMES, "of these left out by us"),
+            (
+                (
+                    ("transformers' own: " if s in controls else "") + s,
+                    *(counts[s][o] for o in OUTCOMES),
+                    counts[s]["by nature"],
+                )
+                for s in subjects
+            ),
+        ),
+        left_out=_table(
+            ("class", "reason", "tests"),
+            (
+                (subject, reason, ", ".join(f"`{name}`" for name in names))
+                for (subject, reason), names in left_out.items()
+            ),
+        ),
+        skipped=_table(("reason", "tests"), own.most_common()),
+    )
+
+
+def main() -> int:
+    """Runs the tests and writes the page; 1 if one failed."""
+    results = Results()
+    code = pytest.main(["-q", "-p", "no:cacheprovider", "--tb=short", str(HERE)], plugins=[results])
+    if missing():
+        sys.exit(f"the page shows all tests, but {missing()}")
+    PAGE.write_text(page(results), encoding="utf-8")
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
