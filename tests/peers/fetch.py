@@ -57,7 +57,7 @@ def _sdist(folder: Path) -> Path:
         OSError: if pip cannot download it.
     """
     (folder / "requirement.txt").write_text(f"transformers=={VERSION} --hash=sha256:{SDIST}\n")
-    command = "-m pip download --quiet --no-deps --no-build-isolation --no-binary :all: --require-hashes -r"
+    command = "-m pip download --quiet --retries 1 --no-deps --no-build-isolation --no-binary :all: --require-hashes -r"
     result = subprocess.run(
         [sys.executable, *command.split(), "requirement.txt"], cwd=folder, capture_output=True, text=True, check=False
     )

@@ -78,10 +78,11 @@ class Results:
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    lines = [head, ["---"] * len(list(head)), *rows]
-    return "\n".join(
-        "| " + " | ".join(" ".join(str(cell).replace("|", "\\|").split()) for cell in line) + " |" for line in lines
-    )
+    head = list(head)
+    cells = [
+        [" ".join(str(cell).replace("|", "\\|").split()) for cell in row] for row in (head, ["---"] * len(head), *rows)
+    ]
+    return "\n".join("| " + " | ".join(row) + " |" for row in cells)
 
 
 def page(results: Results) -> str:
@@ -90,40 +91,28 @@ def page(results: Results) -> str:
     left_out: dict[tuple[str, str], list[str]] = defaultdict(list)
     own: Counter[str] = Counter()
     for test, outcome in results.outcomes.items():
-        counts[results.subjects[test]][outcome] += 1
-        reason = results.reasons.get(test, "")
+        subject, reason = results.subjects[test], results.reasons.get(test, "")
+        counts[subject][outcome] += 1
         if reason.startswith("by nature: "):
+            counts[subject]["by nature"] += 1
             name = test.split("::")[-1].removeprefix("test_")
-            left_out[results.subjects[test], reason.removeprefix("by nature: ")].append(name)
-            counts[results.subjects[test]]["by nature"] += 1
+            left_out[subject, reason.removeprefix("by nature: ")].append(f"`{name}`")
         elif outcome == "skipped" and CONTROLS not in test:
             own[reason] += 1
     controls = {results.subjects[test] for test in results.outcomes if CONTROLS in test}
-    subjects = sorted(counts, key=lambda subject: subject in controls)
+    rows = [
+        (f"{subject}, for comparison" if subject in controls else subject,
+         *(counts[subject][kind] for kind in (*OUTCOMES, "by nature")))
+        for subject in sorted(counts, key=lambda subject: subject in controls)
+    ]  # fmt: skip
     return TEXT.format(
         version=VERSION,
         short=COMMIT[:12],
         commit=COMMIT,
         installed=transformers.__version__,
         torch=torch.__version__.split("+")[0],
-        results=_table(
-            ("class", *OUTCOMES, "of these left out by us"),
-            (
-                (
-                    ("transformers' own: " if s in controls else "") + s,
-                    *(counts[s][o] for o in OUTCOMES),
-                    counts[s]["by nature"],
-                )
-                for s in subjects
-            ),
-        ),
-        left_out=_table(
-            ("class", "reason", "tests"),
-            (
-                (subject, reason, ", ".join(f"`{name}`" for name in names))
-                for (subject, reason), names in left_out.items()
-            ),
-        ),
+        results=_table(("class", *OUTCOMES, "of these left out by us"), rows),
+        left_out=_table(("class", "reason", "tests"), ((*key, ", ".join(names)) for key, names in left_out.items())),
         skipped=_table(("reason", "tests"), own.most_common()),
     )
 

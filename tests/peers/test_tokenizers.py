@@ -9,56 +9,14 @@ from hf_symbinv import LTL, SymbolInvariantTokenizer, SymbolInvariantWordTokeniz
 
 # A tokenizer's words are fixed when it is made: those that transformers' tests add are among them.
 SPECIAL = [
-    "<s>",
-    "<pad>",
-    "</s>",
-    "<BOS>",
-    "[PAD]",
-    "[SPECIAL_TOKEN_1]",
-    "[SPECIAL_TOKEN_2]",
-    "new_extra_special_token",
-    "bim",
-    "bambam",
-    "asdfasdfasdfasdf",
-]
+    "<s>", "<pad>", "</s>", "<BOS>", "[PAD]", "[SPECIAL_TOKEN_1]", "[SPECIAL_TOKEN_2]", "new_extra_special_token",
+    "bim", "bambam", "asdfasdfasdfasdf",
+]  # fmt: skip
 WORDS = [
-    "a",
-    "and",
-    "are",
-    "be",
-    "day",
-    "end",
-    "for",
-    "from",
-    "good",
-    "have",
-    "he",
-    "his",
-    "I",
-    "in",
-    "is",
-    "it",
-    "long",
-    "low",
-    "more",
-    "new",
-    "not",
-    "of",
-    "one",
-    "or",
-    "see",
-    "some",
-    "test",
-    "text",
-    "that",
-    "the",
-    "this",
-    "to",
-    "we",
-    "what",
-    "with",
-    "you",
-]
+    "a", "and", "are", "be", "day", "end", "for", "from", "good", "have", "he", "his", "I", "in", "is", "it", "long",
+    "low", "more", "new", "not", "of", "one", "or", "see", "some", "test", "text", "that", "the", "this", "to", "we",
+    "what", "with", "you",
+]  # fmt: skip
 
 
 class Saved(ReasonsAreNeeded):
@@ -88,20 +46,11 @@ FIXED = "special tokens are base tokens of the model, and none can be added"
 LONE = "a text is a whole formula, and this test encodes tokens such as U alone"
 PAIRS = "a question is one formula: there are no pairs of texts"
 ENGLISH_TESTS = [
-    "batch_encode_plus_batch_sequence_length",
-    "batch_encode_plus_padding",
-    "call",
-    "chat_template",
-    "chat_template_batched",
-    "encode_basic_padding",
-    "encode_plus_with_padding_*",
-    "mask_output",
-    "padding_to_multiple_of",
-    "prepare_seq2seq_batch",
-    "right_and_left_truncation",
-    "special_tokens_mask",
+    "batch_encode_plus_batch_sequence_length", "batch_encode_plus_padding", "call", "chat_template",
+    "chat_template_batched", "encode_basic_padding", "encode_plus_with_padding_*", "mask_output",
+    "padding_to_multiple_of", "prepare_seq2seq_batch", "right_and_left_truncation", "special_tokens_mask",
     "token_type_ids",
-]
+]  # fmt: skip
 
 
 @leave_out(
