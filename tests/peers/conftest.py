@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What transformers warns of in its own tests is its own affair; ours make errors of warnings. torch compiles slowly."""
+    """transformers' own tests may warn, although ours may not; those that compile are slow."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.filterwarnings("ignore"))

@@ -6,6 +6,8 @@ Needs all sources, see `fetch.py`.
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,8 @@ those of transformers {version}, and what no release holds is that of
 {torch} ran them.
 
 {results}
+
+Tests that compile take minutes each: `make test` runs them where all sources are there, this table leaves them out.
 
 `tests/peers` has the programs: `python tests/peers/fetch.py` fetches the tests, pytest runs them, and
 `python tests/peers/table.py` writes this page. Where GitHub cannot be reached, what PyPI holds is run.
@@ -57,24 +61,28 @@ class Results:
         self.reasons: dict[str, str] = {}
 
     def pytest_collection_modifyitems(self, items: Iterable[pytest.Item]) -> None:
-        """Names what each test is about."""
+        """Names the classes that each test is about; that of `test_sources.py` is about none."""
         for item in items:
-            tested = item.getparent(pytest.Class).obj
-            names = [one.__name__ for one in getattr(tested, "all_model_classes", [tested])]
-            self.subjects[item.nodeid] = getattr(tested, "tokenizer_class", None) or ", ".join(f"`{n}`" for n in names)
-            if not isinstance(self.subjects[item.nodeid], str):
-                self.subjects[item.nodeid] = f"`{tested.tokenizer_class.__name__}`"
+            if tests := item.getparent(pytest.Class):
+                tested = getattr(tests.obj, "all_model_classes", None) or [tests.obj.tokenizer_class]
+                self.subjects[item.nodeid] = ", ".join(f"`{one.__name__}`" for one in tested)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Notes the end of a test; of its parts and its phases, the worst."""
-        is_part = type(report) is not pytest.TestReport
-        known = self.outcomes.get(report.nodeid, "passed")
-        if report.failed or (report.skipped and not is_part and known != "failed"):
+        is_whole = type(report) is pytest.TestReport
+        if report.failed or (is_whole and report.skipped):
             self.outcomes[report.nodeid] = report.outcome
-        elif report.when == "call" and not is_part:
-            self.outcomes[report.nodeid] = known
-        if report.skipped and not is_part:
+        elif is_whole:
+            self.outcomes.setdefault(report.nodeid, report.outcome)
+        if is_whole and report.skipped:
             self.reasons[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
+
+
+def run(path: Path) -> Results:
+    """The results of one file."""
+    results = Results()
+    pytest.main(["-q", "-W", "ignore", "-p", "no:cacheprovider", "--tb=line", "-k", "not compil", str(path)], plugins=[results])
+    return results
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -90,8 +98,8 @@ def page(results: Results) -> str:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     left_out: dict[tuple[str, str], list[str]] = defaultdict(list)
     own: Counter[str] = Counter()
-    for test, outcome in results.outcomes.items():
-        subject, reason = results.subjects[test], results.reasons.get(test, "")
+    for test, subject in results.subjects.items():
+        outcome, reason = results.outcomes.get(test, "not run"), results.reasons.get(test, "")
         counts[subject][outcome] += 1
         if reason.startswith("by nature: "):
             counts[subject]["by nature"] += 1
@@ -99,7 +107,7 @@ def page(results: Results) -> str:
             left_out[subject, reason.removeprefix("by nature: ")].append(f"`{name}`")
         elif outcome == "skipped" and CONTROLS not in test:
             own[reason] += 1
-    controls = {results.subjects[test] for test in results.outcomes if CONTROLS in test}
+    controls = {subject for test, subject in results.subjects.items() if CONTROLS in test}
     rows = [
         (f"{subject}, for comparison" if subject in controls else subject,
          *(counts[subject][kind] for kind in (*OUTCOMES, "by nature")))
@@ -118,13 +126,17 @@ def page(results: Results) -> str:
 
 
 def main() -> int:
-    """Runs the tests and writes the page; 1 if one failed."""
-    results = Results()
-    code = pytest.main(["-q", "-p", "no:cacheprovider", "--tb=short", str(HERE)], plugins=[results])
+    """Runs the tests, each file in a process of its own, and writes the page; 1 if a test failed."""
     if missing():
         sys.exit(f"the page shows all tests, but {missing()}")
-    PAGE.write_text(page(results), encoding="utf-8")
-    return int(code)
+    files = sorted(HERE.glob("test_*.py"))
+    everything = Results()
+    with ProcessPoolExecutor(len(files), mp_context=get_context("spawn")) as pool:
+        for results in pool.map(run, files):
+            for name, known in vars(everything).items():
+                known |= getattr(results, name)
+    PAGE.write_text(page(everything), encoding="utf-8")
+    return int("failed" in everything.outcomes.values())
 
 
 if __name__ == "__main__":

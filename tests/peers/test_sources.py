@@ -9,7 +9,7 @@ def test_all_sources_of_transformers_own_tests_are_there():
         pytest.skip("not run: all of transformers' own tests, because PyPI is not reachable")
     if missing():
         pytest.skip(
-            "not run: transformers' tests of generation, export and GPT-2, and ConfigTester's of common arguments, because "
+            "not run: transformers' tests of generation, export and GPT-2, and ConfigTester's of common arguments: "
             f"{missing()}; with a clone of transformers: TRANSFORMERS_CHECKOUT=folder python tests/peers/fetch.py"
         )
     fetched = [path for path in GITHUB if any((FOLDER / name).is_file() for name in (path, PACKAGE + path[5:]))]
