@@ -154,8 +154,9 @@ class _OwnAttention:
 
         Raises:
             OtherShapesError: for weights of another shape, unless `ignore_mismatched_sizes=True`.
-            ValueError: for a checkpoint that lacks some of GPT-2's blocks, as what is missing would be random, or has more in its blocks than the model,
-                and for other heads, scaling or, if it has scalars, another multiplier than it was made with.
+            ValueError: for a checkpoint that lacks some of GPT-2's blocks, as what is missing would be random, or has
+                more in its blocks than the model, and for other heads, scaling or, if it has scalars, another
+                multiplier than it was made with.
         """
         accepted, report = (kwargs.pop(name, False) for name in ("ignore_mismatched_sizes", "output_loading_info"))
         model, info = super().from_pretrained(  # type: ignore[misc]

@@ -188,8 +188,9 @@ class TestSymbolTables:
     def test_a_chat_template_that_writes_a_formula_is_encoded_as_the_formula(self, tokenizer):
         template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
         chat = [{"role": "user", "content": "& a U b c"}]
-        assert tokenizer.apply_chat_template(chat, chat_template=template)["input_ids"] == (
-            tokenizer("& a U b c", add_special_tokens=False)["input_ids"]
+        assert (
+            tokenizer.apply_chat_template(chat, chat_template=template)["input_ids"]
+            == (tokenizer("& a U b c", add_special_tokens=False)["input_ids"])
         )
 
     def test_threads_that_share_a_table_agree_on_every_referent(self, tokenizer):

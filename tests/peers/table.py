@@ -81,7 +81,9 @@ class Results:
 def run(path: Path) -> Results:
     """The results of one file."""
     results = Results()
-    pytest.main(["-q", "-W", "ignore", "-p", "no:cacheprovider", "--tb=line", "-k", "not compil", str(path)], plugins=[results])
+    pytest.main(
+        ["-q", "-W", "ignore", "-p", "no:cacheprovider", "--tb=line", "-k", "not compil", str(path)], plugins=[results]
+    )
     return results
 
 
