@@ -1,6 +1,6 @@
 """Runs transformers' own tests and writes their results into docs/compatibility.md: `python tests/peers/table.py`.
 
-Needs all sources, see `fetch.py`.
+Needs all sources, see `fetch.py`. With `--controls`, models of transformers stand beside ours.
 """
 
 import sys
@@ -23,8 +23,8 @@ TEXT = """# Under transformers' own tests
 
 transformers tests its own models with classes that any model can be put into: `ModelTesterMixin`,
 `GenerationTesterMixin`, `ExportTesterMixin`, `ConfigTester`, `TokenizerTesterMixin`, and GPT-2's own test file. Here
-are all public models and tokenizers of this package in them, and beside them two models of transformers. The tests are
-those of transformers {version}, and what no release holds is that of
+are all public models and tokenizers of this package in them. The tests are those of transformers {version}, and what no
+release holds is that of
 [commit {short}](https://github.com/huggingface/transformers/tree/{commit}/tests); transformers {installed} and torch
 {torch} ran them.
 
@@ -131,7 +131,7 @@ def main() -> int:
     """Runs the tests, each file in a process of its own, and writes the page; 1 if a test failed."""
     if missing():
         sys.exit(f"the page shows all tests, but {missing()}")
-    files = sorted(HERE.glob("test_*.py"))
+    files = [path for path in sorted(HERE.glob("test_*.py")) if path.name != CONTROLS or "--controls" in sys.argv]
     everything = Results()
     with ProcessPoolExecutor(len(files), mp_context=get_context("spawn")) as pool:
         for results in pool.map(run, files):
