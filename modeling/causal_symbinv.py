@@ -5,7 +5,10 @@ Read `embedding_symbinv.py` (`GaussianEmbedding`, `VocabularyEmbedding`) and `la
 Letters: B batch, K slots (= num_symbols), T length, D model width, V_n base tokens.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import math
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -329,16 +332,18 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             )
         if kwargs.get("slot_vectors") is None:
             kwargs["slot_vectors"] = self.draw(len(input_ids))
+        # transformers would compile steps with a static cache, but masks grow and ids are checked.
+        if kwargs.get("generation_config") is None:
+            kwargs["disable_compile"] = True
+        else:
+            kwargs["generation_config"] = copy(kwargs["generation_config"])
+            kwargs["generation_config"].disable_compile = True
         return super().generate(input_ids, **kwargs)
 
     @staticmethod
     def create_masks_for_generate(attention_mask: torch.Tensor | None, **kwargs: Any) -> torch.Tensor | None:
         """`attention_mask (B, past + T)` as it is; for a static cache transformers would give it four dimensions."""
         return attention_mask
-
-    def _valid_auto_compile_criteria(self, *args: Any) -> bool:
-        """False: transformers would compile steps with a static cache, but masks grow and ids are checked."""
-        return False
 
 
 def _mean_of_draws(logits: torch.Tensor, draws: int) -> torch.Tensor:

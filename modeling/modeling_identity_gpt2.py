@@ -7,6 +7,8 @@ Two scalars per head are all that is added. With both 0 the model is GPT-2, so e
 Letters: B batch, T queries, K keys, H heads, D model width.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import re
 from typing import Any
 

@@ -5,6 +5,8 @@ Read `embedding_symbinv.py` (ids → slots → streams → logits) and `layers_s
 Letters: B batch, N beams per example, S streams, L source length, T target length, D model width, V_n base tokens.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 from dataclasses import dataclass, replace
 from typing import Any
 

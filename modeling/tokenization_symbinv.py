@@ -10,6 +10,8 @@ Ids: base tokens 0 … V_n - 1, the symbol with referent r is V_n + r. Read `Sym
 then `SymbolInvariantTokenizer`.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import re
 import threading
 import unicodedata
@@ -324,7 +326,11 @@ class SymbolInvariantTokenizer(PythonBackend):
         verbose: bool = True,
         symbol_table: SymbolTable | None = None,
         is_target: bool = False,
+        **kwargs: Any,
     ) -> BatchEncoding:
+        for name, value in kwargs.items():  # other versions of transformers may hand on more options, unset
+            if value is not None and value is not False:
+                raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")
         if text_pair is not None or return_offsets_mapping:
             raise TokenizationError("text pairs and offset mappings are not supported; encode each text on its own")
         table = self._table(symbol_table)
