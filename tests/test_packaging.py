@@ -279,8 +279,13 @@ class TestVersions:
     # newest version alone; and torch, of which there is one build here that is small enough, while its bound is
     # transformers' own, with the Triton that goes with it.
     DOCUMENTATION = {"furo", "ipykernel", "myst-nb", "nbclient", "sphinx"}
-    NEWEST_ALONE = {"mypy", "peft", "ruff", "setuptools", "gradio", "playwright", "torch", "trackio", "triton", "wandb",
+    NEWEST_ALONE = {"mypy", "ruff", "setuptools", "gradio", "playwright", "torch", "trackio", "triton", "wandb",
                     *DOCUMENTATION}  # fmt: skip
+    # Bounds whose own release was withdrawn from PyPI; the lowest that is tested is the next one.
+    WITHDRAWN = {"transformers": "5.10"}
+    # What the versions between are chosen of: the packages that work together with transformers, and torch.
+    TOGETHER = ("transformers", "torch", "accelerate", "datasets", "evaluate", "huggingface-hub", "peft", "safetensors",
+                "tokenizers")  # fmt: skip
 
     @staticmethod
     def pinned(file):
@@ -297,7 +302,27 @@ class TestVersions:
         for name, requirement in self.requirements().items():
             bounds = [Version(one.version) for one in requirement.specifier if one.operator == ">="]
             if name not in self.NEWEST_ALONE:
-                assert bounds == [Version(lowest[name])], f"{requirement}: constraints-min.txt has {lowest[name]}"
+                tested = Version(self.WITHDRAWN.get(name, lowest[name]))
+                assert bounds == [tested], f"{requirement}: constraints-min.txt has {lowest[name]}"
+
+    def test_the_versions_between_are_allowed_and_lie_between_the_lowest_and_the_newest(self):
+        lowest, between, newest = (
+            self.pinned(file) for file in ("constraints-min.txt", "constraints-mid.txt", "constraints.txt")
+        )
+        for name, version in between.items():
+            assert Version(lowest.get(name, "0")) <= Version(version) <= Version(newest[name]), name
+            if name in self.requirements():
+                assert version in self.requirements()[name].specifier, name
+        assert Version(lowest["transformers"]) < Version(between["transformers"]) < Version(newest["transformers"])
+
+    def test_the_documentation_shows_the_versions_that_are_tested(self):
+        lowest, between, newest = (
+            self.pinned(file) for file in ("constraints-min.txt", "constraints-mid.txt", "constraints.txt")
+        )
+        page = (ROOT / "docs" / "installation.md").read_text()
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
+        shown = {canonicalize_name(row[0]): row[1:] for row in rows if canonicalize_name(row[0]) in self.TOGETHER}
+        assert shown == {name: [lowest[name], between[name], newest[name]] for name in self.TOGETHER}
 
     def test_the_versions_that_are_developed_with_are_allowed(self):
         newest = self.pinned("constraints.txt")
