@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import importlib
 import mmap
 import os
 import pickle
@@ -162,6 +163,9 @@ def main() -> None:
     worker = Worker(connection, mmap.mmap(stamp_fd, STAMP.size), None)
     try:
         sys.path[:] = setup.path
+        os.environ["HF_SYMBINV_LIGHT"] = "1"  # no torch in a process of solvers, see `hf_symbinv/auto_classes.py`
+        importlib.import_module("hf_symbinv")
+        del os.environ["HF_SYMBINV_LIGHT"]
         worker.function = pickle.loads(setup.function)
         pickle.loads(setup.initializer)()
     except Exception:
