@@ -261,7 +261,7 @@ class TestTraining:
         for checkpointing in (False, True):
             model = language_model(**changes).train()
             if checkpointing:
-                model.activation_checkpointing_enable()
+                checkpoint_activations(model)
             model(ids, labels=ids, slot_vectors=draw(model)).loss.backward()
             gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
         for name, gradient in gradients[0].items():

@@ -39,6 +39,12 @@ def tiny_model(
     return model.to(dtype).eval()
 
 
+def checkpoint_activations(model: Any, options: dict[str, Any] | None = None) -> None:
+    """Switches gradient checkpointing on, by the newer of its two names where transformers has it: the other one warns."""
+    switch = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+    switch(options)
+
+
 def formula(rng: random.Random, size: int, leaves: Sequence[int], config: SymbolInvariantConfig) -> list[int]:
     """Ids of a random prefix formula of exactly `size` tokens; `leaves` are the ids of its operands."""
     unary = [token for token, arity in config.token_arity.items() if arity == 1]
