@@ -21,6 +21,7 @@ from hf_symbinv.modeling.embedding_symbinv import permute_some
 from hf_symbinv.modeling.layers_symbinv import RelativeBias
 
 from .reference import CausalReference, cross_entropy, t5_bucket
+from .tiny import checkpoint_activations
 
 BASE, SYMBOLS = 3, 7
 SIZES = {
