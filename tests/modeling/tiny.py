@@ -39,10 +39,10 @@ def tiny_model(
     return model.to(dtype).eval()
 
 
-def checkpoint_activations(model: Any, options: dict[str, Any] | None = None) -> None:
-    """Switches gradient checkpointing on, by the newer of its two names where transformers has it: the other one warns."""
-    switch = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
-    switch(options)
+def enable_checkpointing(model: Any, **kwargs: Any) -> None:
+    """Turns activation checkpointing on, with torch's `kwargs`; older versions of transformers name it otherwise."""
+    name = "activation" if hasattr(model, "activation_checkpointing_enable") else "gradient"
+    getattr(model, f"{name}_checkpointing_enable")(*([kwargs] if kwargs else []))
 
 
 def formula(rng: random.Random, size: int, leaves: Sequence[int], config: SymbolInvariantConfig) -> list[int]:
