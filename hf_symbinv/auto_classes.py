@@ -2,13 +2,15 @@
 
 Those take the classes themselves, whose import takes as long as that of transformers with torch. `import hf_symbinv`
 calls both functions, but not where `HF_SYMBINV_LIGHT` is set in the environment. `symbinv` and the processes of solvers
-set it for their own import alone, so that a program or process that they start is not affected; whatever loads a model
-in such a process calls `register_auto_classes` first.
+set it for their own import alone, so that a program or process that they start is not affected. Before they load a
+model, or run a user's file that imports transformers, they call the functions themselves.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from pathlib import Path
 
 # architecture in config.json -> the Auto class of transformers that makes and loads it
 AUTO_CLASSES = {
@@ -66,3 +68,8 @@ def register_pipelines() -> None:
                 default=None if bundled is None else {"model": (hf_symbinv.checkpoint(bundled), None)},
                 type="text",
             )
+
+
+def imports_transformers(file: Path) -> bool:
+    """Whether a user's Python file imports transformers anywhere, and so may ask it for a model of this package."""
+    return re.search(rb"^\s*(?:from|import)\b.*\btransformers\b", file.read_bytes(), re.MULTILINE) is not None

@@ -1,4 +1,4 @@
-"""The package enters transformers by its `register` functions, on import, in any order; what needs no model stays light.
+"""The package enters transformers by its `register` functions, in any order; what needs no model stays light.
 
 What is imported before what needs processes of its own. Each of them imports torch, which takes seconds, and therefore
 tells all that the tests ask.
@@ -22,7 +22,7 @@ SIZES = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "num_attention_
 
 
 def python(program, *arguments, cwd=None, **environment):
-    """What a program prints, on both streams, in a fresh interpreter; a variable that is None is not set."""
+    """What a program prints on its two streams, in a fresh interpreter; a variable that is None is not set."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     given = {**os.environ, "PYTHONPATH": path, **environment}
     done = subprocess.run(
@@ -30,7 +30,7 @@ def python(program, *arguments, cwd=None, **environment):
         env={name: value for name, value in given.items() if value is not None},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
+    return done.stdout, done.stderr
 
 
 FOUND = """
@@ -64,7 +64,7 @@ print(json.dumps({
     ],
     "tasks": [task for task in PIPELINE_REGISTRY.get_supported_tasks() if task.startswith(("ltl", "prop", "symbol"))],
     "answer": pipeline("ltl-witness")("X a")["answer"],
-    "finders": [str(finder) for finder in sys.meta_path if "hf_symbinv" in str(finder)],
+    "finders": [str(finder) for finder in sys.meta_path if str(getattr(finder, "__module__", "")).startswith("hf_")],
     "modules": [
         name for name, module in sys.modules.items()
         if getattr(module, "__name__", "").startswith("hf_symbinv") and not name.startswith("hf_symbinv")
@@ -96,8 +96,8 @@ def folders(tmp_path_factory):
     ],
 )
 def test_transformers_knows_the_package_whichever_is_imported_first_and_has_nothing_of_it_elsewhere(imports, folders):
-    found = json.loads(python(imports + FOUND, *folders, TQDM_DISABLE="1", TRANSFORMERS_VERBOSITY="error"))
-    assert found == {
+    printed, _ = python(imports + FOUND, *folders)
+    assert json.loads(printed) == {
         "configs": {"symbol_invariant": True, "identity_gpt2": True},
         "models": {
             "AutoModel symbol_invariant": "SymbolInvariantModel",
@@ -124,8 +124,8 @@ def test_transformers_knows_the_package_whichever_is_imported_first_and_has_noth
 
 class TestRegistering:
     def test_every_model_of_the_package_is_in_the_table(self):
-        models = {name for name in hf_symbinv.__all__ if hasattr(getattr(hf_symbinv, name), "config_class")}
-        assert set(AUTO_CLASSES) == models
+        families = [name for name in hf_symbinv.__all__ if name.startswith(("SymbolInvariant", "IdentityGPT2"))]
+        assert set(AUTO_CLASSES) == {name for name in families if hasattr(getattr(hf_symbinv, name), "config_class")}
 
     def test_once_more_changes_nothing_and_says_nothing(self, folders, capfd):
         before = dict(PIPELINE_REGISTRY.supported_tasks)
@@ -186,17 +186,19 @@ class TestLightStart:
 
     def test_the_package_and_its_light_rooms_load_neither_torch_nor_transformers(self):
         rooms = "hf_symbinv, hf_symbinv.logic, hf_symbinv.solvers, hf_symbinv.tasks"
-        assert python(f"import os, sys, {rooms}{MODULES}", HF_SYMBINV_LIGHT="1") == "[] True\n"
+        assert python(f"import os, sys, {rooms}{MODULES}", HF_SYMBINV_LIGHT="1") == ("[] True\n", "")
 
     @pytest.mark.parametrize("told", [None, "1"])
     def test_the_command_loads_neither_and_tells_no_process_that_it_starts(self, told):
         program = f"import os, sys, symbinv; symbinv.main(){MODULES}"
-        assert python(program, "verify", "a", "{a}", "--json", HF_SYMBINV_LIGHT=told).endswith("}\n[] False\n")
+        printed, _ = python(program, "verify", "a", "{a}", "--json", HF_SYMBINV_LIGHT=told)
+        assert printed.endswith("}\n[] False\n")
 
     def test_a_user_s_task_that_needs_no_model_is_read_without_them(self, tmp_path):
         (tmp_path / "same.py").write_text(TASK)
         program = f"import os, sys, symbinv; symbinv.main(){MODULES}"
-        assert python(program, "verify", "--task", tmp_path / "same.py", "ab", "ab").endswith("\n[] False\n")
+        printed, _ = python(program, "verify", "--task", tmp_path / "same.py", "ab", "ab")
+        assert printed.endswith("\n[] False\n")
 
     @pytest.mark.slow
     def test_a_user_s_task_that_imports_transformers_finds_the_package_there(self, tmp_path):
@@ -206,13 +208,13 @@ class TestLightStart:
         )
         program = "import symbinv; symbinv.main()"
         said = python(program, "verify", "--task", tmp_path / "same.py", "ab", "ab")
-        assert said == "ab\n  copy     ab\n  verdict  correct\n"
+        assert said == ("ab\n  copy     ab\n  verdict  correct\n", "")
 
     @pytest.mark.slow
     def test_the_command_loads_a_model_and_runs_as_a_module_of_the_package_too(self):
         expected = "X a\n  witness  1; a; cycle{1}\n  verdict  correct\n"
         for start in ("import symbinv; symbinv.main()", "from hf_symbinv.cli import main; main()"):
-            assert python(start, "solve", "X a") == expected
+            assert python(start, "solve", "X a") == (expected, "")
 
 
 NOWHERE = "/dev/null/x"  # a path that nobody can make, root neither
@@ -228,10 +230,10 @@ class TestReadOnlyHome:
     @pytest.mark.slow
     @pytest.mark.parametrize("home", ["home", "none"])
     def test_importing_the_package_prints_nothing(self, home, tmp_path):
-        assert python("import hf_symbinv", cwd=tmp_path, **HOMES[home]) == ""
+        assert python("import hf_symbinv", cwd=tmp_path, **HOMES[home]) == ("", "")
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize("home", HOMES)
     def test_a_light_import_prints_nothing(self, home, tmp_path):
-        assert python("import hf_symbinv", cwd=tmp_path, HF_SYMBINV_LIGHT="1", **HOMES[home]) == ""
+        assert python("import hf_symbinv", cwd=tmp_path, HF_SYMBINV_LIGHT="1", **HOMES[home]) == ("", "")
         assert not list(tmp_path.iterdir())

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
-from hf_symbinv.auto_classes import register_auto_classes, register_pipelines
+from hf_symbinv.auto_classes import imports_transformers, register_auto_classes, register_pipelines
 from hf_symbinv.errors import UserError
 from hf_symbinv.tasks.base import SymbolTask
 
@@ -145,7 +145,7 @@ def _imported(path: Path, name: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.append(folder)
     try:
-        if b"transformers" in path.read_bytes():  # it may load a model of this package
+        if imports_transformers(path):
             register_auto_classes()
             register_pipelines()
         module = importlib.import_module(path.stem)
