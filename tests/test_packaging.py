@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -298,3 +299,35 @@ class TestVersions:
                 print(error)"""
         said = "hf_symbinv.load_data needs datasets, which is not installed; run pip install 'hf_symbinv[data]'"
         assert " ".join(python(program)) == said
+
+
+class TestContinuousIntegration:
+    FOLDER = ROOT / ".github" / "workflows"
+
+    def test_the_gate_and_the_weekly_job_run_what_developers_run(self):
+        workflows = {path.stem: yaml.safe_load(path.read_text()) for path in self.FOLDER.glob("*.yml")}
+        commands = {
+            name: [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+            for name, workflow in workflows.items()
+        }
+        assert commands == {"ci": ["bash .ci/run"], "pre-releases": ["make test-pre", "make test-pre PRE=torch"]}
+        # YAML 1.1 reads the key `on` as true.
+        assert "schedule" in workflows["pre-releases"][True] and "pull_request" in workflows["ci"][True]
+
+    @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+    def test_the_three_sets_of_versions_run_the_same_tests(self):
+        """What `make --dry-run` would run of pytest, but for the folder of the environment."""
+        ran = set()
+        for name in ("min", "mid", "pre"):
+            command = ["make", "--dry-run", "--always-make", f"test-{name}"]
+            lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+            (tests,) = (line for line in lines if "-m pytest" in line)
+            assert f".venv-{name}/bin/python" in tests
+            ran.add(tests.replace(f".venv-{name}", ".venv"))
+        assert len(ran) == 1
+
+    def test_the_gate_runs_the_lowest_versions_and_those_between(self):
+        lines = (ROOT / ".ci" / "run").read_text().splitlines()
+        assert [line for line in lines if line.startswith("make ")] == [
+            "make check", "make test", "make test-min", "make test-mid",
+        ]  # fmt: skip

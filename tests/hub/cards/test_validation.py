@@ -21,7 +21,7 @@ DEMO = Path(__file__).parents[3] / "examples" / "space"
 
 
 @pytest.mark.skipif(
-    Version(huggingface_hub.__version__) < Version("2"), reason="huggingface_hub 1 asks huggingface.co, whatever the endpoint"
+    Version(huggingface_hub.__version__) < Version("2"), reason="huggingface_hub 1 always asks huggingface.co"
 )
 @pytest.mark.usefixtures("hub")
 def test_a_hub_accepts_the_cards(tmp_path):
