@@ -232,8 +232,8 @@ class TestVersions:
     # newest version alone; and torch, of which there is one build here that is small enough, while its bound is
     # transformers' own, with the Triton that goes with it.
     DOCUMENTATION = {"furo", "ipykernel", "myst-nb", "nbclient", "sphinx"}
-    NEWEST_ALONE = {"mypy", "onnxruntime", "onnxscript", "parameterized", "timeout-decorator", "ruff", "setuptools", "gradio",
-                    "playwright", "torch", "trackio", "triton", "wandb", *DOCUMENTATION}  # fmt: skip
+    NEWEST_ALONE = {"mypy", "onnxruntime", "onnxscript", "parameterized", "ruff", "setuptools", "timeout-decorator",
+                    "gradio", "playwright", "torch", "trackio", "triton", "wandb", *DOCUMENTATION}  # fmt: skip
     # Bounds whose own release was withdrawn from PyPI; the lowest that is tested is the next one.
     WITHDRAWN = {"transformers": "5.10"}
     # What the versions between are chosen of: the packages that work together with transformers, and torch.
