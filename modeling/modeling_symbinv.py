@@ -18,6 +18,7 @@ from transformers.utils import ModelOutput
 
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import (
+    Embedding,
     GaussianEmbedding,
     OneStreamEmbedding,
     Slots,
@@ -129,7 +130,8 @@ class SymbolInvariantLMOutput(ModelOutput):
     Attributes:
         loss: scalar, if labels were given.
         logits: `(B·N, T, max(vocab_size, largest id + 1))` in id space, -inf for symbols that an example cannot write;
-            in slot space `(B·N, T, V_n + K)`, column V_n + s for the symbol with referent `slot_referents[b, s]`.
+            in slot space `(B·N, T, V_n + K · num_views)`, column V_n + s · num_views + v for view v of the symbol with
+            referent `slot_referents[b, s]`.
     """
 
     loss: torch.Tensor | None = None
@@ -354,6 +356,49 @@ def _refuse_lost(name: str, ids: torch.Tensor, lost: torch.Tensor, why: str) -> 
         raise ValueError(f"{name}[{row}, {position}]={int(ids[row, position])}: this symbol {why}")
 
 
+def refuse_taken_labels(
+    labels: torch.Tensor | None, num_items_in_batch: torch.Tensor | int | None, return_id_logits: bool | None
+) -> None:
+    """Refuses a call from which a trainer took the labels, to smooth them itself.
+
+    Args:
+        labels: `(B, T)` int64; None if there are none.
+        num_items_in_batch: scalar, the labels that the loss is averaged over; None for those of the batch.
+        return_id_logits: whether logits in id space are wanted; None if the call does not say.
+
+    Raises:
+        ValueError: if there are items to average over but no `labels`, and nobody asked for logits in id space.
+    """
+    if labels is None and num_items_in_batch is not None and return_id_logits is None:
+        raise ValueError(
+            "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would count "
+            "symbols that an example cannot write: leave it out, and set label_smoothing in the model's "
+            "configuration. For a compute_loss_func, which gets logits in id space, put return_id_logits=True into "
+            "the batches"
+        )
+
+
+@reads_values
+def label_columns(labels: torch.Tensor, slots: Slots, embedding: Embedding) -> torch.Tensor:
+    """Labels as columns `(B, T)` of the logits in slot space.
+
+    Args:
+        labels: `(B, T)` int64 ids, -100 where there is none, which is kept.
+        slots: of the same B.
+        embedding: that gave the slots.
+
+    Raises:
+        ValueError: for a symbol that has no slot.
+    """
+    base, views = embedding.config.base_vocab_size, embedding.config.num_views
+    is_symbol = labels >= base
+    referents, view = (labels - base) // views, (labels - base) % views
+    label_slots = slots.of(torch.where(is_symbol, referents, -1))
+    lost = is_symbol & (label_slots < 0)
+    _refuse_lost("labels", labels, lost, f"{embedding.unknown}; leave such examples out")
+    return torch.where(is_symbol, base + label_slots * views + view, labels)
+
+
 def accept_missing_head(model: nn.Module, keys: Any) -> None:
     """Lets `load_state_dict` take what a checkpoint holds, where the head's weight stands under the embedding's name.
 
@@ -483,9 +528,9 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
     ) -> tuple[Slots, torch.Tensor]:
         """Checks what `encode` was given; the slots, and the referents of `input_ids (B, L)`."""
         check_source(input_ids, attention_mask)
-        base = self.config.base_vocab_size
-        referents = referents_of(input_ids, base, attention_mask, self.config.num_views)
-        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, base, None)]
+        base, views = self.config.base_vocab_size, self.config.num_views
+        referents = referents_of(input_ids, base, attention_mask, views)
+        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, base, None, views)]
         return self.embedding.assign(torch.cat((referents, *prompt), dim=1)), referents
 
     def _symbol_slots(self, referents: torch.Tensor, slots: Slots) -> torch.Tensor:
@@ -642,7 +687,7 @@ class SymbolInvariantModel(EncodingModel):
         self, input_ids: torch.Tensor, slots: Slots, past: int, attention_mask: torch.Tensor | None
     ) -> tuple[torch.Tensor, Sequence]:
         """Embeds `input_ids (B·N, T)`, which follow `past` cached tokens, as `(B·N, S, T, D)`."""
-        referents = referents_of(input_ids, self.config.base_vocab_size, None)
+        referents = referents_of(input_ids, self.config.base_vocab_size, None, self.config.num_views)
         symbol_slots = self._symbol_slots(referents, slots)
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
@@ -696,7 +741,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             decoder_attention_mask: `(B·N, past + T)`; None for no padding.
             encoder_outputs, past_key_values, use_cache: as `SymbolInvariantModel.forward` takes them.
             labels: `(B·N, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
-                or for a model with one stream have a row.
+                or for a model with one stream have a row; in which view they occur there does not matter.
                 Without `decoder_input_ids` they are shifted right behind the start token.
             return_id_logits: logits in id space, else in slot space. Default: in id space, except for a loss in
                 training, where nobody reads them. Batches of a Trainer's evaluation need one width; where ids go
@@ -709,13 +754,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
                 would be too wide in id space, and as `SymbolInvariantModel.forward`.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
-        if labels is None and num_items_in_batch is not None and return_id_logits is None:
-            raise ValueError(
-                "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would count "
-                "symbols that an example cannot write: leave it out, and set label_smoothing in the model's "
-                "configuration. For a compute_loss_func, which gets logits in id space, put return_id_logits=True into "
-                "the batches"
-            )
+        refuse_taken_labels(labels, num_items_in_batch, return_id_logits)
         if return_id_logits is None:
             return_id_logits = labels is None or not self.training
         encoder_outputs = as_encoder_output(encoder_outputs)
@@ -726,7 +765,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         if labels is not None:
             slots = Slots.from_referents(encoder_outputs.slot_referents)
             beams = _answers_per_input("labels", len(labels), len(slots.referents))
-            columns = self._label_columns(labels, slots.repeat_interleave(beams))
+            columns = label_columns(labels, slots.repeat_interleave(beams), self.model.embedding)
             if decoder_input_ids is None:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         outputs = self.model(
@@ -751,7 +790,8 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             else token_loss(logits, cosines, columns, num_items_in_batch, self.adacos, self.config)
         )
         if return_id_logits:
-            logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
+            config = self.config
+            logits = slots_to_ids(logits, slots, config.base_vocab_size, config.vocab_size, config.num_views)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
         output = SymbolInvariantLMOutput(loss=loss, logits=logits, **shared)
         return self._as_wanted(output, return_dict)
@@ -761,16 +801,6 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         shifted = labels.roll(1, dims=1)
         shifted[:, 0] = self.config.decoder_start_token_id
         return shifted.masked_fill(shifted == -100, self.config.pad_token_id)
-
-    @reads_values
-    def _label_columns(self, labels: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Labels as columns of the logits in slot space, -100 kept."""
-        base = self.config.base_vocab_size
-        is_symbol = labels >= base
-        label_slots = slots.of(torch.where(is_symbol, labels - base, -1))
-        why = f"{self.model.embedding.unknown}; leave such examples out"
-        _refuse_lost("labels", labels, is_symbol & (label_slots < 0), why)
-        return torch.where(is_symbol, base + label_slots, labels)
 
 
 SymbolInvariantModel.register_for_auto_class("AutoModel")
