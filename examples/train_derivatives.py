@@ -2,8 +2,8 @@
 
     D x @ g() @ f() x   →   * @ g' @ f() x @ f' x
 
-The left asks for the derivative of g(f(x)) by x, the right is g'(f(x)) · f'(x). Variables, functions and derivatives of
-functions are the views "", "()" and "'" of symbols. Renaming variables and functions renames the answer.
+The left asks for the derivative of g(f(x)) by x. Variables, functions and derivatives of functions are the views "",
+"()" and "'" of symbols.
 
     python examples/train_derivatives.py [--embedding canonical] [--steps 600]
 """
@@ -13,7 +13,6 @@ import random
 from string import ascii_lowercase
 
 import torch
-from transformers import set_seed
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration, SymbolInvariantTokenizer
 from hf_symbinv.metrics import wilson_interval
@@ -28,8 +27,7 @@ def term(rng: random.Random, size: int, variables: str, functions: str) -> tuple
     if rng.random() < 0.5:
         return ("@", rng.choice(functions) + "()", term(rng, size - 1, variables, functions))
     left = rng.randrange(size)
-    parts = (term(rng, part, variables, functions) for part in (left, size - 1 - left))
-    return (rng.choice("+*"), *parts)
+    return (rng.choice("+*"), *(term(rng, part, variables, functions) for part in (left, size - 1 - left)))
 
 
 def derivative(t: tuple, by: str) -> tuple:
@@ -39,15 +37,12 @@ def derivative(t: tuple, by: str) -> tuple:
     if t[0] == "@":
         return product(("@", t[1].replace("()", "'"), t[2]), derivative(t[2], by))
     one, two = (derivative(part, by) for part in t[1:])
-    if t[0] == "*":
-        one, two = product(one, t[2]), product(t[1], two)
+    one, two = (product(one, t[2]), product(t[1], two)) if t[0] == "*" else (one, two)
     return two if one == ("0",) else one if two == ("0",) else ("+", one, two)
 
 
 def product(one: tuple, two: tuple) -> tuple:
-    if ("0",) in (one, two):
-        return ("0",)
-    return two if one == ("1",) else one if two == ("1",) else ("*", one, two)
+    return ("0",) if ("0",) in (one, two) else two if one == ("1",) else one if two == ("1",) else ("*", one, two)
 
 
 def text(t: tuple | str) -> str:
@@ -71,7 +66,7 @@ def main() -> None:
     parser.add_argument("--embedding", default="streams", help="symbol_embedding: canonical, learned, ...")
     parser.add_argument("--steps", type=int, default=600, help="of training, with 64 questions each")
     args = parser.parse_args()
-    set_seed(0)
+    torch.manual_seed(0)
     tokenizer = SymbolInvariantTokenizer(TOKENS, views=["", "()", "'"])
     config = SymbolInvariantConfig(
         base_vocab_size=len(TOKENS), num_symbols=26, num_views=3, symbol_embedding=args.embedding, d_model=64, d_ff=256,
@@ -92,13 +87,11 @@ def main() -> None:
         optimizer.step(), schedule.step(), optimizer.zero_grad()
         if step % 100 == 0:
             print(f"step {step}: loss {loss.item():.3f}", flush=True)
-    model.eval()
     for kinds in (2, 4):
         asked, answers = questions(random.Random(1), 500, kinds=kinds)
-        ids = model.generate(**tokenizer(asked, padding=True, return_tensors="pt"), max_new_tokens=60)
-        written, wanted = (
-            tokenizer.batch_decode(rows, skip_special_tokens=True) for rows in (ids, tokenizer(answers)["input_ids"])
-        )
+        ids = model.eval().generate(**tokenizer(asked, padding=True, return_tensors="pt"), max_new_tokens=60)
+        written = tokenizer.batch_decode(ids, skip_special_tokens=True)
+        wanted = tokenizer.batch_decode(tokenizer(answers)["input_ids"], skip_special_tokens=True)
         correct = sum(map(str.__eq__, written, wanted))
         low, high = wilson_interval(correct, len(asked))
         print(f"{2 * kinds} names: {correct} of {len(asked)} right, 95 % interval {low:.3f} to {high:.3f}")
