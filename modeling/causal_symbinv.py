@@ -257,7 +257,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             logits_to_keep: logits of this many last positions; 0 for all.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
             inputs_embeds: None; ids are needed.
-            kwargs: `shift_labels` alone, `(B, T)` in the place of `labels`, those of position t for position t. Trainers
+            kwargs: only `shift_labels`, `(B, T)` in the place of `labels`, those of position t for position t. Trainers
                 that cut a sequence into parts give them. As a parameter, `Trainer` would expect them in every batch.
 
         Raises:
