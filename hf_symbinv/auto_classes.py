@@ -17,8 +17,8 @@ from types import ModuleType
 
 # model type -> its configuration
 CONFIGS = {"symbol_invariant": "SymbolInvariantConfig", "identity_gpt2": "IdentityGPT2Config"}
-# no model's type: a place for the second tokenizer in the table, where AutoTokenizer looks for the name of its class
-WORDS = "symbol_invariant_words"
+# no model's types: places for the other tokenizers in the table, where AutoTokenizer looks for the names of classes
+WORDS, TEXTS = "symbol_invariant_words", "symbol_invariant_texts"
 # module of transformers -> table of names -> model type -> class; the names are those of the Auto class's own table
 NAMES: dict[str, dict[str, dict[str, str]]] = {
     "transformers.models.auto.configuration_auto": {"CONFIG_MAPPING": CONFIGS},
@@ -26,6 +26,7 @@ NAMES: dict[str, dict[str, dict[str, str]]] = {
         "TOKENIZER_MAPPING": {
             "symbol_invariant": "SymbolInvariantTokenizer",
             WORDS: "SymbolInvariantWordTokenizer",
+            TEXTS: "SymbolInvariantTextTokenizer",
         },
     },
     "transformers.models.auto.modeling_auto": {
@@ -57,7 +58,7 @@ def register_auto_classes(package: ModuleType) -> None:
     Args:
         package: Module whose attributes are the classes named in `NAMES`; its attributes are read on first use.
     """
-    for model_type in (*CONFIGS, WORDS):
+    for model_type in (*CONFIGS, WORDS, TEXTS):
         sys.modules[f"transformers.models.{model_type}"] = package
     _now_or_after_loading(tuple(NAMES), _add_names)
 
