@@ -16,6 +16,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -134,7 +135,7 @@ def read_pairs(
     """The rows of each split of the data, `train` if they have none; and the names of the two columns.
 
     Args:
-        source: A file of one of `SUFFIXES`, a folder with such files, or OWNER/NAME on the Hub.
+        source: A file of one of `SUFFIXES`, a folder of such files, or OWNER/NAME on the Hub.
         question, answer: Names of the columns; None to find them.
         config: Of a data set on the Hub or in a folder.
 
@@ -142,7 +143,11 @@ def read_pairs(
         PairsFormatError: If there are no such data, or a row is no pair of texts.
     """
     path = Path(source)
-    tables = {"train": _rows_of_file(path)} if path.is_file() else _rows_of_data_set(source, config)
+    files = {"train": [path]} if path.is_file() else _files_of_splits(path) if config is None else {}
+    tables = (
+        {split: chain.from_iterable(map(_rows_of_file, found)) for split, found in files.items()}
+        or _rows_of_data_set(source, config)
+    )  # fmt: skip
     columns: tuple[str, str] | None = None
     splits = {}
     for split, rows in tables.items():
@@ -155,6 +160,19 @@ def read_pairs(
     if columns is None:
         raise PairsFormatError(f"{source}: holds no rows; write one pair of texts on each line")
     return splits, columns
+
+
+def _files_of_splits(folder: Path) -> dict[str, list[Path]]:
+    """The files in a folder that are called as a split, such as `train.csv` and `test-00000-of-00002.parquet`.
+
+    `datasets` would guess types and make a 1 of the text +1 in a CSV file.
+    """
+    found: dict[str, list[Path]] = {}
+    for path in sorted(folder.rglob("*")):
+        split = SPLITS.get(re.split(r"[-_.]", path.name)[0])
+        if split is not None and path.suffix.lower() in SUFFIXES:
+            found.setdefault(split, []).append(path)
+    return found if "train" in found or len(found) == 1 else {}
 
 
 def _rows_of_file(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -540,7 +558,7 @@ def _learned(asked: PairsOptions, draft: PairsTask, train: Sequence[Cut], known:
         names=_ranked(names),
         max_symbols=max((len(item.names) for item in train), default=0),
         # Twice the longest: questions of a later day may be larger than those of training.
-        max_new_tokens=max(PairsTask.max_new_tokens, *(2 * item.longest for item in train)),
+        max_new_tokens=max([PairsTask.max_new_tokens, *(2 * item.longest for item in train)]),
     )
 
 
