@@ -17,8 +17,8 @@ from .conftest import Result
 
 TINY = (
     "model.d_model=8", "model.num_attention_heads=2", "model.d_ff=8", "model.encoder_layers=1",
-    "model.decoder_layers=1", "trainer.max_steps=4", "trainer.per_device_train_batch_size=8", "trainer.save_steps=4", "test_rows=8",
-    "evaluation_rows=4",
+    "model.decoder_layers=1", "trainer.max_steps=4", "trainer.per_device_train_batch_size=8", "trainer.save_steps=4",
+    "test_rows=8", "evaluation_rows=4",
 )  # fmt: skip
 # Where the package cannot be imported and there is no network.
 STRANGER = """
