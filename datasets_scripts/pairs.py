@@ -18,16 +18,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from hf_symbinv.datasets_scripts.errors import PairsFormatError
 from hf_symbinv.datasets_scripts.loading import LoadedData, quiet
 from hf_symbinv.errors import nearest
 from hf_symbinv.hub.errors import hub_failure
 from hf_symbinv.tasks.pairs import SPECIAL, PairsTask
-
-if TYPE_CHECKING:
-    from hf_symbinv.modeling.text_symbinv import TextRule
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 # Names of columns that are taken if none are given, the first pair that the data have.
@@ -449,13 +446,11 @@ def load_pairs(options: Mapping[str, Any], source: str | None = None) -> LoadedD
     asked = PairsOptions.read({**options, **({} if source is None else {"pairs": source})})
     splits, columns = read_pairs(asked.pairs, asked.question_column, asked.answer_column, asked.config)
     known = {"columns": list(columns), "seed": asked.seed}
-    rule = _rule(asked, asked.words())
-    draft = PairsTask(SPECIAL, rule.symbol_pattern, rule.base_words, data=known)
+    draft = _draft(asked, asked.words(), known)
     cuts = {split: [cut(row, draft) for row in rows] for split, rows in splits.items()}
     from_data = _meant_as_base(cuts) if asked.base_from_data else []
     if from_data:
-        rule = _rule(asked, (*rule.base_words, *from_data))
-        draft = PairsTask(SPECIAL, rule.symbol_pattern, rule.base_words, data=known)
+        draft = _draft(asked, (*draft.rule.base_words, *from_data), known)
         cuts = {split: [cut(row, draft) for row in rows] for split, rows in splits.items()}
     _check_words(asked, draft, cuts)
     parts, twins = split_pairs(cuts, asked.seed)
@@ -477,7 +472,7 @@ def load_pairs(options: Mapping[str, Any], source: str | None = None) -> LoadedD
         if not items:
             raise PairsFormatError(
                 f"{asked.pairs}: {counts['rows_read']:,} rows leave none for split {split}"
-                f"{told and f' (left out: {told})'}; give more rows, or a folder with files train, validation and test"
+                f"{told and f'; left out: {told}'}; give more rows, or a folder with files train, validation and test"
             )
     trained_on = {item.alpha_class for item in final["train"]}
     counts["test_questions_with_a_twin_in_train"] = sum(item.alpha_class in trained_on for item in final["test"])
@@ -486,17 +481,16 @@ def load_pairs(options: Mapping[str, Any], source: str | None = None) -> LoadedD
     return LoadedData(
         _texts(final, columns),
         asked.pairs,
-        {**builder, "base_words": list(rule.base_words), **counts},
+        {**builder, "base_words": list(draft.rule.base_words), **counts},
         task,
         _said(asked, task, final, counts, from_data, new),
     )
 
 
-def _rule(asked: PairsOptions, base_words: Sequence[str]) -> TextRule:
-    from hf_symbinv.modeling.text_symbinv import TextRule
-
+def _draft(asked: PairsOptions, base_words: Sequence[str], known: Mapping[str, Any]) -> PairsTask:
+    """The task before its base words are learned, which can cut texts."""
     try:
-        return TextRule(asked.symbols, base_words)
+        return PairsTask(SPECIAL, asked.symbols, base_words, data=known)
     except ValueError as error:
         raise PairsFormatError(f"symbols={asked.symbols!r}: {error}") from None
 
@@ -576,19 +570,18 @@ def _texts(final: Mapping[str, Sequence[Cut]], columns: tuple[str, str]) -> dict
 # What became of rows, in words.
 _REASONS = {
     "duplicates": "the same pair again",
-    "renamed_twins": "renamed twins in validation or test",
-    "too_long": "of more than {max_tokens} words (max_tokens)",
+    "renamed_twins": "renamed twins of others in validation or test",
+    "too_long": "of more than {max_tokens} words, max_tokens",
     "new_symbols": "with symbols in the answer that the question lacks",
-    "rare_base_words": "with base words beyond the {max_base_words} most frequent (max_base_words)",
+    "rare_base_words": "with base words beyond the {max_base_words} most frequent, max_base_words",
     "unknown_base_words": "outside training with base words that training lacks",
 }
 
 
 def _left_out(asked: PairsOptions, counts: Mapping[str, int]) -> str:
     """How many rows were left out, and why; empty if there are none."""
-    return ", ".join(
-        f"{counts[name]:,} {why.format(**asdict(asked))}" for name, why in _REASONS.items() if counts[name]
-    )
+    told = {name: why.format(**asdict(asked)) for name, why in _REASONS.items() if counts[name]}
+    return ", ".join(f"{counts[name]:,} ({why})" for name, why in told.items())
 
 
 def _said(
