@@ -326,6 +326,7 @@ class Cut(NamedTuple):
     Attributes:
         row: As it was read.
         alpha_class: Of the question, as `PairsTask.alpha_class`.
+        meaning: The answer with the question's numbers for its symbols: the same for pairs that are renamings.
         names: Symbols of the question.
         new: Symbols of the answer that the question lacks.
         base: Base words of both.
@@ -335,6 +336,7 @@ class Cut(NamedTuple):
 
     row: Row
     alpha_class: str
+    meaning: str
     names: tuple[str, ...]
     new: tuple[str, ...]
     base: frozenset[str]
@@ -356,11 +358,13 @@ def cut(row: Row, task: PairsTask) -> Cut:
                 "space; make it narrower"
             )
     names = dict.fromkeys(word for _, word, is_symbol in question if is_symbol)
+    places = {name: place for place, name in enumerate(names)}
     written = dict.fromkeys(word for _, word, is_symbol in answer if is_symbol)
     asked = frozenset(word for _, word, is_symbol in question if not is_symbol)
     return Cut(
         row,
         task.alpha_class(row.question),
+        " ".join(f"\n{places[word]}" if word in places else word for _, word, _ in answer),
         tuple(names),
         tuple(word for word in written if word not in names),
         asked | {word for _, word, is_symbol in answer if not is_symbol},
@@ -474,6 +478,9 @@ def load_pairs(options: Mapping[str, Any], source: str | None = None) -> LoadedD
                 f"{asked.pairs}: {counts['rows_read']:,} rows leave none for split {split}"
                 f"{told and f'; left out: {told}'}; give more rows, or a folder with files train, validation and test"
             )
+    answers = {(item.alpha_class, item.meaning) for items in cuts.values() for item in items}
+    several = Counter(alpha_class for alpha_class, _ in answers)
+    counts["questions_with_several_answers"] = sum(count > 1 for count in several.values())
     trained_on = {item.alpha_class for item in final["train"]}
     counts["test_questions_with_a_twin_in_train"] = sum(item.alpha_class in trained_on for item in final["test"])
     new = Counter(name for items in cuts.values() for item in items for name in item.new)
@@ -607,6 +614,11 @@ def _said(
         said.append(f"left out: {told}")
     if counts["new_symbols"]:
         said.append(f"symbols that the question lacks: {_list(new)}; --base-words takes those with a fixed meaning")
+    if counts["questions_with_several_answers"]:
+        said.append(
+            f"{counts['questions_with_several_answers']:,} questions have several answers, under any names; a model "
+            "gives one of them, and only that of the row counts"
+        )
     if counts["test_questions_with_a_twin_in_train"]:
         said.append(
             f"{counts['test_questions_with_a_twin_in_train']:,} test questions are renamings of training questions; "

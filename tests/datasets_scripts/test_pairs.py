@@ -235,6 +235,18 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path, name, content,
     assert "\n" not in str(error.value)
 
 
+def test_questions_with_several_answers_are_counted_up_to_renaming(tmp_path):
+    rows = [*sums(200), ("a+b+a", "+b"), ("c+d+c", "+d"), ("x*y", "x"), ("y*z", "z"), ("u*v", "u")]
+    data = load(write(tmp_path / "pairs.jsonl", rows))
+    expected = {}
+    for question, answer in rows:
+        names = list(dict.fromkeys(letter for letter in question if letter.islower()))
+        numbered = [tuple(names.index(x) if x in names else x for x in text) for text in (question, answer)]
+        expected.setdefault(numbered[0], set()).add(numbered[1])
+    assert data.builder["questions_with_several_answers"] == sum(len(found) > 1 for found in expected.values()) > 0
+    assert any("questions have several answers, under any names" in line for line in data.said)
+
+
 def test_a_rule_that_leaves_no_base_word_is_warned_of(tmp_path):
     rows = [(" ".join(words), words[0]) for words in (question.split("+") for question, _ in sums(300))]
     said = load(write(tmp_path / "pairs.jsonl", rows), symbols=r"\S+").said
@@ -262,4 +274,4 @@ def test_the_split_that_training_held_out_is_measured_again_and_other_files_are_
 def test_a_cut_tells_what_a_row_has():
     task = PairsTask((*SPECIAL, "+"), "[a-z]+", ["let"])
     row = Row("here", "let b+a", "a+c let")
-    assert cut(row, task) == Cut(row, "let \n0 + \n1", ("b", "a"), ("c",), {"let", "+"}, {"let", "+"}, 4)
+    assert cut(row, task) == Cut(row, "let \n0 + \n1", "\n1 + c let", ("b", "a"), ("c",), {"let", "+"}, {"let", "+"}, 4)
