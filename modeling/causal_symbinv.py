@@ -5,7 +5,10 @@ Read `embedding_symbinv.py` (`GaussianEmbedding`, `VocabularyEmbedding`) and `la
 Letters: B batch, K slots (= num_symbols), T length, D model width, V_n base tokens.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import math
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +28,7 @@ from .embedding_symbinv import (
     refuse_embeddings,
     slots_to_ids,
 )
+from .generation_arguments_symbinv import REFUSED, REFUSED_BY_DRAWS, OneBatchAtATime, Settings, refuse_arguments
 from .kernels_symbinv import Dropout
 from .loss_symbinv import AdaCos, token_loss
 from .modeling_symbinv import (
@@ -51,10 +55,10 @@ class SymbolInvariantDecoderOutput(ModelOutput):
 
     last_hidden_state: torch.Tensor = None
     past_key_values: Cache | None = None
-    slot_referents: torch.Tensor = None
-    slot_vectors: torch.Tensor | None = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
+    slot_referents: torch.Tensor = None
+    slot_vectors: torch.Tensor | None = None
 
 
 @dataclass
@@ -69,10 +73,10 @@ class SymbolInvariantCausalLMOutput(ModelOutput):
     loss: torch.Tensor | None = None
     logits: torch.Tensor = None
     past_key_values: Cache | None = None
-    slot_referents: torch.Tensor = None
-    slot_vectors: torch.Tensor | None = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
+    slot_referents: torch.Tensor = None
+    slot_vectors: torch.Tensor | None = None
 
 
 class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
@@ -150,7 +154,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         past_key_values: Cache | None,
     ) -> tuple[Slots, torch.Tensor]:
         """The slots, drawn or as given, and the slot `(B, T)` of each of `referents (B, T)`, -1 for -1."""
-        batch, count, draws = len(referents), self.config.num_symbols, isinstance(self.embedding, GaussianEmbedding)
+        batch, count, draws = referents.shape[0], self.config.num_symbols, isinstance(self.embedding, GaussianEmbedding)
         if vectors is None and draws and past_key_values is not None and past_key_values.get_seq_length():
             raise ValueError(
                 "past_key_values without slot_vectors: the cached tokens were read with other rows than would be "
@@ -178,7 +182,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
 
 def _checked_order(order: torch.Tensor | None, referents: torch.Tensor, count: int) -> torch.Tensor:
     """`order (B, K)`, or the natural one if None."""
-    natural = torch.arange(count, device=referents.device).expand(len(referents), -1)
+    natural = torch.arange(count, device=referents.device).expand(referents.shape[0], -1)
     if order is None:
         return natural
     if order.shape != natural.shape or not torch.equal(order.sort(1).values, natural):
@@ -189,7 +193,7 @@ def _checked_order(order: torch.Tensor | None, referents: torch.Tensor, count: i
     return order
 
 
-class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin):
+class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime, GenerationMixin):
     """A language model over symbols: decoder, tied projection, loss and `generate`.
 
     With `symbol_embedding="gaussian"` it is lexinvariant: a renaming of the input, with the same draw, renames the
@@ -254,10 +258,17 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: for embeddings, a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache
-                without its rows, or a cache with several draws.
+            ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a
+                mask, rows or an order of a wrong shape, a cache without its rows, or a cache with several draws.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
+        if labels is None and num_items_in_batch is not None:
+            raise ValueError(
+                "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would compare "
+                "each token with the label of its own position where a trainer does not know the model by name: leave "
+                "it out, and set label_smoothing in the model's configuration. For a compute_loss_func, set "
+                "model.accepts_loss_kwargs = False"
+            )
         if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None)):
             raise ValueError(
                 f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
@@ -308,18 +319,24 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         own = slots.referents.argsort(1).gather(1, referents.clamp(min=0))
         return torch.where(referents >= 0, base + own, labels)
 
-    def generate(self, inputs: torch.Tensor | None = None, **kwargs: Any) -> Any:
+    def generate(self, inputs: torch.Tensor | None = None, generation_config: Any = None, **kwargs: Any) -> Any:
         """Continues a batch, as `transformers.GenerationMixin.generate`; a sequence keeps its rows throughout.
 
         Args:
             inputs: `(B, T)` int64 ids, also as `input_ids`.
+            generation_config: decides where no argument does; default that of the model.
             slot_vectors: `(B, K, D)`, as in `forward`; default a new draw, the same for all beams of a sequence.
             kwargs: every other argument of `generate`.
 
         Raises:
-            ValueError: if there is no input, or for several draws.
+            ValueError: if there is no input, for several draws, or an argument that `REFUSED_BY_DRAWS` (`REFUSED`
+                without draws) refuses.
         """
+        if generation_config is not None:
+            kwargs["generation_config"] = generation_config
         refuse_embeddings(inputs_embeds=kwargs.pop("inputs_embeds", None))
+        draws = isinstance(self.model.embedding, GaussianEmbedding)
+        refuse_arguments(Settings(kwargs, self.generation_config), REFUSED_BY_DRAWS if draws else REFUSED)
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
             raise ValueError("generate() got no input_ids; pass the beginning of a text, if only the start token")
@@ -329,16 +346,18 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             )
         if kwargs.get("slot_vectors") is None:
             kwargs["slot_vectors"] = self.draw(len(input_ids))
+        # transformers would compile steps with a static cache, but masks grow and ids are checked.
+        if kwargs.get("generation_config") is None:
+            kwargs["disable_compile"] = True
+        else:
+            kwargs["generation_config"] = copy(kwargs["generation_config"])
+            kwargs["generation_config"].disable_compile = True
         return super().generate(input_ids, **kwargs)
 
     @staticmethod
     def create_masks_for_generate(attention_mask: torch.Tensor | None, **kwargs: Any) -> torch.Tensor | None:
         """`attention_mask (B, past + T)` as it is; for a static cache transformers would give it four dimensions."""
         return attention_mask
-
-    def _valid_auto_compile_criteria(self, *args: Any) -> bool:
-        """False: transformers would compile steps with a static cache, but masks grow and ids are checked."""
-        return False
 
 
 def _mean_of_draws(logits: torch.Tensor, draws: int) -> torch.Tensor:

@@ -7,13 +7,17 @@ Two scalars per head are all that is added. With both 0 the model is GPT-2, so e
 Letters: B batch, T queries, K keys, H heads, D model width.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import re
+from functools import wraps
 from typing import Any
 
 import torch
 from torch import nn
 from transformers import GPT2Config, PreTrainedConfig
 from transformers.cache_utils import Cache
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.models.gpt2.modeling_gpt2 import (
     GPT2Attention,
     GPT2ForSequenceClassification,
@@ -22,6 +26,7 @@ from transformers.models.gpt2.modeling_gpt2 import (
 )
 
 from .configuration_identity_gpt2 import IdentityGPT2Config
+from .generation_arguments_symbinv import OneBatchAtATime
 
 
 class IdentityGPT2Attention(GPT2Attention):
@@ -196,7 +201,7 @@ class IdentityGPT2Model(_OwnAttention, GPT2Model):
                     nn.init.constant_(scalars, self.config.identity_initial / self.config.identity_multiplier)
 
 
-class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
+class IdentityGPT2LMHeadModel(_OwnAttention, OneBatchAtATime, GPT2LMHeadModel):
     """GPT-2 as a language model, with identity-reparametrised attention in every block.
 
     Source: When can transformers reason with abstract symbols? (2024), section 6.
@@ -207,6 +212,22 @@ class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
         self.loss_type = "ForCausalLM"  # which transformers does not see from the name
         self.transformer = IdentityGPT2Model(self.config)
         self.post_init()
+
+    @wraps(GPT2LMHeadModel.forward)
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """As `GPT2LMHeadModel.forward`.
+
+        Raises:
+            ValueError: if a trainer took the labels away to smooth them, and would not move them one position on.
+        """
+        taken = kwargs.get("num_items_in_batch") is not None and kwargs.get("labels") is None
+        if taken and type(self).__name__ not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
+            raise ValueError(
+                "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would compare "
+                f"each token with the label of its own position, as the trainer does not know {type(self).__name__} by "
+                "name: leave it out. For a compute_loss_func, set model.accepts_loss_kwargs = False"
+            )
+        return super().forward(*args, **kwargs)
 
 
 class IdentityGPT2ForSequenceClassification(_OwnAttention, GPT2ForSequenceClassification):

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hf_symbinv.auto_classes import imports_transformers, register_auto_classes, register_pipelines
 from hf_symbinv.errors import UserError
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.tasks.pairs import PAIRS, PairsTask
@@ -159,6 +160,9 @@ def _imported(path: Path, name: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.append(folder)
     try:
+        if imports_transformers(path):
+            register_auto_classes()
+            register_pipelines()
         module = importlib.import_module(path.stem)
     except Exception as error:  # whatever a user's file raises
         raise TaskError(
