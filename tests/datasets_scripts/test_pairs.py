@@ -78,6 +78,17 @@ def test_a_folder_with_splits_keeps_them_and_counts_renamed_twins(tmp_path):
     assert "1 test questions are renamings of training questions" in " ".join(data.said)
 
 
+def test_a_folder_without_names_of_splits_is_read_by_datasets(tmp_path, monkeypatch):
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "folder").mkdir()
+    write(tmp_path / "folder" / "rows.parquet", sums())
+    assert texts(load(tmp_path / "folder")) == texts(load(write(tmp_path / "pairs.jsonl", sums())))
+    with pytest.raises(
+        PairsFormatError, match=r"cannot be loaded \(BuilderConfig 'de' not found.*name a file, a folder of"
+    ):
+        load(tmp_path / "folder", config="de")
+
+
 def test_recipes_and_a_data_folder_name_the_same_pairs(file):
     assert texts(load_data("pairs", {"symbols": RULE}, file)) == texts(load(file))
 
