@@ -236,6 +236,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
         logits_to_keep: int = 0,
         num_items_in_batch: torch.Tensor | int | None = None,
         inputs_embeds: None = None,
+        shift_labels: torch.Tensor | None = None,
     ) -> SymbolInvariantCausalLMOutput | tuple:
         """Logits of the next token, and with `labels` the loss.
 
@@ -256,6 +257,8 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             logits_to_keep: logits of this many last positions; 0 for all.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
             inputs_embeds: None; ids are needed.
+            shift_labels: `(B, T)` in the place of `labels`, those of position t for position t. Trainers that cut a
+                sequence into parts give them.
 
         Raises:
             ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a
@@ -284,7 +287,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             past_key_values=past_key_values,
             slot_vectors=slot_vectors,
             slot_referents=slot_referents,
-            use_cache=use_cache if labels is None and num_draws == 1 else False,
+            use_cache=use_cache if labels is None and shift_labels is None and num_draws == 1 else False,
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
             return_dict=True,
@@ -298,11 +301,12 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
                 logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
             logits, shuffled = _mean_of_draws(logits, num_draws), False
         loss = None
-        if labels is not None:
-            columns = self._label_columns(labels, slots if shuffled else None)
-            loss = token_loss(
-                logits[:, :-1], cosines[:, :-1], columns[:, 1:], num_items_in_batch, self.adacos, self.config
-            )
+        scored = logits, cosines
+        if shift_labels is None and labels is not None:
+            shift_labels, scored = labels[:, 1:], (logits[:, :-1], cosines[:, :-1])
+        if shift_labels is not None:
+            columns = self._label_columns(shift_labels, slots if shuffled else None)
+            loss = token_loss(*scored, columns, num_items_in_batch, self.adacos, self.config)
         if shuffled:
             logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}

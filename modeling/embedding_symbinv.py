@@ -627,9 +627,13 @@ def make_embedding(config: SymbolInvariantConfig) -> Embedding:
 
 
 def make_head(config: SymbolInvariantConfig, weight: nn.Parameter) -> Head:
-    """The head that `config.symbol_embedding` names, on the `weight (rows, D)` of the model's embedding."""
+    """The head that `config.symbol_embedding` names, for an embedding of `weight (rows, D)`.
+
+    Its own weight is empty: `post_init` puts the embedding's in its place. Were they one from the beginning, a
+    checkpoint that lacks both would be loaded without a word, and the embedding left as the memory was.
+    """
     own: dict[str, type[Head]] = {"streams": StreamsHead, "random": RandomHead, "gaussian": GaussianHead}
-    return own.get(config.symbol_embedding, VocabularyHead)(config, weight)
+    return own.get(config.symbol_embedding, VocabularyHead)(config, nn.Parameter(torch.empty_like(weight)))
 
 
 def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torch.Tensor:

@@ -343,6 +343,7 @@ class SymbolInvariantTokenizer(PythonBackend):
         verbose: bool = True,
         symbol_table: SymbolTable | None = None,
         is_target: bool = False,
+        sanitize_control_tokens: bool = False,  # of apply_chat_template; what stands in a text is text anyway
         **kwargs: Any,
     ) -> BatchEncoding:
         for name, value in kwargs.items():  # other versions of transformers may hand on more options, unset
