@@ -305,11 +305,11 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
                 logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
             logits, shuffled = _mean_of_draws(logits, num_draws), False
         loss = None
-        scored = logits, cosines
-        if shift_labels is None and labels is not None:
-            shift_labels, scored = labels[:, 1:], (logits[:, :-1], cosines[:, :-1])
-        if shift_labels is not None:
-            columns = self._label_columns(shift_labels, slots if shuffled else None)
+        if labels is not None or shift_labels is not None:
+            columns = self._label_columns(labels if shift_labels is None else shift_labels, slots if shuffled else None)
+            scored = logits, cosines
+            if shift_labels is None:
+                columns, scored = columns[:, 1:], (logits[:, :-1], cosines[:, :-1])
             loss = token_loss(*scored, columns, num_items_in_batch, self.adacos, self.config)
         if shuffled:
             logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
