@@ -1,8 +1,9 @@
-"""The decoder-only language model: symbols whose vectors are drawn per sequence, learned, or learned and permuted.
+"""The decoder-only language model: symbols with streams, or whose vectors are drawn per sequence, learned, or permuted.
 
-Read `embedding_symbinv.py` (`GaussianEmbedding`, `VocabularyEmbedding`) and `layers_symbinv.py` first.
+Read `embedding_symbinv.py` (`GaussianEmbedding`, `VocabularyEmbedding`) and `layers_symbinv.py` first, and for streams
+`causal_streams_symbinv.py`.
 
-Letters: B batch, K slots (= num_symbols), T length, D model width, V_n base tokens.
+Letters: B batch, S streams, K slots (= num_symbols, with streams S), T length, D model width, V_n base tokens.
 """
 
 import math
@@ -14,6 +15,8 @@ from transformers.cache_utils import Cache, DynamicCache
 from transformers.generation import GenerationMixin
 from transformers.utils import ModelOutput
 
+from .causal_streams_symbinv import CausalStreamsEmbedding, CausalStreamsHead, StreamsCache, next_columns
+from .causal_streams_symbinv import slots_to_ids as streams_to_ids
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import (
     GaussianEmbedding,
@@ -41,18 +44,21 @@ class SymbolInvariantDecoderOutput(ModelOutput):
     """What the decoder made of a batch.
 
     Attributes:
-        last_hidden_state: `(B, 1, T, D)`; the second dimension is that of streams.
-        past_key_values: on request, keys and values of all tokens.
-        slot_referents: `(B, K)` int64, the referent of each slot.
+        last_hidden_state: `(B, S, T, D)`; S is 1 but for streams.
+        past_key_values: on request, keys and values of all tokens; with streams a `StreamsCache`.
+        slot_referents: `(B, K)` int64, the referent of each slot; with streams -1 for the anonymous one, slot 0, and
+            where there is none.
         slot_vectors: `(B, K, D)`, the row of each symbol, if the embedder draws one.
+        slot_active: with streams `(B, S, T)` bool, the symbols that have occurred by each place, and slot 0.
         hidden_states: on request, the embeddings and the output of each layer.
-        attentions: on request, `(B, 1, H, T, past + T)` per layer.
+        attentions: on request, `(B, S, H, T, past + T)` per attention block, layer by layer, DP before DA.
     """
 
     last_hidden_state: torch.Tensor = None
     past_key_values: Cache | None = None
     slot_referents: torch.Tensor = None
     slot_vectors: torch.Tensor | None = None
+    slot_active: torch.Tensor | None = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
 
@@ -63,7 +69,9 @@ class SymbolInvariantCausalLMOutput(ModelOutput):
 
     Attributes:
         loss: scalar, if labels were given.
-        logits: `(B, T, V_n + num_symbols)` in id space.
+        logits: `(B, T, V_n + num_symbols)` in id space; with streams `(B, T, max(vocab_size, largest id + 1) + 1)`,
+            where a new symbol stands at the smallest id that has not occurred by then, and other ids that have not are
+            -inf. In slot space `(B, T, V_n + K)`; with streams, column V_n is a new symbol.
     """
 
     loss: torch.Tensor | None = None
@@ -83,7 +91,8 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
     def __init__(self, config: SymbolInvariantConfig):
         require_kind(config, type(self).__name__, "decoder-only")
         super().__init__(config)
-        self.embedding = make_embedding(config)
+        streams = config.symbol_embedding == "streams"
+        self.embedding = CausalStreamsEmbedding(config) if streams else make_embedding(config)
         self.dropout = Dropout(config.dropout)
         self.decoder = Decoder(config)
         self.post_init()
@@ -118,17 +127,24 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         refuse_embeddings(inputs_embeds=inputs_embeds)
         check_source(input_ids, None)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
-        referents = referents_of(input_ids, self.config.base_vocab_size, None)
-        slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past_key_values)
-        batch, length = referents.shape
+        batch, length = input_ids.shape
         past = 0 if past_key_values is None else int(past_key_values.get_seq_length())
-        if past_key_values is None and self._keeps_cache(use_cache):
-            past_key_values = DynamicCache()
         if attention_mask is not None and attention_mask.shape != (batch, past + length):
             raise ValueError(
                 f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {(batch, length)} after "
                 f"{past} cached tokens; it must be {(batch, past + length)}"
             )
+        if isinstance(self.embedding, CausalStreamsEmbedding):
+            tokens = None if attention_mask is None else attention_mask[:, past:]
+            referents = referents_of(input_ids, self.config.base_vocab_size, tokens)
+            if past_key_values is None and self._keeps_cache(use_cache):
+                past_key_values = StreamsCache()
+            slots, symbol_slots = self._streams(referents, slot_vectors, slot_referents, past_key_values)
+        else:
+            referents = referents_of(input_ids, self.config.base_vocab_size, None)
+            slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past_key_values)
+            if past_key_values is None and self._keeps_cache(use_cache):
+                past_key_values = DynamicCache()
         hidden_states = self.embedding(input_ids, symbol_slots, slots)
         hidden_states, target = self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
         states, attentions, _ = self.decoder(hidden_states, None, target, None, past_key_values, output_attentions)
@@ -137,10 +153,32 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
             past_key_values=past_key_values,
             slot_referents=slots.referents,
             slot_vectors=slots.vectors,
+            slot_active=slots.active if slots.active.dim() == 3 else None,
             hidden_states=states if output_hidden_states else None,
             attentions=attentions if output_attentions else None,
         )
         return self._as_wanted(output, return_dict)
+
+    def _streams(
+        self, referents: torch.Tensor, vectors: torch.Tensor | None, order: torch.Tensor | None, cache: Cache | None
+    ) -> tuple[Slots, torch.Tensor]:
+        """The slots, those of the cache first, and the slot `(B, T)` of each of `referents (B, T)`, -1 for -1."""
+        for name, given in (("slot_vectors", vectors), ("slot_referents", order)):
+            if given is not None:
+                raise ValueError(
+                    f'{name}: symbol_embedding="streams" draws no rows and numbers symbols by their first occurrence; '
+                    "leave it out"
+                )
+        if cache is not None and not isinstance(cache, StreamsCache):
+            raise ValueError(
+                f"past_key_values is a {type(cache).__name__}: streams need a StreamsCache, which knows whose each of "
+                "them is and has room for more; pass one, or leave it out, and cache_implementation too"
+            )
+        slots = self.embedding.assign(referents, None if cache is None else cache.referents)
+        if cache is not None:
+            blocks = [block for layer in self.decoder.layers for block in layer.self_attention.values()]
+            cache.fork(slots.referents, [block.cache_index for block in blocks if not block.aggregated])
+        return slots, slots.of(referents)
 
     def _slots(
         self,
@@ -206,7 +244,8 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         require_kind(config, type(self).__name__, "decoder-only")
         super().__init__(config)
         self.model = SymbolInvariantDecoder(config)
-        self.lm_head = make_head(config, self.model.embedding.weight)
+        streams = isinstance(self.model.embedding, CausalStreamsEmbedding)
+        self.lm_head = (CausalStreamsHead if streams else make_head)(config, self.model.embedding.weight)
         self.adacos = AdaCos(config.vocab_size) if config.loss == "adacos" else None
         self.register_load_state_dict_post_hook(accept_missing_head)
         self.post_init()
@@ -230,6 +269,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
         logits_to_keep: int = 0,
+        return_id_logits: bool = True,
         num_items_in_batch: torch.Tensor | int | None = None,
         inputs_embeds: None = None,
     ) -> SymbolInvariantCausalLMOutput | tuple:
@@ -250,6 +290,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
                 each other in everything else that is returned.
             use_cache: return the cache; default `config.use_cache`, and in training not.
             logits_to_keep: logits of this many last positions; 0 for all.
+            return_id_logits: logits in id space, else in slot space.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
             inputs_embeds: None; ids are needed.
 
@@ -262,6 +303,9 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             raise ValueError(
                 f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
             )
+        streams = isinstance(self.model.embedding, CausalStreamsEmbedding)
+        if num_draws > 1 and streams:
+            raise ValueError(f'num_draws={num_draws}: symbol_embedding="streams" draws no rows; leave it out')
         if num_draws > 1:
             input_ids, attention_mask, slot_referents = (
                 None if tensor is None else tensor.repeat_interleave(num_draws, 0)
@@ -278,35 +322,44 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             output_hidden_states=output_hidden_states,
             return_dict=True,
         )
+        kept = slice(-logits_to_keep, None)
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
-        cosines = self.lm_head(outputs.last_hidden_state[:, :, -logits_to_keep:], slots)
+        if streams:
+            slots = Slots(outputs.slot_referents, outputs.slot_active[:, :, kept])
+        cosines = self.lm_head(outputs.last_hidden_state[:, :, kept], slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
-        shuffled = slot_referents is not None or self.model.embedding.shuffles
+        shuffled = streams or slot_referents is not None or self.model.embedding.shuffles
         if num_draws > 1:
             if shuffled:
-                logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
+                logits = self._in_id_space(logits, slots)
             logits, shuffled = _mean_of_draws(logits, num_draws), False
         loss = None
         if labels is not None:
-            columns = self._label_columns(labels, slots if shuffled else None)
-            loss = token_loss(
-                logits[:, :-1], cosines[:, :-1], columns[:, 1:], num_items_in_batch, self.adacos, self.config
-            )
-        if shuffled:
-            logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
-        shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
+            columns = self._next_columns(labels, slots, shuffled)
+            loss = token_loss(logits[:, :-1], cosines[:, :-1], columns, num_items_in_batch, self.adacos, self.config)
+        if shuffled and return_id_logits:
+            logits = self._in_id_space(logits, slots)
+        shared = {key: outputs.get(key) for key in outputs if key not in ("last_hidden_state", "slot_active")}
         output = SymbolInvariantCausalLMOutput(loss=loss, logits=logits, **shared)
         return self._as_wanted(output, return_dict)
 
-    def _label_columns(self, labels: torch.Tensor, slots: Slots | None) -> torch.Tensor:
-        """Labels as columns of the logits, in slot space if `slots` are given; -100 kept."""
+    def _in_id_space(self, logits: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """`logits (B, T, V_n + K)` in slot space, moved to id space."""
+        if isinstance(self.model.embedding, CausalStreamsEmbedding):
+            return streams_to_ids(logits, slots, self.config)
+        return slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
+
+    def _next_columns(self, labels: torch.Tensor, slots: Slots, shuffled: bool) -> torch.Tensor:
+        """The column `(B, T - 1)` of each of `labels (B, T)` but the first, in slot space if `shuffled`; -100 kept."""
         base = self.config.base_vocab_size
+        if isinstance(self.model.embedding, CausalStreamsEmbedding):
+            return next_columns(labels, slots, base)
         referents = torch.where(labels >= base, labels - base, -1)
         self.model.embedding.refuse_unknown(referents)
-        if slots is None:
-            return labels
-        own = slots.referents.argsort(1).gather(1, referents.clamp(min=0))
-        return torch.where(referents >= 0, base + own, labels)
+        if shuffled:
+            own = slots.referents.argsort(1).gather(1, referents.clamp(min=0))
+            labels = torch.where(referents >= 0, base + own, labels)
+        return labels[:, 1:]
 
     def generate(self, inputs: torch.Tensor | None = None, **kwargs: Any) -> Any:
         """Continues a batch, as `transformers.GenerationMixin.generate`; a sequence keeps its rows throughout.

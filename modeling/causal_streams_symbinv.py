@@ -1,0 +1,182 @@
+"""Streams for a decoder alone, where a symbol may occur for the first time at any place.
+
+The stream of a symbol that has not occurred yet shows placeholders at all symbols, and so do those of all such symbols.
+One **anonymous** stream stands for them, and what it says of its own symbol means *a new symbol*. When a symbol first
+occurs, its stream forks from the anonymous one: up to there its hidden states are those of the anonymous stream, so
+decoding from a cache copies these and replays nothing. Slot 0 is the anonymous stream, slot s that of the s-th symbol.
+
+Attention is causal, and means over streams must be so too: at each place they take the anonymous stream and those of
+symbols that have occurred by then. A mean over all streams would tell how many symbols are still to come.
+
+Letters: B batch, S streams (S - 1 symbols and the anonymous stream), T length, D model width, V_n base tokens.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import nn
+from transformers.cache_utils import DynamicCache
+from transformers.generation.logits_process import LogitsProcessor
+
+from .configuration_symbinv import SymbolInvariantConfig
+from .embedding_symbinv import Slots, StreamsEmbedding, StreamsHead, assign_slots, learned_rows, mean_over_streams
+from .embedding_symbinv import slots_to_ids as known_to_ids
+
+
+class CausalStreamsEmbedding(StreamsEmbedding):
+    """Identical to StreamsEmbedding except: slot 0 is the anonymous stream, and streams are active from a place on."""
+
+    def assign(self, referents: torch.Tensor, known: torch.Tensor | None = None) -> Slots:
+        """Slots for the symbols of `referents (B, T)`, -1 at base tokens, behind those that are `known`.
+
+        Args:
+            referents: `(B, T)` int64, of tokens that follow those of the known slots.
+            known: `(B, S')` int64, the referents of the tokens before, as this method gave them; None for none.
+
+        Returns:
+            Slots with `referents (B, S)`, -1 in slot 0, and `active (B, S, T)`: the anonymous stream, and those of
+            symbols that have occurred by each place.
+        """
+        start = referents.new_full((len(referents), 1), -1)
+        known = start if known is None else known
+        joined = torch.cat((known, referents), dim=1)
+        # Streams that have a cache keep their places, so only those of a beginning may be shuffled.
+        found = assign_slots(joined, self.config.canonical_slots or known.shape[1] > 1).referents
+        # Without symbols there is the anonymous stream alone; a stream that has a cache stays, whoever it is for.
+        width = max(int((found >= 0).sum(1).max()) + 1, known.shape[1])
+        found = nn.functional.pad(torch.cat((start, found), dim=1), (0, width - 1 - found.shape[1]), value=-1)
+        occurs = (joined.unsqueeze(1) == found.unsqueeze(2)) & (found >= 0).unsqueeze(2)  # (B, S, S' + T)
+        active = occurs.cumsum(2)[:, :, known.shape[1] :] > 0
+        active[:, 0] = True
+        return Slots(found, active)
+
+
+class CausalStreamsHead(StreamsHead):
+    """Base tokens from the mean over streams, each symbol that has occurred from its own, a new one from the anonymous.
+
+    Source: SIT Algorithm 5; the anonymous stream is our own.
+    """
+
+    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Logits `(B, T, V_n + S)` of `hidden_states (B, S, T, D)`: column V_n is a new symbol, -inf not yet occurred.
+
+        Args:
+            hidden_states: `(B, S, T, D)`.
+            slots: of the same B, S and T, as `CausalStreamsEmbedding` gave them.
+        """
+        table, base = learned_rows(self.weight, self.config), self.config.base_vocab_size
+        hidden_states = self.features(hidden_states)
+        base_logits = mean_over_streams(hidden_states, slots.active) @ table[:base].T  # (B, T, V_n)
+        symbol_logits = (hidden_states @ table[base]).masked_fill(~slots.active, -math.inf).transpose(1, 2)
+        return torch.cat((base_logits, symbol_logits), dim=-1)
+
+
+def next_columns(labels: torch.Tensor, slots: Slots, base_vocab_size: int) -> torch.Tensor:
+    """The column `(B, T - 1)` of each label but the first, in the logits of the place before it; -100 kept.
+
+    A symbol that has not occurred by then is a new one, whatever it is called.
+
+    Args:
+        labels: `(B, T)` int64 ids, -100 where nothing is to be predicted.
+        slots: with `active (B, S, T)`, those of the tokens read.
+        base_vocab_size: V_n.
+    """
+    following = labels[:, 1:]
+    referents = torch.where(following >= base_vocab_size, following - base_vocab_size, -1)
+    slot = slots.of(referents).clamp(min=0)  # 0 is the anonymous stream
+    occurred = slots.active[:, :, :-1].gather(1, slot.unsqueeze(1)).squeeze(1)
+    return torch.where(referents >= 0, base_vocab_size + torch.where(occurred, slot, 0), following)
+
+
+def smallest_new_referents(slots: Slots) -> torch.Tensor:
+    """The smallest referent `(B, T)` that has not occurred by each place, of slots with `active (B, S, T)`."""
+    candidates = torch.arange(slots.referents.shape[1], device=slots.referents.device)
+    is_candidate = slots.referents.unsqueeze(2) == candidates  # (B, S, candidates); -1 is none
+    occurred = is_candidate.transpose(1, 2).float() @ slots.active.float() > 0  # (B, candidates, T)
+    return (~occurred).int().argmax(1)
+
+
+def slots_to_ids(logits: torch.Tensor, slots: Slots, config: SymbolInvariantConfig) -> torch.Tensor:
+    """`logits (B, T, V_n + S)` in slot space, moved to ids `(B, T, max(vocab_size, largest id + 1) + 1)`.
+
+    A new symbol stands at the smallest id that has not occurred by that place; the other ids that have not are -inf.
+
+    Raises:
+        ValueError: for an id that is too large, as `embedding_symbinv.slots_to_ids` says.
+    """
+    base = config.base_vocab_size
+    known = nn.functional.pad(known_to_ids(logits, slots, base, config.vocab_size), (0, 1), value=-math.inf)
+    return known.scatter(2, (base + smallest_new_referents(slots)).unsqueeze(2), logits[..., base : base + 1])
+
+
+class StreamsCache(DynamicCache):
+    """Identical to DynamicCache except: it knows whose stream each is, and forks streams.
+
+    Per-stream keys and values are `(B, S·H, K, D / H)`, aggregated ones `(B, H, K, D / H)`.
+
+    Attributes:
+        referents: `(B, S)` int64, -1 for the anonymous stream and where a stream has no symbol yet; None when empty.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.referents: torch.Tensor | None = None
+
+    def fork(self, referents: torch.Tensor, per_stream: Iterable[int]) -> None:
+        """Has a stream for each of `referents (B, S)` from now on; new ones begin as copies of the anonymous one.
+
+        A stream without a symbol shows placeholders only, as the anonymous one does, so rows need not agree when they
+        fork.
+
+        Args:
+            referents: `(B, S)` int64, that begin with those known.
+            per_stream: layers of the cache that hold per-stream keys and values.
+        """
+        known, self.referents = self.referents, referents
+        if known is None or known.shape[1] == referents.shape[1]:
+            return
+        more = referents.shape[1] - known.shape[1]
+        for index in per_stream:
+            layer = self.layers[index]
+            layer.keys, layer.values = (
+                torch.cat((states, states[:, : states.shape[1] // known.shape[1]].repeat(1, more, 1, 1)), dim=1)
+                for states in (layer.keys, layer.values)
+            )
+
+    def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
+        """Has row `beam_idx[i]` at place i, `beam_idx (B,)`."""
+        super().reorder_cache(beam_idx)
+        self._select(beam_idx)
+
+    def batch_repeat_interleave(self, repeats: int) -> None:
+        """Has every row `repeats` times."""
+        super().batch_repeat_interleave(repeats)
+        if self.referents is not None:
+            self.referents = self.referents.repeat_interleave(repeats, 0)
+
+    def batch_select_indices(self, indices: torch.Tensor) -> None:
+        """Keeps the rows `indices (A,)`."""
+        super().batch_select_indices(indices)
+        self._select(indices)
+
+    def _select(self, indices: torch.Tensor) -> None:
+        if self.referents is not None:
+            self.referents = self.referents[indices.to(self.referents.device)]
+
+    def reset(self) -> None:
+        """Empties the cache."""
+        super().reset()
+        self.referents = None
+
+    def crop(self, *args: Any) -> None:
+        """Refused: a symbol that occurred among the tokens taken back would keep its stream.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(
+            "a cache of streams cannot be cropped: symbols would keep streams though they no longer occur; read the "
+            "shorter text again, and decode without an assistant"
+        )
