@@ -12,7 +12,8 @@ Letters: B batch, S streams (S - 1 symbols and the anonymous stream), T length, 
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,7 +22,15 @@ from transformers.cache_utils import DynamicCache
 from transformers.generation.logits_process import LogitsProcessor
 
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import Slots, StreamsEmbedding, StreamsHead, assign_slots, learned_rows, mean_over_streams
+from .embedding_symbinv import (
+    Slots,
+    StreamsEmbedding,
+    StreamsHead,
+    assign_slots,
+    learned_rows,
+    mean_over_streams,
+    referents_of,
+)
 from .embedding_symbinv import slots_to_ids as known_to_ids
 
 
@@ -145,6 +154,25 @@ class StreamsCache(DynamicCache):
                 for states in (layer.keys, layer.values)
             )
 
+    def rename(self, names: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        """Renames the symbols.
+
+        Args:
+            names: from referents `(B, S)`, -1 where there is none, to referents.
+
+        Raises:
+            ValueError: if a symbol has no other name.
+        """
+        if self.referents is None:
+            return
+        renamed = names(self.referents)
+        if ((renamed < 0) & (self.referents >= 0)).any():
+            raise ValueError(
+                "past_key_values knows symbols that do not occur in input_ids; pass the whole text, the part that the "
+                "cache holds too"
+            )
+        self.referents = renamed
+
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
         """Has row `beam_idx[i]` at place i, `beam_idx (B,)`."""
         super().reorder_cache(beam_idx)
@@ -180,3 +208,80 @@ class StreamsCache(DynamicCache):
             "a cache of streams cannot be cropped: symbols would keep streams though they no longer occur; read the "
             "shorter text again, and decode without an assistant"
         )
+
+
+class FreshSymbolsLogitsProcessor(LogitsProcessor):
+    """Lets at most `limit` symbols be written that a prompt does not have.
+
+    Args:
+        limit: at least 0.
+        base_vocab_size: V_n.
+        prompt_length: tokens of the prompt, whose symbols are numbered by their first occurrence.
+    """
+
+    def __init__(self, limit: int, base_vocab_size: int, prompt_length: int):
+        self.limit, self.base_vocab_size, self.prompt_length = limit, base_vocab_size, prompt_length
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
+        """Sets `scores (R, columns)` of symbols beyond the limit to -inf, for texts `input_ids (R, length)`."""
+        prompt = input_ids[:, : self.prompt_length].amax(1, keepdim=True)
+        symbols = (prompt + 1).clamp(min=self.base_vocab_size)  # V_n and as many as the prompt has
+        columns = torch.arange(scores.shape[1], device=scores.device)
+        return scores.masked_fill(columns >= symbols + self.limit, -math.inf)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the symbols of a call of `generate` are called inside, by their first occurrence, and outside.
+
+    Attributes:
+        slots: the symbols of the prompts, `referents (B, K)`, numbered from 0 without an anonymous stream.
+        base_vocab_size: V_n.
+    """
+
+    slots: Slots
+    base_vocab_size: int
+
+    def referents(self, count: int) -> torch.Tensor:
+        """The referents `(B, count)` of the first symbols: those of a prompt, then the smallest that it has not."""
+        known, place = self.slots.referents, torch.arange(count, device=self.slots.referents.device)
+        candidates = torch.arange(known.shape[1] + count, device=known.device)
+        taken = (known.unsqueeze(2) == candidates).any(1)  # (B, K + count)
+        free = (candidates + taken * len(candidates)).sort(1).values
+        number = (known >= 0).sum(1, keepdim=True)
+        given = nn.functional.pad(known, (0, max(count - known.shape[1], 0)))[:, :count]
+        return torch.where(place < number, given, free.gather(1, (place - number).clamp(min=0)))
+
+    def inside(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
+        """`input_ids (B, T)` of the prompts with their symbols numbered by first occurrence."""
+        base = self.base_vocab_size
+        slot = self.slots.of(referents_of(input_ids, base, attention_mask))
+        return torch.where(slot >= 0, base + slot, input_ids.clamp(max=base - 1))  # masked symbols stand for nothing
+
+    def renamed(self, slots: torch.Tensor) -> torch.Tensor:
+        """The referent of each of `slots (R, T)`, R a multiple of B; -1 for -1."""
+        count = max(int(slots.max()) + 1, 1) if slots.numel() else 1
+        referents = self.referents(count).repeat_interleave(len(slots) // len(self.slots.referents), 0)
+        return torch.where(slots >= 0, referents.to(slots.device).gather(1, slots.clamp(min=0)), -1)
+
+    def outside(self, ids: torch.Tensor) -> torch.Tensor:
+        """`ids (R, T)`, R a multiple of B, as a user has them."""
+        referents = self.renamed((ids - self.base_vocab_size).clamp(min=-1))
+        return torch.where(referents >= 0, self.base_vocab_size + referents, ids)
+
+    def scores_outside(self, scores: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        """The scores of each step, `(R, columns)`, all with as many columns, by the id of each column."""
+        base, rows = self.base_vocab_size, len(scores[0]) // len(self.slots.referents)
+        referents = self.referents(max(step.shape[1] for step in scores) - base).repeat_interleave(rows, 0)
+        width = base + int(referents.max()) + 1
+        moved = []
+        for step in scores:
+            out = step.new_full((len(step), width), -math.inf)
+            out[:, :base] = step[:, :base]
+            moved.append(out.scatter(1, base + referents[:, : step.shape[1] - base], step[:, base:]))
+        return tuple(moved)
+
+
+def padded_left(attention_mask: torch.Tensor) -> torch.Tensor:
+    """Places `(B, T)` in an order in which padding, where `attention_mask (B, T)` is 0, comes first."""
+    return attention_mask.bool().int().sort(dim=1, stable=True).indices

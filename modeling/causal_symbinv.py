@@ -7,20 +7,31 @@ Letters: B batch, S streams, K slots (= num_symbols, with streams S), T length, 
 """
 
 import math
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from transformers.cache_utils import Cache, DynamicCache
 from transformers.generation import GenerationMixin
+from transformers.generation.logits_process import LogitsProcessorList
 from transformers.utils import ModelOutput
 
-from .causal_streams_symbinv import CausalStreamsEmbedding, CausalStreamsHead, StreamsCache, next_columns
+from .causal_streams_symbinv import (
+    CausalStreamsEmbedding,
+    CausalStreamsHead,
+    FreshSymbolsLogitsProcessor,
+    Names,
+    StreamsCache,
+    next_columns,
+    padded_left,
+)
 from .causal_streams_symbinv import slots_to_ids as streams_to_ids
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import (
     GaussianEmbedding,
     Slots,
+    assign_slots,
     check_source,
     make_embedding,
     make_head,
@@ -28,6 +39,7 @@ from .embedding_symbinv import (
     refuse_embeddings,
     slots_to_ids,
 )
+from .generation_symbinv import SymbolInvariantGenerationMixin, _IdStreamer, _refuse_symbols
 from .kernels_symbinv import Dropout
 from .loss_symbinv import AdaCos, token_loss
 from .modeling_symbinv import (
@@ -364,13 +376,21 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
     def generate(self, inputs: torch.Tensor | None = None, **kwargs: Any) -> Any:
         """Continues a batch, as `transformers.GenerationMixin.generate`; a sequence keeps its rows throughout.
 
+        With streams, symbols are numbered by their first occurrence inside, so a renamed text has the renamed
+        continuation bit for bit, ties and samples too. New symbols that it writes are called by the smallest ids that
+        the text does not have. Rows may be padded on either side. Logits processors and
+        stopping criteria see slot ids; `slot_referents` gives the map.
+
         Args:
             inputs: `(B, T)` int64 ids, also as `input_ids`.
             slot_vectors: `(B, K, D)`, as in `forward`; default a new draw, the same for all beams of a sequence.
+            num_fresh_symbols: with streams, how many symbols that its text does not have each row may write; default
+                that of the configuration.
             kwargs: every other argument of `generate`.
 
         Raises:
-            ValueError: if there is no input, or for several draws.
+            ValueError: if there is no input, or for several draws; with streams also for a cache of fixed size, or an
+                argument that names the id of a symbol.
         """
         refuse_embeddings(inputs_embeds=kwargs.pop("inputs_embeds", None))
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
@@ -380,9 +400,99 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             raise ValueError(
                 f"num_draws={kwargs['num_draws']}: generate continues a sequence with one draw; leave it out"
             )
+        if isinstance(self.model.embedding, CausalStreamsEmbedding):
+            return self._generate_in_slots(input_ids, **kwargs)
         if kwargs.get("slot_vectors") is None:
             kwargs["slot_vectors"] = self.draw(len(input_ids))
         return super().generate(input_ids, **kwargs)
+
+    def _generate_in_slots(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        past_key_values: Cache | None = None,
+        logits_processor: list | None = None,
+        num_fresh_symbols: int | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """`generate` with streams: ids are numbered by first occurrence inside, so renamed texts are the same."""
+        base, length = self.config.base_vocab_size, input_ids.shape[1]
+        config = copy(kwargs.get("generation_config") or self.generation_config)
+        config.update(**kwargs)
+        _refuse_symbols(config, base)
+        if config.cache_implementation is not None and config.cache_implementation != "dynamic":
+            raise ValueError(
+                f"cache_implementation={config.cache_implementation!r}: streams come in while a text grows, so their "
+                "cache has no fixed size; leave it out"
+            )
+        names = self._names(input_ids, attention_mask)
+        prompt = names.inside(input_ids, attention_mask)
+        cached = past_key_values is not None and past_key_values.get_seq_length() > 0
+        if cached:
+            past_key_values.rename(names.slots.of)
+        elif attention_mask is not None:
+            order = padded_left(attention_mask)
+            prompt, attention_mask = prompt.gather(1, order), attention_mask.gather(1, order)
+        if past_key_values is None and config.use_cache is not False:
+            past_key_values = StreamsCache()
+        if past_key_values is not None:
+            kwargs["past_key_values"] = past_key_values
+        limit = self.config.num_fresh_symbols if num_fresh_symbols is None else num_fresh_symbols
+        own = [] if limit is None else [FreshSymbolsLogitsProcessor(limit, base, length)]
+        if kwargs.get("streamer") is not None:
+            kwargs["streamer"] = _IdStreamer(kwargs["streamer"], names.outside)
+        output = super().generate(
+            prompt,
+            attention_mask=attention_mask,
+            logits_processor=LogitsProcessorList([*own, *(logits_processor or [])]),
+            **kwargs,
+        )
+        if past_key_values is not None:
+            past_key_values.rename(names.renamed)
+        if isinstance(output, torch.Tensor):
+            return self._behind(input_ids, names.outside(output))
+        output.sequences = self._behind(input_ids, names.outside(output.sequences))
+        for name in ("scores", "logits"):
+            if getattr(output, name, None) is not None:
+                output[name] = names.scores_outside(output[name])
+        return output
+
+    @staticmethod
+    def _behind(prompts: torch.Tensor, sequences: torch.Tensor) -> torch.Tensor:
+        """`sequences (R, T')` with their beginnings as in `prompts (B, T)`, whose padding was moved."""
+        rows = prompts.repeat_interleave(len(sequences) // len(prompts), 0).to(sequences.device)
+        return torch.cat((rows, sequences[:, prompts.shape[1] :]), dim=1)
+
+    def slot_referents(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> torch.Tensor:
+        """With streams, the referent of each slot in a call of `generate` with these arguments.
+
+        Inside, the id of a symbol is V_n + its slot, counted from 0. Symbols that are written and do not occur in a
+        prompt follow those of the prompt: the smallest referents that it has not, in ascending order.
+
+        Args:
+            input_ids: `(B, T)` int64.
+            attention_mask: `(B, T)`, 1 at tokens, 0 at padding; None for no padding.
+
+        Returns:
+            `(B, K)` int64, -1 where a slot has none.
+        """
+        return self._names(input_ids, attention_mask).slots.referents
+
+    def compute_transition_scores(
+        self,
+        sequences: torch.Tensor,
+        scores: tuple[torch.Tensor, ...],
+        beam_indices: torch.Tensor | None = None,
+        normalize_logits: bool = False,
+    ) -> torch.Tensor:
+        """As `SymbolInvariantForConditionalGeneration.compute_transition_scores`, for scores of any width."""
+        compute: Any = SymbolInvariantGenerationMixin.compute_transition_scores
+        return compute(self, sequences, scores, beam_indices, normalize_logits)
+
+    def _names(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> Names:
+        check_source(input_ids, attention_mask)
+        base = self.config.base_vocab_size
+        return Names(assign_slots(referents_of(input_ids, base, attention_mask)), base)
 
     @staticmethod
     def create_masks_for_generate(attention_mask: torch.Tensor | None, **kwargs: Any) -> torch.Tensor | None:
