@@ -245,7 +245,12 @@ class TestFuture:
         """Its symbols are others, known ones, new ones or none; a second row keeps the number of streams."""
         model = language_model(**changes, dtype=dtype)
         past, many = [0, BASE + 2, 3, BASE, BASE + 2], [BASE + 7, BASE, BASE + 1, 3, BASE + 4, BASE + 5, BASE + 6, 0, 2]
-        futures = ([BASE, 3, BASE + 2, 0], [3, 3, 0, 2], [BASE + 1, BASE + 9, BASE + 4, BASE + 3], [BASE + 9, 0, 0, BASE])
+        futures = (
+            [BASE, 3, BASE + 2, 0],
+            [3, 3, 0, 2],
+            [BASE + 1, BASE + 9, BASE + 4, BASE + 3],
+            [BASE + 9, 0, 0, BASE],
+        )
         with torch.no_grad():
             logits = []
             for future in futures:
@@ -452,7 +457,10 @@ class TestErrors:
             ({"slot_vectors": torch.zeros(1)}, 'slot_vectors: symbol_embedding="streams" draws no rows'),
             ({"slot_referents": torch.zeros(1)}, 'slot_referents: symbol_embedding="streams" draws no rows'),
             ({"num_draws": 2}, 'num_draws=2: symbol_embedding="streams" draws no rows; leave it out'),
-            ({"input_ids": torch.tensor([[2**20]])}, f"symbol id {2**20}: logits in id space .* return_id_logits=False"),
+            (
+                {"input_ids": torch.tensor([[2**20]])},
+                f"symbol id {2**20}: logits in id space .* return_id_logits=False",
+            ),
         ],
     )
     def test_an_impossible_call_is_refused(self, arguments, message):

@@ -69,7 +69,7 @@ def job(tmp_path) -> Job:
 class TestTables:
     def test_labels_are_distinct_and_the_papers_numbers_are_of_measures(self):
         assert [experiment.name for experiment in EXPERIMENTS] == [
-            "lexinv-markov", "lexinv-text", "lexinv-cipher", "lexinv-symbols"
+            "lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-cipher", "lexinv-symbols"
         ]  # fmt: skip
         for experiment in EXPERIMENTS:
             assert len({row.labels for row in experiment.rows}) == len(experiment.rows)
@@ -80,7 +80,7 @@ class TestTables:
     @pytest.mark.parametrize("scale", [*SCALES, GPU])
     def test_every_row_has_a_model_and_a_sentence_at_every_scale(self, scale):
         for experiment in EXPERIMENTS:
-            assert experiment.scales() == (("smoke", "cpu", "paper") if experiment.name == "lexinv-markov" else
+            assert experiment.scales() == (("smoke", "cpu", "paper") if experiment.measure is measure_markov else
                                            ("smoke", "cpu", "gpu", "paper"))  # fmt: skip
             if scale not in experiment.scales():
                 continue
@@ -92,13 +92,13 @@ class TestTables:
                     assert configuration(row.values["model"], 6, language).kind == "decoder-only"
 
     def test_a_gpu_makes_what_the_paper_claims_of_text_and_nothing_else(self):
-        rows = {experiment.name: experiment.rows_of(GPU) for experiment in EXPERIMENTS[1:]}
+        rows = {experiment.name: experiment.rows_of(GPU) for experiment in EXPERIMENTS[2:]}
         assert {row.values["model"] for name in ("lexinv-text", "lexinv-symbols") for row in rows[name]} == {
             "learned", "gaussian"
         }  # fmt: skip
         assert [row.values["corpus"] for row in rows["lexinv-cipher"]] == ["code", "prose"]
         with torch.device("meta"):
-            language = EXPERIMENTS[1].sizes(GPU)["languages"]["prose"]
+            language = EXPERIMENTS[2].sizes(GPU)["languages"]["prose"]
             model = SymbolInvariantForCausalLM(configuration("gaussian", 96, language))
         assert round(model.num_parameters() / 1e6) == 25
 
@@ -111,7 +111,7 @@ class TestTables:
             reproduce(Workspace(tmp_path, load_scale(GPU)), find("sit-1"))
 
     def test_the_model_of_the_papers_size_has_the_papers_parameters(self):
-        language = EXPERIMENTS[1].sizes("paper")["languages"]["code"]
+        language = EXPERIMENTS[2].sizes("paper")["languages"]["code"]
         with torch.device("meta"):
             model = SymbolInvariantForCausalLM(configuration("gaussian", 128, language))
         assert round(model.num_parameters() / 1e6) == 151
