@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers.cache_utils import DynamicCache
+from transformers.cache_utils import Cache, DynamicCache
 from transformers.generation.logits_process import LogitsProcessor
 
 from .configuration_symbinv import SymbolInvariantConfig
@@ -210,6 +210,37 @@ class StreamsCache(DynamicCache):
         )
 
 
+def streams_cache(cache: Cache | None) -> StreamsCache | None:
+    """`cache`, which must be one of streams if there is one.
+
+    Raises:
+        ValueError: for another.
+    """
+    if cache is not None and not isinstance(cache, StreamsCache):
+        raise ValueError(
+            f"past_key_values is a {type(cache).__name__}: streams need a StreamsCache, which knows whose each of them "
+            "is and has room for more; leave past_key_values and cache_implementation out, and you get one"
+        )
+    return cache
+
+
+def refuse_rows(**given: Any) -> None:
+    """Refuses what is only for embedders that draw rows, or have one for every symbol.
+
+    Args:
+        given: by name, what a call was given.
+
+    Raises:
+        ValueError: naming the first that is not None.
+    """
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f'{name}: symbol_embedding="streams" draws no rows and numbers symbols by their first occurrence; '
+                "leave it out"
+            )
+
+
 class FreshSymbolsLogitsProcessor(LogitsProcessor):
     """Lets at most `limit` symbols be written that a prompt does not have.
 
@@ -253,7 +284,7 @@ class Names:
         return torch.where(place < number, given, free.gather(1, (place - number).clamp(min=0)))
 
     def inside(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
-        """`input_ids (B, T)` of the prompts with their symbols numbered by first occurrence."""
+        """The prompts `input_ids (B, T)`, of `attention_mask (B, T)`, with symbols numbered by first occurrence."""
         base = self.base_vocab_size
         slot = self.slots.of(referents_of(input_ids, base, attention_mask))
         return torch.where(slot >= 0, base + slot, input_ids.clamp(max=base - 1))  # masked symbols stand for nothing
@@ -270,7 +301,7 @@ class Names:
         return torch.where(referents >= 0, self.base_vocab_size + referents, ids)
 
     def scores_outside(self, scores: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-        """The scores of each step, `(R, columns)`, all with as many columns, by the id of each column."""
+        """By id, `(R, ids)`, the `scores (R, columns)` of each step."""
         base, rows = self.base_vocab_size, len(scores[0]) // len(self.slots.referents)
         referents = self.referents(max(step.shape[1] for step in scores) - base).repeat_interleave(rows, 0)
         width = base + int(referents.max()) + 1

@@ -25,6 +25,8 @@ from .causal_streams_symbinv import (
     StreamsCache,
     next_columns,
     padded_left,
+    refuse_rows,
+    streams_cache,
 )
 from .causal_streams_symbinv import slots_to_ids as streams_to_ids
 from .configuration_symbinv import SymbolInvariantConfig
@@ -139,24 +141,24 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         refuse_embeddings(inputs_embeds=inputs_embeds)
         check_source(input_ids, None)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
-        batch, length = input_ids.shape
+        referents = referents_of(input_ids, self.config.base_vocab_size, None)
+        batch, length = referents.shape
         past = 0 if past_key_values is None else int(past_key_values.get_seq_length())
         if attention_mask is not None and attention_mask.shape != (batch, past + length):
             raise ValueError(
                 f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {(batch, length)} after "
                 f"{past} cached tokens; it must be {(batch, past + length)}"
             )
+        if past_key_values is None and self._keeps_cache(use_cache):
+            streams = isinstance(self.embedding, CausalStreamsEmbedding)
+            past_key_values = StreamsCache() if streams else DynamicCache()
         if isinstance(self.embedding, CausalStreamsEmbedding):
-            tokens = None if attention_mask is None else attention_mask[:, past:]
-            referents = referents_of(input_ids, self.config.base_vocab_size, tokens)
-            if past_key_values is None and self._keeps_cache(use_cache):
-                past_key_values = StreamsCache()
-            slots, symbol_slots = self._streams(referents, slot_vectors, slot_referents, past_key_values)
+            if attention_mask is not None:
+                referents = referents.masked_fill(attention_mask[:, past:] == 0, -1)
+            refuse_rows(slot_vectors=slot_vectors, slot_referents=slot_referents)
+            slots, symbol_slots = self._streams(self.embedding, referents, streams_cache(past_key_values))
         else:
-            referents = referents_of(input_ids, self.config.base_vocab_size, None)
             slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past_key_values)
-            if past_key_values is None and self._keeps_cache(use_cache):
-                past_key_values = DynamicCache()
         hidden_states = self.embedding(input_ids, symbol_slots, slots)
         hidden_states, target = self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
         states, attentions, _ = self.decoder(hidden_states, None, target, None, past_key_values, output_attentions)
@@ -172,21 +174,10 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         return self._as_wanted(output, return_dict)
 
     def _streams(
-        self, referents: torch.Tensor, vectors: torch.Tensor | None, order: torch.Tensor | None, cache: Cache | None
+        self, embedding: CausalStreamsEmbedding, referents: torch.Tensor, cache: StreamsCache | None
     ) -> tuple[Slots, torch.Tensor]:
         """The slots, those of the cache first, and the slot `(B, T)` of each of `referents (B, T)`, -1 for -1."""
-        for name, given in (("slot_vectors", vectors), ("slot_referents", order)):
-            if given is not None:
-                raise ValueError(
-                    f'{name}: symbol_embedding="streams" draws no rows and numbers symbols by their first occurrence; '
-                    "leave it out"
-                )
-        if cache is not None and not isinstance(cache, StreamsCache):
-            raise ValueError(
-                f"past_key_values is a {type(cache).__name__}: streams need a StreamsCache, which knows whose each of "
-                "them is and has room for more; pass one, or leave it out, and cache_implementation too"
-            )
-        slots = self.embedding.assign(referents, None if cache is None else cache.referents)
+        slots = embedding.assign(referents, None if cache is None else cache.referents)
         if cache is not None:
             blocks = [block for layer in self.decoder.layers for block in layer.self_attention.values()]
             cache.fork(slots.referents, [block.cache_index for block in blocks if not block.aggregated])
@@ -316,8 +307,8 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
                 f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
             )
         streams = isinstance(self.model.embedding, CausalStreamsEmbedding)
-        if num_draws > 1 and streams:
-            raise ValueError(f'num_draws={num_draws}: symbol_embedding="streams" draws no rows; leave it out')
+        if streams:
+            refuse_rows(num_draws=None if num_draws == 1 else num_draws)
         if num_draws > 1:
             input_ids, attention_mask, slot_referents = (
                 None if tensor is None else tensor.repeat_interleave(num_draws, 0)
@@ -427,16 +418,16 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             )
         names = self._names(input_ids, attention_mask)
         prompt = names.inside(input_ids, attention_mask)
-        cached = past_key_values is not None and past_key_values.get_seq_length() > 0
-        if cached:
-            past_key_values.rename(names.slots.of)
+        cache = streams_cache(past_key_values)
+        if cache is not None and cache.get_seq_length():
+            cache.rename(names.slots.of)
         elif attention_mask is not None:
             order = padded_left(attention_mask)
             prompt, attention_mask = prompt.gather(1, order), attention_mask.gather(1, order)
-        if past_key_values is None and config.use_cache is not False:
-            past_key_values = StreamsCache()
-        if past_key_values is not None:
-            kwargs["past_key_values"] = past_key_values
+        if cache is None and config.use_cache is not False:
+            cache = StreamsCache()
+        if cache is not None:
+            kwargs["past_key_values"] = cache
         limit = self.config.num_fresh_symbols if num_fresh_symbols is None else num_fresh_symbols
         own = [] if limit is None else [FreshSymbolsLogitsProcessor(limit, base, length)]
         if kwargs.get("streamer") is not None:
@@ -447,8 +438,8 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             logits_processor=LogitsProcessorList([*own, *(logits_processor or [])]),
             **kwargs,
         )
-        if past_key_values is not None:
-            past_key_values.rename(names.renamed)
+        if cache is not None:
+            cache.rename(names.renamed)
         if isinstance(output, torch.Tensor):
             return self._behind(input_ids, names.outside(output))
         output.sequences = self._behind(input_ids, names.outside(output.sequences))
@@ -485,7 +476,14 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         beam_indices: torch.Tensor | None = None,
         normalize_logits: bool = False,
     ) -> torch.Tensor:
-        """As `SymbolInvariantForConditionalGeneration.compute_transition_scores`, for scores of any width."""
+        """As `SymbolInvariantForConditionalGeneration.compute_transition_scores`, for scores of any width.
+
+        Args:
+            sequences: `(R, T)` ids, as `generate` returned them.
+            scores: of each step `(B·N, ids)`, `scores` or `logits` of the same output.
+            beam_indices: `(R, steps)`, those of the same output; None without beams.
+            normalize_logits: take the logarithms of the probabilities.
+        """
         compute: Any = SymbolInvariantGenerationMixin.compute_transition_scores
         return compute(self, sequences, scores, beam_indices, normalize_logits)
 

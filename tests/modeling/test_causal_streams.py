@@ -456,7 +456,7 @@ class TestErrors:
         [
             ({"slot_vectors": torch.zeros(1)}, 'slot_vectors: symbol_embedding="streams" draws no rows'),
             ({"slot_referents": torch.zeros(1)}, 'slot_referents: symbol_embedding="streams" draws no rows'),
-            ({"num_draws": 2}, 'num_draws=2: symbol_embedding="streams" draws no rows; leave it out'),
+            ({"num_draws": 2}, 'num_draws: symbol_embedding="streams" draws no rows'),
             (
                 {"input_ids": torch.tensor([[2**20]])},
                 f"symbol id {2**20}: logits in id space .* return_id_logits=False",
