@@ -248,9 +248,14 @@ class FreshSymbolsLogitsProcessor(LogitsProcessor):
         limit: at least 0.
         base_vocab_size: V_n.
         prompt_length: tokens of the prompt, whose symbols are numbered by their first occurrence.
+
+    Raises:
+        ValueError: for a negative limit.
     """
 
     def __init__(self, limit: int, base_vocab_size: int, prompt_length: int):
+        if limit < 0:
+            raise ValueError(f"num_fresh_symbols={limit}: must be at least 0, or None for no limit")
         self.limit, self.base_vocab_size, self.prompt_length = limit, base_vocab_size, prompt_length
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:

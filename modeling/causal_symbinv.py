@@ -236,7 +236,17 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
     With `symbol_embedding="gaussian"` it is lexinvariant: a renaming of the input, with the same draw, renames the
     predictions, so all that it can know of a symbol it learns from the sequence.
 
-    Source: Huang et al. 2023, section 2.
+    With `symbol_embedding="streams"` nothing is drawn, and a renaming renames the predictions bit for bit. Symbols that
+    have not occurred yet share an anonymous stream, whose prediction is that *a new symbol* comes. Its logit stands at
+    the smallest id that has not occurred.
+
+    >>> model = SymbolInvariantForCausalLM(SymbolInvariantConfig(encoder_layers=0, decoder_layers=2)).eval()
+    >>> a, b, c = 13, 14, 15  # ids from base_vocab_size on are symbols
+    >>> one, other = (model(torch.tensor([ids])).logits[0, -1] for ids in ([0, a, c, a], [0, c, b, c]))
+    >>> torch.equal(one[[a, c, b]], other[[c, b, a]])
+    True
+
+    Source: Huang et al. 2023, section 2; streams SIT, which has none for a decoder alone.
     """
 
     _tied_weights_keys = TIED_WEIGHTS
@@ -476,7 +486,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         beam_indices: torch.Tensor | None = None,
         normalize_logits: bool = False,
     ) -> torch.Tensor:
-        """As `SymbolInvariantForConditionalGeneration.compute_transition_scores`, for scores of any width.
+        """As `transformers.GenerationMixin.compute_transition_scores`, with streams for scores of any width.
 
         Args:
             sequences: `(R, T)` ids, as `generate` returned them.
@@ -484,8 +494,9 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             beam_indices: `(R, steps)`, those of the same output; None without beams.
             normalize_logits: take the logarithms of the probabilities.
         """
-        compute: Any = SymbolInvariantGenerationMixin.compute_transition_scores
-        return compute(self, sequences, scores, beam_indices, normalize_logits)
+        streams = isinstance(self.model.embedding, CausalStreamsEmbedding)
+        mixin: Any = SymbolInvariantGenerationMixin if streams else GenerationMixin
+        return mixin.compute_transition_scores(self, sequences, scores, beam_indices, normalize_logits)
 
     def _names(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> Names:
         check_source(input_ids, attention_mask)

@@ -482,6 +482,10 @@ class TestErrors:
         with pytest.raises(ValueError, match="a cache of streams cannot be cropped"):
             cache.crop(-1)
 
+    def test_a_negative_limit_is_refused(self):
+        with pytest.raises(ValueError, match="num_fresh_symbols=-1: must be at least 0, or None for no limit"):
+            language_model().generate(text(), num_fresh_symbols=-1)
+
     def test_ids_of_symbols_in_arguments_of_generate_are_refused(self):
         with pytest.raises(ValueError, match=f"suppress_tokens: {BASE + 1} is a symbol"):
             language_model().generate(text(), suppress_tokens=[BASE + 1])
