@@ -45,6 +45,7 @@ from papers.lexinvariant.probe import (
     CipherProbeConfig,
     deciphered,
     key_matrix,
+    own_states,
     random_key,
     trained_probe,
     votes,
@@ -166,6 +167,34 @@ class TestLexinvariance:
         losses = losses_by_place(make_model("learned"), texts, batch_size=36, seed=0)
         assert np.exp(-losses[::6, 0]).sum() < 1 and np.exp(-losses[:6, 1]).sum() < 1
         assert np.exp(-losses[::6, 0]).sum() > 0.3  # base tokens have the rest
+
+
+class TestStreams:
+    def test_a_renamed_text_has_the_same_losses_bit_for_bit(self):
+        texts = np.random.default_rng(0).integers(6, size=(5, 20))
+        key = np.array([3, 0, 5, 1, 2, 4])
+        plain, renamed = (losses_by_place(make_model("streams"), x, batch_size=5, seed=0) for x in (texts, key[texts]))
+        assert np.array_equal(plain, renamed) and plain.std() > 0
+
+    def test_a_new_symbol_is_any_of_those_that_have_not_occurred(self):
+        texts = np.array([[first, second] for first in range(6) for second in range(6)])
+        model = make_model("streams")
+        chances = np.exp(-losses_by_place(model, texts, batch_size=36, seed=0)).reshape(6, 6, 2)
+        with torch.no_grad():  # 3 is the first symbol: a new one after <s>, then the one that has occurred, and 4 new
+            after = model(torch.tensor([[0, 3]])).logits[0].double().softmax(-1).numpy()
+        assert chances[:, :, 0] == pytest.approx(np.full((6, 6), after[0, 3] / 6), rel=1e-4)
+        expected = np.where(np.eye(6), after[1, 3], after[1, 4] / 5)
+        assert chances[:, :, 1] == pytest.approx(expected, rel=1e-4)
+
+    def test_a_probe_reads_each_symbols_own_stream(self):
+        model, texts = make_model("streams"), np.random.default_rng(0).integers(6, size=(3, 9))
+        ids = torch.from_numpy(symbol_ids(texts))
+        output = model(ids, output_hidden_states=True)
+        own = own_states(output, ids)
+        for row, place in np.ndindex(3, 9):
+            stream = output.slot_referents[row].tolist().index(texts[row, place])
+            assert torch.equal(own[row, place + 1], output.hidden_states[-1][row, stream, place + 1])
+        assert torch.equal(own[:, 0], output.hidden_states[-1][:, 0, 0])
 
 
 class TestMeasures:
@@ -348,7 +377,9 @@ class TestSmoke:
         made = {path.name for path in (folder / "smoke/tables").glob("*.png")}
         assert made == {"lexinv-markov.png", "lexinv-text.png", "lexinv-cipher.png"}
         assert {path.name for path in (folder / "smoke/experiments/lexinvariant-data/models").iterdir()} == {
-            f"{name}-{kind}-seed0" for name in ("markov", "code", "prose") for kind in KINDS
+            *(f"{name}-{kind}-seed0" for name in ("markov", "code", "prose") for kind in MODELS),
+            "markov-streams-seed0",
+            *(f"markov-small-{kind}-seed0" for kind in ("learned", "renamed", "gaussian", "streams")),
         }
         before = {path: path.stat().st_mtime_ns for path in folder.glob("smoke/experiments/**/result.json")}
         assert self.run(folder, capsys, *(experiment.name for experiment in EXPERIMENTS)) == (DONE, printed)
