@@ -1,11 +1,12 @@
 """Models whose answers do not depend on the names of the symbols in the question.
 
 Importing this package makes its classes known to transformers' Auto classes, its pipelines to `transformers.pipeline`
-and its metrics to `evaluate.load`. That costs next to nothing: every public name is imported when it is first used, so
-logic and solvers never load torch. The public names stand in `__init__.pyi`.
+and its metrics to `evaluate.load`; `auto_classes.py` says where it leaves the first two out. Every public name is
+imported when it is first used, so logic and solvers by themselves never load torch. The public names stand in
+`__init__.pyi`.
 """
 
-import sys
+import os
 
 from .auto_classes import register_auto_classes, register_pipelines
 from .lazy import attach_stub
@@ -15,6 +16,7 @@ __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
 
-register_auto_classes(sys.modules[__name__])
-register_pipelines()
+if not os.environ.get("HF_SYMBINV_LIGHT"):
+    register_auto_classes()
+    register_pipelines()
 register_metrics()

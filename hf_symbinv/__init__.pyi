@@ -7,6 +7,11 @@ from .datasets_scripts.questions.grid import QuestionGrid as QuestionGrid
 from .datasets_scripts.questions.ltl_random import LtlRandom as LtlRandom
 from .datasets_scripts.questions.prop_random import PropRandom as PropRandom
 from .evaluation import checkpoint as checkpoint
+from .evaluation.invariance import CanonicalModel as CanonicalModel
+from .evaluation.invariance import RenamingLawError as RenamingLawError
+from .evaluation.invariance import SymbolIds as SymbolIds
+from .evaluation.invariance import assert_invariant as assert_invariant
+from .evaluation.invariance import canonical as canonical
 from .logic import Formula as Formula
 from .logic import FormulaSyntaxError as FormulaSyntaxError
 from .logic import Trace as Trace

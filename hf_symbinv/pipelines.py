@@ -112,6 +112,19 @@ class SymbolPipeline(Pipeline):
             return self._answered(inputs, size or 1, *options)
         return next(self._answered([inputs], 1, *options))
 
+    def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:
+        """Save model and tokenizer, and not this file, whose imports are of the installed package.
+
+        Args:
+            save_directory: Folder.
+            kwargs: As of `PreTrainedModel.save_pretrained`.
+        """
+        if type(self).__module__ != __name__:  # a class that a user has registered goes along with the model
+            super().save_pretrained(save_directory, **kwargs)
+            return
+        self.model.save_pretrained(save_directory, **kwargs)
+        self.tokenizer.save_pretrained(save_directory, **kwargs)
+
     def _answered(
         self, inputs: Iterable[Any], size: int, read: dict[str, Any], ask: dict[str, Any], write: dict[str, Any]
     ) -> Iterator[Any]:

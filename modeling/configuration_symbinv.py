@@ -83,9 +83,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
     Args:
         base_vocab_size: V_n, the number of base tokens; their ids are 0 … V_n - 1 and every id from V_n on is a symbol.
         num_symbols: referents seen in training. `vocab_size = base_vocab_size + num_symbols * num_views` is the least
-            width of logits in id space, and the initial AdaCos scale is sqrt(2) log(vocab_size - 1). For `learned` and
-            `renamed` also the number of symbols that have rows, and for `gaussian` that of symbols that exist; no other
-            model's weights depend on it.
+            width of logits in id space, and the initial AdaCos scale is sqrt(2) log(vocab_size - 1). For `learned`,
+            `canonical` and `renamed` also the number of symbols that have rows, and for `gaussian` that of symbols that
+            exist; no other model's weights depend on it.
         num_views: views of a referent: what can be said of a symbol besides its identity, as the width of a register.
             The id of a symbol is `base_vocab_size + referent * num_views + view`. Only for encoders alone.
         num_fresh_symbols: how many symbols that its text does not have `generate` may write, of a decoder alone with
@@ -105,7 +105,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
             streams also DA, for a decoder only; EP, with streams also EA, for an encoder only.
         symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input, and for a decoder
             only an anonymous one for all symbols that have not occurred yet; or with one
-            stream `"learned"`, a row per symbol, `"renamed"`, the same with rows permuted in every training forward,
+            stream `"learned"`, a row per symbol, `"canonical"`, a row for the first symbol of each example, one for the
+            second, ... (with an encoder), `"renamed"`, rows of symbols that are permuted in every training forward,
             `"random"`, a learned part that all symbols share and a random part each, or for a decoder only
             `"gaussian"`, a standard normal row per symbol and sequence, or for an encoder only `"views"`, a row per
             view and a first layer in which only coreferent tokens see each other.
@@ -172,7 +173,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     dropout: float | int = 0.1
     layer_norm_eps: float = 1e-6
     components: list[str] | None = None
-    symbol_embedding: Literal["streams", "learned", "renamed", "random", "gaussian", "views"] = "streams"
+    symbol_embedding: Literal["streams", "learned", "canonical", "renamed", "random", "gaussian", "views"] = "streams"
     random_dim: int = 8
     random_method: Literal["normal", "neighbors", "hypercube"] = "hypercube"
     random_share: float | int = 1.0
@@ -357,9 +358,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
             '"learned" or "renamed"',
         )
         _require(
-            self.kind != "encoder-only" or kind in ("views", "streams", "learned", "renamed"),
+            self.kind != "encoder-only" or kind in ("views", "streams", "learned", "canonical", "renamed"),
             f'symbol_embedding="{kind}": an encoder without decoder (decoder_layers=0) uses "views", "streams", '
-            '"learned" or "renamed"',
+            '"learned", "canonical" or "renamed"',
         )
         _require(
             self.kind == "decoder-only" or kind != "gaussian",

@@ -8,6 +8,8 @@ modules that share one parameter, an embedding and a head (`make_embedding`, `ma
 - `VocabularyEmbedding` (`learned`, `renamed`) has one learned row per symbol, `RandomEmbedding` (`random`) draws a
   part of each symbol's row, and `GaussianEmbedding` (`gaussian`) a whole row per symbol and sequence. All have one
   stream, and slot r is referent r, unless rows are permuted.
+- `CanonicalEmbedding` (`canonical`) has learned rows too, and one stream; the first symbol of each example has the
+  first row, whatever it is called.
 - `ViewsEmbedding` (`views`) has a row per view, one stream, no slots and no head.
 
 Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence length, D model width, V_n base tokens.
@@ -296,6 +298,34 @@ class VocabularyEmbedding(OneStreamEmbedding):
         return look_up(learned_rows(self.weight, self.config), input_ids, symbol_slots, self.config)
 
 
+class CanonicalEmbedding(VocabularyEmbedding):
+    """Learned rows for the first, the second, ... symbol of each example: canonical names, and one stream.
+
+    Alpha-equivalent inputs are the same tensors, so the renaming law is exact. But rows are ordinary words: what the
+    model learns of the first symbol it does not know of the second, and of a row that no example reached in training
+    it knows nothing. An encoder-decoder can write the symbols of its input only.
+
+    Source: the canonicalised baseline of the Renamer, section 5.1.
+    """
+
+    unknown = "does not occur in the input, and rows belong to symbols of the input"
+
+    def assign(self, referents: torch.Tensor) -> Slots:
+        """Slots for `referents (B, L)`: slot s is the s-th that appears.
+
+        Raises:
+            ValueError: if an example has more symbols than the model has rows.
+        """
+        config, found = self.config, assign_slots(referents, self.config.canonical_slots).referents
+        missing = config.num_symbols - found.shape[1]
+        if missing < 0:
+            raise ValueError(
+                f"an example has {found.shape[1]} symbols: this model has rows for {config.num_symbols} symbols in one "
+                'example (symbol_embedding="canonical"); use one with a larger num_symbols, or with "streams"'
+            )
+        return Slots.from_referents(nn.functional.pad(found, (0, missing), value=-1))
+
+
 class ViewsEmbedding(OneStreamEmbedding):
     """One learned row per view of a symbol, which says nothing of its identity; that is left to attention.
 
@@ -581,7 +611,8 @@ def make_embedding(config: SymbolInvariantConfig) -> Embedding:
     """The embedding that `config.symbol_embedding` names."""
     if config.symbol_embedding == "streams":
         return StreamsEmbedding(config)
-    own: dict[str, type[RandomEmbedding | GaussianEmbedding | ViewsEmbedding]] = {
+    own: dict[str, type[CanonicalEmbedding | RandomEmbedding | GaussianEmbedding | ViewsEmbedding]] = {
+        "canonical": CanonicalEmbedding,
         "random": RandomEmbedding,
         "gaussian": GaussianEmbedding,
         "views": ViewsEmbedding,

@@ -142,7 +142,8 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         if new_num_tokens is not None:
             raise ValueError(
                 f"resize_token_embeddings({new_num_tokens}): rows are fixed when a model is made (base_vocab_size, and "
-                'num_symbols for "learned" and "renamed"); other models can use new symbols at once, without rows'
+                'num_symbols for "learned", "canonical" and "renamed"); other models can use new symbols at once, '
+                "without rows"
             )
         return self.get_input_embeddings()
 

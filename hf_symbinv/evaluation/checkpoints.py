@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hf_symbinv.auto_classes import AUTO_CLASSES, register_auto_classes
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import bundled_checkpoints
 from hf_symbinv.hub import hub_failure
@@ -26,38 +27,34 @@ class Kind:
     """Models that answer no questions of a task.
 
     Attributes:
-        auto_class: Of transformers, which loads them.
         what: What they are.
         use: What takes them, with `{name}` for the model's.
         tables: Experiments that measure them; empty for models that none does.
     """
 
-    auto_class: str
     what: str
     use: str
     tables: str
 
 
 _LANGUAGE_MODEL = Kind(
-    "AutoModelForCausalLM", "a language model",
+    "a language model",
     'pipeline("text-generation", model="{name}", trust_remote_code=True)', "lexinv-...",
 )  # fmt: skip
 _READER = Kind(
-    "AutoModelForSequenceClassification", "an encoder that gives a number or a class",
+    "an encoder that gives a number or a class",
     'pipeline("text-classification", model="{name}", trust_remote_code=True)', "renamer-...",
 )  # fmt: skip
 # Those of templates have no tokenizer.
 _GPT2 = Kind(
-    "AutoModelForCausalLM", "a language model",
+    "a language model",
     'generate of AutoModelForCausalLM.from_pretrained("{name}", trust_remote_code=True)', "identity-...",
 )  # fmt: skip
 _GPT2_READER = Kind(
-    "AutoModelForSequenceClassification", "a GPT-2 that gives a number or a class",
+    "a GPT-2 that gives a number or a class",
     'AutoModelForSequenceClassification.from_pretrained("{name}", trust_remote_code=True)', "identity-...",
 )  # fmt: skip
-_NO_HEAD = Kind(
-    "AutoModel", "a model without a head", 'AutoModel.from_pretrained("{name}", trust_remote_code=True)', ""
-)
+_NO_HEAD = Kind("a model without a head", 'AutoModel.from_pretrained("{name}", trust_remote_code=True)', "")
 # Class of a model, as its configuration names it -> its kind.
 KINDS = {
     "SymbolInvariantForCausalLM": _LANGUAGE_MODEL,
@@ -161,7 +158,7 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
         )
         found = config.get("model_type")
         raise CheckpointError(f"{name}: its model type is {found!r}, not {MODEL_TYPE!r}; {remedy}")
-    model = _weights(name, source, config, "AutoModelForSeq2SeqLM")
+    model = _weights(name, source, config, "SymbolInvariantForConditionalGeneration")
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     except Exception as error:
@@ -183,8 +180,9 @@ def load_other_model(name: str) -> tuple[Path | None, PreTrainedModel] | None:
     folder = _folder(name)
     source = str(folder or name)
     config = _configuration(name, source)
-    kind = kind_of(config)
-    return None if kind is None else (folder, _weights(name, source, config, kind.auto_class).eval())
+    if kind_of(config) is None:
+        return None
+    return folder, _weights(name, source, config, config["architectures"][0]).eval()
 
 
 def kind_of(config: Mapping[str, Any]) -> Kind | None:
@@ -206,16 +204,17 @@ def _configuration(name: str, source: str) -> dict[str, Any]:
     return dict(content)
 
 
-def _weights(name: str, source: str, config: dict[str, Any], auto_class: str) -> PreTrainedModel:
+def _weights(name: str, source: str, config: dict[str, Any], architecture: str) -> PreTrainedModel:
     """The model, with a weight for each parameter and no other."""
     import transformers
 
+    register_auto_classes()
     try:
         transformers.CONFIG_MAPPING[config["model_type"]].from_dict(dict(config))
     except Exception as error:
         raise _unreadable(name, "configuration", error) from error
     try:
-        model, info = getattr(transformers, auto_class).from_pretrained(
+        model, info = getattr(transformers, AUTO_CLASSES[architecture]).from_pretrained(
             source, trust_remote_code=False, output_loading_info=True
         )
     except Exception as error:

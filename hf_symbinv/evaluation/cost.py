@@ -120,8 +120,10 @@ def _measure(job: dict[str, Any]) -> dict[str, Any]:
     import torch
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
+    from hf_symbinv.auto_classes import register_auto_classes
     from hf_symbinv.training.decoding import generate_answers
 
+    register_auto_classes()
     model = AutoModelForSeq2SeqLM.from_pretrained(job["source"]).to(job["device"]).eval()
     tokenizer = AutoTokenizer.from_pretrained(job["source"])
     on_gpu = model.device.type == "cuda"

@@ -8,18 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hf_symbinv.auto_classes import AUTO_CLASSES, register_auto_classes
 from hf_symbinv.hub.errors import PushError
 
-# architecture in config.json -> the Auto class of transformers that loads it
-AUTO_CLASSES = {
-    "IdentityGPT2ForSequenceClassification": "AutoModelForSequenceClassification",
-    "IdentityGPT2LMHeadModel": "AutoModelForCausalLM",
-    "IdentityGPT2Model": "AutoModel",
-    "SymbolInvariantForCausalLM": "AutoModelForCausalLM",
-    "SymbolInvariantForConditionalGeneration": "AutoModelForSeq2SeqLM",
-    "SymbolInvariantForSequenceClassification": "AutoModelForSequenceClassification",
-    "SymbolInvariantModel": "AutoModel",
-}
 CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
 
 
@@ -45,6 +36,7 @@ def with_code(folder: Path, config: Mapping[str, Any]) -> dict[str, bytes]:
             f"{folder / CONFIG}: has no auto_map, and its architecture is {architecture!r}, which is none of this "
             f"package's ({', '.join(AUTO_CLASSES)}); save the model again with save_pretrained"
         )
+    register_auto_classes()
     names = [CONFIG]
     with TemporaryDirectory() as saved:
         try:

@@ -25,6 +25,8 @@ def register_metrics() -> None:
         return
     try:
         folder = os.path.join(modules_cache(), "evaluate_modules", "metrics")
+        if folder.startswith("~"):
+            raise FileNotFoundError(f"{folder}: no home folder is known; set HOME or HF_HOME")
         _make_package(folder)
         for name in METRICS:
             _register(name, os.path.join(folder, f"evaluate-metric--{name}"))

@@ -35,6 +35,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from hf_symbinv.auto_classes import imports_transformers
 from hf_symbinv.errors import UserError
 from hf_symbinv.solvers.worker import HEADER, IDLE, STAMP, Setup, encode
 
@@ -205,7 +206,8 @@ class ProcessPool:
         self.workers = workers or available_cores()
         self.timeout = timeout
         self._isolate = isolate
-        setup = Setup(list(sys.path), _pickled(function), _pickled(initializer), isolate is not None)
+        light = not any(imports_transformers(file) for file in _files(function))
+        setup = Setup(list(sys.path), _pickled(function), _pickled(initializer), isolate is not None, light)
         self._setup = encode(tuple(setup))
         self._team: list[_Worker] = []
         self._finalizer = weakref.finalize(self, _close_all, self._team)
@@ -249,8 +251,24 @@ class ProcessPool:
                 worker.close()
 
 
+def _parts(function: Callable[..., Any]) -> Iterator[Any]:
+    """A function and the arguments of a `functools.partial`, and the objects of those that are methods."""
+    for part in (function, *getattr(function, "args", ())):
+        yield part
+        yield getattr(part, "__self__", None)
+
+
+def _files(function: Callable[..., Any]) -> Iterator[Path]:
+    """The files of other packages that define the parts of a function."""
+    for part in _parts(function):
+        name = getattr(part, "__module__", None) or ""
+        file = Path(getattr(sys.modules.get(name), "__file__", None) or "")
+        if file.suffix == ".py" and file.is_file() and name.partition(".")[0] != "hf_symbinv":
+            yield file
+
+
 def _pickled(function: Callable[..., Any]) -> bytes:
-    for part in (function, *getattr(function, "args", ())):  # those of a `functools.partial`
+    for part in _parts(function):
         if getattr(part, "__module__", None) == "__main__":
             name = getattr(part, "__qualname__", repr(part))
             raise ValueError(

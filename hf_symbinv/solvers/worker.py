@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import importlib
 import mmap
 import os
 import pickle
@@ -43,13 +44,15 @@ FLUSH_SECONDS = 0.02
 class Setup(NamedTuple):
     """What a worker needs before its first chunk.
 
-    The two functions are pickles inside the pickle, because they can only be read after the path is set.
+    `light` is whether to import the package without torch, see `hf_symbinv/auto_classes.py`. The two functions are
+    pickles inside the pickle, because they can only be read after the path is set.
     """
 
     path: list[str]
     function: bytes
     initializer: bytes
     isolate: bool
+    light: bool
 
 
 def encode(message: Any) -> bytes:
@@ -162,6 +165,10 @@ def main() -> None:
     worker = Worker(connection, mmap.mmap(stamp_fd, STAMP.size), None)
     try:
         sys.path[:] = setup.path
+        if setup.light:
+            os.environ["HF_SYMBINV_LIGHT"] = "1"
+        importlib.import_module("hf_symbinv")
+        os.environ.pop("HF_SYMBINV_LIGHT", None)
         worker.function = pickle.loads(setup.function)
         pickle.loads(setup.initializer)()
     except Exception:

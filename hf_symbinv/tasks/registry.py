@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
+from hf_symbinv.auto_classes import imports_transformers, register_auto_classes, register_pipelines
 from hf_symbinv.errors import UserError
 from hf_symbinv.tasks.base import SymbolTask
 
@@ -144,6 +145,9 @@ def _imported(path: Path, name: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.append(folder)
     try:
+        if imports_transformers(path):
+            register_auto_classes()
+            register_pipelines()
         module = importlib.import_module(path.stem)
     except Exception as error:  # whatever a user's file raises
         raise TaskError(

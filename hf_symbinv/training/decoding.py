@@ -116,13 +116,19 @@ def unknown_symbols(
     model: SymbolInvariantForConditionalGeneration, tokenizer: SymbolInvariantTokenizer, questions: Sequence[str]
 ) -> list[tuple[str, ...]]:
     """For each question the symbols that the model has no row for; none unless its vocabulary is fixed."""
-    if model.config.symbol_embedding not in FIXED_VOCABULARIES:
+    config = model.config
+    if config.symbol_embedding not in (*FIXED_VOCABULARIES, "canonical"):
         return [()] * len(questions)
-    base, table = model.config.base_vocab_size, SymbolTable()
+    base, table = config.base_vocab_size, SymbolTable()
     found = []
     for question in questions:
         ids = dict.fromkeys(tokenizer(question, symbol_table=table)["input_ids"])
-        found.append(tuple(table.name(i - base) for i in ids if i >= model.config.vocab_size))
+        symbols = [i for i in ids if i >= base]
+        if config.symbol_embedding == "canonical":
+            unknown = symbols[config.num_symbols :]
+        else:
+            unknown = [i for i in symbols if i >= config.vocab_size]
+        found.append(tuple(table.name(i - base) for i in unknown))
     return found
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # without which the same rows and features mean something else.
 OPEN_FIELDS = ("dropout", "random_share")
 # Embeddings of which `num_symbols` is the number of rows.
-WITH_ROWS = ("learned", "renamed", "gaussian")
+WITH_ROWS = ("learned", "canonical", "renamed", "gaussian")
 
 
 @contextmanager

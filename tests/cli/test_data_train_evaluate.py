@@ -75,7 +75,7 @@ class TestEvaluate:
         arguments = [checkpoint, "--data", data, "--rows", "2", *SHORT, "--output", tmp_path / "report.json"]
         reading, writing = os.pipe()
         os.close(reading)
-        command = [sys.executable, "-u", "-m", "hf_symbinv.cli", "evaluate", *map(str, arguments)]
+        command = [sys.executable, "-u", "-m", "symbinv", "evaluate", *map(str, arguments)]
         with os.fdopen(writing) as output:
             result = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
         assert (result.returncode, result.stderr) == (141, "")

@@ -14,7 +14,7 @@ import pytest
 import hf_symbinv
 from hf_symbinv.cli import COMMANDS, main
 
-MODULE = [sys.executable, "-m", "hf_symbinv.cli"]
+MODULE = [sys.executable, "-m", "symbinv"]
 
 
 def python(program, *arguments):
@@ -33,13 +33,12 @@ class TestHelp:
     @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"data"}))  # whose options are those of its builders
     def test_help_of_a_command_imports_neither_torch_nor_datasets(self, command):
         program = """if True:
-            import sys
-            from hf_symbinv.cli import main
+            import sys, symbinv
             try:
-                main([sys.argv[1], "--help"])
+                symbinv.main()
             finally:
                 print(*{"torch", "transformers", "datasets", "evaluate"} & set(sys.modules), file=sys.stderr)"""
-        result = python(program, command)
+        result = python(program, command, "--help")
         assert (result.returncode, result.stderr.strip()) == (0, "")
 
     @pytest.mark.parametrize("command", COMMANDS)
@@ -79,11 +78,10 @@ class TestUsage:
 
     def test_a_missing_package_is_named_with_what_installs_it(self):
         program = """if True:
-            import sys
+            import sys, symbinv
             sys.modules["datasets"] = None
-            from hf_symbinv.cli import main
-            sys.exit(main(["data", "--output", "x"]))"""
-        result = python(program)
+            sys.exit(symbinv.main())"""
+        result = python(program, "data", "--output", "x")
         assert result.returncode == 2
         assert result.stderr == (
             "symbinv data: this command needs datasets, which is not installed; run pip install 'hf_symbinv[data]'\n"
@@ -92,10 +90,9 @@ class TestUsage:
     @pytest.mark.parametrize("arguments", [["solve", "a"], ["verify", "a", "cycle{a}"]])
     def test_missing_spot_is_named_with_what_installs_it(self, arguments):
         program = """if True:
-            import sys
+            import sys, symbinv
             sys.modules["spot"] = None
-            from hf_symbinv.cli import main
-            sys.exit(main(sys.argv[1:]))"""
+            sys.exit(symbinv.main())"""
         result = python(program, *arguments)
         assert result.returncode == 2 and result.stderr.count("\n") == 1
         assert result.stderr.startswith(f"symbinv {arguments[0]}: drawing formulas, checking and solving LTL needs")
@@ -105,12 +102,11 @@ class TestUsage:
     def test_solving_needs_the_logic_extra_and_no_other(self, checkpoint):
         """It is all that `make demo` installs."""
         program = """if True:
-            import sys
+            import sys, symbinv
             for package in ("accelerate", "datasets", "evaluate", "matplotlib", "pyarrow", "rapidfuzz", "tensorboard"):
                 sys.modules[package] = None
-            from hf_symbinv.cli import main
-            sys.exit(main(["solve", "F a", "--model", sys.argv[1]]))"""
-        result = python(program, str(checkpoint))
+            sys.exit(symbinv.main())"""
+        result = python(program, "solve", "F a", "--model", str(checkpoint))
         assert (result.returncode, result.stderr) == (0, "")
         assert result.stdout == "F a\n  witness  a; cycle{1}\n  verdict  correct\n"
 

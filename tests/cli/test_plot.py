@@ -64,12 +64,12 @@ def test_paths_that_cannot_be(symbinv, tmp_path, grid):
 
 def test_without_matplotlib_the_extra_is_named_and_tables_still_work(tmp_path, grid):
     program = """if True:
-        import sys
+        import sys, symbinv
         sys.modules["matplotlib"] = None
-        from hf_symbinv.cli import main
-        print(main(["plot", "heatmap", sys.argv[1], "--output", "t.csv"]))
-        sys.exit(main(["plot", "heatmap", sys.argv[1], "--output", "t.png"]))"""
-    command = [sys.executable, "-c", program, str(grid)]
+        print(symbinv.main())
+        sys.argv[-1] = "t.png"
+        sys.exit(symbinv.main())"""
+    command = [sys.executable, "-c", program, "plot", "heatmap", str(grid), "--output", "t.csv"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert result.returncode == 2 and result.stdout.endswith("0\n")
     assert "needs matplotlib, which is not installed; run pip install 'hf_symbinv[plot]'" in result.stderr

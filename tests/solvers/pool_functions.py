@@ -68,3 +68,7 @@ def sum_in_another_pool(numbers: list[int]) -> int:
 
 def loaded_modules(_: Any) -> set[str]:
     return set(sys.modules)
+
+
+def environment(_: Any) -> dict[str, str]:
+    return dict(os.environ)

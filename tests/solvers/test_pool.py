@@ -33,7 +33,7 @@ def run_script():
         path = os.pathsep.join([str(HERE), *sys.path])
         script = subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(text)],
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, "PYTHONPATH": path, "HF_SYMBINV_LIGHT": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -271,7 +271,14 @@ def test_pools_work_inside_of_pools(functions):
 def test_workers_load_nothing_but_what_the_function_needs(functions):
     with ProcessPool(functions.loaded_modules, workers=1, timeout=5.0) as pool:
         (outcome,) = pool.map([None])
+    assert "hf_symbinv" in outcome.value
     assert not outcome.value & {"torch", "transformers", "multiprocessing", "spot"}
+
+
+def test_what_a_worker_starts_is_not_told_to_go_without_torch(functions):
+    with ProcessPool(functions.environment, workers=1, timeout=5.0) as pool:
+        (outcome,) = pool.map([None])
+    assert outcome.value["PATH"] == os.environ["PATH"] and "HF_SYMBINV_LIGHT" not in outcome.value
 
 
 def test_what_a_function_prints_does_not_reach_the_standard_output(run_script):

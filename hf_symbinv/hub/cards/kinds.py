@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 # Symbol embeddings of the models that answer questions.
-EMBEDDINGS = ("streams", "learned", "renamed", "random")
+EMBEDDINGS = ("streams", "learned", "canonical", "renamed", "random")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ _FIELD = re.compile(r"^  (\w+) += \{(.*)\},?$", re.MULTILINE)
 _OF_EMBEDDING = {
     "streams": ("isik2026names",),
     "learned": ("isik2026names", "isik2025interchangeable"),
+    "canonical": ("isik2026names",),
     "renamed": ("isik2025interchangeable",),
     "random": ("isik2025interchangeable",),
 }

@@ -14,7 +14,7 @@ from typing import Any
 from hf_symbinv.hub.cards.papers import Paper, cited
 
 # Variants to which names matter.
-BASELINES = ("regularised", "learned", "renamed", "vanilla")
+BASELINES = ("regularised", "learned", "canonical", "renamed", "vanilla")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ RELATIVES = {
         title="predicting a number or a class of a sequence",
         tags=("symbol-invariance", "renamer", "code"),
         heads={"SymbolInvariantForSequenceClassification": "text-classification"},
-        variants=("views", "learned", "renamed", "streams"),
+        variants=("views", "learned", "canonical", "renamed", "streams"),
         fields=(
             "symbol_embedding", "num_symbols", "num_views", "d_model", "encoder_layers", "num_attention_heads", "d_ff",
             "activation_function", "dropout", "encoder_positions", "max_positions", "pooling", "problem_type",

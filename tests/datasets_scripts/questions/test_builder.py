@@ -509,7 +509,7 @@ class TestOtherTasks:
     @pytest.mark.slow
     def test_the_command_fails_with_one_sentence_and_goes_on_when_the_task_is_mended(self, tmp_path, faulty):
         file = faulty("solve", "raise OSError(question)")
-        command = [sys.executable, "-m", "hf_symbinv.cli", "data", "--task", str(file), "--min-size", "4"]
+        command = [sys.executable, "-m", "symbinv", "data", "--task", str(file), "--min-size", "4"]
         command += ["--max-size", "9", "--rows", "500", "--workers", "1", "--output", str(tmp_path / "made")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 2 and done.stdout == ""

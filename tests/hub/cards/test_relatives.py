@@ -64,6 +64,7 @@ MODELS = {
     ),
     ("renamer", "views"): reader,
     ("renamer", "learned"): lambda: reader(symbol_embedding="learned"),
+    ("renamer", "canonical"): lambda: reader(symbol_embedding="canonical"),
     ("renamer", "renamed"): lambda: reader(symbol_embedding="renamed"),
     ("renamer", "streams"): lambda: reader(symbol_embedding="streams"),
 }
@@ -148,10 +149,11 @@ def test_a_trained_folder_gets_a_card_that_says_what_it_is(key, tmp_path, monkey
     assert not re.search(r"verified|[Ss]pot\b|solver|question|symbinv evaluate", card.text)
     assert cited(relative.paper)[0].bibtex in card.text
     comparison = "Use it to compare with a " in card.text
-    assert comparison == (variant in ("regularised", "learned", "renamed", "vanilla"))
+    assert comparison == (variant in ("regularised", "learned", "canonical", "renamed", "vanilla"))
     (program,) = programs(card.text)
     lines = output_of(program, capsys)
-    assert lines and (name != "renamer" or variant not in ("views", "streams") or lines[0] == lines[1])
+    invariant = name == "renamer" and variant in ("views", "streams", "canonical")
+    assert lines and (not invariant or lines[0] == lines[1])
 
 
 def test_what_is_no_fact_about_such_a_model_is_refused(tmp_path):
