@@ -82,21 +82,20 @@ class CausalStreamsHead(StreamsHead):
         return torch.cat((base_logits, symbol_logits), dim=-1)
 
 
-def next_columns(labels: torch.Tensor, slots: Slots, base_vocab_size: int) -> torch.Tensor:
-    """The column `(B, T - 1)` of each label but the first, in the logits of the place before it; -100 kept.
+def label_columns(labels: torch.Tensor, slots: Slots, base_vocab_size: int) -> torch.Tensor:
+    """The column `(B, T)` of each label in the logits of its place; -100 kept.
 
     A symbol that has not occurred by then is a new one, whatever it is called.
 
     Args:
-        labels: `(B, T)` int64 ids, -100 where nothing is to be predicted.
-        slots: with `active (B, S, T)`, those of the tokens read.
+        labels: `(B, T)` int64 ids, what follows each place, -100 where nothing is to be predicted.
+        slots: with `active (B, S, T or more)`, those of the tokens read.
         base_vocab_size: V_n.
     """
-    following = labels[:, 1:]
-    referents = torch.where(following >= base_vocab_size, following - base_vocab_size, -1)
+    referents = torch.where(labels >= base_vocab_size, labels - base_vocab_size, -1)
     slot = slots.of(referents).clamp(min=0)  # 0 is the anonymous stream
-    occurred = slots.active[:, :, :-1].gather(1, slot.unsqueeze(1)).squeeze(1)
-    return torch.where(referents >= 0, base_vocab_size + torch.where(occurred, slot, 0), following)
+    occurred = slots.active[:, :, : labels.shape[1]].gather(1, slot.unsqueeze(1)).squeeze(1)
+    return torch.where(referents >= 0, base_vocab_size + torch.where(occurred, slot, 0), labels)
 
 
 def smallest_new_referents(slots: Slots) -> torch.Tensor:

@@ -6,6 +6,8 @@ Read `embedding_symbinv.py` (`GaussianEmbedding`, `VocabularyEmbedding`) and `la
 Letters: B batch, S streams, K slots (= num_symbols, with streams S), T length, D model width, V_n base tokens.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import math
 from copy import copy
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ from .causal_streams_symbinv import (
     FreshSymbolsLogitsProcessor,
     Names,
     StreamsCache,
-    next_columns,
+    label_columns,
     padded_left,
     refuse_rows,
     streams_cache,
@@ -41,7 +43,16 @@ from .embedding_symbinv import (
     refuse_embeddings,
     slots_to_ids,
 )
-from .generation_symbinv import SymbolInvariantGenerationMixin, _IdStreamer, _refuse_symbols
+from .generation_arguments_symbinv import (
+    REFUSED,
+    REFUSED_BY_DRAWS,
+    REFUSED_BY_STREAMS,
+    OneBatchAtATime,
+    Settings,
+    refuse_arguments,
+    refuse_symbols,
+)
+from .generation_symbinv import SymbolInvariantGenerationMixin, _IdStreamer
 from .kernels_symbinv import Dropout
 from .loss_symbinv import AdaCos, token_loss
 from .modeling_symbinv import (
@@ -70,11 +81,11 @@ class SymbolInvariantDecoderOutput(ModelOutput):
 
     last_hidden_state: torch.Tensor = None
     past_key_values: Cache | None = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+    attentions: tuple[torch.Tensor, ...] | None = None
     slot_referents: torch.Tensor = None
     slot_vectors: torch.Tensor | None = None
     slot_active: torch.Tensor | None = None
-    hidden_states: tuple[torch.Tensor, ...] | None = None
-    attentions: tuple[torch.Tensor, ...] | None = None
 
 
 @dataclass
@@ -91,10 +102,10 @@ class SymbolInvariantCausalLMOutput(ModelOutput):
     loss: torch.Tensor | None = None
     logits: torch.Tensor = None
     past_key_values: Cache | None = None
-    slot_referents: torch.Tensor = None
-    slot_vectors: torch.Tensor | None = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
+    slot_referents: torch.Tensor = None
+    slot_vectors: torch.Tensor | None = None
 
 
 class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
@@ -191,7 +202,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         past_key_values: Cache | None,
     ) -> tuple[Slots, torch.Tensor]:
         """The slots, drawn or as given, and the slot `(B, T)` of each of `referents (B, T)`, -1 for -1."""
-        batch, count, draws = len(referents), self.config.num_symbols, isinstance(self.embedding, GaussianEmbedding)
+        batch, count, draws = referents.shape[0], self.config.num_symbols, isinstance(self.embedding, GaussianEmbedding)
         if vectors is None and draws and past_key_values is not None and past_key_values.get_seq_length():
             raise ValueError(
                 "past_key_values without slot_vectors: the cached tokens were read with other rows than would be "
@@ -219,7 +230,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
 
 def _checked_order(order: torch.Tensor | None, referents: torch.Tensor, count: int) -> torch.Tensor:
     """`order (B, K)`, or the natural one if None."""
-    natural = torch.arange(count, device=referents.device).expand(len(referents), -1)
+    natural = torch.arange(count, device=referents.device).expand(referents.shape[0], -1)
     if order is None:
         return natural
     if order.shape != natural.shape or not torch.equal(order.sort(1).values, natural):
@@ -230,7 +241,7 @@ def _checked_order(order: torch.Tensor | None, referents: torch.Tensor, count: i
     return order
 
 
-class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin):
+class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime, GenerationMixin):
     """A language model over symbols: decoder, tied projection, loss and `generate`.
 
     With `symbol_embedding="gaussian"` it is lexinvariant: a renaming of the input, with the same draw, renames the
@@ -285,6 +296,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         return_id_logits: bool = True,
         num_items_in_batch: torch.Tensor | int | None = None,
         inputs_embeds: None = None,
+        shift_labels: torch.Tensor | None = None,
     ) -> SymbolInvariantCausalLMOutput | tuple:
         """Logits of the next token, and with `labels` the loss.
 
@@ -306,12 +318,21 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             return_id_logits: logits in id space, else in slot space.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
             inputs_embeds: None; ids are needed.
+            shift_labels: `(B, T)` in the place of `labels`, those of position t for position t. Trainers that cut a
+                sequence into parts give them.
 
         Raises:
-            ValueError: for embeddings, a symbol from num_symbols on, a mask, rows or an order of a wrong shape, a cache
-                without its rows, or a cache with several draws.
+            ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a
+                mask, rows or an order of a wrong shape, a cache without its rows, or a cache with several draws.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
+        if labels is None and num_items_in_batch is not None:
+            raise ValueError(
+                "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would compare "
+                "each token with the label of its own position where a trainer does not know the model by name: leave "
+                "it out, and set label_smoothing in the model's configuration. For a compute_loss_func, set "
+                "model.accepts_loss_kwargs = False"
+            )
         if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None)):
             raise ValueError(
                 f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
@@ -330,7 +351,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             past_key_values=past_key_values,
             slot_vectors=slot_vectors,
             slot_referents=slot_referents,
-            use_cache=use_cache if labels is None and num_draws == 1 else False,
+            use_cache=use_cache if labels is None and shift_labels is None and num_draws == 1 else False,
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
             return_dict=True,
@@ -347,9 +368,13 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
                 logits = self._in_id_space(logits, slots)
             logits, shuffled = _mean_of_draws(logits, num_draws), False
         loss = None
-        if labels is not None:
-            columns = self._next_columns(labels, slots, shuffled)
-            loss = token_loss(logits[:, :-1], cosines[:, :-1], columns, num_items_in_batch, self.adacos, self.config)
+        scored = logits, cosines
+        if shift_labels is None and labels is not None:
+            shift_labels, scored = labels[:, 1:], (logits[:, :-1], cosines[:, :-1])
+        if shift_labels is not None:
+            self._refuse_unknown(shift_labels if labels is None else labels)
+            columns = self._label_columns(shift_labels, slots, shuffled)
+            loss = token_loss(*scored, columns, num_items_in_batch, self.adacos, self.config)
         if shuffled and return_id_logits:
             logits = self._in_id_space(logits, slots)
         shared = {key: outputs.get(key) for key in outputs if key not in ("last_hidden_state", "slot_active")}
@@ -362,38 +387,50 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
             return streams_to_ids(logits, slots, self.config)
         return slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
 
-    def _next_columns(self, labels: torch.Tensor, slots: Slots, shuffled: bool) -> torch.Tensor:
-        """The column `(B, T - 1)` of each of `labels (B, T)` but the first, in slot space if `shuffled`; -100 kept."""
+    def _refuse_unknown(self, labels: torch.Tensor) -> None:
+        """Refuses any of `labels (B, T)` that has no row; to streams, it is a new symbol."""
+        if not isinstance(self.model.embedding, CausalStreamsEmbedding):
+            base = self.config.base_vocab_size
+            self.model.embedding.refuse_unknown(torch.where(labels >= base, labels - base, -1))
+
+    def _label_columns(self, labels: torch.Tensor, slots: Slots, shuffled: bool) -> torch.Tensor:
+        """The column of each of `labels (B, T)`, those of position t for position t, in slot space if `shuffled`."""
         base = self.config.base_vocab_size
         if isinstance(self.model.embedding, CausalStreamsEmbedding):
-            return next_columns(labels, slots, base)
+            return label_columns(labels, slots, base)
+        if not shuffled:
+            return labels
         referents = torch.where(labels >= base, labels - base, -1)
-        self.model.embedding.refuse_unknown(referents)
-        if shuffled:
-            own = slots.referents.argsort(1).gather(1, referents.clamp(min=0))
-            labels = torch.where(referents >= 0, base + own, labels)
-        return labels[:, 1:]
+        own = slots.referents.argsort(1).gather(1, referents.clamp(min=0))
+        return torch.where(referents >= 0, base + own, labels)
 
-    def generate(self, inputs: torch.Tensor | None = None, **kwargs: Any) -> Any:
+    def generate(self, inputs: torch.Tensor | None = None, generation_config: Any = None, **kwargs: Any) -> Any:
         """Continues a batch, as `transformers.GenerationMixin.generate`; a sequence keeps its rows throughout.
 
         With streams, symbols are numbered by their first occurrence inside, so a renamed text has the renamed
         continuation bit for bit, ties and samples too. New symbols that it writes are called by the smallest ids that
-        the text does not have. Rows may be padded on either side. Logits processors and
-        stopping criteria see slot ids; `slot_referents` gives the map.
+        the text does not have. Rows may be padded on either side. Logits processors and stopping criteria see slot ids;
+        `slot_referents` gives the map.
 
         Args:
             inputs: `(B, T)` int64 ids, also as `input_ids`.
+            generation_config: decides where no argument does; default that of the model.
             slot_vectors: `(B, K, D)`, as in `forward`; default a new draw, the same for all beams of a sequence.
             num_fresh_symbols: with streams, how many symbols that its text does not have each row may write; default
                 that of the configuration.
             kwargs: every other argument of `generate`.
 
         Raises:
-            ValueError: if there is no input, or for several draws; with streams also for a cache of fixed size, or an
-                argument that names the id of a symbol.
+            ValueError: if there is no input, for several draws, or an argument that `REFUSED_BY_DRAWS` (`REFUSED`
+                without draws, `REFUSED_BY_STREAMS` with streams) refuses; with streams also for a cache of fixed size,
+                or an argument that names the id of a symbol.
         """
+        if generation_config is not None:
+            kwargs["generation_config"] = generation_config
         refuse_embeddings(inputs_embeds=kwargs.pop("inputs_embeds", None))
+        refused = {GaussianEmbedding: REFUSED_BY_DRAWS, CausalStreamsEmbedding: REFUSED_BY_STREAMS}
+        settings = Settings(dict(kwargs), self.generation_config)
+        refuse_arguments(settings, refused.get(type(self.model.embedding), REFUSED))
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
             raise ValueError("generate() got no input_ids; pass the beginning of a text, if only the start token")
@@ -402,14 +439,21 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
                 f"num_draws={kwargs['num_draws']}: generate continues a sequence with one draw; leave it out"
             )
         if isinstance(self.model.embedding, CausalStreamsEmbedding):
-            return self._generate_in_slots(input_ids, **kwargs)
+            return self._generate_in_slots(input_ids, settings, **kwargs)
         if kwargs.get("slot_vectors") is None:
             kwargs["slot_vectors"] = self.draw(len(input_ids))
+        # transformers would compile steps with a static cache, but masks grow and ids are checked.
+        if kwargs.get("generation_config") is None:
+            kwargs["disable_compile"] = True
+        else:
+            kwargs["generation_config"] = copy(kwargs["generation_config"])
+            kwargs["generation_config"].disable_compile = True
         return super().generate(input_ids, **kwargs)
 
     def _generate_in_slots(
         self,
         input_ids: torch.Tensor,
+        settings: Settings,
         attention_mask: torch.Tensor | None = None,
         past_key_values: Cache | None = None,
         logits_processor: list | None = None,
@@ -418,13 +462,12 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
     ) -> Any:
         """`generate` with streams: ids are numbered by first occurrence inside, so renamed texts are the same."""
         base, length = self.config.base_vocab_size, input_ids.shape[1]
-        config = copy(kwargs.get("generation_config") or self.generation_config)
-        config.update(**kwargs)
-        _refuse_symbols(config, base)
-        if config.cache_implementation is not None and config.cache_implementation != "dynamic":
+        refuse_symbols(settings, base)
+        implementation = settings.get("cache_implementation")
+        if implementation not in (None, "dynamic"):
             raise ValueError(
-                f"cache_implementation={config.cache_implementation!r}: streams come in while a text grows, so their "
-                "cache has no fixed size; leave it out"
+                f"cache_implementation={implementation!r}: streams come in while a text grows, so their cache has no "
+                "fixed size; leave it out"
             )
         names = self._names(input_ids, attention_mask)
         prompt = names.inside(input_ids, attention_mask)
@@ -434,10 +477,12 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
         elif attention_mask is not None:
             order = padded_left(attention_mask)
             prompt, attention_mask = prompt.gather(1, order), attention_mask.gather(1, order)
-        if cache is None and config.use_cache is not False:
+        if cache is None and settings.get("use_cache") is not False:
             cache = StreamsCache()
         if cache is not None:
             kwargs["past_key_values"] = cache
+            if implementation is not None:
+                kwargs["cache_implementation"] = None  # the default; transformers takes no cache beside its name
         limit = self.config.num_fresh_symbols if num_fresh_symbols is None else num_fresh_symbols
         own = [] if limit is None else [FreshSymbolsLogitsProcessor(limit, base, length)]
         if kwargs.get("streamer") is not None:
@@ -507,10 +552,6 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, GenerationMixin
     def create_masks_for_generate(attention_mask: torch.Tensor | None, **kwargs: Any) -> torch.Tensor | None:
         """`attention_mask (B, past + T)` as it is; for a static cache transformers would give it four dimensions."""
         return attention_mask
-
-    def _valid_auto_compile_criteria(self, *args: Any) -> bool:
-        """False: transformers would compile steps with a static cache, but masks grow and ids are checked."""
-        return False
 
 
 def _mean_of_draws(logits: torch.Tensor, draws: int) -> torch.Tensor:

@@ -5,6 +5,8 @@ Read `embedding_symbinv.py` and `layers_symbinv.py` first.
 Letters: B batch, S streams, L length, D model width, C labels.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import torch
 from torch import nn
 from transformers.modeling_outputs import SequenceClassifierOutput
@@ -118,7 +120,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
             attention_mask = outputs.new_ones(outputs.shape[:2])
         if self.config.pooling == "first":
             first = attention_mask.bool().int().argmax(1)
-            return outputs[torch.arange(len(outputs), device=outputs.device), first]
+            return outputs[torch.arange(outputs.shape[0], device=outputs.device), first]
         mask = attention_mask.bool().unsqueeze(2)
         total = outputs.masked_fill(~mask, 0).sum(1)
         return total / mask.sum(1) if self.config.pooling == "mean" else total

@@ -1,5 +1,7 @@
 """Configuration of the symbol-invariant models: one dataclass, checked field by field and as a whole."""
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import difflib
 import math
 from typing import Any, Literal

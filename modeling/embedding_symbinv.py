@@ -24,6 +24,7 @@ import torch
 from torch import nn
 
 from .configuration_symbinv import SymbolInvariantConfig, num_vectors
+from .kernels_symbinv import is_exporting, reads_values
 
 # Columns of logits in id space, at most; our choice: 100 tokens of one example then take 400 MB.
 WIDEST = 2**20
@@ -73,27 +74,26 @@ class Slots:
         return Slots(referents, active, vectors)
 
 
-def assign_slots(referents: torch.Tensor, canonical: bool = True) -> Slots:
+def assign_slots(referents: torch.Tensor, canonical: bool = True, width: int | None = None) -> Slots:
     """Numbers the referents of each example in the order of their first appearance.
 
     Args:
         referents: `(B, L)` int64, -1 at base tokens and padding.
         canonical: False shuffles the numbers, as a test of the theorem.
+        width: K, an upper bound of the distinct referents of an example; default the most of any, at least 1.
 
     Returns:
-        Slots with K = the most distinct referents of an example, at least 1.
+        Slots, those of the referents first.
     """
-    # A stable sort brings equal referents together, the earliest position first.
-    ordered, order = referents.sort(dim=1, stable=True)  # (B, L)
-    is_first = torch.zeros_like(referents, dtype=torch.bool)
-    starts = torch.ones_like(is_first)
-    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    is_first.scatter_(1, order, starts & (ordered >= 0))
-    slot = is_first.cumsum(1) - 1  # at first appearances
-    width = max(int(is_first.sum(1).max()), 1)
-    table = referents.new_full((len(referents), width + 1), -1)
-    table.scatter_(1, torch.where(is_first, slot, width), torch.where(is_first, referents, -1))
-    table = table[:, :width]
+    index = torch.arange(referents.shape[1], device=referents.device)
+    is_repeated = (referents.unsqueeze(1) == referents.unsqueeze(2)) & (index < index.unsqueeze(1))  # (B, L, L)
+    is_first = (referents >= 0) & ~is_repeated.any(2)
+    ordinal = torch.where(is_first, is_first.long().cumsum(1), 0)  # at first appearances 1 + slot, elsewhere 0
+    if width is None:
+        width = max(int(ordinal.max()), 1)
+    table = referents.new_full((referents.shape[0], 1 + width), -1)
+    # Place 0 takes what is no first appearance, so that a referent too many is out of range, which is an error.
+    table = table.scatter(1, ordinal, torch.where(is_first, referents, -1))[:, 1:]
     if not canonical:
         keys = torch.rand(table.shape, device=table.device).masked_fill(table < 0, 2.0)  # unused slots stay last
         table = table.gather(1, keys.argsort(1))
@@ -177,8 +177,9 @@ class StreamsEmbedding(nn.Module):
         return not self.config.canonical_slots
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slots for the symbols of `referents (B, L)`, -1 at base tokens."""
-        return assign_slots(referents, self.config.canonical_slots)
+        """Slots for the symbols of `referents (B, L)`, -1 at base tokens; while exporting, `num_symbols` of them."""
+        width = max(self.config.num_symbols, 1) if is_exporting() else None
+        return assign_slots(referents, self.config.canonical_slots, width)
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds every token as each stream sees it.
@@ -229,6 +230,8 @@ class OneStreamEmbedding(nn.Module, ABC):
         Raises:
             ValueError: with the id of the symbol.
         """
+        if torch.compiler.is_compiling():
+            return
         count, base, kind = self.config.num_symbols, self.config.base_vocab_size, self.config.symbol_embedding
         largest = int(referents.max())
         if largest >= count:
@@ -288,10 +291,10 @@ class VocabularyEmbedding(OneStreamEmbedding):
         config, count = self.config, self.config.num_symbols
         self.refuse_unknown(referents)
         if self.shuffles and (config.random_share < 1 or not config.is_encoder_decoder):
-            moved = torch.rand(len(referents), count, device=referents.device) < config.random_share
+            moved = torch.rand(referents.shape[0], count, device=referents.device) < config.random_share
             return Slots.from_referents(permute_some(moved))
         order = torch.randperm(count) if self.shuffles else torch.arange(count)
-        return Slots.from_referents(order.to(referents.device).expand(len(referents), -1))
+        return Slots.from_referents(order.to(referents.device).expand(referents.shape[0], -1))
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, scaled by sqrt(D)."""
@@ -316,7 +319,9 @@ class CanonicalEmbedding(VocabularyEmbedding):
         Raises:
             ValueError: if an example has more symbols than the model has rows.
         """
-        config, found = self.config, assign_slots(referents, self.config.canonical_slots).referents
+        config = self.config
+        width = config.num_symbols if is_exporting() else None
+        found = assign_slots(referents, config.canonical_slots, width).referents
         missing = config.num_symbols - found.shape[1]
         if missing < 0:
             raise ValueError(
@@ -338,7 +343,7 @@ class ViewsEmbedding(OneStreamEmbedding):
 
     def assign(self, referents: torch.Tensor) -> Slots:
         """No slot for any of `referents (B, L)`."""
-        return Slots.from_referents(referents.new_full((len(referents), 1), -1))
+        return Slots.from_referents(referents.new_full((referents.shape[0], 1), -1))
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds `input_ids (B, L)` as `(B, 1, L, D)`, scaled by sqrt(D), whatever `symbol_slots (B, L)` say."""
@@ -398,7 +403,8 @@ class RandomEmbedding(OneStreamEmbedding):
         Raises:
             ValueError: for a referent without a random part.
         """
-        base, known, largest = self.config.base_vocab_size, self.config.num_symbols, int(referents.max())
+        base, known = self.config.base_vocab_size, self.config.num_symbols
+        largest = known - 1 if is_exporting() else int(referents.max())
         if largest >= self._limit:
             raise ValueError(
                 f"symbol id {base + largest}: this model has random parts for {self._limit} symbols, ids {base} … "
@@ -408,11 +414,11 @@ class RandomEmbedding(OneStreamEmbedding):
             )
         width = max(known, largest + 1)
         # Symbols of other examples do not count: an answer does not depend on what shares the batch.
-        table = referents.new_full((len(referents), width + 1), -1)
-        table[:, :known] = torch.arange(known)
-        table.scatter_(1, torch.where(referents < 0, width, referents), referents)
+        table = referents.new_full((referents.shape[0], 1 + width), -1)
+        table[:, 1 : 1 + known] = torch.arange(known)
+        table = table.scatter(1, 1 + referents, referents)[:, 1:]  # place 0 takes base tokens
         vectors = self._draw(width) if self.training else self.session_vectors[:width]
-        return Slots.from_referents(table[:, :width], vectors.to(self.weight))
+        return Slots.from_referents(table, vectors.to(self.weight))
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, scaled by sqrt(D)."""
@@ -473,7 +479,7 @@ class GaussianEmbedding(OneStreamEmbedding):
         """
         self.refuse_unknown(referents)
         order = torch.arange(self.config.num_symbols, device=referents.device)
-        return Slots.from_referents(order.expand(len(referents), -1), self.draw(len(referents)))
+        return Slots.from_referents(order.expand(referents.shape[0], -1), self.draw(referents.shape[0]))
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, scaled and shifted."""
@@ -621,9 +627,13 @@ def make_embedding(config: SymbolInvariantConfig) -> Embedding:
 
 
 def make_head(config: SymbolInvariantConfig, weight: nn.Parameter) -> Head:
-    """The head that `config.symbol_embedding` names, on the `weight (rows, D)` of the model's embedding."""
+    """The head that `config.symbol_embedding` names, for an embedding of `weight (rows, D)`.
+
+    Its own weight is empty: `post_init` puts the embedding's in its place. Were they one from the beginning, a
+    checkpoint that lacks both would be loaded without a word, and the embedding left as the memory was.
+    """
     own: dict[str, type[Head]] = {"streams": StreamsHead, "random": RandomHead, "gaussian": GaussianHead}
-    return own.get(config.symbol_embedding, VocabularyHead)(config, weight)
+    return own.get(config.symbol_embedding, VocabularyHead)(config, nn.Parameter(torch.empty_like(weight)))
 
 
 def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
@@ -694,6 +704,8 @@ def check_source(input_ids: torch.Tensor | None, attention_mask: torch.Tensor | 
             f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)}; "
             "they must be equal"
         )
+    if torch.compiler.is_compiling():
+        return
     has_token = attention_mask.bool().any(1)
     if not has_token.all():
         row = int((~has_token).nonzero()[0, 0])
@@ -708,7 +720,7 @@ def referents_of(
     Raises:
         ValueError: for a negative id.
     """
-    if input_ids.numel() and int(input_ids.min()) < 0:
+    if not torch.compiler.is_compiling() and input_ids.numel() and int(input_ids.min()) < 0:
         raise ValueError(f"input id {int(input_ids.min())}: ids must not be negative; pad with pad_token_id")
     is_symbol = input_ids >= base_vocab_size
     if attention_mask is not None:
@@ -723,14 +735,22 @@ def slots_to_ids(logits: torch.Tensor, slots: Slots, base_vocab_size: int, vocab
     Raises:
         ValueError: for an id from `WIDEST` on, since there is a column for each smaller one.
     """
-    width = max(vocab_size, base_vocab_size + int(slots.referents.max()) + 1)
+    width = _id_width(slots.referents, base_vocab_size, vocab_size)
+    columns = (1 + slots.referents).unsqueeze(1).expand(-1, logits.shape[1], -1)  # (B, L, K); 0 is for none
+    symbols = logits.new_full((*logits.shape[:2], 1 + width - base_vocab_size), -math.inf)
+    symbols = symbols.scatter(2, columns, logits[..., base_vocab_size:])[..., 1:]
+    return torch.cat((logits[..., :base_vocab_size], symbols), dim=-1)
+
+
+@reads_values
+def _id_width(referents: torch.Tensor, base_vocab_size: int, vocab_size: int) -> int:
+    """The columns of logits in id space of slots with these `referents (B, K)`; while exporting, `vocab_size`."""
+    if is_exporting():
+        return vocab_size
+    width = max(vocab_size, base_vocab_size + int(referents.max()) + 1)
     if width > max(vocab_size, WIDEST):
         raise ValueError(
             f"symbol id {width - 1}: logits in id space have a column for each smaller id, so ids must be below "
             f"{WIDEST}; pass return_id_logits=False for logits in slot space, or number symbols from {base_vocab_size}"
         )
-    columns = torch.where(slots.referents >= 0, base_vocab_size + slots.referents, width)  # (B, K)
-    out = logits.new_full((*logits.shape[:2], width + 1), -math.inf)  # the last column takes what has no referent
-    out[..., :base_vocab_size] = logits[..., :base_vocab_size]
-    out.scatter_(2, columns.unsqueeze(1).expand(-1, logits.shape[1], -1), logits[..., base_vocab_size:])
-    return out[..., :width]
+    return width

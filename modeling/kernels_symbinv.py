@@ -10,6 +10,8 @@ the middle.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any
 
 import torch
 from torch import nn
@@ -22,6 +24,30 @@ SHORT = 64
 # cache. One thread is as fast with 256 to 1,024 rows; two are 9 % faster than with 512, and as fast with 2,048.
 # The first product ran at 96 GFLOP/s on one core, and at 36 with 8,192 rows at once.
 ROWS = 1024
+
+
+def _exports_alone() -> bool:
+    """What torch 2.6 can tell: whether a graph is recorded without Dynamo, as `torch.export` does by default."""
+    return torch.compiler.is_compiling() and not torch.compiler.is_dynamo_compiling()
+
+
+# Whether torch.export records: nothing may depend on values then, not even a shape. (`len(tensor)` would make a number
+# of a dimension that is to stay open; `tensor.shape[0]` does not.)
+is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", _exports_alone)
+
+
+def reads_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Runs `function` between two graphs of `torch.compile`: it reads values, to check them or to choose a shape.
+
+    A graph breaks once then, and not at every value. While exporting, it is recorded, and must not read any.
+    """
+    outside = torch.compiler.disable(function)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return (function if is_exporting() else outside)(*args, **kwargs)
+
+    return call
 
 
 @dataclass(frozen=True)
@@ -76,7 +102,7 @@ def attend(
     if registered.attention is not None and registered.attention.fits(queries, keys, mask):
         return registered.attention.compute(queries, keys, values, mask), None
     # Written out, the backward pass over short sequences takes a CPU a third to two thirds of the fused one's time.
-    if queries.requires_grad and queries.device.type == "cpu" and keys.shape[-2] <= SHORT:
+    if queries.requires_grad and queries.device.type == "cpu" and not is_exporting() and keys.shape[-2] <= SHORT:
         return written_out_attention(queries, keys, values, mask)[0], None
     return fused_attention(queries, keys, values, mask), None
 
@@ -165,11 +191,11 @@ def is_plain(linear: nn.Linear) -> bool:
 def fits_cache(states: torch.Tensor) -> bool:
     """Whether `states (..., D)` are rows enough on a CPU, in a precision in which gradients can be summed in pieces."""
     return (
-        states.device.type == "cpu"
+        not torch.compiler.is_compiling()
+        and states.device.type == "cpu"
         and states.dtype in (torch.float32, torch.float64)
         and states[..., 0].numel() > ROWS
         and not torch.is_autocast_enabled("cpu")
-        and not torch.compiler.is_compiling()
     )
 
 

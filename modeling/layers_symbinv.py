@@ -17,7 +17,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import aggregate_streams
-from .kernels_symbinv import Dropout, attend, attention_weights, feed_forward, is_plain
+from .kernels_symbinv import Dropout, attend, attention_weights, feed_forward, is_exporting, is_plain
 
 
 def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
@@ -73,30 +73,27 @@ def tree_positions(arity: torch.Tensor, width: int) -> torch.Tensor:
 
     Source: Shiv & Quirk 2019, as used by SIT section 5.2.
     """
-    length = arity.shape[1]
-    index = torch.arange(length, device=arity.device)
+    index = torch.arange(arity.shape[1], device=arity.device)
     in_tree = arity >= 0
     after = 1 + torch.where(in_tree, arity - 1, 0).cumsum(1)  # operands still awaited after each token
     before = after - torch.where(in_tree, arity - 1, 0)
     is_formula = in_tree.any(1) & (after[:, -1] == 0) & ((before > 0) | ~in_tree).all(1)
 
-    previous = torch.where(in_tree, index, -1).cummax(1).values.roll(1, dims=1)
-    previous[:, 0] = -1
+    is_earlier = index < index.unsqueeze(1)  # (L, L)
+    previous = torch.where(in_tree.unsqueeze(1) & is_earlier, index, -1).amax(2)
     is_right = (previous >= 0) & (arity.gather(1, previous.clamp(min=0)) == 0)
     # A right child's parent is the last binary token before it that leaves one operand more than the child finds.
-    keys = torch.where(arity == 2, after * (length + 1) + index, -1).sort(1).values
-    found = torch.searchsorted(keys, (before + 1) * (length + 1) + index) - 1
-    right_parent = keys.gather(1, found.clamp(min=0)) % (length + 1)
-    parent = torch.where(is_right, right_parent, previous)
+    may_be_parent = (arity == 2).unsqueeze(1) & (after.unsqueeze(1) == before.unsqueeze(2) + 1) & is_earlier
+    parent = torch.where(is_right, torch.where(may_be_parent, index, -1).amax(2), previous)
 
-    # Index `length` stands for "above the root": its path is empty. Each round doubles the length of the paths.
+    # From here on index 0 stands for "above the root": its path is empty. Each round doubles the length of the paths.
     is_child = in_tree & (parent >= 0) & is_formula.unsqueeze(1)
-    parent = nn.functional.pad(torch.where(is_child, parent, length), (0, 1), value=length)
-    paths = nn.functional.pad(torch.stack((is_child & ~is_right, is_child & is_right), dim=-1), (0, 0, 0, 1))
+    parent = nn.functional.pad(torch.where(is_child, 1 + parent, 0), (1, 0))
+    paths = nn.functional.pad(torch.stack((is_child & ~is_right, is_child & is_right), dim=-1), (0, 0, 1, 0))
     while paths.shape[-1] < width:
         paths = torch.cat((paths, paths.gather(1, parent.unsqueeze(-1).expand_as(paths))), dim=-1)
         parent = parent.gather(1, parent)
-    return nn.functional.pad(paths[:, :length, :width], (0, max(0, width - paths.shape[-1])))
+    return nn.functional.pad(paths[:, 1:, :width], (0, max(0, width - paths.shape[-1])))
 
 
 class RelativeBias(nn.Module):
@@ -150,7 +147,7 @@ class LearnedPositions(nn.Module):
             ValueError: for a position that has no vector.
         """
         limit = len(self.weight)
-        if positions.shape[1] > limit and int(positions.max()) >= limit:
+        if not is_exporting() and positions.shape[1] > limit and int(positions.max()) >= limit:
             raise ValueError(
                 f"an input of {int(positions.max()) + 1} tokens: this model has learned {limit} positions "
                 "(max_positions); shorten the input"

@@ -5,6 +5,8 @@ Read `embedding_symbinv.py` (ids → slots → streams → logits) and `layers_s
 Letters: B batch, N beams per example, S streams, L source length, T target length, D model width, V_n base tokens.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +32,7 @@ from .embedding_symbinv import (
     slots_to_ids,
 )
 from .generation_symbinv import SymbolInvariantGenerationMixin
-from .kernels_symbinv import Dropout
+from .kernels_symbinv import Dropout, reads_values
 from .layers_symbinv import (
     Attention,
     DecoderLayer,
@@ -63,11 +65,38 @@ class SymbolInvariantEncoderOutput(ModelOutput):
     """
 
     last_hidden_state: torch.Tensor = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+    attentions: tuple[torch.Tensor, ...] | None = None
     slot_referents: torch.Tensor = None
     symbol_slots: torch.Tensor = None
     slot_vectors: torch.Tensor | None = None
-    hidden_states: tuple[torch.Tensor, ...] | None = None
-    attentions: tuple[torch.Tensor, ...] | None = None
+
+
+def as_encoder_output(given: Any) -> Any:
+    """What a caller passed as `encoder_outputs`, with the fields of a `SymbolInvariantEncoderOutput`.
+
+    Args:
+        given: what `get_encoder()` returned, also as a tuple; None for none.
+
+    Raises:
+        ValueError: if it does not tell whose streams it holds.
+    """
+    if isinstance(given, (list, tuple)):
+        tensors = [value for value in given if isinstance(value, torch.Tensor)]
+        fields: dict[str, Any] = dict(
+            zip(("last_hidden_state", "slot_referents", "symbol_slots", "slot_vectors"), tensors, strict=False)
+        )
+        for layers in (value for value in given if isinstance(value, tuple)):
+            fields["hidden_states" if layers[0].dim() == 4 else "attentions"] = layers
+        named: Any = SymbolInvariantEncoderOutput(**fields)
+    else:
+        named = given
+    if given is not None and getattr(named, "symbol_slots", None) is None:
+        raise ValueError(
+            f"encoder_outputs is a {type(given).__name__} without slot_referents and symbol_slots, which tell whose "
+            "streams it holds; pass what get_encoder() returned"
+        )
+    return named
 
 
 @dataclass
@@ -83,14 +112,14 @@ class SymbolInvariantModelOutput(ModelOutput):
 
     last_hidden_state: torch.Tensor | None = None
     past_key_values: EncoderDecoderCache | None = None
-    slot_referents: torch.Tensor | None = None
-    slot_vectors: torch.Tensor | None = None
     decoder_hidden_states: tuple[torch.Tensor, ...] | None = None
     decoder_attentions: tuple[torch.Tensor, ...] | None = None
     cross_attentions: tuple[torch.Tensor, ...] | None = None
     encoder_last_hidden_state: torch.Tensor | None = None
     encoder_hidden_states: tuple[torch.Tensor, ...] | None = None
     encoder_attentions: tuple[torch.Tensor, ...] | None = None
+    slot_referents: torch.Tensor | None = None
+    slot_vectors: torch.Tensor | None = None
 
 
 @dataclass
@@ -106,14 +135,14 @@ class SymbolInvariantLMOutput(ModelOutput):
     loss: torch.Tensor | None = None
     logits: torch.Tensor | None = None
     past_key_values: EncoderDecoderCache | None = None
-    slot_referents: torch.Tensor | None = None
-    slot_vectors: torch.Tensor | None = None
     decoder_hidden_states: tuple[torch.Tensor, ...] | None = None
     decoder_attentions: tuple[torch.Tensor, ...] | None = None
     cross_attentions: tuple[torch.Tensor, ...] | None = None
     encoder_last_hidden_state: torch.Tensor | None = None
     encoder_hidden_states: tuple[torch.Tensor, ...] | None = None
     encoder_attentions: tuple[torch.Tensor, ...] | None = None
+    slot_referents: torch.Tensor | None = None
+    slot_vectors: torch.Tensor | None = None
 
 
 class SymbolInvariantPreTrainedModel(PreTrainedModel):
@@ -310,7 +339,7 @@ def _causal_mask(
 
 
 def _answers_per_input(name: str, answers: int, inputs: int) -> int:
-    beams, rest = divmod(answers, inputs)
+    beams, rest = answers // inputs, answers % inputs
     if rest or not beams:
         raise ValueError(
             f"{name} has batch {answers}, the encoder's output {inputs}; the first must be a multiple of the second"
@@ -320,7 +349,7 @@ def _answers_per_input(name: str, answers: int, inputs: int) -> int:
 
 def _refuse_lost(name: str, ids: torch.Tensor, lost: torch.Tensor, why: str) -> None:
     """Raises if any of `lost (B, T)` is True: a ValueError that shows the first of these `ids`."""
-    if lost.any():
+    if not torch.compiler.is_compiling() and lost.any():
         row, position = lost.nonzero()[0].tolist()
         raise ValueError(f"{name}[{row}, {position}]={int(ids[row, position])}: this symbol {why}")
 
@@ -366,10 +395,27 @@ class TextEncoder(nn.Module):
         self.training = model.training
         self._model = (model,)  # in a tuple, or it would be a module of this one
 
-    def forward(self, *args: Any, return_dict: bool | None = None, **kwargs: Any) -> Any:
-        """What `EncodingModel.encode` gives for the same arguments, or a tuple of its values."""
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        prompt_ids: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> Any:
+        """What `EncodingModel.encode` gives, or a tuple of its values.
+
+        Args:
+            input_ids: `(B, L)` int64.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            prompt_ids: `(B, T)` int64, further tokens whose symbols get streams too.
+            output_attentions, output_hidden_states: return them.
+            return_dict: False for the tuple; default as the configuration says.
+        """
         model = self._model[0]
-        return model._as_wanted(model.encode(*args, **kwargs), return_dict)
+        output = model.encode(input_ids, attention_mask, prompt_ids, output_attentions, output_hidden_states)
+        return model._as_wanted(output, return_dict)
 
 
 class EncodingModel(SymbolInvariantPreTrainedModel):
@@ -404,14 +450,12 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         Raises:
             ValueError: for an empty input, a mask of another shape or a negative id.
         """
-        check_source(input_ids, attention_mask)
+        slots, referents = self._read(input_ids, attention_mask, prompt_ids)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         config = self.config
         attention_mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        referents = referents_of(input_ids, config.base_vocab_size, attention_mask, config.num_views)
-        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, config.base_vocab_size, None)]
-        slots = self.embedding.assign(torch.cat((referents, *prompt), dim=1))
-        source = self._source(slots, slots.of(referents), attention_mask, config.encoder_positions == "rope")
+        symbol_slots = self._symbol_slots(referents, slots)
+        source = self._source(slots, symbol_slots, attention_mask, config.encoder_positions == "rope")
         hidden_states = self.embedding(input_ids, source.symbol_slots, slots)
         if config.encoder_positions == "tree":
             hidden_states = hidden_states + self._tree_positions(input_ids, attention_mask, hidden_states.dtype)
@@ -432,6 +476,27 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
             hidden_states=states if output_hidden_states else None,
             attentions=attentions if output_attentions else None,
         )
+
+    @reads_values
+    def _read(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, prompt_ids: torch.Tensor | None
+    ) -> tuple[Slots, torch.Tensor]:
+        """Checks what `encode` was given; the slots, and the referents of `input_ids (B, L)`."""
+        check_source(input_ids, attention_mask)
+        base = self.config.base_vocab_size
+        referents = referents_of(input_ids, base, attention_mask, self.config.num_views)
+        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, base, None)]
+        return self.embedding.assign(torch.cat((referents, *prompt), dim=1)), referents
+
+    def _symbol_slots(self, referents: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """The slot `(B, L)` of each of `referents (B, L)`, -1 for -1.
+
+        A graph refuses no symbol. One without a row gets a place beyond the last row there, where reading is an error.
+        """
+        symbol_slots = slots.of(referents)
+        if not torch.compiler.is_compiling() or isinstance(self.embedding, (StreamsEmbedding, ViewsEmbedding)):
+            return symbol_slots
+        return torch.where((referents >= 0) & (symbol_slots < 0), slots.referents.shape[1], symbol_slots)
 
     def _source(self, slots: Slots, symbol_slots: torch.Tensor, attention_mask: torch.Tensor, rotary: bool) -> Sequence:
         """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
@@ -482,36 +547,41 @@ class SymbolInvariantModel(EncodingModel):
             decoder_input_ids: `(B·N, T)` int64, N answers per input; default the start token. Symbols that occur only
                 here get streams too if N = 1, unless `encoder_outputs` is given.
             decoder_attention_mask: `(B·N, past + T)`; None for no padding.
-            encoder_outputs: of `encode`, to decode without encoding again.
-            past_key_values: cache of earlier steps; keys and values of the encoder are in it once per input.
+            encoder_outputs: of `encode` or `get_encoder()`, to decode without encoding again.
+            past_key_values: cache of earlier steps, not a static one; keys and values of the encoder are in it once per
+                input.
             use_cache: return the cache; default `config.use_cache`, and in training not.
             inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: if there is nothing to encode, for embeddings, for a cache that the model has not filled, if the
+            ValueError: if there is nothing to encode, for embeddings, for `encoder_outputs` of another model, for a
+                cache that is static or that the model has not filled, if the
                 batch of answers is no multiple of that of inputs, or a model with one stream meets a symbol without a
                 row.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
+        encoder_outputs = as_encoder_output(encoder_outputs)
         if encoder_outputs is None:
-            if input_ids is None:
-                raise ValueError("input_ids and encoder_outputs are both None; pass one of them")
-            prompt = (
-                decoder_input_ids
-                if decoder_input_ids is not None and len(decoder_input_ids) == len(input_ids)
-                else None
+            encoder_outputs = self.encode_for(
+                decoder_input_ids, input_ids, attention_mask, output_attentions, output_hidden_states
             )
-            encoder_outputs = self.encode(input_ids, attention_mask, prompt, output_attentions, output_hidden_states)
         states = encoder_outputs.last_hidden_state
         slots = Slots.from_referents(encoder_outputs.slot_referents, encoder_outputs.slot_vectors)
         if decoder_input_ids is None:
-            decoder_input_ids = torch.full((len(states), 1), self.config.decoder_start_token_id, device=states.device)
-        beams = _answers_per_input("decoder_input_ids", len(decoder_input_ids), len(states))
+            decoder_input_ids = torch.full(
+                (states.shape[0], 1), self.config.decoder_start_token_id, device=states.device
+            )
+        beams = _answers_per_input("decoder_input_ids", decoder_input_ids.shape[0], states.shape[0])
         if past_key_values is None and self._keeps_cache(use_cache):
             past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
         elif past_key_values is not None and not isinstance(past_key_values, EncoderDecoderCache):
             past_key_values = EncoderDecoderCache(past_key_values, DynamicCache())
+        if past_key_values is not None and past_key_values.is_compileable:
+            raise ValueError(
+                f"past_key_values holds a {type(past_key_values.self_attention_cache).__name__}: streams have no keys "
+                "for tokens to come; pass a DynamicCache, or leave it out"
+            )
         if attention_mask is None:
             attention_mask = torch.ones_like(encoder_outputs.symbol_slots)
         has_keys = past_key_values is not None and any(past_key_values.is_updated.values())
@@ -543,12 +613,37 @@ class SymbolInvariantModel(EncodingModel):
         )
         return self._as_wanted(output, return_dict)
 
+    def encode_for(
+        self,
+        decoder_input_ids: torch.Tensor | None,
+        input_ids: torch.Tensor | None,
+        attention_mask: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> SymbolInvariantEncoderOutput:
+        """`encode`, with streams for the symbols of the answers too if there is one answer per input.
+
+        Args:
+            decoder_input_ids: `(B·N, T)` int64, N answers per input; None for none.
+            input_ids: `(B, L)` int64.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            output_attentions, output_hidden_states: as `encode` takes them.
+
+        Raises:
+            ValueError: without `input_ids`, and as `encode`.
+        """
+        if input_ids is None:
+            raise ValueError("input_ids and encoder_outputs are both None; pass one of them")
+        one_each = decoder_input_ids is not None and decoder_input_ids.shape[0] == input_ids.shape[0]
+        prompt = decoder_input_ids if one_each else None
+        return self.encode(input_ids, attention_mask, prompt, output_attentions, output_hidden_states)
+
     def _embed_target(
         self, input_ids: torch.Tensor, slots: Slots, past: int, attention_mask: torch.Tensor | None
     ) -> tuple[torch.Tensor, Sequence]:
         """Embeds `input_ids (B·N, T)`, which follow `past` cached tokens, as `(B·N, S, T, D)`."""
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
-        symbol_slots = slots.of(referents)
+        symbol_slots = self._symbol_slots(referents, slots)
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
             _refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
@@ -623,11 +718,12 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             )
         if return_id_logits is None:
             return_id_logits = labels is None or not self.training
+        encoder_outputs = as_encoder_output(encoder_outputs)
+        if encoder_outputs is None:
+            encoder_outputs = self.model.encode_for(
+                decoder_input_ids, input_ids, attention_mask, output_attentions, output_hidden_states
+            )
         if labels is not None:
-            if encoder_outputs is None:
-                encoder_outputs = self.model.encode(
-                    input_ids, attention_mask, decoder_input_ids, output_attentions, output_hidden_states
-                )
             slots = Slots.from_referents(encoder_outputs.slot_referents)
             beams = _answers_per_input("labels", len(labels), len(slots.referents))
             columns = self._label_columns(labels, slots.repeat_interleave(beams))
@@ -646,7 +742,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             return_dict=True,
         )
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
-        slots = slots.repeat_interleave(len(outputs.last_hidden_state) // len(slots.referents))
+        slots = slots.repeat_interleave(outputs.last_hidden_state.shape[0] // slots.referents.shape[0])
         cosines = self.lm_head(outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
         loss = (
@@ -666,6 +762,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         shifted[:, 0] = self.config.decoder_start_token_id
         return shifted.masked_fill(shifted == -100, self.config.pad_token_id)
 
+    @reads_values
     def _label_columns(self, labels: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Labels as columns of the logits in slot space, -100 kept."""
         base = self.config.base_vocab_size

@@ -10,6 +10,8 @@ Ids: base tokens 0 … V_n - 1, the symbol with referent r is V_n + r. Read `Sym
 then `SymbolInvariantTokenizer`.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import re
 import threading
 import unicodedata
@@ -32,6 +34,13 @@ _ESCAPE = re.compile(r'\\(["\\])')
 _IGNORED_LABEL = -100
 # Operators of LTL beyond the base ones, or their first characters.
 _REWRITABLE = frozenset({"F", "G", "R", "W", "M", "^", "-", "<", "->", "<->"})
+# Arguments of a call that ask for what no formula has.
+_REFUSED = {
+    "text_pair": "as a text is one formula; encode each text on its own",
+    "return_offsets_mapping": "as a name may stand in several places; leave it out",
+    "return_overflowing_tokens": "as texts are never cut; leave it out",
+    "stride": "as texts are never cut; leave it out",
+}
 _lock = threading.Lock()
 
 
@@ -289,13 +298,15 @@ class SymbolInvariantTokenizer(PythonBackend):
             TokenizationError: If a text has an unknown token, is no complete tree or is longer than `max_length`.
         """
         max_target_length = kwargs.pop("max_target_length", None)
+        if text_pair_target is not None:
+            raise TokenizationError(f"text_pair_target is not supported, {_REFUSED['text_pair']}")
         if text_target is None:
             return super().__call__(text, text_pair, **kwargs)
         # Source first: its names then get their referents in the order of the source.
         encoding = None if text is None else super().__call__(text, text_pair, **kwargs)
         if max_target_length is not None:
             kwargs["max_length"] = max_target_length
-        targets = super().__call__(text_target, text_pair_target, is_target=True, **kwargs)
+        targets = super().__call__(text_target, is_target=True, **kwargs)
         if encoding is None:
             return targets
         encoding["labels"] = targets["input_ids"]
@@ -324,9 +335,21 @@ class SymbolInvariantTokenizer(PythonBackend):
         verbose: bool = True,
         symbol_table: SymbolTable | None = None,
         is_target: bool = False,
+        sanitize_control_tokens: bool = False,  # of apply_chat_template; what stands in a text is text anyway
+        **kwargs: Any,
     ) -> BatchEncoding:
-        if text_pair is not None or return_offsets_mapping:
-            raise TokenizationError("text pairs and offset mappings are not supported; encode each text on its own")
+        for name, value in kwargs.items():  # other versions of transformers may hand on more options, unset
+            if value is not None and value is not False:
+                raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")
+        asked = {
+            "text_pair": text_pair is not None,
+            "return_offsets_mapping": return_offsets_mapping,
+            "return_overflowing_tokens": return_overflowing_tokens,
+            "stride": stride,
+        }
+        for name, value in asked.items():
+            if value:
+                raise TokenizationError(f"{name} is not supported, {_REFUSED[name]}")
         table = self._table(symbol_table)
         texts = text if isinstance(text, str) else _as_list(text)
         if is_split_into_words:

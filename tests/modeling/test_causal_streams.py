@@ -482,6 +482,12 @@ class TestErrors:
         with pytest.raises(ValueError, match="a cache of streams cannot be cropped"):
             cache.crop(-1)
 
+    @pytest.mark.parametrize("arguments", [{"prompt_lookup_num_tokens": 2}, {"guidance_scale": 2.0}], ids=str)
+    def test_arguments_of_generate_that_streams_cannot_follow_are_refused(self, arguments):
+        (name,) = arguments
+        with pytest.raises(ValueError, match=f"{name}={arguments[name]}: "):
+            language_model().generate(text(), **arguments)
+
     def test_a_negative_limit_is_refused(self):
         with pytest.raises(ValueError, match="num_fresh_symbols=-1: must be at least 0, or None for no limit"):
             language_model().generate(text(), num_fresh_symbols=-1)

@@ -35,6 +35,7 @@ from .tiny import tiny_model
 
 FORMULAS = ["&UabXc", "& U request grant_1 X c", "1", "U!a&bb"]
 CODE = {
+    "beams_symbinv.py",
     "configuration_symbinv.py",
     "embedding_symbinv.py",
     "generation_symbinv.py",
@@ -43,6 +44,7 @@ CODE = {
     "loss_symbinv.py",
     "modeling_symbinv.py",
     "tokenization_symbinv.py",
+    "versions_symbinv.py",
 }
 
 # Runs where nothing but the checkpoints is: the package cannot be imported, there is no network and no cache.

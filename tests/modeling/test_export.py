@@ -1,0 +1,245 @@
+"""Graphs of a model: `torch.export`, ONNX and `torch.compile` give what the model gives, and keep the law."""
+
+import random
+
+import pytest
+import torch
+
+from . import test_causal, test_classification
+from .tiny import BASE, EOS, PAD, START, formula_with, pad, rename, tiny_model
+
+SYMBOLS = 4
+TOLERANCE = {"rtol": 0, "atol": 1e-5}  # float32; the largest difference seen here is 2.4e-6
+pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # dynamo's
+
+
+def batches(config, seed=0):
+    """Batches of other sizes, lengths and sets of symbols than the one that is recorded, up to SYMBOLS of them."""
+    rng = random.Random(seed)
+    symbols = [BASE + referent for referent in range(SYMBOLS)]
+    for counts, size, length in (((4, 0, 1), 9, 3), ((2,), 4, 5), ((3, 3, 4, 1, 0), 12, 2), ((0, 0), 3, 4)):
+        sources = [formula_with(rng, size, rng.sample(symbols, count), config) for count in counts]
+        answers = [[START, *(rng.choice([*range(3, BASE), *symbols]) for _ in range(length))] for _ in counts]
+        yield {**pad(sources), "decoder_input_ids": torch.tensor(answers)}
+
+
+def recorded(model, inputs, dynamic, **constants):
+    """The program of `inputs`, whose dimensions are open where `dynamic` names them."""
+    dims = {name: torch.export.Dim(name) for names in dynamic.values() for name in names if name}
+    shapes = {key: {at: dims[name] for at, name in enumerate(names) if name} for key, names in dynamic.items()}
+    return torch.export.export(
+        model, (), {**inputs, **constants}, dynamic_shapes={**shapes, **dict.fromkeys(constants)}
+    )
+
+
+QUESTION = {"input_ids": ("batch", "length"), "attention_mask": ("batch", "length")}
+QUESTION_AND_ANSWER = {**QUESTION, "decoder_input_ids": ("batch", "answer")}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_model(dtype=torch.float32, num_symbols=SYMBOLS, components=["EP", "EA", "DP", "CP", "CA"])
+
+
+@pytest.fixture(scope="module")
+def program(model):
+    return recorded(model, next(batches(model.config, seed=1)), QUESTION_AND_ANSWER, use_cache=False)
+
+
+@pytest.fixture(scope="module")
+def session(program):
+    """The program in ONNX Runtime."""
+    import onnxruntime
+
+    model = torch.onnx.export(program, dynamo=True, verbose=False, output_names=["logits"]).model_proto
+    return onnxruntime.InferenceSession(model.SerializeToString())
+
+
+def in_onnx(session, batch):
+    (logits,) = session.run(["logits"], {name: tensor.numpy() for name, tensor in batch.items()})
+    return torch.from_numpy(logits)
+
+
+@pytest.fixture(params=["torch.export", "onnx"])
+def exported(request, program):
+    """`exported(batch)`: the logits of a graph."""
+    if request.param == "onnx":
+        session = request.getfixturevalue("session")
+        return lambda batch: in_onnx(session, batch)
+    module = program.module()
+    return lambda batch: module(**batch, use_cache=False).logits
+
+
+@pytest.mark.slow
+class TestAnExportedEncoderDecoder:
+    def test_gives_the_models_logits_at_every_batch_size_length_and_set_of_symbols(self, model, exported):
+        """A question with fewer symbols than streams too: the model, which counts them, has no unused stream."""
+        for batch in batches(model.config):
+            with torch.no_grad():
+                expected = model(**batch).logits
+            torch.testing.assert_close(exported(batch), expected, **TOLERANCE)
+
+    def test_renaming_the_input_renames_the_logits_bit_for_bit(self, model, exported):
+        renaming = {0: 2, 1: 0, 2: 3, 3: 1}
+        columns = [*range(BASE), *(BASE + renaming[referent] for referent in range(SYMBOLS))]
+        for batch in batches(model.config):
+            renamed = {
+                name: tensor if name == "attention_mask" else rename(tensor, renaming) for name, tensor in batch.items()
+            }
+            assert torch.equal(exported(renamed)[..., columns], exported(batch))
+
+    @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+    @pytest.mark.parametrize("symbols", [[SYMBOLS], [SYMBOLS + 7], [*range(SYMBOLS + 1)]], ids=str)
+    def test_an_id_beyond_the_vocabulary_is_an_error_and_no_wrong_answer(self, exported, symbols):
+        ids = torch.tensor([[*(BASE + referent for referent in symbols), EOS]])
+        batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "decoder_input_ids": torch.tensor([[START]])}
+        with pytest.raises(Exception, match=r"out of (data )?bounds|out of range"):
+            exported(batch)
+
+
+@pytest.mark.slow
+def test_an_exported_encoder_and_decoder_are_the_model_in_two_pieces(model):
+    """In slot space, where ids need not be small: only the number of symbols counts."""
+    encoder = recorded(model.get_encoder(), {**pad([[5, BASE, BASE + 1, EOS], [3, EOS]])}, QUESTION).module()
+    for batch in batches(model.config):
+        batch["input_ids"] = torch.where(batch["input_ids"] >= BASE, 1000 + batch["input_ids"], batch["input_ids"])
+        batch["decoder_input_ids"] = batch["decoder_input_ids"].clamp(max=BASE - 1)
+        outputs = encoder(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])
+        assert outputs.last_hidden_state.shape[1] == outputs.slot_referents.shape[1] == SYMBOLS
+        with torch.no_grad():
+            expected = model(**batch, return_id_logits=False)
+            given = model(
+                attention_mask=batch["attention_mask"],
+                decoder_input_ids=batch["decoder_input_ids"],
+                encoder_outputs=outputs,
+                return_id_logits=False,
+            )
+        width = expected.slot_referents.shape[1]
+        assert torch.equal(given.slot_referents[:, :width], expected.slot_referents)
+        assert (given.slot_referents[:, width:] == -1).all()
+        torch.testing.assert_close(given.logits[..., : BASE + width], expected.logits, **TOLERANCE)
+        assert (given.logits[..., BASE + width :] == -torch.inf).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("symbol_embedding", ["learned", "renamed", "canonical", "random"])
+def test_exported_models_with_one_stream_give_the_models_logits(symbol_embedding):
+    own = {"random_dim": 5} if symbol_embedding == "random" else {}
+    sizes = {"components": ["EP", "DP", "CP"], "decoder_layers": 1, "num_symbols": SYMBOLS}
+    model = tiny_model(dtype=torch.float32, symbol_embedding=symbol_embedding, **sizes, **own)
+    program = recorded(model, next(batches(model.config, seed=1)), QUESTION_AND_ANSWER, use_cache=False).module()
+    for batch in batches(model.config):
+        with torch.no_grad():
+            expected = model(**batch).logits
+        torch.testing.assert_close(program(**batch, use_cache=False).logits, expected, **TOLERANCE)
+        for name in ("input_ids", "decoder_input_ids"):
+            beyond = {**batch, name: batch[name].clone()}
+            beyond[name][0, 0] = BASE + SYMBOLS
+            with pytest.raises((IndexError, RuntimeError), match=r"out of (bounds|range)"):
+                program(**beyond, use_cache=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [{}, {**test_classification.STREAMS, "num_views": 1}], ids=["views", "streams"])
+@pytest.mark.parametrize("pooling", ["sum", "first"])
+def test_an_exported_classifier_gives_the_models_predictions(changes, pooling):
+    model = test_classification.encoder(dtype=torch.float32, pooling=pooling, **changes)
+    limit, longest = model.config.vocab_size, model.config.max_positions
+    rng = torch.Generator().manual_seed(0)
+    program = None
+    for batch, length in ((3, 7), (1, longest), (5, 2), (2, 4)):
+        ids = torch.randint(0, limit, (batch, length), generator=rng)
+        mask = torch.ones_like(ids)
+        mask[0, -1] = 0
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        program = program or recorded(model, inputs, QUESTION).module()
+        with torch.no_grad():
+            torch.testing.assert_close(program(**inputs).logits, model(**inputs).logits, **TOLERANCE)
+    ids = torch.zeros(1, longest + 1, dtype=torch.long)
+    with pytest.raises(IndexError, match="out of range"):  # no such position was learned
+        program(input_ids=ids, attention_mask=torch.ones_like(ids))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [{}, {"decoder_positions": "rope"}, {"symbol_embedding": "learned"}], ids=str)
+def test_an_exported_language_model_gives_the_models_logits(changes):
+    model = test_causal.language_model(dtype=torch.float32, **changes)
+    dynamic, program = {"input_ids": ("batch", "length"), "attention_mask": ("batch", "length")}, None
+    for batch, length in ((2, 6), (3, 9), (1, 2)):
+        ids = test_causal.text(batch, length)
+        vectors = test_causal.draw(model, batch)
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        if vectors is not None:
+            inputs["slot_vectors"], dynamic["slot_vectors"] = vectors, ("batch", None, None)
+        program = program or recorded(model, inputs, dynamic, use_cache=False).module()
+        with torch.no_grad():
+            expected = model(**inputs).logits
+        torch.testing.assert_close(program(**inputs, use_cache=False).logits, expected, **TOLERANCE)
+
+
+@pytest.mark.slow
+def test_greedy_answers_by_a_loop_over_a_graph_are_those_of_generate(model, exported):
+    """The bundled checkpoint's answers by ONNX Runtime stand in docs/export.md."""
+    steps = 6
+    for batch in batches(model.config):
+        for row in range(len(batch["input_ids"])):
+            question = {name: batch[name][row : row + 1] for name in ("input_ids", "attention_mask")}
+            answer = torch.tensor([[START]])
+            while answer[0, -1] != EOS and answer.shape[1] <= steps:
+                logits = exported({**question, "decoder_input_ids": answer})[:, -1].clone()
+                logits[:, [START, PAD]] = -torch.inf  # which `generate` never writes
+                answer = torch.cat((answer, logits.argmax(-1, keepdim=True)), dim=1)
+            assert torch.equal(answer, model.generate(**question, grammar=None, max_new_tokens=steps))
+
+
+# Compiled graphs
+
+
+def graphs(function, batch):
+    torch._dynamo.reset()
+    with torch.no_grad():
+        return torch._dynamo.explain(function)(**batch)
+
+
+@pytest.mark.slow
+def test_a_compiled_model_breaks_its_graph_at_most_once_per_stack(model):
+    batch = next(batches(model.config))
+    question = {name: batch[name] for name in ("input_ids", "attention_mask")}
+    assert graphs(model.model.encode, question).graph_break_count <= 1
+    for function in (model.model, model):
+        for use_cache in (False, True):
+            found = graphs(function, {**batch, "use_cache": use_cache})
+            assert found.graph_break_count <= 2, found.break_reasons
+    torch._dynamo.reset()
+
+
+@pytest.mark.slow
+def test_a_compiled_model_gives_the_models_logits_and_keeps_the_law(model):
+    compiled = torch.compile(model, backend="aot_eager")
+    renaming = {0: 2, 1: 0, 2: 3, 3: 1}
+    columns = [*range(BASE), *(BASE + renaming[referent] for referent in range(SYMBOLS))]
+    for batch in list(batches(model.config))[:2]:
+        renamed = {**batch, **{name: rename(batch[name], renaming) for name in ("input_ids", "decoder_input_ids")}}
+        with torch.no_grad():
+            expected, given, other = model(**batch).logits, compiled(**batch).logits, compiled(**renamed).logits
+        torch.testing.assert_close(given, expected, **TOLERANCE)
+        assert torch.equal(other[..., columns], given)
+    torch._dynamo.reset()
+
+
+# The exporters of transformers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_transformers_own_exporters_export_a_model(model, dynamic):
+    from transformers.exporters.exporter_dynamo import DynamoConfig, DynamoExporter
+
+    batch = next(batches(model.config, seed=1))
+    model.config.use_cache = False
+    try:
+        exported = DynamoExporter().export(model, dict(batch), DynamoConfig(dynamic=dynamic)).program.module()
+        with torch.no_grad():
+            torch.testing.assert_close(exported(**batch).logits, model(**batch).logits, **TOLERANCE)
+    finally:
+        model.config.use_cache = True
