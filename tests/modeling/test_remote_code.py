@@ -38,6 +38,7 @@ CODE = {
     "beams_symbinv.py",
     "configuration_symbinv.py",
     "embedding_symbinv.py",
+    "generation_arguments_symbinv.py",
     "generation_symbinv.py",
     "kernels_symbinv.py",
     "layers_symbinv.py",
