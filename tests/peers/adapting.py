@@ -1,10 +1,29 @@
-"""How a test of transformers is left out: by a reason that names the model's nature, and that the run itself checks."""
+"""How transformers' own tests take our classes.
+
+They learn what a class is for, such as whether it has a loss, from tables of names of transformers' own classes. Each
+table is replaced, for the tests alone, by one that has ours too. A test is left out by a reason that names the model's
+nature, and that the run itself checks.
+"""
 
 import unittest
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
 from fetch import missing
+from transformers_tests import test_modeling_common
+
+from hf_symbinv.auto_classes import AUTO_CLASSES
+
+# Auto class -> the table that the tests read.
+TABLES = {
+    "AutoModel": "MODEL_MAPPING_NAMES",
+    "AutoModelForCausalLM": "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
+    "AutoModelForSeq2SeqLM": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES",
+    "AutoModelForSequenceClassification": "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES",
+}
+for architecture, auto_class in AUTO_CLASSES.items():
+    known = getattr(test_modeling_common, TABLES[auto_class])
+    setattr(test_modeling_common, TABLES[auto_class], {**known, architecture: architecture})
 
 
 def leave_out(reasons: Mapping[str, str]) -> Callable[[type], type]:
