@@ -405,6 +405,8 @@ class TestTraining:
                     seen = tokens[t + 1] < BASE or tokens[t + 1] in tokens[: t + 1]
                     targets.append(list(logits).index(tokens[t + 1] if seen else "new"))
         assert model(ids, labels=labels).loss.item() == pytest.approx(cross_entropy(rows, targets))
+        shifted = torch.nn.functional.pad(labels[:, 1:], (0, 1), value=-100)
+        assert model(ids, shift_labels=shifted).loss.item() == pytest.approx(cross_entropy(rows, targets))
 
     def test_it_learns_to_copy_symbols_that_it_has_never_seen(self):
         torch.manual_seed(0)
