@@ -151,7 +151,7 @@ class _OwnAttention:
         checkpointing = getattr(config, "gradient_checkpointing", False)  # of old files; transformers takes it away
         super().__init__(config)  # type: ignore[call-arg]
         if checkpointing:
-            self.config.gradient_checkpointing = True  # for the blocks that are made anew
+            config.gradient_checkpointing = True  # for the blocks that are made anew
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path: Any, *args: Any, **kwargs: Any) -> Any:
