@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from hf_symbinv import SymbolInvariantTokenizer, SymbolTable, TokenizationError
+from hf_symbinv import SymbolInvariantTextTokenizer, SymbolInvariantTokenizer, SymbolTable, TokenizationError
 
 TOKENS = ["<s>", "<pad>", "</s>", "+", "@", "0"]
 BASE, EOS, VIEWS = len(TOKENS), 2, ["", "()", "'"]
@@ -75,6 +75,14 @@ def test_a_name_that_could_be_read_in_two_ways_is_refused():
         make()('+ "x\'()" y')
     with pytest.raises(TokenizationError, match=r"ends as a view does, .* give it another name in the table"):
         make().decode([BASE + 30 * 3], symbol_table=SymbolTable({"x'": 30}))
+
+
+def test_a_rule_of_texts_may_match_the_ends_too():
+    tokenizer = SymbolInvariantTextTokenizer([*TOKENS, "="], symbol_pattern=r"[a-z]\w*(?:\(\)|')?", views=VIEWS)
+    ids = tokenizer("rate = rate' + b()")["input_ids"]
+    base = BASE + 1
+    assert ids == [base + 26 * 3, BASE, base + 26 * 3 + 2, 3, base + 1 * 3 + 1, EOS]
+    assert tokenizer.decode(ids, skip_special_tokens=True) == "rate = rate' + b()"
 
 
 def test_with_one_view_an_end_means_nothing():
