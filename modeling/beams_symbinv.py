@@ -230,7 +230,9 @@ class BeamSearchMixin(GenerationMixin):
 
         An output with `return_dict_in_generate` then has `sequences_scores`, for which `transformers` asks every step.
         """
-        search: Any = _searched_over(self, kwargs["encoder_outputs"].outputs.slot_referents.shape[1])
+        slots = kwargs["encoder_outputs"].outputs.slot_referents.shape[1]
+        columns = self.config.base_vocab_size + slots * self.config.num_views
+        search: Any = searched_over(self, columns)
         if not knows_beam_search():
             return GenerationMixin._beam_search(search, input_ids, **kwargs)
         config = copy(kwargs.pop("generation_config"))
@@ -248,12 +250,12 @@ class BeamSearchMixin(GenerationMixin):
         return output
 
 
-def _searched_over(model: Any, slots: int) -> Any:
-    """`model`; for versions of transformers that cut scores up by `config.vocab_size`, one with so many symbols."""
+def searched_over(model: Any, columns: int) -> Any:
+    """`model`; for versions of transformers that cut scores up by `config.vocab_size`, one where it is `columns`."""
     top_k = getattr(GenerationMixin, "_get_top_k_continuations", None)
     if top_k is None or "vocab_size" not in inspect.signature(top_k).parameters:
         return model
     model = copy(model)
     model.config = copy(model.config)
-    model.config.num_symbols = slots
+    model.config.num_symbols = (columns - model.config.base_vocab_size) // model.config.num_views
     return model

@@ -16,15 +16,17 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, DynamicCache
 from transformers.generation import GenerationMixin
-from transformers.generation.logits_process import LogitsProcessorList
+from transformers.generation.logits_process import LogitsProcessor, LogitsProcessorList
 from transformers.utils import ModelOutput
 
+from .beams_symbinv import searched_over
 from .causal_streams_symbinv import (
     CausalStreamsEmbedding,
     CausalStreamsHead,
     FreshSymbolsLogitsProcessor,
     Names,
     StreamsCache,
+    WideLogitsProcessor,
     label_columns,
     padded_left,
     refuse_rows,
@@ -52,7 +54,7 @@ from .generation_arguments_symbinv import (
     refuse_arguments,
     refuse_symbols,
 )
-from .generation_symbinv import SymbolInvariantGenerationMixin, _IdStreamer
+from .generation_symbinv import IdStreamer, SymbolInvariantGenerationMixin
 from .kernels_symbinv import Dropout
 from .loss_symbinv import AdaCos, token_loss
 from .modeling_symbinv import (
@@ -493,10 +495,15 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             if implementation is not None:
                 kwargs["cache_implementation"] = None  # the default; transformers takes no cache beside its name
         limit = self.config.num_fresh_symbols if num_fresh_symbols is None else num_fresh_symbols
-        own = [] if limit is None else [FreshSymbolsLogitsProcessor(limit, base, length)]
+        own: list[LogitsProcessor] = [] if limit is None else [FreshSymbolsLogitsProcessor(limit, base, length)]
+        most = base + settings.max_length(length) + 1  # columns, if every token is a symbol of its own
+        searched = searched_over(self, most)
+        if searched is not self:
+            own.append(WideLogitsProcessor(most))
         if kwargs.get("streamer") is not None:
-            kwargs["streamer"] = _IdStreamer(kwargs["streamer"], names.outside)
-        output = super().generate(
+            kwargs["streamer"] = IdStreamer(kwargs["streamer"], names.outside)
+        output = GenerationMixin.generate(
+            searched,
             prompt,
             attention_mask=attention_mask,
             logits_processor=LogitsProcessorList([*own, *(logits_processor or [])]),
