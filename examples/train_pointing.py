@@ -3,11 +3,9 @@
     accelerate launch examples/train_pointing.py
     accelerate launch examples/train_pointing.py --output runs/canonical --embedding canonical
 
-In a program every variable is used. One use is masked, as in `c = 1 ; a = 1 ; b = c + c ; return <mask> + b`: which
-variable stands there? The model points at a symbol of the program. Embeddings are `streams`, `canonical`, `learned`
-and `renamed`. Sizes are in train_pointing.yaml, and SECTION.KEY=VALUE changes them. Started again with the same output
-folder, it goes on from the last checkpoint. With `accelerate launch --quiet`, a program that cannot use what it was
-given ends with its own sentence, and without a traceback of accelerate's.
+Every variable of a program is used. One use is masked, as in `c = 1 ; a = 1 ; b = c + c ; return <mask> + b`, and the
+model points at the variable. Embeddings are `streams`, `canonical`, `learned` and `renamed`. Sizes are in
+train_pointing.yaml, and SECTION.KEY=VALUE changes them. Started again with the same folder, it goes on.
 """
 
 import argparse
@@ -26,25 +24,19 @@ from hf_symbinv.errors import refusals
 from hf_symbinv.metrics import wilson_interval
 from hf_symbinv.training import data_record, fit, load_sections, measure_rows, model_errors, training_arguments
 
-TOKENS = ["<s>", "<pad>", "</s>", "<mask>", "=", "+", ";", "1", "return"]
-NAMES = string.ascii_lowercase
-WORDS = {"base_tokens": TOKENS, "symbols": {name: [place, 0] for place, name in enumerate(NAMES)}}
-WORDS |= {"mask_token": "<mask>"}
+TOKENS, NAMES = ["<s>", "<pad>", "</s>", "<mask>", "=", "+", ";", "1", "return"], string.ascii_lowercase
+WORDS = {"base_tokens": TOKENS, "symbols": {name: [i, 0] for i, name in enumerate(NAMES)}, "mask_token": "<mask>"}
 
 
 def program(generator: random.Random, fewest: int, most: int) -> tuple[str, str]:
     """A program without one use of a variable that is used once, and that variable."""
-    names = generator.sample(NAMES, generator.randint(fewest, most))
-    words, uses = [], list[str]()
+    names, words = generator.sample(NAMES, generator.randint(fewest, most)), list[str]()
     for place, name in enumerate(names):
         terms = generator.choices(names[:place], k=2) if place > 1 else ["1"]
-        uses += terms
         words += [name, "=", *" + ".join(terms).split(), ";"]
-    returned = [name for name in names if name not in uses]
-    generator.shuffle(returned)
-    words += ["return", *" + ".join(returned).split()]
+    words += ["return", *" + ".join(name for name in names if words.count(name) == 1).split()]
     forgotten = generator.choice([name for name in names if words.count(name) == 2])
-    words[len(words) - 1 - words[::-1].index(forgotten)] = "<mask>"  # the first place is its definition
+    words[words.index(forgotten, words.index(forgotten) + 1)] = "<mask>"  # the first place is its definition
     return " ".join(words), forgotten
 
 
@@ -61,40 +53,36 @@ def drawn(tokenizer: SymbolInvariantWordTokenizer, seed: str, count: int, variab
 @torch.inference_mode()
 def correct(model: SymbolInvariantForMaskedLM, rows: list[dict[str, Any]], collate: Any) -> int:
     """How many masks get the right variable as the most probable token."""
-    found = 0
-    for start in range(0, len(rows), 50):
-        batch = collate(rows[start : start + 50]).to(model.device)
-        labels = batch.pop("labels")
-        found += int((model(**batch).logits.argmax(-1) == labels)[labels != -100].sum())
-    return found
+    batches = (collate(rows[start : start + 50]).to(model.device) for start in range(0, len(rows), 50))
+    return sum(int((model(**batch).logits.argmax(-1) == batch["labels"]).sum()) for batch in batches)
 
 
 def train(args: argparse.Namespace) -> None:
     recipe, folder = load_sections(Path(__file__).with_suffix(".yaml"), args.override), args.output / "model"
     training_arguments(TrainingArguments, folder, recipe["trainer"])  # refuses what is wrong before data are made
+    fields, data = {"base_vocab_size": len(TOKENS), "num_symbols": len(NAMES), "decoder_layers": 0}, recipe["data"]
     with model_errors():
-        config = SymbolInvariantConfig(
-            base_vocab_size=len(TOKENS), num_symbols=len(NAMES), decoder_layers=0, symbol_embedding=args.embedding,
-            **recipe["model"],
-        )  # fmt: skip
-    tokenizer, data = SymbolInvariantWordTokenizer(**WORDS), recipe["data"]
+        config = SymbolInvariantConfig(symbol_embedding=args.embedding, **fields, **recipe["model"])
+    tokenizer = SymbolInvariantWordTokenizer(**WORDS)
+    collate = DataCollatorForTokenClassification(tokenizer)  # pads labels too
     rows = drawn(tokenizer, f"train {data['seed']}", data["rows"], data["variables"])
-    texts = ((" ".join(map(str, row["input_ids"])), str(max(row["labels"]))) for row in rows)
-    measured = measure_rows(texts, lambda text: len({i for i in map(int, text.split()) if i >= len(TOKENS)}), len)
+    texts = ((tokenizer.decode(row["input_ids"]), str(max(row["labels"]))) for row in rows)
+    measured = measure_rows(texts, lambda text: len({*text.split()} & {*NAMES}), lambda text: len(text.split()))
     set_seed(recipe["trainer"]["seed"])
-    model, collate = SymbolInvariantForMaskedLM(config), DataCollatorForTokenClassification(tokenizer)
+    model = SymbolInvariantForMaskedLM(config)
     fit(model, folder, recipe["trainer"], data=data_record(None, data, {"train": measured}), train_dataset=rows,
-        data_collator=collate, words=WORDS)  # fmt: skip
+        data_collator=collate, words=WORDS, card=True)  # fmt: skip
     if not PartialState().is_main_process:
         return
     for key in ("variables", "more_variables"):
         test = drawn(tokenizer, f"test {data['seed']}", data["test_rows"], data[key])
         right, (fewest, most) = correct(model.eval(), test, collate), data[key]
         low, high = wilson_interval(right, len(test))
-        print(f"{len(test)} test programs with {fewest} to {most} variables: {right / len(test):.1%} correct, "
+        print(f"{len(test):,} test programs with {fewest} to {most} variables: {right / len(test):.1%} correct, "
               f"95 % interval {low:.1%} to {high:.1%}")  # fmt: skip
     sys.stdout.flush()
-    print(f'the model is in {folder}; pipeline("fill-mask", model="{folder}") takes it', file=sys.stderr)
+    print(f"the model is in {folder}; the same command with trainer.max_steps={2 * recipe['trainer']['max_steps']} "
+          "trains it longer", file=sys.stderr)  # fmt: skip
 
 
 def main() -> None:

@@ -331,6 +331,11 @@ def refuse_taken_labels(
 ) -> None:
     """Refuses a call from which a trainer took the labels, to smooth them itself.
 
+    Args:
+        labels: `(B, T)` int64; None if there are none.
+        num_items_in_batch: scalar, the labels that the loss is averaged over; None for those of the batch.
+        return_id_logits: whether logits in id space are wanted; None if the call does not say.
+
     Raises:
         ValueError: if there are items to average over but no `labels`, and nobody asked for logits in id space.
     """
@@ -345,7 +350,12 @@ def refuse_taken_labels(
 
 @reads_values
 def label_columns(labels: torch.Tensor, slots: Slots, embedding: Embedding) -> torch.Tensor:
-    """Labels `(B, T)`, which are ids, as columns of the logits in slot space `(B, T)`; -100 is kept.
+    """Labels as columns `(B, T)` of the logits in slot space.
+
+    Args:
+        labels: `(B, T)` int64 ids, -100 where there is none, which is kept.
+        slots: of the same B.
+        embedding: that gave the slots.
 
     Raises:
         ValueError: for a symbol that has no slot.
