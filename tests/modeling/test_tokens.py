@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import (
     AutoModelForMaskedLM,
     AutoModelForTokenClassification,
@@ -307,26 +306,6 @@ def test_the_pipelines_of_transformers_take_both_models():
     targets = fill("a = b + <mask>", targets=["a", "b"])
     assert {found["token_str"] for found in targets} == {"a", "b"}
     assert {found["sequence"] for found in targets} == {"a = b + a", "a = b + b"}
-
-
-@pytest.mark.parametrize(
-    ("kind", "task", "labels"),
-    [(SymbolInvariantForTokenClassification, "TOKEN_CLS", [1, -100, 2]),
-     (SymbolInvariantForMaskedLM, None, [symbol(3, 1), -100, -100])],
-)  # fmt: skip
-def test_both_models_take_lora_and_bring_its_adapters_back(kind, task, labels, tmp_path):
-    model, inputs = randomised(kind, **STREAMS, dtype=torch.float32), torch.tensor([[MASK, symbol(3, 1), 4]])
-    base = randomised(kind, **STREAMS, dtype=torch.float32)
-    adapted = get_peft_model(model, LoraConfig(task_type=task, target_modules="all-linear", init_lora_weights=False))
-    adapted.eval()(input_ids=inputs, labels=torch.tensor([labels])).loss.backward()
-    trained = [name for name, parameter in adapted.named_parameters() if parameter.grad is not None]
-    assert any("lora_B" in name for name in trained)
-    assert any("classifier" in name for name in trained) == (task == "TOKEN_CLS")
-    adapted.save_pretrained(tmp_path)
-    with torch.no_grad():
-        again = PeftModel.from_pretrained(base, tmp_path).eval()
-        assert torch.equal(again(input_ids=inputs).logits, adapted(input_ids=inputs).logits)
-        assert not torch.equal(again(input_ids=inputs).logits, randomised(kind, **STREAMS)(inputs).logits.float())
 
 
 @pytest.mark.parametrize("make", [labeller, filler])
