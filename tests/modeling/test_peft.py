@@ -124,7 +124,7 @@ def test_a_decoder_and_an_encoder_take_lora_too():
         SymbolInvariantForCausalLM(config), LoraConfig(task_type="CAUSAL_LM", target_modules="all-linear")
     )
     assert decoder(ids, labels=ids).loss.isfinite()
-    assert decoder.generate(input_ids=ids, max_new_tokens=2).shape == (1, 6)
+    assert decoder.generate(input_ids=ids, min_new_tokens=2, max_new_tokens=2).shape == (1, 6)
     config = SymbolInvariantConfig(**{**SIZES, "decoder_layers": 0}, num_labels=3)
     encoder = get_peft_model(
         SymbolInvariantForSequenceClassification(config), LoraConfig(task_type="SEQ_CLS", target_modules="all-linear")
