@@ -12,7 +12,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 
 from hf_symbinv import SymbolInvariantForConditionalGeneration
-from hf_symbinv.modeling.generation_symbinv import BeamLayer
+from hf_symbinv.modeling.beams_symbinv import BeamLayer, OncePerInput
 
 BEAMS = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": "never"}
 TOKENS = 100
@@ -21,17 +21,16 @@ TOKENS = 100
 class RepeatedEncoder(SymbolInvariantForConditionalGeneration):
     """Identical except: the encoder's states, keys and values exist once per beam, as elsewhere in `transformers`."""
 
-    def _expand_inputs_for_generation(
-        self, expand_size: int = 1, is_encoder_decoder: bool = False, input_ids: Any = None, **model_kwargs: Any
-    ) -> tuple[torch.Tensor, dict[str, Any]]:
-        outputs = model_kwargs["encoder_outputs"]
+    def _encode_inputs(self, settings: Any, kwargs: dict[str, Any]) -> None:
+        super()._encode_inputs(settings, kwargs)
+        outputs, mask = kwargs["encoder_outputs"].outputs, kwargs["encoder_outputs"].attention_mask
+        beams = settings.get("num_beams") or 1
         for name in ("last_hidden_state", "slot_referents", "symbol_slots"):
-            outputs[name] = outputs[name].repeat_interleave(expand_size, 0)
-        model_kwargs["attention_mask"] = model_kwargs["attention_mask"].repeat_interleave(expand_size, 0)
-        return input_ids.repeat_interleave(expand_size, 0), model_kwargs
+            outputs[name] = outputs[name].repeat_interleave(beams, 0)
+        kwargs["encoder_outputs"] = OncePerInput(outputs, mask.repeat_interleave(beams, 0))
 
-    def _prepare_cache_for_generation(self, generation_config: Any, model_kwargs: dict[str, Any], *_: Any) -> None:
-        model_kwargs["past_key_values"] = EncoderDecoderCache(Cache(layer_class_to_replicate=BeamLayer), DynamicCache())
+    def _give_cache(self, settings: Any, kwargs: dict[str, Any]) -> None:
+        kwargs["past_key_values"] = EncoderDecoderCache(Cache(layer_class_to_replicate=BeamLayer), DynamicCache())
 
 
 def decoder(model: Any, batch: dict[str, torch.Tensor], **options: Any) -> Callable[[], None]:

@@ -5,6 +5,8 @@ Read `embedding_symbinv.py` and `layers_symbinv.py` first.
 Letters: B batch, S streams, L length, D model width, C labels.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import torch
 from torch import nn
 from transformers.modeling_outputs import SequenceClassifierOutput, TokenClassifierOutput

@@ -1,5 +1,7 @@
 """Configuration of GPT-2 with identity-reparametrised attention."""
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import difflib
 from typing import Any
 

@@ -1,19 +1,20 @@
-"""Decoding: `generate` in slot space, a cache that holds the encoder once per input, and grammars of answers.
+"""Decoding: `generate` in slot space, and grammars of answers.
 
 Ids are renamed to slots before `generate` starts and back when it ends: alpha-equivalent inputs are then the same
-tensors all the way, ties included, and their outputs are renamings of each other bit for bit. A logits processor or
-stopping criterion that a user passes therefore sees slot ids, V_n + slot; `slot_referents` tells whose slot it is.
+tensors all the way, ties included, and their outputs are renamings of each other bit for bit. Between the two all is
+transformers' own `generate`, which gets the encoder's output, a cache and the grammar as documented arguments. Whatever
+it calls therefore sees slot ids, V_n + slot, and scores with V_n + K columns: a user's logits processor, stopping
+criterion or `prefix_allowed_tokens_fn`. `slot_referents` tells whose slot it is. Streamers and outputs get ids.
 
 Letters: B batch, N beams per input, K slots, L source length, T target length, V_n base tokens.
 """
 
 from abc import ABC, abstractmethod
-from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import torch
-from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, EncoderDecoderCache
-from transformers.generation import GenerationMixin
+from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.generation.logits_process import (
     LogitsProcessor,
     LogitsProcessorList,
@@ -21,148 +22,18 @@ from transformers.generation.logits_process import (
 )
 from transformers.generation.streamers import BaseStreamer
 
+from .beams_symbinv import BeamSearchMixin, GrowingCache, OncePerInput, SymbolInvariantCache, new_cache
 from .configuration_symbinv import check_grammar
 from .embedding_symbinv import Slots, check_source, referents_of, refuse_embeddings, slots_to_ids
-
-
-class BeamLayer(DynamicLayer):
-    """Identical to DynamicLayer except: beams move when they grow, both in one copy.
-
-    Attributes:
-        keys, values: `(B·N, S·H, K, D / H)`; until they grow, of the beams before they moved.
-        moved: for each row the one `(B·N,)` that it continues; None where rows lie where they belong.
-    """
-
-    keys: torch.Tensor
-    values: torch.Tensor
-    moved: torch.Tensor | None = None
-
-    def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
-        """Notes that each row continues row `beam_idx (B·N,)` of those before."""
-        if self.get_seq_length() > 0:
-            beam_idx = beam_idx.to(self.device)
-            self.moved = beam_idx if self.moved is None else self.moved[beam_idx]
-
-    def settle(self) -> None:
-        """Moves rows now, for whoever reads keys and values before they grow."""
-        if self.moved is not None:
-            super().reorder_cache(self.moved)
-            self.moved = None
-
-    def update(
-        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Appends `key_states (B·N, S·H, T, D / H)` and `value_states (B·N, S·H, T, D / H)`; all keys and values."""
-        if torch.is_grad_enabled():  # no gradient passes through a copy into place
-            self.settle()
-        if self.moved is None:
-            return super().update(key_states, value_states, *args, **kwargs)
-        self.keys, self.values = self._grown(self.keys, key_states), self._grown(self.values, value_states)
-        self.moved = None
-        return self.keys, self.values
-
-    def _grown(self, states: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-        length = states.shape[-2]
-        dtype = torch.promote_types(states.dtype, new.dtype)  # under autocast one step may be of another than the next
-        grown = new.new_empty(*new.shape[:-2], length + new.shape[-2], new.shape[-1], dtype=dtype)
-        torch.index_select(states.to(dtype), 0, self.moved, out=grown[..., :length, :])
-        grown[..., length:, :] = new
-        return grown
-
-    def reset(self) -> None:
-        """Forgets how beams were to move, and empties keys and values."""
-        self.moved = None
-        super().reset()
-
-
-class SymbolInvariantCache(EncoderDecoderCache):
-    """Keys and values of the decoder per beam, of the encoder once per input: beams share them and never move them.
-
-    Attributes:
-        kept: the inputs `(A,)` whose keys and values are still here; None for all.
-        beams: of an input; 0 as long as all inputs are kept.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(Cache(layer_class_to_replicate=BeamLayer), DynamicCache())
-        self.kept: torch.Tensor | None = None
-        self.beams = 0
-
-    def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
-        """Moves the beams of each input, `beam_idx (B·N,)`; those of inputs that are not kept are passed over."""
-        if self.kept is not None:
-            moved = beam_idx.view(-1, self.beams)[self.kept] % self.beams  # (A, N)
-            beam_idx = (moved + torch.arange(0, moved.numel(), self.beams, device=moved.device).unsqueeze(1)).flatten()
-        self.self_attention_cache.reorder_cache(beam_idx)
-
-    def keep(self, inputs: torch.Tensor, places: torch.Tensor, beams: int) -> None:
-        """Keeps only `inputs (A,)`, which now lie at `places (A,)`, with so many beams each."""
-        self.kept, self.beams = inputs, beams
-        self.self_attention_cache.reorder_cache(_beams_of(places, beams))
-        self.cross_attention_cache.reorder_cache(places)
-
-    def settle(self) -> None:
-        """Moves beams that were to move when they grow."""
-        for layer in self.self_attention_cache.layers:
-            layer.settle()
-
-
-def _beams_of(inputs: torch.Tensor, beams: int) -> torch.Tensor:
-    """The rows `(A·N,)` of the beams of `inputs (A,)`."""
-    return (inputs.unsqueeze(1) * beams + torch.arange(beams, device=inputs.device)).flatten()
-
-
-class _OpenInputs:
-    """What beam search sees of the model: the model, which computes only inputs whose answers may still change.
-
-    `transformers` goes on with all inputs until the last one is done. Once no open beam of an input can win, nothing is
-    added to its answers any more, so its logits, zeros here, do not matter.
-    """
-
-    # Rows are copied when at most this share of the inputs computed last is still open: our choice.
-    share = 7 / 8
-
-    def __init__(self, model: Any, beams: int):
-        self.model, self.beams = model, beams
-        self.open: torch.Tensor | None = None  # None for all
-        self.computed: torch.Tensor | None = None  # those that cache and `source` hold
-        self.source: dict[str, Any] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.model, name)
-
-    def _check_early_stop_heuristic(self, *args: Any, **kwargs: Any) -> torch.Tensor:
-        can_improve = self.model._check_early_stop_heuristic(*args, **kwargs)
-        found = can_improve.flatten().nonzero().flatten()
-        computed = len(can_improve) if self.open is None else len(self.open)
-        if 0 < len(found) <= self.share * computed:
-            self.open = found
-        return can_improve
-
-    def __call__(self, **inputs: Any) -> Any:
-        if self.open is None:
-            return self.model(**inputs)
-        rows, total = _beams_of(self.open, self.beams), len(inputs["decoder_input_ids"])
-        if self.computed is not self.open:
-            self._leave_out(inputs.get("past_key_values"), inputs["encoder_outputs"], inputs.get("attention_mask"))
-        for name in ("decoder_input_ids", "decoder_attention_mask"):
-            if inputs.get(name) is not None:
-                inputs[name] = inputs[name][rows]
-        output = self.model(**{**inputs, **self.source})
-        output.logits = output.logits.new_zeros(total, *output.logits.shape[1:]).index_copy_(0, rows, output.logits)
-        return output
-
-    def _leave_out(self, cache: SymbolInvariantCache | None, outputs: Any, mask: torch.Tensor | None) -> None:
-        """Takes finished inputs out of the cache and of the encoder's output."""
-        if cache is not None:
-            places = self.open if self.computed is None else torch.searchsorted(self.computed, self.open)
-            cache.keep(self.open, places, self.beams)
-        by_input = {name: outputs[name][self.open] for name in ("last_hidden_state", "slot_referents", "symbol_slots")}
-        self.source = {
-            "encoder_outputs": type(outputs)(**{**outputs, **by_input}),
-            "attention_mask": None if mask is None else mask[self.open],
-        }
-        self.computed = self.open
+from .generation_arguments_symbinv import (
+    REFUSED_BY_ENCODER_DECODER,
+    OneBatchAtATime,
+    Settings,
+    allowed_in_slots,
+    flat,
+    refuse_arguments,
+    refuse_symbols,
+)
 
 
 class GrammarLogitsProcessor(LogitsProcessor, ABC):
@@ -356,51 +227,47 @@ class _NeverWritten(SuppressTokensLogitsProcessor):
     """Identical to SuppressTokensLogitsProcessor except: transformers keeps that of `suppress_tokens` beside it."""
 
 
-# Arguments of `generate` that hold ids, which it would take for slots.
-_ID_ARGUMENTS = (
-    "bad_words_ids", "sequence_bias", "suppress_tokens", "begin_suppress_tokens", "forced_bos_token_id",
-    "forced_eos_token_id", "eos_token_id", "pad_token_id", "bos_token_id", "decoder_start_token_id",
-)  # fmt: skip
+# New tokens where nobody says how many: what transformers takes.
+_DEFAULT_NEW_TOKENS = 20
 
 
-def _refuse_symbols(generation_config: Any, base_vocab_size: int) -> None:
-    """Refuses symbols in the arguments of `generate` that hold ids.
+class _Settings(Settings):
+    """Identical to Settings except: it knows the lengths of answers."""
 
-    Raises:
-        ValueError: with the argument and the id.
-    """
-    for name in _ID_ARGUMENTS:
-        value = getattr(generation_config, name, None)
-        if name == "sequence_bias" and value is not None:
-            value = [pair[0] for pair in (value.items() if isinstance(value, dict) else value)]
-        for token in _flat(value):
-            if token >= base_vocab_size:
-                raise ValueError(
-                    f"{name}: {token} is a symbol, and generate numbers the symbols of each question anew; give base "
-                    f"ids, 0 … {base_vocab_size - 1}, or for symbols a LogitsProcessor or StoppingCriteria with the "
-                    "map that slot_referents gives"
-                )
+    def prompt_length(self, prompt: torch.Tensor | None) -> int:
+        """Tokens before the answer: those of `prompt (B, T)`, and a start token if transformers puts one before."""
+        if prompt is None:
+            return 1
+        start = self.get("decoder_start_token_id")
+        start = torch.as_tensor(self.get("bos_token_id") if start is None else start, device=prompt.device)
+        return prompt.shape[1] + int((prompt[:, 0] != start).all())
 
-
-def _flat(value: Any) -> list[int]:
-    if value is None:
-        return []
-    if isinstance(value, torch.Tensor):
-        value = value.tolist()
-    return [token for part in value for token in _flat(part)] if isinstance(value, (list, tuple)) else [value]
+    def max_length(self, prompt_length: int) -> int:
+        """Tokens at most, those before the answer included."""
+        new_tokens, length = self.get("max_new_tokens"), self.get("max_length")
+        if new_tokens is None and length is not None:
+            return length
+        return prompt_length + (_DEFAULT_NEW_TOKENS if new_tokens is None else new_tokens)
 
 
-class SymbolInvariantGenerationMixin(GenerationMixin):
+class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
     """`generate` for symbol-invariant models: greedy, beam search, sampling and n-best, as in `transformers`."""
 
-    def generate(self, inputs: torch.Tensor | None = None, **kwargs: Any) -> Any:
+    @torch.no_grad()
+    def generate(self, inputs: torch.Tensor | None = None, generation_config: Any = None, **kwargs: Any) -> Any:
         """Answers a batch, as `transformers.GenerationMixin.generate`, with these differences.
 
         Args:
-            inputs: `(B, L)` int64 ids, also as `input_ids`.
+            inputs: `(B, L)` int64 ids, also as `input_ids`; may be left out with `encoder_outputs`.
+            generation_config: decides where no argument does; default that of the model.
             grammar: a grammar for the answers; default that of the generation config, None for free answers.
-            logits_processor, stopping_criteria, prefix_allowed_tokens_fn: see slot ids (V_n + slot); `slot_referents`
-                gives the map.
+            encoder_outputs: of `get_encoder()`, batch B, to decode without encoding again; `attention_mask` as it was.
+            past_key_values: an `EncoderDecoderCache` that this model filled for the same inputs, a row per beam, to go
+                on with answers given as `decoder_input_ids` and a `decoder_attention_mask` of their shape; it is
+                changed in place.
+            logits_processor, stopping_criteria: see slot ids (V_n + slot) and scores with a column per base token and
+                slot `(B·N, V_n + K)`; `slot_referents` gives the map.
+            prefix_allowed_tokens_fn: sees and returns ids; symbols that do not occur in the input are left out.
             kwargs: every other argument of `generate`.
 
         Returns:
@@ -408,45 +275,160 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
             `sequences` are ids, whose scores and logits have a column per id, and with `slot_referents (B, K)`.
 
         Raises:
-            ValueError: if there is no input, an argument other than these names the id of a symbol, or the cache
-                implementation is not the default, dynamic one.
+            ValueError: if there is no input, an argument other than these names the id of a symbol, for an argument of
+                `REFUSED_BY_ENCODER_DECODER`, if the cache implementation is not the default, dynamic one, or a cache or
+                encoder's output does not fit.
         """
+        if generation_config is not None:
+            kwargs["generation_config"] = generation_config
         refuse_embeddings(
             inputs_embeds=kwargs.pop("inputs_embeds", None),
             decoder_inputs_embeds=kwargs.pop("decoder_inputs_embeds", None),
         )
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
-        if input_ids is None:
-            raise ValueError(
-                "generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(question, …))"
-            )
-        attention_mask, prompt = kwargs.get("attention_mask"), kwargs.get("decoder_input_ids")
-        slots = self._slots(input_ids, attention_mask, prompt)
-        base = self.config.base_vocab_size
-
-        def to_slots(ids: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-            slot = slots.of(referents_of(ids, base, mask))
-            return torch.where(slot >= 0, base + slot, ids.clamp(max=base - 1))  # masked symbols stand for nothing
-
-        def to_ids(ids: torch.Tensor) -> torch.Tensor:
-            referents = slots.referents.repeat_interleave(len(ids) // len(slots.referents), 0).to(ids.device)
-            referents = referents.gather(1, (ids - base).clamp(min=0, max=referents.shape[1] - 1))
-            return torch.where(ids >= base, base + referents, ids)
-
-        if prompt is not None:
-            kwargs["decoder_input_ids"] = to_slots(prompt, None)
-        if kwargs.get("streamer") is not None:
-            kwargs["streamer"] = _IdStreamer(kwargs["streamer"], to_ids)
-        output = super().generate(to_slots(input_ids, attention_mask), **kwargs)
+        settings = _Settings(dict(kwargs), self.generation_config)
+        self._check_settings(settings)
+        slots = self._slots_of_call(input_ids, kwargs)
+        self._rename_inputs(input_ids, slots, kwargs)
+        self._encode_inputs(settings, kwargs)
+        self._give_cache(settings, kwargs)
+        kwargs["logits_processor"] = self._own_processors(settings, kwargs)
+        kwargs.pop("grammar", None)
+        output = super().generate(**kwargs)
         if isinstance(output, torch.Tensor):
-            return to_ids(output)
-        output.sequences = to_ids(output.sequences)
+            return self._to_ids(output, slots)
+        output.sequences = self._to_ids(output.sequences, slots)
         for name in ("scores", "logits"):
             steps = getattr(output, name, None)
             if steps is not None:
                 output[name] = tuple(self._in_id_space(step, slots) for step in steps)
         output["slot_referents"] = slots.referents
         return output
+
+    def _check_settings(self, settings: _Settings) -> None:
+        """Refuses what slots, or a cache that holds the encoder once per input, cannot do."""
+        refuse_arguments(settings, REFUSED_BY_ENCODER_DECODER)
+        refuse_symbols(settings, self.config.base_vocab_size)
+        implementation = settings.get("cache_implementation")
+        if implementation not in (None, "dynamic"):
+            raise ValueError(
+                f"cache_implementation={implementation!r}: only the dynamic cache keeps the "
+                "encoder once per input; leave it out"
+            )
+
+    def _slots_of_call(self, input_ids: torch.Tensor | None, kwargs: dict[str, Any]) -> Slots:
+        """The slots of inputs and prompts, or those that encoded inputs have."""
+        outputs, mask = kwargs.get("encoder_outputs"), kwargs.get("attention_mask")
+        if outputs is None:
+            if input_ids is None:
+                raise ValueError(
+                    "generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(question, …))"
+                )
+            return self._slots(input_ids, mask, kwargs.get("decoder_input_ids"))
+        if getattr(outputs, "slot_referents", None) is None:
+            raise ValueError(
+                f"encoder_outputs is a {type(outputs).__name__}; it must be what get_encoder() returns with "
+                "return_dict=True, which knows the symbols"
+            )
+        shapes = {"input_ids": input_ids, "attention_mask": mask}
+        for name, given in shapes.items():
+            if given is not None and given.shape != outputs.symbol_slots.shape:
+                raise ValueError(
+                    f"{name} has shape {tuple(given.shape)}, but encoder_outputs is of inputs of shape "
+                    f"{tuple(outputs.symbol_slots.shape)}; pass those that were encoded, or leave one of the two out"
+                )
+        return Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
+
+    def _rename_inputs(self, input_ids: torch.Tensor | None, slots: Slots, kwargs: dict[str, Any]) -> None:
+        """Puts slot ids in the place of ids, also for what comes out later."""
+        outputs: Any = kwargs.get("encoder_outputs")
+        prompt, streamer = kwargs.get("decoder_input_ids"), kwargs.get("streamer")
+        if input_ids is None:
+            kwargs["inputs"] = torch.full_like(outputs.symbol_slots, -100)  # as transformers says that there are none
+        else:
+            kwargs["inputs"] = self._to_slots(input_ids, slots, kwargs.get("attention_mask"))
+        if outputs is not None:
+            has_referent = slots.referents >= 0
+            numbers = torch.arange(has_referent.shape[1], device=has_referent.device)
+            kwargs["encoder_outputs"] = replace(outputs, slot_referents=torch.where(has_referent, numbers, -1))
+        if prompt is not None:
+            kwargs["decoder_input_ids"] = self._prompt_to_slots(prompt, slots)
+        if kwargs.get("prefix_allowed_tokens_fn") is not None:
+            allowed = allowed_in_slots(kwargs["prefix_allowed_tokens_fn"], slots.referents, self.config.base_vocab_size)
+            kwargs["prefix_allowed_tokens_fn"] = allowed
+        if streamer is not None:
+            kwargs["streamer"] = _IdStreamer(streamer, lambda ids: self._to_ids(ids, slots))
+
+    def _to_slots(self, ids: torch.Tensor, slots: Slots, mask: torch.Tensor | None) -> torch.Tensor:
+        """`ids (B, L)` with V_n + slot for each symbol; those under the mask stand for nothing."""
+        base = self.config.base_vocab_size
+        slot = slots.of(referents_of(ids, base, mask))
+        return torch.where(slot >= 0, base + slot, ids.clamp(max=base - 1))
+
+    def _prompt_to_slots(self, prompt: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """`prompt (B, T)` with V_n + slot for each symbol."""
+        if len(prompt) != len(slots.referents):
+            raise ValueError(
+                f"decoder_input_ids has batch {len(prompt)}, encoder_outputs {len(slots.referents)}; give one prompt "
+                "per input"
+            )
+        base = self.config.base_vocab_size
+        lost = (prompt >= base) & (slots.of(referents_of(prompt, base, None)) < 0)
+        if lost.any():
+            row, position = lost.nonzero()[0].tolist()
+            raise ValueError(
+                f"decoder_input_ids[{row}, {position}]={int(prompt[row, position])}: this symbol has no stream in "
+                "encoder_outputs; encode with prompt_ids=decoder_input_ids, or leave encoder_outputs out"
+            )
+        return self._to_slots(prompt, slots, None)
+
+    def _to_ids(self, ids: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Slot ids `(B·N, T)` as ids."""
+        base = self.config.base_vocab_size
+        referents = slots.referents.repeat_interleave(len(ids) // len(slots.referents), 0).to(ids.device)
+        referents = referents.gather(1, (ids - base).clamp(min=0, max=referents.shape[1] - 1))
+        return torch.where(ids >= base, base + referents, ids)
+
+    def _encode_inputs(self, settings: _Settings, kwargs: dict[str, Any]) -> None:
+        """Encodes, with streams also for symbols that occur in the decoder's prompt only."""
+        outputs, mask = kwargs.get("encoder_outputs"), kwargs.get("attention_mask")
+        if outputs is None:
+            outputs = self.model.encode(
+                kwargs["inputs"],
+                mask,
+                kwargs.get("decoder_input_ids"),
+                bool(settings.get("output_attentions")),
+                bool(settings.get("output_hidden_states")),
+            )
+        kwargs["encoder_outputs"] = OncePerInput(outputs, mask)
+
+    def _give_cache(self, settings: _Settings, kwargs: dict[str, Any]) -> None:
+        """A cache that holds the encoder once per input: a new one, or around the caches that were given."""
+        given = kwargs.get("past_key_values")
+        looks_up = settings.get("prompt_lookup_num_tokens") is not None and (settings.get("num_beams") or 1) == 1
+        if given is None and looks_up:
+            kwargs["past_key_values"] = EncoderDecoderCache(DynamicCache(), DynamicCache())  # one that can be cropped
+        elif given is not None:
+            kwargs["past_key_values"] = _shared(given, len(kwargs["inputs"]), settings)
+        elif settings.get("use_cache") is not False:
+            kwargs["past_key_values"] = new_cache()
+            if settings.get("cache_implementation") is not None:
+                kwargs["cache_implementation"] = None  # the default; transformers takes no cache beside its name
+
+    def _own_processors(self, settings: _Settings, kwargs: dict[str, Any]) -> LogitsProcessorList:
+        """Never writes padding or the start token, and follows the grammar; then come those of the call."""
+        config = self.config
+        special = {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id}
+        special -= {None, config.eos_token_id}
+        own: list[LogitsProcessor] = [_NeverWritten(sorted(special), device=kwargs["inputs"].device)]
+        grammar = settings.get("grammar", config.grammar)
+        if grammar is not None:
+            check_grammar(grammar, config.base_vocab_size)
+            length = settings.prompt_length(kwargs.get("decoder_input_ids"))
+            processor = _PROCESSORS[grammar["name"]]
+            limits = (length, settings.max_length(length))
+            own.append(processor(grammar, config.base_vocab_size, config.eos_token_id, *limits))
+        return LogitsProcessorList([*own, *(kwargs.get("logits_processor") or [])])
 
     def _in_id_space(self, scores: torch.Tensor, slots: Slots) -> torch.Tensor:
         """`scores (B·N, V_n + K or more)` of slots as scores of ids, `(B·N, max(vocab_size, largest id + 1))`."""
@@ -479,7 +461,7 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
             beam_indices = torch.arange(len(sequences), device=sequences.device).unsqueeze(1).expand(-1, len(steps))
         length = int((beam_indices >= 0).sum(1).max())
         beam_indices, tokens = beam_indices[:, :length], sequences[:, sequences.shape[1] - length :]
-        ends = torch.isin(tokens, tokens.new_tensor(_flat(self.generation_config.eos_token_id)))
+        ends = torch.isin(tokens, tokens.new_tensor(flat(self.generation_config.eos_token_id)))
         behind = (beam_indices < 0) | (ends.cumsum(1) - ends.long() > 0)
         step = torch.arange(length, device=sequences.device)
         return steps[step, beam_indices.clamp(min=0), tokens].masked_fill(behind, 0.0)
@@ -517,104 +499,43 @@ class SymbolInvariantGenerationMixin(GenerationMixin):
         return self.model.embedding.assign(torch.cat(referents, dim=1))
 
     def prepare_inputs_for_generation(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Adds that shuffled slots come back as ids, which are slots here."""
+        """Adds that shuffled slots come back as ids, which are slots here, and the encoder's output once per input."""
         inputs = super().prepare_inputs_for_generation(*args, **kwargs)
-        return {**inputs, "return_id_logits": self.model.embedding.shuffles}
+        inputs["return_id_logits"] = self.model.embedding.shuffles
+        source = kwargs.get("encoder_outputs")
+        if isinstance(source, OncePerInput):
+            inputs |= {"encoder_outputs": source.outputs, "attention_mask": source.attention_mask}
+        return inputs
 
-    def _prepare_text_encoder_decoder_kwargs_for_generation(
-        self,
-        inputs_tensor: torch.Tensor,
-        model_kwargs: dict[str, Any],
-        model_input_name: str | None,
-        generation_config: Any,
-    ) -> dict[str, Any]:
-        """Encodes, with streams also for symbols that occur in the decoder's prompt only."""
-        model_kwargs["encoder_outputs"] = self.model.encode(
-            inputs_tensor,
-            model_kwargs.get("attention_mask"),
-            model_kwargs.get("decoder_input_ids"),
-            generation_config.output_attentions,
-            generation_config.output_hidden_states,
+
+def _shared(given: Any, batch: int, settings: _Settings) -> SymbolInvariantCache:
+    """A cache around those that were `given`, whose encoder's keys and values beams share.
+
+    Raises:
+        ValueError: if it is no such cache, or has other rows than the beams of a batch of so many inputs.
+    """
+    if not isinstance(given, Cache):
+        raise ValueError(
+            f"past_key_values is a {type(given).__name__}; it must be a cache of transformers, or left out"
         )
-        return model_kwargs
-
-    def _expand_inputs_for_generation(
-        self,
-        expand_size: int = 1,
-        is_encoder_decoder: bool = False,
-        input_ids: Any = None,
-        **model_kwargs: Any,
-    ) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Repeats the answers per beam, but nothing of the encoder."""
-        mask = model_kwargs.get("decoder_attention_mask")
-        if mask is not None:
-            model_kwargs["decoder_attention_mask"] = mask.repeat_interleave(expand_size, 0)
-        return input_ids.repeat_interleave(expand_size, 0), model_kwargs
-
-    def _prepare_cache_for_generation(
-        self,
-        generation_config: Any,
-        model_kwargs: dict[str, Any],
-        generation_mode: Any,
-        batch_size: int,
-        max_cache_length: int,
-    ) -> None:
-        if generation_config.cache_implementation not in (None, "dynamic"):
-            raise ValueError(
-                f"cache_implementation={generation_config.cache_implementation!r}: only the dynamic cache keeps the "
-                "encoder once per input; leave it out"
-            )
-        if generation_config.use_cache is not False and model_kwargs.get("past_key_values") is None:
-            model_kwargs["past_key_values"] = SymbolInvariantCache()
-
-    def _beam_search(
-        self,
-        input_ids: torch.Tensor,
-        logits_processor: LogitsProcessorList,
-        stopping_criteria: Any,
-        generation_config: Any,
-        **kwargs: Any,
-    ) -> Any:
-        """Beam search that leaves finished inputs out, unless the call asks for what was computed at every step.
-
-        An output with `return_dict_in_generate` then has `sequences_scores`, for which `transformers` asks every step.
-        """
-        asked = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
-        known = isinstance(kwargs.get("past_key_values"), (SymbolInvariantCache, type(None)))
-        drops = known and not any(getattr(generation_config, name) for name in asked)
-        search = _OpenInputs(self, generation_config.num_beams) if drops else self
-        config = copy(generation_config)
-        config.output_scores = config.output_scores or drops
-        output = GenerationMixin._beam_search(search, input_ids, logits_processor, stopping_criteria, config, **kwargs)
-        if config.return_dict_in_generate and isinstance(output.past_key_values, SymbolInvariantCache):
-            output.past_key_values.settle()
-        if drops and config.return_dict_in_generate:
-            output.scores = None  # those of inputs that were left out are none
-        return output
-
-    def _get_logits_processor(
-        self, generation_config: Any, input_ids_seq_length: int, logits_processor: LogitsProcessorList, **kwargs: Any
-    ) -> LogitsProcessorList:
-        """Never writes padding or the start token, and follows the grammar."""
-        config = self.config
-        _refuse_symbols(generation_config, config.base_vocab_size)
-        special = {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id} - {
-            None,
-            config.eos_token_id,
-        }
-        own = LogitsProcessorList([_NeverWritten(sorted(special), device=self.device)])
-        grammar = getattr(generation_config, "grammar", config.grammar)
-        if grammar is not None:
-            limits = (input_ids_seq_length, generation_config.max_length)
-            check_grammar(grammar, config.base_vocab_size)
-            processor = _PROCESSORS[grammar["name"]]
-            own.append(processor(grammar, config.base_vocab_size, config.eos_token_id, *limits))
-        return super()._get_logits_processor(
-            generation_config,
-            input_ids_seq_length,
-            logits_processor=LogitsProcessorList([*own, *logits_processor]),
-            **kwargs,
+    if isinstance(given, GrowingCache) and given.kept is not None:
+        raise ValueError(
+            "past_key_values is of a beam search that left out inputs whose answers were done; it cannot go on. Leave "
+            "it out"
         )
+    if isinstance(given, SymbolInvariantCache):
+        cache = given
+    elif isinstance(given, EncoderDecoderCache):
+        cache = SymbolInvariantCache(given.self_attention_cache, given.cross_attention_cache)
+    else:
+        cache = SymbolInvariantCache(given, DynamicCache())
+    rows = batch * max(settings.get("num_beams") or 1, settings.get("num_return_sequences") or 1)
+    if cache.get_seq_length() and len(cache.self_attention_cache.layers[0].keys) != rows:
+        raise ValueError(
+            f"past_key_values has {len(cache.self_attention_cache.layers[0].keys)} rows, but {batch} inputs with their "
+            f"beams have {rows}; give a cache of so many rows, or leave it out"
+        )
+    return cache
 
 
 __all__ = [

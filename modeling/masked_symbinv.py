@@ -5,6 +5,8 @@ Read `embedding_symbinv.py` first.
 Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L length, D model width, V_n base tokens.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 from dataclasses import dataclass
 
 import torch

@@ -7,13 +7,17 @@ Two scalars per head are all that is added. With both 0 the model is GPT-2, so e
 Letters: B batch, T queries, K keys, H heads, D model width.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import re
+from functools import wraps
 from typing import Any
 
 import torch
 from torch import nn
 from transformers import GPT2Config, PreTrainedConfig
 from transformers.cache_utils import Cache
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.models.gpt2.modeling_gpt2 import (
     GPT2Attention,
     GPT2ForSequenceClassification,
@@ -22,6 +26,7 @@ from transformers.models.gpt2.modeling_gpt2 import (
 )
 
 from .configuration_identity_gpt2 import IdentityGPT2Config
+from .generation_arguments_symbinv import OneBatchAtATime
 
 
 class IdentityGPT2Attention(GPT2Attention):
@@ -126,6 +131,10 @@ def _refuse_other_values(path: Any, given: dict[str, Any], own: Any) -> None:
             )
 
 
+class OtherShapesError(ValueError, RuntimeError):
+    """Weights have other shapes than the model; a RuntimeError too, because transformers' own is one."""
+
+
 class _OwnAttention:
     """What the attention of this file means to transformers."""
 
@@ -138,16 +147,21 @@ class _OwnAttention:
     _keys_to_ignore_on_load_unexpected = [r"\.attn\.(masked_)?bias$"]  # masks, which old checkpoints of GPT-2 hold
 
     def __init__(self, config: Any):
-        super().__init__(_own_config(config, type(self).__name__))  # type: ignore[call-arg]
+        config = _own_config(config, type(self).__name__)
+        checkpointing = getattr(config, "gradient_checkpointing", False)  # of old files; transformers takes it away
+        super().__init__(config)  # type: ignore[call-arg]
+        if checkpointing:
+            config.gradient_checkpointing = True  # for the blocks that are made anew
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path: Any, *args: Any, **kwargs: Any) -> Any:
         """Loads a checkpoint of this model or of GPT-2, as `transformers.PreTrainedModel.from_pretrained`.
 
         Raises:
-            ValueError: for weights of another shape, unless `ignore_mismatched_sizes=True`, for a checkpoint that lacks
-                some of GPT-2's blocks, as what is missing would be random, or has more in its blocks than the model,
-                and for other heads, scaling or, if it has scalars, another multiplier than it was made with.
+            OtherShapesError: for weights of another shape, unless `ignore_mismatched_sizes=True`.
+            ValueError: for a checkpoint that lacks some of GPT-2's blocks, as what is missing would be random, or has
+                more in its blocks than the model, and for other heads, scaling or, if it has scalars, another
+                multiplier than it was made with.
         """
         accepted, report = (kwargs.pop(name, False) for name in ("ignore_mismatched_sizes", "output_loading_info"))
         model, info = super().from_pretrained(  # type: ignore[misc]
@@ -157,7 +171,7 @@ class _OwnAttention:
             _refuse_other_values(pretrained_model_name_or_path, kwargs, model.config)
         if info["mismatched_keys"] and not accepted:
             name, stored, own = min(info["mismatched_keys"])
-            raise ValueError(
+            raise OtherShapesError(
                 f"{pretrained_model_name_or_path}: {name} has shape {tuple(stored)}, and {tuple(own)} in a model of "
                 "this configuration; leave out n_embd, n_layer, vocab_size and n_positions, so that the checkpoint's "
                 "are taken"
@@ -196,7 +210,7 @@ class IdentityGPT2Model(_OwnAttention, GPT2Model):
                     nn.init.constant_(scalars, self.config.identity_initial / self.config.identity_multiplier)
 
 
-class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
+class IdentityGPT2LMHeadModel(_OwnAttention, OneBatchAtATime, GPT2LMHeadModel):
     """GPT-2 as a language model, with identity-reparametrised attention in every block.
 
     Source: When can transformers reason with abstract symbols? (2024), section 6.
@@ -207,6 +221,22 @@ class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
         self.loss_type = "ForCausalLM"  # which transformers does not see from the name
         self.transformer = IdentityGPT2Model(self.config)
         self.post_init()
+
+    @wraps(GPT2LMHeadModel.forward)
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """As `GPT2LMHeadModel.forward`.
+
+        Raises:
+            ValueError: if a trainer took the labels away to smooth them, and would not move them one position on.
+        """
+        taken = kwargs.get("num_items_in_batch") is not None and kwargs.get("labels") is None
+        if taken and type(self).__name__ not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
+            raise ValueError(
+                "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would compare "
+                f"each token with the label of its own position, as the trainer does not know {type(self).__name__} by "
+                "name: leave it out. For a compute_loss_func, set model.accepts_loss_kwargs = False"
+            )
+        return super().forward(*args, **kwargs)
 
 
 class IdentityGPT2ForSequenceClassification(_OwnAttention, GPT2ForSequenceClassification):

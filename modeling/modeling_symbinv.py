@@ -5,6 +5,8 @@ Read `embedding_symbinv.py` (ids → slots → streams → logits) and `layers_s
 Letters: B batch, N beams per example, S streams, L source length, T target length, D model width, V_n base tokens.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,11 +66,38 @@ class SymbolInvariantEncoderOutput(ModelOutput):
     """
 
     last_hidden_state: torch.Tensor = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+    attentions: tuple[torch.Tensor, ...] | None = None
     slot_referents: torch.Tensor = None
     symbol_slots: torch.Tensor = None
     slot_vectors: torch.Tensor | None = None
-    hidden_states: tuple[torch.Tensor, ...] | None = None
-    attentions: tuple[torch.Tensor, ...] | None = None
+
+
+def as_encoder_output(given: Any) -> Any:
+    """What a caller passed as `encoder_outputs`, with the fields of a `SymbolInvariantEncoderOutput`.
+
+    Args:
+        given: what `get_encoder()` returned, also as a tuple; None for none.
+
+    Raises:
+        ValueError: if it does not tell whose streams it holds.
+    """
+    if isinstance(given, (list, tuple)):
+        tensors = [value for value in given if isinstance(value, torch.Tensor)]
+        fields: dict[str, Any] = dict(
+            zip(("last_hidden_state", "slot_referents", "symbol_slots", "slot_vectors"), tensors, strict=False)
+        )
+        for layers in (value for value in given if isinstance(value, tuple)):
+            fields["hidden_states" if layers[0].dim() == 4 else "attentions"] = layers
+        named: Any = SymbolInvariantEncoderOutput(**fields)
+    else:
+        named = given
+    if given is not None and getattr(named, "symbol_slots", None) is None:
+        raise ValueError(
+            f"encoder_outputs is a {type(given).__name__} without slot_referents and symbol_slots, which tell whose "
+            "streams it holds; pass what get_encoder() returned"
+        )
+    return named
 
 
 @dataclass
@@ -84,14 +113,14 @@ class SymbolInvariantModelOutput(ModelOutput):
 
     last_hidden_state: torch.Tensor | None = None
     past_key_values: EncoderDecoderCache | None = None
-    slot_referents: torch.Tensor | None = None
-    slot_vectors: torch.Tensor | None = None
     decoder_hidden_states: tuple[torch.Tensor, ...] | None = None
     decoder_attentions: tuple[torch.Tensor, ...] | None = None
     cross_attentions: tuple[torch.Tensor, ...] | None = None
     encoder_last_hidden_state: torch.Tensor | None = None
     encoder_hidden_states: tuple[torch.Tensor, ...] | None = None
     encoder_attentions: tuple[torch.Tensor, ...] | None = None
+    slot_referents: torch.Tensor | None = None
+    slot_vectors: torch.Tensor | None = None
 
 
 @dataclass
@@ -107,14 +136,14 @@ class SymbolInvariantLMOutput(ModelOutput):
     loss: torch.Tensor | None = None
     logits: torch.Tensor | None = None
     past_key_values: EncoderDecoderCache | None = None
-    slot_referents: torch.Tensor | None = None
-    slot_vectors: torch.Tensor | None = None
     decoder_hidden_states: tuple[torch.Tensor, ...] | None = None
     decoder_attentions: tuple[torch.Tensor, ...] | None = None
     cross_attentions: tuple[torch.Tensor, ...] | None = None
     encoder_last_hidden_state: torch.Tensor | None = None
     encoder_hidden_states: tuple[torch.Tensor, ...] | None = None
     encoder_attentions: tuple[torch.Tensor, ...] | None = None
+    slot_referents: torch.Tensor | None = None
+    slot_vectors: torch.Tensor | None = None
 
 
 class SymbolInvariantPreTrainedModel(PreTrainedModel):
@@ -563,18 +592,21 @@ class SymbolInvariantModel(EncodingModel):
             decoder_input_ids: `(B·N, T)` int64, N answers per input; default the start token. Symbols that occur only
                 here get streams too if N = 1, unless `encoder_outputs` is given.
             decoder_attention_mask: `(B·N, past + T)`; None for no padding.
-            encoder_outputs: of `encode`, to decode without encoding again.
-            past_key_values: cache of earlier steps; keys and values of the encoder are in it once per input.
+            encoder_outputs: of `encode` or `get_encoder()`, to decode without encoding again.
+            past_key_values: cache of earlier steps, not a static one; keys and values of the encoder are in it once per
+                input.
             use_cache: return the cache; default `config.use_cache`, and in training not.
             inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: if there is nothing to encode, for embeddings, for a cache that the model has not filled, if the
+            ValueError: if there is nothing to encode, for embeddings, for `encoder_outputs` of another model, for a
+                cache that is static or that the model has not filled, if the
                 batch of answers is no multiple of that of inputs, or a model with one stream meets a symbol without a
                 row.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
+        encoder_outputs = as_encoder_output(encoder_outputs)
         if encoder_outputs is None:
             encoder_outputs = self.encode_for(
                 decoder_input_ids, input_ids, attention_mask, output_attentions, output_hidden_states
@@ -590,6 +622,11 @@ class SymbolInvariantModel(EncodingModel):
             past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
         elif past_key_values is not None and not isinstance(past_key_values, EncoderDecoderCache):
             past_key_values = EncoderDecoderCache(past_key_values, DynamicCache())
+        if past_key_values is not None and past_key_values.is_compileable:
+            raise ValueError(
+                f"past_key_values holds a {type(past_key_values.self_attention_cache).__name__}: streams have no keys "
+                "for tokens to come; pass a DynamicCache, or leave it out"
+            )
         if attention_mask is None:
             attention_mask = torch.ones_like(encoder_outputs.symbol_slots)
         has_keys = past_key_values is not None and any(past_key_values.is_updated.values())
@@ -720,6 +757,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         refuse_taken_labels(labels, num_items_in_batch, return_id_logits)
         if return_id_logits is None:
             return_id_logits = labels is None or not self.training
+        encoder_outputs = as_encoder_output(encoder_outputs)
         if encoder_outputs is None:
             encoder_outputs = self.model.encode_for(
                 decoder_input_ids, input_ids, attention_mask, output_attentions, output_hidden_states

@@ -10,6 +10,8 @@ Ids: base tokens 0 … V_n - 1, the symbol with referent r is V_n + r. Read `Sym
 then `SymbolInvariantTokenizer`.
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import re
 import threading
 import unicodedata
@@ -32,6 +34,13 @@ _ESCAPE = re.compile(r'\\(["\\])')
 _IGNORED_LABEL = -100
 # Operators of LTL beyond the base ones, or their first characters.
 _REWRITABLE = frozenset({"F", "G", "R", "W", "M", "^", "-", "<", "->", "<->"})
+# Arguments of a call that ask for what no formula has.
+_REFUSED = {
+    "text_pair": "as a text is one formula; encode each text on its own",
+    "return_offsets_mapping": "as a name may stand in several places; leave it out",
+    "return_overflowing_tokens": "as texts are never cut; leave it out",
+    "stride": "as texts are never cut; leave it out",
+}
 _lock = threading.Lock()
 
 
@@ -190,6 +199,10 @@ class SymbolInvariantTokenizer(PythonBackend):
         self.token_arity = dict(token_arity or {})
         self.symbol_table = SymbolTable(symbols)
         special = [str(bos_token), str(pad_token), str(eos_token)]
+        if wrong := [token for token in self.base_tokens if not self._is_base_token(token)]:
+            raise ValueError(
+                f"base_tokens: {wrong[0]!r} must be a string without white space and quotes, and no lower-case letter"
+            )
         _check_tokens(self.base_tokens, self.token_arity, special)
         self._ids = {token: index for index, token in enumerate(self.base_tokens)}
         self._specials = frozenset(special)
@@ -206,6 +219,10 @@ class SymbolInvariantTokenizer(PythonBackend):
             eos_token=eos_token,
             **{**kwargs, "special_tokens_pattern": "eos"},
         )
+
+    def _is_base_token(self, token: Any) -> bool:
+        is_word = isinstance(token, str) and bool(token) and not _IS_SPACED.search(token)
+        return is_word and not (len(token) == 1 and token.islower())
 
     @property
     def symbols(self) -> dict[str, int]:
@@ -289,13 +306,15 @@ class SymbolInvariantTokenizer(PythonBackend):
             TokenizationError: If a text has an unknown token, is no complete tree or is longer than `max_length`.
         """
         max_target_length = kwargs.pop("max_target_length", None)
+        if text_pair_target is not None:
+            raise TokenizationError(f"text_pair_target is not supported, {_REFUSED['text_pair']}")
         if text_target is None:
             return super().__call__(text, text_pair, **kwargs)
         # Source first: its names then get their referents in the order of the source.
         encoding = None if text is None else super().__call__(text, text_pair, **kwargs)
         if max_target_length is not None:
             kwargs["max_length"] = max_target_length
-        targets = super().__call__(text_target, text_pair_target, is_target=True, **kwargs)
+        targets = super().__call__(text_target, is_target=True, **kwargs)
         if encoding is None:
             return targets
         encoding["labels"] = targets["input_ids"]
@@ -324,9 +343,21 @@ class SymbolInvariantTokenizer(PythonBackend):
         verbose: bool = True,
         symbol_table: SymbolTable | None = None,
         is_target: bool = False,
+        sanitize_control_tokens: bool = False,  # of apply_chat_template; what stands in a text is text anyway
+        **kwargs: Any,
     ) -> BatchEncoding:
-        if text_pair is not None or return_offsets_mapping:
-            raise TokenizationError("text pairs and offset mappings are not supported; encode each text on its own")
+        for name, value in kwargs.items():  # other versions of transformers may hand on more options, unset
+            if value is not None and value is not False:
+                raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")
+        asked = {
+            "text_pair": text_pair is not None,
+            "return_offsets_mapping": return_offsets_mapping,
+            "return_overflowing_tokens": return_overflowing_tokens,
+            "stride": stride,
+        }
+        for name, value in asked.items():
+            if value:
+                raise TokenizationError(f"{name} is not supported, {_REFUSED[name]}")
         table = self._table(symbol_table)
         texts = text if isinstance(text, str) else _as_list(text)
         if is_split_into_words:
@@ -555,11 +586,6 @@ def _check_tokens(base_tokens: list[str], token_arity: dict[str, int], special: 
     """Refuse tables that contradict each other."""
     if not base_tokens:
         raise ValueError("base_tokens is empty; list the tokens of fixed identity, or load a SymbolInvariantTokenizer")
-    for token in base_tokens:
-        if not isinstance(token, str) or not token or _IS_SPACED.search(token) or (len(token) == 1 and token.islower()):
-            raise ValueError(
-                f"base_tokens: {token!r} must be a string without white space and quotes, and no lower-case letter"
-            )
     if len(set(base_tokens)) != len(base_tokens):
         raise ValueError(f"base_tokens {base_tokens}: a token is listed twice")
     for token in special:

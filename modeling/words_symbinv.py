@@ -5,6 +5,8 @@ one referent corefer, as the registers `%rax` and `%eax` do. (`tokenization_symb
 symbols have any names and one view.)
 """
 
+from .versions_symbinv import check_transformers as check_transformers  # isort: split
+
 import difflib
 import re
 from collections.abc import Mapping, Sequence

@@ -21,6 +21,7 @@ from hf_symbinv.modeling.embedding_symbinv import permute_some
 from hf_symbinv.modeling.layers_symbinv import RelativeBias
 
 from .reference import CausalReference, cross_entropy, t5_bucket
+from .tiny import enable_checkpointing
 
 BASE, SYMBOLS = 3, 7
 SIZES = {
@@ -261,7 +262,7 @@ class TestTraining:
         for checkpointing in (False, True):
             model = language_model(**changes).train()
             if checkpointing:
-                model.activation_checkpointing_enable()
+                enable_checkpointing(model)
             model(ids, labels=ids, slot_vectors=draw(model)).loss.backward()
             gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
         for name, gradient in gradients[0].items():

@@ -18,7 +18,7 @@ from transformers import (
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM, SymbolInvariantForSequenceClassification
 
 from .reference import EncoderReference, cross_entropy
-from .tiny import pad
+from .tiny import enable_checkpointing, pad
 
 BASE, VIEWS, SYMBOLS = 7, 3, 5
 SIZES = {
@@ -188,7 +188,7 @@ class TestLoss:
         for checkpointing in (False, True):
             model = encoder(**STREAMS).train()
             if checkpointing:
-                model.activation_checkpointing_enable()
+                enable_checkpointing(model)
             model(**pad(texts()), labels=torch.arange(1.0, 6.0)).loss.backward()
             gradients.append([parameter.grad for parameter in model.parameters()])
         for one, other in zip(*gradients, strict=True):

@@ -17,7 +17,7 @@ from hf_symbinv.modeling.embedding_symbinv import Slots, random_rows
 from .reference import OneStreamReference, cross_entropy
 from .test_generation import NEW_TOKENS, beam_search, can_be_finished, log_probabilities
 from .test_training_step import gradients_of, training_batch
-from .tiny import BASE, EOS, PAD, SIZES, START, formula_with, pad, rename, tiny_model
+from .tiny import BASE, EOS, PAD, SIZES, START, enable_checkpointing, formula_with, pad, rename, tiny_model
 
 TOLERANCE = {"rtol": 0, "atol": 1e-10}
 EMBEDDINGS = ("learned", "renamed", "random")
@@ -467,7 +467,7 @@ def test_gradient_checkpointing_gives_the_same_gradients(symbol_embedding):
     model = one_stream(symbol_embedding, dropout=0.1).train()
     batch = training_batch(*pairs(model.config))
     expected, given = copy.deepcopy(model), copy.deepcopy(model)
-    given.activation_checkpointing_enable()
+    enable_checkpointing(given)
     for one in (expected, given):
         torch.manual_seed(0)
         one(**batch).loss.backward()

@@ -10,7 +10,7 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 from transformers.cache_utils import DynamicLayer
 from transformers.generation.streamers import BaseStreamer
 
-from hf_symbinv.modeling import generation_symbinv
+from hf_symbinv.modeling import beams_symbinv
 
 from .tiny import BASE, EOS, PAD, START, formula_with, pad, tiny_model
 
@@ -188,7 +188,7 @@ def test_encoder_keys_and_values_exist_once_per_input_and_never_move(model, sour
         return output
 
     monkeypatch.setattr(type(model), "forward", spy)
-    monkeypatch.setattr(generation_symbinv._OpenInputs, "share", 0)  # all inputs are computed to the end
+    monkeypatch.setattr(beams_symbinv._OpenInputs, "share", 0)  # all inputs are computed to the end
     model.generate(**pad(sources), num_beams=4, num_return_sequences=4, max_new_tokens=NEW_TOKENS)
     # The greatest numbers of symbols and tokens in `sources`; heads and their width of `tiny_model`.
     batch, streams, heads, length, width = len(sources), 4, 3, len(sources[0]), 6
@@ -217,7 +217,7 @@ def test_inputs_that_are_done_are_no_longer_computed_and_that_changes_no_answer(
         return forward(self, *args, **kwargs)
 
     def answers(share, **more):
-        monkeypatch.setattr(generation_symbinv._OpenInputs, "share", share)
+        monkeypatch.setattr(beams_symbinv._OpenInputs, "share", share)
         batches.clear()
         torch.manual_seed(1)
         options = {"num_beams": 3, "num_return_sequences": 3, "max_new_tokens": 40, **arguments, **more}
@@ -239,7 +239,7 @@ class TestBeamsThatMoveWhenTheyGrow:
     @pytest.mark.parametrize("seed", range(5))
     def test_keys_and_values_are_those_of_beams_that_move_at_once(self, seed):
         rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)
-        ours, plain, rows = generation_symbinv.BeamLayer(), DynamicLayer(), 6
+        ours, plain, rows = beams_symbinv.BeamLayer(), DynamicLayer(), 6
         with torch.no_grad():
             for _ in range(12):
                 for _ in range(rng.randrange(3)):
@@ -256,7 +256,7 @@ class TestBeamsThatMoveWhenTheyGrow:
 
     def test_they_can_be_moved_before_and_a_layer_that_is_reset_moves_nothing(self):
         keys, values = torch.randn(2, 3, 4, 2, 5)
-        layer = generation_symbinv.BeamLayer()
+        layer = beams_symbinv.BeamLayer()
         layer.reorder_cache(torch.tensor([1, 0, 1]))
         layer.update(keys, values)
         layer.reorder_cache(torch.tensor([2, 0]))
@@ -269,7 +269,7 @@ class TestBeamsThatMoveWhenTheyGrow:
 
     def test_gradients_pass(self):
         states = torch.randn(2, 3, 1, 4, requires_grad=True)
-        layer = generation_symbinv.BeamLayer()
+        layer = beams_symbinv.BeamLayer()
         layer.update(states, states)
         layer.reorder_cache(torch.tensor([1, 1]))
         keys, _ = layer.update(2 * states, states)
@@ -282,7 +282,7 @@ class TestBeamsThatMoveWhenTheyGrow:
             return model.generate(**pad(sources), num_beams=3, max_new_tokens=30, **arguments)
 
         found = answers()
-        monkeypatch.setattr(generation_symbinv, "BeamLayer", DynamicLayer)
+        monkeypatch.setattr(beams_symbinv, "BeamLayer", DynamicLayer)
         assert torch.equal(answers(), found)
 
     def test_a_cache_that_is_handed_out_holds_the_beams_that_are_handed_out(self, model, sources):

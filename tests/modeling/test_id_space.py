@@ -5,9 +5,15 @@ import math
 import numpy as np
 import pytest
 import torch
-from transformers import LogitsProcessor, Trainer, TrainingArguments
+from transformers import LogitsProcessor, Seq2SeqTrainer, Seq2SeqTrainingArguments, Trainer, TrainingArguments
 
-from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM, SymbolInvariantForConditionalGeneration
+from hf_symbinv import (
+    IdentityGPT2Config,
+    IdentityGPT2LMHeadModel,
+    SymbolInvariantConfig,
+    SymbolInvariantForCausalLM,
+    SymbolInvariantForConditionalGeneration,
+)
 
 from .tiny import BASE, EOS, PAD, SIZES, START, pad, rename, tiny_model
 
@@ -218,7 +224,7 @@ def test_a_loss_function_of_ones_own_gets_logits_in_id_space(tmp_path):
     assert set(seen) == {model.config.vocab_size}
 
 
-def test_a_decoder_smooths_as_the_trainer_does(tmp_path):
+def decoder():
     config = SymbolInvariantConfig.from_preset(
         "lexinvariant",
         **{**SIZES, "encoder_layers": 0},
@@ -226,9 +232,72 @@ def test_a_decoder_smooths_as_the_trainer_does(tmp_path):
         num_symbols=7,
         symbol_embedding="learned",
     )
-    model, ids = SymbolInvariantForCausalLM(config), torch.tensor([AND, BASE, NEXT, BASE + 1, EOS])
+    return SymbolInvariantForCausalLM(config)
+
+
+def test_a_decoder_smooths_labels_of_the_next_position_and_refuses_a_trainers_own_smoothing(tmp_path):
+    model, ids = decoder(), torch.tensor([AND, BASE, NEXT, BASE + 1, EOS])
     data = [{"input_ids": ids, "labels": ids}]
-    theirs = Trainer(model, arguments(tmp_path, label_smoothing_factor=0.1), eval_dataset=data).evaluate()["eval_loss"]
-    config.label_smoothing = 0.1
+    with torch.no_grad():
+        logits = model.eval()(ids[None]).logits[0]
+    expected = [smoothed(row.tolist(), int(label), 0.1) for row, label in zip(logits[:-1], ids[1:], strict=True)]
+    model.config.label_smoothing = 0.1
+    found = Trainer(model, arguments(tmp_path), eval_dataset=data).evaluate()["eval_loss"]
+    assert found == pytest.approx(sum(expected) / len(expected), rel=1e-5)
+    settings = arguments(tmp_path, max_steps=1, label_smoothing_factor=0.1)
+    trainer = Trainer(model, settings, train_dataset=data, eval_dataset=data)
+    for call in (trainer.train, trainer.evaluate):
+        with pytest.raises(ValueError, match=r"label_smoothing_factor .* set label_smoothing in the model's config"):
+            call()
+
+
+def test_a_decoder_takes_a_loss_function_of_ones_own(tmp_path):
+    model, ids = decoder(), torch.tensor([AND, BASE, NEXT, BASE + 1, EOS])
+    data = [{"input_ids": ids, "labels": ids}]
+    model.accepts_loss_kwargs = False
+
+    def loss(outputs, labels, num_items_in_batch):
+        return torch.nn.functional.cross_entropy(outputs.logits[0, :-1], labels[0, 1:])
+
+    theirs = Trainer(model, arguments(tmp_path), eval_dataset=data, compute_loss_func=loss).evaluate()["eval_loss"]
     ours = Trainer(model, arguments(tmp_path), eval_dataset=data).evaluate()["eval_loss"]
-    assert ours == pytest.approx(theirs, rel=1e-6)
+    assert theirs == pytest.approx(ours, rel=1e-6)
+
+
+def test_a_seq2seq_trainer_evaluates_answers_with_inputs_and_losses(tmp_path):
+    seen = {}
+
+    def keep(prediction):
+        seen.update(answers=prediction.predictions, inputs=prediction.inputs, losses=prediction.losses)
+        return {}
+
+    model = tiny_model(dtype=torch.float32, spread=0.8, seed=3)
+    settings = Seq2SeqTrainingArguments(
+        tmp_path,
+        report_to="none",
+        use_cpu=True,
+        per_device_eval_batch_size=3,
+        predict_with_generate=True,
+        generation_max_length=8,
+        include_for_metrics=["inputs", "loss"],
+    )
+    given = {"eval_dataset": rows(), "data_collator": collate, "compute_metrics": keep}
+    loss = Seq2SeqTrainer(model, settings, **given).evaluate()["eval_loss"]
+    expected = model.generate(**pad(SOURCES), max_length=8)
+    assert torch.equal(torch.from_numpy(seen["answers"][:, : expected.shape[1]]), expected)
+    assert seen["inputs"].tolist() == pad(SOURCES)["input_ids"].tolist()
+    with torch.no_grad():
+        assert loss == pytest.approx(model(**collate(rows())).loss.item(), rel=1e-5)
+
+
+def test_a_trainer_that_does_not_know_gpt2_by_name_may_not_smooth_its_labels(tmp_path):
+    class LoadedFromElsewhere(IdentityGPT2LMHeadModel):
+        """Named as no class that transformers knows."""
+
+    sizes = {"n_embd": 12, "n_layer": 1, "n_head": 3, "n_positions": 16, "vocab_size": 31}
+    model = LoadedFromElsewhere(IdentityGPT2Config(**sizes))
+    data = [{"input_ids": torch.arange(5), "labels": torch.arange(5)}]
+    assert Trainer(model, arguments(tmp_path), eval_dataset=data).evaluate()["eval_loss"] > 0
+    trainer = Trainer(model, arguments(tmp_path, label_smoothing_factor=0.1), eval_dataset=data)
+    with pytest.raises(ValueError, match=r"label_smoothing_factor .* does not know LoadedFromElsewhere by name: leave"):
+        trainer.evaluate()

@@ -185,6 +185,14 @@ class TestSymbolTables:
                 tokenizer(text, truncation=True, max_length=3)
         assert tokenizer.symbols == {}
 
+    def test_a_chat_template_that_writes_a_formula_is_encoded_as_the_formula(self, tokenizer):
+        template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+        chat = [{"role": "user", "content": "& a U b c"}]
+        assert (
+            tokenizer.apply_chat_template(chat, chat_template=template)["input_ids"]
+            == (tokenizer("& a U b c", add_special_tokens=False)["input_ids"])
+        )
+
     def test_threads_that_share_a_table_agree_on_every_referent(self, tokenizer):
         texts = [" ".join(["&"] * 19 + [f"s{(i * step) % 200}_" for i in range(20)]) for step in range(1, 60)]
         switch, errors = sys.getswitchinterval(), []
@@ -319,11 +327,29 @@ class TestBadInput:
         with pytest.raises(TokenizationError, match="'xyz!' is neither a base token"):
             tokenizer.convert_tokens_to_ids("xyz!")
 
+    def test_a_chat_template_of_ones_own_is_filled_in(self, tokenizer):
+        chat, template = [{"role": "user", "content": "&ab"}], "{{ messages[0]['content'] }}"
+        with pytest.raises(ValueError, match="chat_template is not set"):
+            tokenizer.apply_chat_template(chat)
+        assert tokenizer.apply_chat_template(chat, chat_template=template, tokenize=False) == "&ab"
+        found = tokenizer.apply_chat_template(chat, chat_template=template, return_dict=True)
+        assert found["input_ids"] == tokenizer("&ab", add_special_tokens=False)["input_ids"]
+
     def test_pairs_offsets_and_unknown_options_are_refused(self, tokenizer):
-        with pytest.raises(TokenizationError, match="text pairs and offset mappings are not supported"):
+        with pytest.raises(
+            TokenizationError, match="text_pair is not supported, as a text is one formula; encode each"
+        ):
             tokenizer("a", "b")
-        with pytest.raises(TokenizationError, match="offset mappings are not supported"):
+        with pytest.raises(TokenizationError, match=r"return_offsets_mapping is not supported, .* leave it out"):
             tokenizer("a", return_offsets_mapping=True)
+        with pytest.raises(
+            TokenizationError, match="return_overflowing_tokens is not supported, as texts are never cut"
+        ):
+            tokenizer("a", return_overflowing_tokens=True)
+        with pytest.raises(TokenizationError, match="stride is not supported, as texts are never cut"):
+            tokenizer("a", stride=2)
+        with pytest.raises(TokenizationError, match="text_pair_target is not supported"):
+            tokenizer("a", text_pair_target="b")
         with pytest.raises(TypeError, match="symbol_tabel"):
             tokenizer("a", symbol_tabel=SymbolTable())
         with pytest.raises(ValueError, match="either `text` or `text_target`"):

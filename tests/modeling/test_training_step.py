@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, Trainer, TrainingArguments
 
 from .reference import Reference, adacos_scale, cross_entropy
-from .tiny import BASE, EOS, START, formula_with, pad, tiny_config, tiny_model
+from .tiny import BASE, EOS, START, enable_checkpointing, formula_with, pad, tiny_config, tiny_model
 
 
 def pairs(config, counts, seed=0, longest=5):
@@ -217,7 +217,7 @@ def test_gradient_checkpointing_gives_the_same_gradients(use_reentrant):
     model = tiny_model(dropout=0.1, components=["EP", "EA", "DP", "DA", "CP", "CA"]).train()
     batch = training_batch(*pairs(model.config, (2, 0, 3)))
     expected, given = copy.deepcopy(model), copy.deepcopy(model)
-    given.activation_checkpointing_enable({"use_reentrant": use_reentrant})
+    enable_checkpointing(given, use_reentrant=use_reentrant)
     for one in (expected, given):
         torch.manual_seed(0)
         one(**batch).loss.backward()

@@ -39,6 +39,12 @@ def tiny_model(
     return model.to(dtype).eval()
 
 
+def enable_checkpointing(model: Any, **kwargs: Any) -> None:
+    """Turns activation checkpointing on, with torch's `kwargs`; older versions of transformers name it otherwise."""
+    name = "activation" if hasattr(model, "activation_checkpointing_enable") else "gradient"
+    getattr(model, f"{name}_checkpointing_enable")(*([kwargs] if kwargs else []))
+
+
 def formula(rng: random.Random, size: int, leaves: Sequence[int], config: SymbolInvariantConfig) -> list[int]:
     """Ids of a random prefix formula of exactly `size` tokens; `leaves` are the ids of its operands."""
     unary = [token for token, arity in config.token_arity.items() if arity == 1]

@@ -1,0 +1,243 @@
+"""`generate` needs documented arguments of transformers only; what it saves beyond them changes no answer."""
+
+import logging
+import random
+
+import pytest
+import torch
+from transformers import GenerationConfig, LogitsProcessorList
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.generation import GenerationMixin
+
+from hf_symbinv.modeling import beams_symbinv, generation_symbinv
+
+from .tiny import BASE, EOS, PAD, START, formula_with, pad, tiny_model
+
+COMPONENTS = ["EP", "EA", "DP", "DA", "CP", "CA"]
+ONE_STREAM = {"components": ["EP", "DP", "CP"]}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_model(seed=19, components=COMPONENTS, spread=1.0)
+
+
+@pytest.fixture(scope="module")
+def batch(model):
+    rng = random.Random(4)
+    rows = [
+        formula_with(rng, 3 + 2 * size, [BASE + rng.randrange(9) for _ in range(size % 4)], model.config)
+        for size in range(9)
+    ]
+    return pad(rows, side="left")
+
+
+@pytest.fixture
+def other_transformers(monkeypatch):
+    """Call it, and a method of beam search has one argument more, as in a version that nobody knows yet."""
+
+    def change(name):
+        original = getattr(GenerationMixin, name)
+
+        def changed(*args, further=None, **kwargs):
+            return original(*args, **kwargs)
+
+        is_static = isinstance(vars(GenerationMixin)[name], staticmethod)
+        monkeypatch.setattr(GenerationMixin, name, staticmethod(changed) if is_static else changed)
+        beams_symbinv.knows_beam_search.cache_clear()
+
+    yield change
+    beams_symbinv.knows_beam_search.cache_clear()
+
+
+class TestBeamSearchOfAnotherVersion:
+    def test_that_of_this_version_is_known(self):
+        assert beams_symbinv.knows_beam_search()
+
+    @pytest.mark.parametrize("name", ["_beam_search", "_check_early_stop_heuristic"])
+    def test_is_used_as_it_is_and_the_log_says_so_once(self, model, batch, name, other_transformers, caplog):
+        expected = model.generate(**batch, num_beams=3, max_new_tokens=40)
+        other_transformers(name)
+        with caplog.at_level(logging.WARNING):
+            for _ in range(2):
+                output = model.generate(**batch, num_beams=3, max_new_tokens=40, return_dict_in_generate=True)
+                assert torch.equal(output.sequences, expected)
+        assert type(output.past_key_values) is beams_symbinv.SymbolInvariantCache
+        assert [record.message.count("in a way that this model's code does not know") for record in caplog.records] == [
+            1
+        ]
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            {},
+            {"num_return_sequences": 3},
+            {"early_stopping": "never", "length_penalty": 1.0},
+            {"do_sample": True},
+            {"use_cache": False},
+            {"num_beams": 1},
+        ],
+    )
+    def test_answers_and_scores_are_the_same_bit_for_bit(
+        self, model, batch, arguments, other_transformers, monkeypatch
+    ):
+        def answers(**more):
+            torch.manual_seed(1)
+            asked = {"num_beams": 3, "max_new_tokens": 40, "return_dict_in_generate": True, **arguments, **more}
+            return model.generate(**batch, **asked)
+
+        monkeypatch.setattr(beams_symbinv._OpenInputs, "share", 1)  # inputs that are done are left out at once
+        leaving_out = answers()
+        monkeypatch.setattr(beams_symbinv._OpenInputs, "share", 0)  # all inputs are computed to the end
+        expected = answers(output_scores=True)
+        other_transformers("_beam_search")
+        found = answers(output_scores=True)
+        assert torch.equal(found.sequences, expected.sequences)
+        assert all(map(torch.equal, found.scores, expected.scores))
+        assert torch.equal(found.sequences, leaving_out.sequences)
+        if arguments.get("num_beams") != 1:
+            assert torch.equal(found.sequences_scores, expected.sequences_scores)
+            # Matrices of fewer rows are multiplied where inputs are left out, so the last bits may differ.
+            torch.testing.assert_close(leaving_out.sequences_scores, expected.sequences_scores)
+
+
+class TestEncodedInputs:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"components": COMPONENTS},
+            {"components": COMPONENTS, "canonical_slots": False},
+            {"symbol_embedding": "learned", "num_symbols": 9, **ONE_STREAM},
+            {"symbol_embedding": "random", "random_dim": 7, **ONE_STREAM},
+        ],
+    )
+    @pytest.mark.parametrize("arguments", [{}, {"num_beams": 3, "num_return_sequences": 2}])
+    def test_are_decoded_as_their_inputs_are(self, batch, options, arguments):
+        model = tiny_model(seed=19, spread=1.0, **options)
+        mask = batch["attention_mask"]
+        expected = model.generate(**batch, **arguments, max_new_tokens=12)
+        with torch.no_grad():
+            encoded = model.get_encoder()(**batch)
+        before = {name: value.clone() for name, value in encoded.items()}
+        for given in ({}, {"input_ids": batch["input_ids"]}):
+            found = model.generate(
+                **given, attention_mask=mask, encoder_outputs=encoded, **arguments, max_new_tokens=12
+            )
+            assert torch.equal(found, expected)
+        assert all(torch.equal(encoded[name], value) for name, value in before.items())
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"return_dict": False}, "encoder_outputs is a tuple; it must be what get_encoder"),
+            (
+                {"decoder_input_ids": [[START, BASE + 77]] * 9},
+                r"decoder_input_ids\[0, 1\]=90: this symbol has no stream",
+            ),
+            ({"decoder_input_ids": [[START]]}, "decoder_input_ids has batch 1, encoder_outputs 9"),
+            ({"attention_mask": [[1, 1]]}, r"attention_mask has shape \(1, 2\), but encoder_outputs is of inputs of"),
+        ],
+    )
+    def test_that_do_not_fit_are_refused(self, model, batch, changes, message):
+        with torch.no_grad():
+            encoded = model.get_encoder()(**batch, return_dict=changes.pop("return_dict", True))
+        arguments = {"attention_mask": batch["attention_mask"]}
+        arguments |= {name: torch.tensor(value) for name, value in changes.items()}
+        with pytest.raises(ValueError, match=message):
+            model.generate(encoder_outputs=encoded, **arguments, max_new_tokens=5)
+
+
+class TestCachesThatAreGiven:
+    @pytest.mark.parametrize("beams", [1, 3])
+    def test_an_empty_one_is_filled_and_changes_no_answer(self, model, batch, beams):
+        given = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        arguments = {"num_beams": beams, "max_new_tokens": 12}
+        assert torch.equal(
+            model.generate(**batch, **arguments, past_key_values=given), model.generate(**batch, **arguments)
+        )
+        assert given.get_seq_length() == given.self_attention_cache.get_seq_length() > 0
+
+    @pytest.mark.parametrize("plain", [False, True])
+    def test_answers_go_on_where_they_stopped(self, model, batch, plain):
+        free = {"grammar": None, "suppress_tokens": [EOS]}
+        expected = model.generate(**batch, **free, max_new_tokens=9)
+        half = model.generate(**batch, **free, max_new_tokens=4, return_dict_in_generate=True)
+        cache = half.past_key_values
+        if plain:
+            cache = EncoderDecoderCache(cache.self_attention_cache, cache.cross_attention_cache)
+        found = model.generate(
+            **batch,
+            **free,
+            decoder_input_ids=half.sequences,
+            decoder_attention_mask=torch.ones_like(half.sequences),
+            past_key_values=cache,
+            max_new_tokens=5,
+        )
+        assert torch.equal(found, expected)
+
+    def test_that_do_not_fit_are_refused(self, model, batch, monkeypatch):
+        monkeypatch.setattr(beams_symbinv._OpenInputs, "share", 1)
+
+        def generate(cache, **arguments):
+            model.generate(**batch, past_key_values=cache, max_new_tokens=5, **arguments)
+
+        filled = model.generate(**batch, max_new_tokens=4, return_dict_in_generate=True).past_key_values
+        with pytest.raises(ValueError, match="past_key_values has 9 rows, but 9 inputs with their beams have 27"):
+            generate(filled, num_beams=3)
+        with pytest.raises(ValueError, match="past_key_values is a tuple; it must be a cache"):
+            generate(((),))
+        left_out = model.generate(**batch, num_beams=3, max_new_tokens=40, return_dict_in_generate=True).past_key_values
+        with pytest.raises(ValueError, match="left out inputs whose answers were done"):
+            generate(left_out, num_beams=3)
+
+
+@pytest.mark.filterwarnings("ignore:Using the model-agnostic default `max_length`:UserWarning")
+@pytest.mark.parametrize("prompt", [None, [START, BASE + 3, 8], [BASE + 3, 8]])
+def test_grammars_know_the_limit_whoever_sets_it(model, batch, prompt, monkeypatch):
+    """That of a free answer which never ends is found out by writing one."""
+    seen = []
+
+    class Spy(generation_symbinv.LassoGrammarLogitsProcessor):
+        def __call__(self, input_ids, scores):
+            seen.append((self.max_length, self.prompt_length, input_ids.shape[1]))
+            return super().__call__(input_ids, scores)
+
+    monkeypatch.setitem(generation_symbinv._PROCESSORS, "lasso", Spy)
+    ids = batch["input_ids"][-2:]
+    given = {} if prompt is None else {"decoder_input_ids": torch.tensor([prompt] * 2)}
+    special = {"pad_token_id": PAD, "eos_token_id": EOS, "decoder_start_token_id": START}
+    length, new, both = {"max_length": 14}, {"max_new_tokens": 7}, {"max_length": 9, "max_new_tokens": 8}
+    for own, config, arguments in (
+        ({}, None, {}),
+        ({}, None, length),
+        (length, None, {}),
+        (length, None, new),
+        (new, None, length),
+        ({}, new, length),
+        (length, new, {}),
+        (new, length, both),
+        (both, None, {}),
+    ):
+        monkeypatch.setattr(model, "generation_config", GenerationConfig(**special, **own))
+        call = {**given, **arguments}
+        if config is not None:
+            call["generation_config"] = GenerationConfig(**special, **config)
+        written = model.generate(ids, **call, grammar=None, suppress_tokens=[EOS])
+        seen.clear()
+        model.generate(ids, **call)
+        assert seen[0] == (written.shape[1], seen[0][2], seen[0][2]), (own, config, arguments)
+
+
+def test_processors_of_a_call_come_after_transformers_and_the_grammar(model, batch):
+    seen = []
+
+    def processor(input_ids, scores):
+        seen.append(scores.clone())
+        return scores
+
+    arguments = {"logits_processor": LogitsProcessorList([processor]), "max_new_tokens": 6}
+    model.generate(**batch, **arguments, suppress_tokens=[7])
+    for scores in seen:
+        assert scores.shape[1] == BASE + int(model.slot_referents(**batch).shape[1])
+        assert torch.isinf(scores[:, [PAD, START, 7]]).all()
+    assert torch.isinf(seen[0][:, [8, 10, EOS]]).all()  # no trace begins so

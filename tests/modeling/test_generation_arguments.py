@@ -1,0 +1,312 @@
+"""Every field of GenerationConfig works as in transformers' own models, or is refused with a sentence.
+
+What works is compared with decoding in id space: a loop over the model's forward pass with the processors of
+`transformers`, which is greedy and knows no slots. `gpt2` is GPT-2 itself, whose `generate` is transformers' own.
+"""
+
+from importlib.metadata import version
+
+import pytest
+import torch
+from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StaticCache
+from transformers.generation import logits_process as processors
+from transformers.modeling_outputs import BaseModelOutput, CausalLMOutputWithPast, Seq2SeqLMOutput
+
+from hf_symbinv import (
+    IdentityGPT2Config,
+    IdentityGPT2LMHeadModel,
+    SymbolInvariantConfig,
+    SymbolInvariantForCausalLM,
+)
+
+from .tiny import BASE, EOS, PAD, SIZES, START, pad, rename, tiny_model
+
+SOURCES = [[5, BASE, 12, BASE + 3, EOS], [12, BASE + 1, EOS], [5, 5, BASE + 4, BASE + 2, BASE, EOS]]
+RENAMING = {0: 1, 1: 3, 2: 0, 3: 4, 4: 2}
+NEW = 9
+PINNED = "5.23.0"
+
+
+def processor_of(name, *arguments):
+    """A processor of transformers by name, of ids in the batch's id space."""
+    return lambda source: getattr(processors, name)(*(source if value is ... else value for value in arguments))
+
+
+# Fields that change the next token's scores: a value, and transformers' processor of ids that means the same.
+SCORES = {
+    "repetition_penalty": (5.0, processor_of("RepetitionPenaltyLogitsProcessor", 5.0)),
+    "encoder_repetition_penalty": (0.2, processor_of("EncoderRepetitionPenaltyLogitsProcessor", 0.2, ...)),
+    "no_repeat_ngram_size": (1, processor_of("NoRepeatNGramLogitsProcessor", 1)),
+    "encoder_no_repeat_ngram_size": (1, processor_of("EncoderNoRepeatNGramLogitsProcessor", 1, ...)),
+    "bad_words_ids": ([[6]], processor_of("NoBadWordsLogitsProcessor", [[6]], EOS)),
+    "sequence_bias": ([[[7], 50.0]], processor_of("SequenceBiasLogitsProcessor", [[[7], 50.0]])),
+    "suppress_tokens": ([6, 8], processor_of("SuppressTokensLogitsProcessor", [6, 8])),
+    "begin_suppress_tokens": ([6], processor_of("SuppressTokensAtBeginLogitsProcessor", [6], 1)),
+    "forced_bos_token_id": (7, processor_of("ForcedBOSTokenLogitsProcessor", 7)),
+    "forced_eos_token_id": (7, processor_of("ForcedEOSTokenLogitsProcessor", 1 + NEW, 7)),
+    "min_length": (8, processor_of("MinLengthLogitsProcessor", 8, EOS)),
+    "min_new_tokens": (7, processor_of("MinNewTokensLengthLogitsProcessor", 1, 7, EOS)),
+    "exponential_decay_length_penalty": ((2, 50.0), processor_of("ExponentialDecayLengthPenalty", (2, 50.0), EOS, 1)),
+    "remove_invalid_values": (True, lambda source: lambda ids, scores: scores),
+    "renormalize_logits": (True, processor_of("LogitNormalization")),
+}
+# Fields of sampling whose value leaves the likeliest token alone.
+GREEDY_SAMPLES = {
+    "top_k": 1, "top_p": 1e-6, "min_p": 0.999, "top_h": 1e-3, "epsilon_cutoff": 0.999, "temperature": 1e-4,
+}  # fmt: skip
+# Fields that other tests here and beside here decode with; those of assistants and caches do nothing alone.
+ELSEWHERE = {
+    "do_sample", "typical_p", "eta_cutoff", "num_beams", "early_stopping", "length_penalty", "max_length",
+    "max_new_tokens", "max_time", "use_cache", "num_return_sequences", "output_attentions", "output_hidden_states",
+    "output_scores", "output_logits", "return_dict_in_generate", "pad_token_id", "bos_token_id", "eos_token_id",
+    "decoder_start_token_id", "compile_config", "disable_compile", "cache_implementation",
+    "prompt_lookup_num_tokens", "max_matching_ngram_size", "num_assistant_tokens", "num_assistant_tokens_schedule",
+    "assistant_confidence_threshold", "assistant_lookbehind", "target_lookbehind", "assistant_ensemble_weight",
+    "transformers_version", "continuous_batching_config",
+}  # fmt: skip
+# Argument → a value, and words of the sentence that refuses it, by either model.
+REFUSED = {
+    "watermarking_config": ({"bias": 3.0}, "hangs on ids"),
+    "token_healing": (True, "name of a symbol means nothing"),
+    "stop_strings": ([";"], "pass base ids as eos_token_id"),
+    "tokenizer": ("tokenizer", "belongs to stop_strings"),
+    "assistant_tokenizer": ("tokenizer", "belongs to stop_strings"),
+    "assistant_early_exit": (1, "no layer but the last"),
+    "use_mtp": (True, "one token at a time"),
+    "speculation_type": ("dflash", "no draft model"),
+    "penalty_alpha": (0.6, "use do_sample=True or num_beams"),
+    "low_memory": (True, "belongs to contrastive search"),
+    "dola_layers": ("low", "code on the Hub"),
+    "num_beam_groups": (2, "use num_beams with do_sample=True"),
+    "diversity_penalty": (1.0, "belongs to groups of beams"),
+    "constraints": ([1], "use a logits_processor, a grammar"),
+    "force_words_ids": ([[7]], "use a logits_processor, a grammar"),
+    "guidance_scale": (3.0, "use a logits_processor"),
+    "negative_prompt_ids": (torch.tensor([[5]]), "belongs to guidance_scale"),
+    "negative_prompt_attention_mask": (torch.tensor([[1]]), "belongs to guidance_scale"),
+}
+# The same, by the encoder-decoder only.
+REFUSED_BY_ENCODER_DECODER = {
+    "assistant_model": ("model", "use prompt_lookup_num_tokens"),
+    "is_assistant": (True, "assists no other model"),
+    "prefill_chunk_size": (2, "reads a question at once"),
+    "cache_config": ({"backend": "quanto"}, "only the dynamic cache"),
+    "max_cache_len": (30, "only the dynamic cache"),
+}
+
+
+def model():
+    return tiny_model(spread=0.8, seed=3)
+
+
+def decoder(**fields):
+    config = SymbolInvariantConfig.from_preset(
+        "lexinvariant", **{**SIZES, "encoder_layers": 0}, base_vocab_size=BASE, num_symbols=7, **fields
+    )
+    return SymbolInvariantForCausalLM(config).eval()
+
+
+def gpt2():
+    sizes = {"n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 32, "vocab_size": 31}
+    return IdentityGPT2LMHeadModel(IdentityGPT2Config(**sizes, bos_token_id=1, eos_token_id=2, pad_token_id=3)).eval()
+
+
+def answers(sources=None, **arguments):
+    torch.manual_seed(0)
+    return model().generate(**pad(sources or SOURCES), grammar=None, **{"max_new_tokens": NEW, **arguments})
+
+
+def greedy_in_id_space(source, processor):
+    """The likeliest token after another, with ids only: no slots, no cache, no `generate`."""
+    reader, source = model(), torch.tensor([source])
+    written, adjust = torch.tensor([[START]]), processor(source)
+    while written.shape[1] <= NEW and written[0, -1] != EOS:
+        with torch.no_grad():
+            scores = reader(source, decoder_input_ids=written).logits[:, -1].float()
+        scores[:, [START, PAD]] = -torch.inf
+        written = torch.cat((written, adjust(written, scores).argmax(1, keepdim=True)), 1)
+    return written[0].tolist()
+
+
+def without_padding(answer):
+    tokens = answer.tolist()
+    return tokens[: tokens.index(EOS) + 1] if EOS in tokens else tokens
+
+
+def test_every_field_of_the_generation_config_has_its_place():
+    fields = {name for name in vars(GenerationConfig()) if not name.startswith("_")}
+    refused = set(REFUSED) | set(REFUSED_BY_ENCODER_DECODER)
+    works = set(SCORES) | set(GREEDY_SAMPLES) | ELSEWHERE
+    assert not refused & works
+    if version("transformers") != PINNED:
+        pytest.skip(f"fields of another version that have no place: {sorted(fields - refused - works)}")
+    assert fields - refused - works == set() and works <= fields
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")
+def test_scores_are_changed_as_in_id_space_and_follow_a_renaming(name):
+    value, processor = SCORES[name]
+    found = answers(**{name: value})
+    assert [without_padding(row) for row in found] == [greedy_in_id_space(source, processor) for source in SOURCES]
+    renamed = answers([rename(torch.tensor(source), RENAMING).tolist() for source in SOURCES], **{name: value})
+    assert torch.equal(renamed, rename(found, RENAMING))
+
+
+def test_the_values_of_these_fields_change_answers():
+    plain = answers()
+    same = [name for name, (value, _) in SCORES.items() if torch.equal(answers(**{name: value}), plain)]
+    assert set(same) <= {
+        "bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "min_length", "min_new_tokens",
+        "remove_invalid_values", "renormalize_logits",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GREEDY_SAMPLES)
+def test_sampling_that_leaves_the_likeliest_token_is_greedy(name):
+    assert torch.equal(answers(do_sample=True, **{name: GREEDY_SAMPLES[name]}), answers())
+
+
+@pytest.mark.parametrize("given", [{"typical_p": 0.4}, {"eta_cutoff": 0.5}, {"top_k": 3}, {"num_beams": 3}])
+def test_samples_follow_a_renaming(given):
+    found = answers(do_sample=True, **given)
+    renamed = answers([rename(torch.tensor(source), RENAMING).tolist() for source in SOURCES], do_sample=True, **given)
+    assert torch.equal(renamed, rename(found, RENAMING))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_both_models_refuse_what_symbols_cannot_follow(name):
+    value, words = REFUSED[name]
+    with pytest.raises(ValueError, match=rf"^{name}=.*{words}"):
+        answers(**{name: value})
+    with pytest.raises(ValueError, match=rf"^{name}=.*{words}"):
+        decoder().generate(torch.tensor([[5, BASE]]), max_new_tokens=3, **{name: value})
+
+
+@pytest.mark.parametrize("name", REFUSED_BY_ENCODER_DECODER)
+def test_the_encoder_decoder_refuses_more(name):
+    value, words = REFUSED_BY_ENCODER_DECODER[name]
+    with pytest.raises(ValueError, match=rf"^{name}=.*{words}"):
+        answers(**{name: value})
+
+
+def test_what_is_refused_is_also_found_in_a_generation_config():
+    config = GenerationConfig(max_new_tokens=3, watermarking_config={"bias": 3.0})
+    with pytest.raises(ValueError, match=r"^watermarking_config=a WatermarkingConfig: .* leave it out"):
+        model().generate(torch.tensor(SOURCES[:1]), config)
+    reader = decoder()
+    reader.generation_config.token_healing = True
+    with pytest.raises(ValueError, match=r"^token_healing=True"):
+        reader.generate(torch.tensor([[5, BASE]]))
+
+
+def test_values_that_ask_for_nothing_are_accepted():
+    nothing = {"guidance_scale": 1.0, "num_beam_groups": 1, "diversity_penalty": 0.0, "token_healing": False}
+    assert torch.equal(answers(**nothing), answers())
+
+
+def test_guidance_works_where_no_rows_are_drawn():
+    reader, ids = decoder(symbol_embedding="learned"), torch.tensor([[5, BASE, 12]])
+    with torch.no_grad():
+        given, alone = (reader(part).logits[:, -1].log_softmax(-1) for part in (ids, ids[:, -1:]))
+    expected = (3.0 * (given - alone) + alone).argmax().item()
+    assert reader.generate(ids, guidance_scale=3.0, max_new_tokens=1)[0, -1].item() == expected
+
+
+@pytest.mark.parametrize("sample", [False, True])
+def test_looking_up_the_prompt_gives_the_greedy_answer(sample):
+    given = {"do_sample": True, "top_k": 1} if sample else {}
+    for source in SOURCES:
+        assert torch.equal(answers([source], prompt_lookup_num_tokens=3, **given), answers([source]))
+    assert torch.equal(answers(num_beams=3), answers(num_beams=3, prompt_lookup_num_tokens=None))
+
+
+@pytest.mark.parametrize("make", [model, decoder, gpt2])
+def test_continuous_batching_is_refused(make):
+    reader = make()
+    for call in (reader.generate_batch, reader.init_continuous_batching):
+        with pytest.raises(ValueError, match=rf"continuous batching .*{type(reader).__name__} reads no pages; use gen"):
+            call([[5, 6]])
+    with pytest.raises(ValueError, match="paged"):
+        reader.generate(torch.tensor([[5, 6]]), cache_implementation="paged")
+
+
+def test_a_function_of_allowed_tokens_reads_and_returns_ids():
+    seen = []
+
+    def allowed(index, written):
+        seen.append((index, written.tolist()))
+        return [SOURCES[index][-2], BASE + 6]  # no input has the second
+
+    found = answers(prefix_allowed_tokens_fn=allowed, max_new_tokens=2)
+    assert found.tolist() == [[START] + [source[-2]] * 2 for source in SOURCES]
+    assert seen == [
+        *((index, [START]) for index in range(3)),
+        *((index, [START, source[-2]]) for index, source in enumerate(SOURCES)),
+    ]
+    with pytest.raises(ValueError, match=rf"allows \[{BASE + 3}\] only, symbols that input 1 does not have; allow one"):
+        answers(prefix_allowed_tokens_fn=lambda index, written: [BASE + 3])
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_users_own_dynamic_cache_gives_the_same_answers_and_a_static_one_is_refused(beams):
+    expected = answers(num_beams=beams)
+    for cache in (DynamicCache(), EncoderDecoderCache(DynamicCache(), DynamicCache())):
+        assert torch.equal(answers(num_beams=beams, past_key_values=cache), expected)
+    static = StaticCache(model().config, max_cache_len=30)
+    with pytest.raises(ValueError, match=r"past_key_values holds a StaticCache: .* pass a DynamicCache"):
+        answers(num_beams=beams, past_key_values=static)
+    with pytest.raises(ValueError, match=r"past_key_values holds a StaticCache"):
+        model()(**pad(SOURCES), past_key_values=EncoderDecoderCache(static, static))
+
+
+def test_what_the_encoder_returned_is_decoded_in_every_form():
+    reader, batch = model(), pad(SOURCES)
+    expected = reader(**batch, output_hidden_states=True, output_attentions=True)
+    for given in (
+        reader.get_encoder()(**batch, output_hidden_states=True, output_attentions=True),
+        reader.get_encoder()(**batch, output_hidden_states=True, output_attentions=True, return_dict=False),
+    ):
+        found = reader(encoder_outputs=given, attention_mask=batch["attention_mask"])
+        assert torch.equal(found.logits, expected.logits)
+        assert len(found.encoder_hidden_states) == len(expected.encoder_hidden_states)
+        assert torch.equal(found.encoder_attentions[0], expected.encoder_attentions[0])
+    foreign = BaseModelOutput(last_hidden_state=expected.encoder_last_hidden_state)
+    for labels in (None, torch.tensor([[EOS]] * 3)):
+        with pytest.raises(ValueError, match=r"encoder_outputs is a BaseModelOutput without .*; pass what get_encoder"):
+            reader(encoder_outputs=foreign, labels=labels)
+
+
+def test_a_tuple_holds_what_barts_does_in_its_order():
+    asked = {"output_hidden_states": True, "output_attentions": True}
+    ids, reader = torch.tensor(SOURCES[:1]), model()
+    outputs = (reader(ids, **asked), decoder()(ids, **asked), reader.get_encoder()(ids, **asked))
+    theirs = (Seq2SeqLMOutput, CausalLMOutputWithPast, BaseModelOutput)
+    for output, their in zip(outputs, theirs, strict=True):
+        expected = [name for name in their.__dataclass_fields__ if name in output]
+        assert list(output)[: len(expected)] == expected and output.to_tuple()[0] is output[expected[0]]
+
+
+@pytest.mark.parametrize("name", ["head_mask", "cross_attn_head_mask", "cache_position", "shift_labels"])
+def test_arguments_of_forward_that_the_models_lack_are_refused_by_name(name):
+    for reader in (model(), decoder()):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            reader(torch.tensor([[5, BASE]]), **{name: torch.ones(1)})
+
+
+def test_time_and_token_limits_end_an_answer():
+    assert answers(max_time=0.0).shape[1] == 2
+    assert answers(max_length=6, max_new_tokens=None).shape[1] == 6
+
+
+def test_each_input_may_have_a_start_token_of_its_own():
+    assert answers(decoder_start_token_id=[4, 5, 6])[:, 0].tolist() == [4, 5, 6]
+
+
+def test_a_function_of_ones_own_decodes_slot_ids():
+    def first(model, input_ids, **kwargs):
+        return torch.cat((input_ids, torch.full_like(input_ids, BASE)), 1)
+
+    assert answers(custom_generate=first).tolist() == [
+        [START, source[i]] for source, i in zip(SOURCES, (1, 1, 2), strict=True)
+    ]
