@@ -372,6 +372,11 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
         if shift_labels is None and labels is not None:
             shift_labels, scored = labels[:, 1:], (logits[:, :-1], cosines[:, :-1])
         if shift_labels is not None:
+            if shift_labels.shape != scored[0].shape[:2]:
+                raise ValueError(
+                    f"shift_labels has shape {tuple(shift_labels.shape)}, logits are of {tuple(scored[0].shape[:2])} "
+                    "tokens; give each token the label of the next one"
+                )
             self._refuse_unknown(shift_labels if labels is None else labels)
             columns = self._label_columns(shift_labels, slots, shuffled)
             loss = token_loss(*scored, columns, num_items_in_batch, self.adacos, self.config)
