@@ -281,6 +281,16 @@ def test_a_saved_model_comes_back_and_lends_its_encoder_to_another(tmp_path, mak
         assert torch.equal(started.model(**batch).last_hidden_state, model.model(**batch).last_hidden_state)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [labeller, filler])
+def test_an_exported_model_gives_the_models_logits_for_other_texts(make):
+    model, batch, other = make(**STREAMS), pad(texts()), pad(texts((2, 3), seed=5))
+    sizes = {name: {0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO} for name in batch}
+    exported = torch.export.export(model, (), batch, dynamic_shapes=sizes).module()
+    with torch.no_grad():
+        torch.testing.assert_close(exported(**other).logits, model(**other).logits, rtol=0, atol=1e-10)
+
+
 TABLE = {
     "base_tokens": ["<s>", "<pad>", "</s>", "<mask>", "=", "+", ";"],
     "symbols": {name: [index, 0] for index, name in enumerate("abcdef")},
