@@ -296,7 +296,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
         return_id_logits: bool = True,
         num_items_in_batch: torch.Tensor | int | None = None,
         inputs_embeds: None = None,
-        shift_labels: torch.Tensor | None = None,
+        **kwargs: torch.Tensor | None,
     ) -> SymbolInvariantCausalLMOutput | tuple:
         """Logits of the next token, and with `labels` the loss.
 
@@ -318,14 +318,18 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             return_id_logits: logits in id space, else in slot space.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
             inputs_embeds: None; ids are needed.
-            shift_labels: `(B, T)` in the place of `labels`, those of position t for position t. Trainers that cut a
-                sequence into parts give them.
+            kwargs: only `shift_labels`, `(B, T)` in the place of `labels`, those of position t for position t. Trainers
+                that cut a sequence into parts give them. As a parameter, `Trainer` would expect them in every batch.
 
         Raises:
+            TypeError: for an argument of another name.
             ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a
                 mask, rows or an order of a wrong shape, a cache without its rows, or a cache with several draws.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
+        shift_labels = kwargs.pop("shift_labels", None)
+        if kwargs:
+            raise TypeError(f"forward() got an unexpected keyword argument {next(iter(kwargs))!r}")
         if labels is None and num_items_in_batch is not None:
             raise ValueError(
                 "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would compare "
