@@ -508,7 +508,8 @@ class Head(nn.Module, ABC):
             slots: of the same B and S, as the embedding had them.
 
         Returns:
-            `(B, L, V_n + K)`; column V_n + s is the symbol of slot s, -inf where no symbol has that slot.
+            `(B, L, V_n + K · num_views)`; column V_n + s · num_views + v is view v of the symbol of slot s, -inf where
+            no symbol has that slot.
         """
 
     def features(self, hidden_states: torch.Tensor) -> torch.Tensor:
@@ -523,12 +524,14 @@ class StreamsHead(Head):
     """
 
     def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits `(B, L, V_n + S)` of `hidden_states (B, S, L, D)`, -inf where no symbol has a slot."""
+        """Logits `(B, L, V_n + S · num_views)` of `hidden_states (B, S, L, D)`, -inf where no symbol has a slot."""
         table, base = learned_rows(self.weight, self.config), self.config.base_vocab_size
         hidden_states = self.features(hidden_states)
         base_logits = mean_over_streams(hidden_states, slots.active) @ table[:base].T  # (B, L, V_n)
-        symbol_logits = (hidden_states @ table[base]).transpose(1, 2)  # (B, L, S)
-        symbol_logits = symbol_logits.masked_fill((slots.referents < 0).unsqueeze(1), -math.inf)
+        actual = table[base : base + self.config.num_views]
+        symbol_logits = torch.stack([hidden_states @ row for row in actual], dim=-1)  # (B, S, L, num_views)
+        symbol_logits = symbol_logits.masked_fill((slots.referents < 0)[:, :, None, None], -math.inf)
+        symbol_logits = symbol_logits.transpose(1, 2).flatten(2)  # (B, L, S · num_views)
         return torch.cat((base_logits, symbol_logits), dim=-1)
 
 
@@ -536,13 +539,14 @@ class VocabularyHead(Head):
     """Projects on the learned rows of base tokens and symbols."""
 
     def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits `(B, L, V_n + K)` of `hidden_states (B, 1, L, D)`, -inf where a slot has no referent."""
+        """Logits `(B, L, V_n + K · num_views)` of `hidden_states (B, 1, L, D)`, -inf where a slot has no referent."""
         logits = self.features(hidden_states).squeeze(1) @ self.table(slots).T
-        missing = nn.functional.pad(slots.referents < 0, (self.config.base_vocab_size, 0))  # (B, V_n + K)
+        missing = (slots.referents < 0).repeat_interleave(self.config.num_views, 1)
+        missing = nn.functional.pad(missing, (self.config.base_vocab_size, 0))  # (B, V_n + K · num_views)
         return logits.masked_fill(missing.unsqueeze(1), -math.inf)
 
     def table(self, slots: Slots) -> torch.Tensor:
-        """The `(V_n + K, D)` rows that are projected on."""
+        """The `(V_n + K · num_views, D)` rows that are projected on."""
         return learned_rows(self.weight, self.config)
 
 
@@ -729,25 +733,29 @@ def referents_of(
     return torch.where(is_symbol, referents if num_views == 1 else referents // num_views, -1)
 
 
-def slots_to_ids(logits: torch.Tensor, slots: Slots, base_vocab_size: int, vocab_size: int) -> torch.Tensor:
-    """`logits (B, L, V_n + K)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`.
+def slots_to_ids(
+    logits: torch.Tensor, slots: Slots, base_vocab_size: int, vocab_size: int, num_views: int = 1
+) -> torch.Tensor:
+    """`logits (B, L, V_n + K · num_views)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`.
 
     Raises:
         ValueError: for an id from `WIDEST` on, since there is a column for each smaller one.
     """
-    width = _id_width(slots.referents, base_vocab_size, vocab_size)
-    columns = (1 + slots.referents).unsqueeze(1).expand(-1, logits.shape[1], -1)  # (B, L, K); 0 is for none
+    width = _id_width(slots.referents, base_vocab_size, vocab_size, num_views)
+    views = torch.arange(num_views, device=logits.device)
+    columns = (1 + slots.referents.unsqueeze(2) * num_views + views).clamp(min=0)  # (B, K, num_views); 0 is for none
+    columns = columns.flatten(1).unsqueeze(1).expand(-1, logits.shape[1], -1)
     symbols = logits.new_full((*logits.shape[:2], 1 + width - base_vocab_size), -math.inf)
     symbols = symbols.scatter(2, columns, logits[..., base_vocab_size:])[..., 1:]
     return torch.cat((logits[..., :base_vocab_size], symbols), dim=-1)
 
 
 @reads_values
-def _id_width(referents: torch.Tensor, base_vocab_size: int, vocab_size: int) -> int:
+def _id_width(referents: torch.Tensor, base_vocab_size: int, vocab_size: int, num_views: int) -> int:
     """The columns of logits in id space of slots with these `referents (B, K)`; while exporting, `vocab_size`."""
     if is_exporting():
         return vocab_size
-    width = max(vocab_size, base_vocab_size + int(referents.max()) + 1)
+    width = max(vocab_size, base_vocab_size + (int(referents.max()) + 1) * num_views)
     if width > max(vocab_size, WIDEST):
         raise ValueError(
             f"symbol id {width - 1}: logits in id space have a column for each smaller id, so ids must be below "

@@ -18,6 +18,7 @@ from transformers.utils import ModelOutput
 
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import (
+    Embedding,
     GaussianEmbedding,
     OneStreamEmbedding,
     Slots,
@@ -354,6 +355,49 @@ def _refuse_lost(name: str, ids: torch.Tensor, lost: torch.Tensor, why: str) -> 
         raise ValueError(f"{name}[{row}, {position}]={int(ids[row, position])}: this symbol {why}")
 
 
+def refuse_taken_labels(
+    labels: torch.Tensor | None, num_items_in_batch: torch.Tensor | int | None, return_id_logits: bool | None
+) -> None:
+    """Refuses a call from which a trainer took the labels, to smooth them itself.
+
+    Args:
+        labels: `(B, T)` int64; None if there are none.
+        num_items_in_batch: scalar, the labels that the loss is averaged over; None for those of the batch.
+        return_id_logits: whether logits in id space are wanted; None if the call does not say.
+
+    Raises:
+        ValueError: if there are items to average over but no `labels`, and nobody asked for logits in id space.
+    """
+    if labels is None and num_items_in_batch is not None and return_id_logits is None:
+        raise ValueError(
+            "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would count "
+            "symbols that an example cannot write: leave it out, and set label_smoothing in the model's "
+            "configuration. For a compute_loss_func, which gets logits in id space, put return_id_logits=True into "
+            "the batches"
+        )
+
+
+@reads_values
+def label_columns(labels: torch.Tensor, slots: Slots, embedding: Embedding) -> torch.Tensor:
+    """Labels as columns `(B, T)` of the logits in slot space.
+
+    Args:
+        labels: `(B, T)` int64 ids, -100 where there is none, which is kept.
+        slots: of the same B.
+        embedding: that gave the slots.
+
+    Raises:
+        ValueError: for a symbol that has no slot.
+    """
+    base, views = embedding.config.base_vocab_size, embedding.config.num_views
+    is_symbol = labels >= base
+    referents, view = (labels - base) // views, (labels - base) % views
+    label_slots = slots.of(torch.where(is_symbol, referents, -1))
+    lost = is_symbol & (label_slots < 0)
+    _refuse_lost("labels", labels, lost, f"{embedding.unknown}; leave such examples out")
+    return torch.where(is_symbol, base + label_slots * views + view, labels)
+
+
 def accept_missing_head(model: nn.Module, keys: Any) -> None:
     """Lets `load_state_dict` take what a checkpoint holds, where the head's weight stands under the embedding's name.
 
@@ -382,7 +426,8 @@ def require_kind(config: SymbolInvariantConfig, model: str, kind: str) -> None:
 _AUTO_CLASSES = {
     "encoder-decoder": "AutoModelForSeq2SeqLM (SymbolInvariantForConditionalGeneration)",
     "decoder-only": "AutoModelForCausalLM (SymbolInvariantForCausalLM)",
-    "encoder-only": "AutoModelForSequenceClassification (SymbolInvariantForSequenceClassification)",
+    "encoder-only": "AutoModelForSequenceClassification (SymbolInvariantForSequenceClassification), "
+    "AutoModelForTokenClassification or AutoModelForMaskedLM",
 }
 
 
@@ -711,13 +756,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
                 would be too wide in id space, and as `SymbolInvariantModel.forward`.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
-        if labels is None and num_items_in_batch is not None and return_id_logits is None:
-            raise ValueError(
-                "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would count "
-                "symbols that an example cannot write: leave it out, and set label_smoothing in the model's "
-                "configuration. For a compute_loss_func, which gets logits in id space, put return_id_logits=True into "
-                "the batches"
-            )
+        refuse_taken_labels(labels, num_items_in_batch, return_id_logits)
         if return_id_logits is None:
             return_id_logits = labels is None or not self.training
         encoder_outputs = as_encoder_output(encoder_outputs)
@@ -728,7 +767,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         if labels is not None:
             slots = Slots.from_referents(encoder_outputs.slot_referents)
             beams = _answers_per_input("labels", len(labels), len(slots.referents))
-            columns = self._label_columns(labels, slots.repeat_interleave(beams))
+            columns = label_columns(labels, slots.repeat_interleave(beams), self.model.embedding)
             if decoder_input_ids is None:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         outputs = self.model(
@@ -763,16 +802,6 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         shifted = labels.roll(1, dims=1)
         shifted[:, 0] = self.config.decoder_start_token_id
         return shifted.masked_fill(shifted == -100, self.config.pad_token_id)
-
-    @reads_values
-    def _label_columns(self, labels: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Labels as columns of the logits in slot space, -100 kept."""
-        base = self.config.base_vocab_size
-        is_symbol = labels >= base
-        label_slots = slots.of(torch.where(is_symbol, labels - base, -1))
-        why = f"{self.model.embedding.unknown}; leave such examples out"
-        _refuse_lost("labels", labels, is_symbol & (label_slots < 0), why)
-        return torch.where(is_symbol, base + label_slots, labels)
 
 
 SymbolInvariantModel.register_for_auto_class("AutoModel")
