@@ -29,8 +29,12 @@ from .modeling.causal_symbinv import SymbolInvariantForCausalLM as SymbolInvaria
 from .modeling.classification_symbinv import (
     SymbolInvariantForSequenceClassification as SymbolInvariantForSequenceClassification,
 )
+from .modeling.classification_symbinv import (
+    SymbolInvariantForTokenClassification as SymbolInvariantForTokenClassification,
+)
 from .modeling.configuration_identity_gpt2 import IdentityGPT2Config as IdentityGPT2Config
 from .modeling.configuration_symbinv import SymbolInvariantConfig as SymbolInvariantConfig
+from .modeling.masked_symbinv import SymbolInvariantForMaskedLM as SymbolInvariantForMaskedLM
 from .modeling.modeling_identity_gpt2 import (
     IdentityGPT2ForSequenceClassification as IdentityGPT2ForSequenceClassification,
 )

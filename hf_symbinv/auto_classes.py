@@ -19,7 +19,9 @@ AUTO_CLASSES = {
     "IdentityGPT2Model": "AutoModel",
     "SymbolInvariantForCausalLM": "AutoModelForCausalLM",
     "SymbolInvariantForConditionalGeneration": "AutoModelForSeq2SeqLM",
+    "SymbolInvariantForMaskedLM": "AutoModelForMaskedLM",
     "SymbolInvariantForSequenceClassification": "AutoModelForSequenceClassification",
+    "SymbolInvariantForTokenClassification": "AutoModelForTokenClassification",
     "SymbolInvariantModel": "AutoModel",
 }
 # task of `transformers.pipeline` -> class, and the bundled checkpoint that it takes if no model is named

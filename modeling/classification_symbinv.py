@@ -1,4 +1,4 @@
-"""The encoder alone, which regresses or classifies sequences whose symbols may have several views.
+"""The encoder alone, which regresses or classifies sequences, or classifies each token of them.
 
 Read `embedding_symbinv.py` and `layers_symbinv.py` first.
 
@@ -9,10 +9,10 @@ from .versions_symbinv import check_transformers as check_transformers  # isort:
 
 import torch
 from torch import nn
-from transformers.modeling_outputs import SequenceClassifierOutput
+from transformers.modeling_outputs import SequenceClassifierOutput, TokenClassifierOutput
 
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import Slots, mean_over_streams, refuse_embeddings
+from .embedding_symbinv import OneStreamEmbedding, Slots, aggregate_streams, mean_over_streams, refuse_embeddings
 from .modeling_symbinv import (
     EncodingModel,
     SymbolInvariantEncoderOutput,
@@ -24,7 +24,7 @@ from .modeling_symbinv import (
 class SymbolInvariantEncoder(EncodingModel):
     """An encoder with its embedder, without head."""
 
-    _keys_to_ignore_on_load_unexpected = [r"classifier\..*"]
+    _keys_to_ignore_on_load_unexpected = [r"classifier\..*", "adacos.scale"]
 
     def __init__(self, config: SymbolInvariantConfig):
         require_kind(config, type(self).__name__, "encoder-only")
@@ -62,6 +62,8 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
     Source: Renamer section 5; the read-out is open there, `pooling="sum"` is our choice, because what instructions cost
     adds up.
     """
+
+    _keys_to_ignore_on_load_unexpected = ["adacos.scale"]  # of a masked language model that this one starts from
 
     def __init__(self, config: SymbolInvariantConfig):
         require_kind(config, type(self).__name__, "encoder-only")
@@ -142,6 +144,89 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         return ((labels - logits).abs() / labels.abs()).mean()
 
 
-SymbolInvariantForSequenceClassification.register_for_auto_class("AutoModelForSequenceClassification")
+class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
+    """An encoder that gives each token a class, such as "this variable is not yet bound".
 
-__all__ = ["SymbolInvariantEncoder", "SymbolInvariantForSequenceClassification"]
+        y_t = W h_t + b,   h_t at a base token the mean over streams, at a symbol the state of its own stream
+
+    With `streams`, `views` or `canonical` a renaming of the input changes no prediction, bit for bit. A class says
+    something of a place, whatever the symbol there is called; where the answer is itself a symbol, take
+    `SymbolInvariantForMaskedLM`.
+
+    Source: the read-out is what aggregated attention sees, SIT Algorithm 2; the head is that of BERT, Devlin et al.
+    2019, section 5.3.
+    """
+
+    _keys_to_ignore_on_load_unexpected = ["adacos.scale"]  # of a masked language model that this one starts from
+    # The loss divides by `num_items_in_batch`, so micro-batches of one optimizer step add up to its mean.
+    accepts_loss_kwargs = True
+
+    def __init__(self, config: SymbolInvariantConfig):
+        require_kind(config, type(self).__name__, "encoder-only")
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = SymbolInvariantEncoder(config)
+        self.classifier = nn.Linear(config.d_model, config.num_labels)
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        labels: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        num_items_in_batch: torch.Tensor | int | None = None,
+        inputs_embeds: None = None,
+    ) -> TokenClassifierOutput | tuple:
+        """Logits of each token's classes, and with `labels` the loss.
+
+        Args:
+            input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            labels: `(B, L)` int64, classes 0 … C - 1, -100 where nothing is to be predicted; the loss is the
+                cross-entropy.
+            num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
+            inputs_embeds: None; ids are needed.
+
+        Returns:
+            `loss`, `logits (B, L, C)`, and on request `hidden_states` and `attentions`.
+
+        Raises:
+            ValueError: for an input that cannot be encoded, or labels that are not one for each token.
+        """
+        refuse_embeddings(inputs_embeds=inputs_embeds)
+        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
+        logits = self.classifier(self._read_out(outputs))
+        loss = None
+        if labels is not None:
+            if labels.shape != logits.shape[:2]:
+                raise ValueError(
+                    f"labels has shape {tuple(labels.shape)}, input_ids {tuple(logits.shape[:2])}; give one class per "
+                    "token, and -100 where there is none"
+                )
+            wide = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)
+            count = (labels != -100).sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch
+            loss = nn.functional.cross_entropy(wide, labels.flatten(), reduction="sum") / count
+        output = TokenClassifierOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+        return self._as_wanted(output, return_dict)
+
+    def _read_out(self, outputs: SymbolInvariantEncoderOutput) -> torch.Tensor:
+        """One view `(B, L, D)` of the streams."""
+        if isinstance(self.model.embedding, OneStreamEmbedding):
+            return outputs.last_hidden_state.squeeze(1)
+        active = Slots.from_referents(outputs.slot_referents).active
+        return aggregate_streams(outputs.last_hidden_state, outputs.symbol_slots, active)
+
+
+SymbolInvariantForSequenceClassification.register_for_auto_class("AutoModelForSequenceClassification")
+SymbolInvariantForTokenClassification.register_for_auto_class("AutoModelForTokenClassification")
+
+__all__ = [
+    "SymbolInvariantEncoder",
+    "SymbolInvariantForSequenceClassification",
+    "SymbolInvariantForTokenClassification",
+]

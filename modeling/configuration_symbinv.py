@@ -97,7 +97,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
         d_model: width of a hidden state, a multiple of `2 * num_attention_heads`.
         encoder_layers, decoder_layers: number of layers. Without encoder layers the model is a decoder only, a language
             model for `SymbolInvariantForCausalLM`; without decoder layers an encoder only, for
-            `SymbolInvariantForSequenceClassification`.
+            `SymbolInvariantForSequenceClassification`, `SymbolInvariantForTokenClassification` and
+            `SymbolInvariantForMaskedLM`.
         num_attention_heads: heads of every attention block.
         d_ff: width of the feed-forward blocks' middle.
         activation_function: activation of the feed-forward blocks, a name of `transformers.activations`.

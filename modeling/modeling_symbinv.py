@@ -427,7 +427,8 @@ def require_kind(config: SymbolInvariantConfig, model: str, kind: str) -> None:
 _AUTO_CLASSES = {
     "encoder-decoder": "AutoModelForSeq2SeqLM (SymbolInvariantForConditionalGeneration)",
     "decoder-only": "AutoModelForCausalLM (SymbolInvariantForCausalLM)",
-    "encoder-only": "AutoModelForSequenceClassification (SymbolInvariantForSequenceClassification)",
+    "encoder-only": "AutoModelForSequenceClassification (SymbolInvariantForSequenceClassification), "
+    "AutoModelForTokenClassification or AutoModelForMaskedLM",
 }
 
 

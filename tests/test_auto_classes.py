@@ -52,7 +52,10 @@ print(json.dumps({
     "models": {
         f"{auto} {name}": getattr(transformers, auto)._model_mapping.get(config, object).__name__
         for name, config in configs.items()
-        for auto in ("AutoModel", "AutoModelForSeq2SeqLM", "AutoModelForCausalLM", "AutoModelForSequenceClassification")
+        for auto in (
+            "AutoModel", "AutoModelForSeq2SeqLM", "AutoModelForCausalLM", "AutoModelForMaskedLM",
+            "AutoModelForSequenceClassification", "AutoModelForTokenClassification",
+        )
     },
     "loaded": [
         f"{type(loaded).__module__}.{type(loaded).__name__}"
@@ -103,11 +106,15 @@ def test_transformers_knows_the_package_whichever_is_imported_first_and_has_noth
             "AutoModel symbol_invariant": "SymbolInvariantModel",
             "AutoModelForSeq2SeqLM symbol_invariant": "SymbolInvariantForConditionalGeneration",
             "AutoModelForCausalLM symbol_invariant": "SymbolInvariantForCausalLM",
+            "AutoModelForMaskedLM symbol_invariant": "SymbolInvariantForMaskedLM",
             "AutoModelForSequenceClassification symbol_invariant": "SymbolInvariantForSequenceClassification",
+            "AutoModelForTokenClassification symbol_invariant": "SymbolInvariantForTokenClassification",
             "AutoModel identity_gpt2": "IdentityGPT2Model",
             "AutoModelForSeq2SeqLM identity_gpt2": "object",
             "AutoModelForCausalLM identity_gpt2": "IdentityGPT2LMHeadModel",
+            "AutoModelForMaskedLM identity_gpt2": "object",
             "AutoModelForSequenceClassification identity_gpt2": "IdentityGPT2ForSequenceClassification",
+            "AutoModelForTokenClassification identity_gpt2": "object",
         },
         "loaded": [
             "hf_symbinv.modeling.modeling_symbinv.SymbolInvariantForConditionalGeneration",

@@ -26,6 +26,10 @@ RUNS = {
         ["trainer.max_steps=3", "trainer.eval_steps=3", "trainer.save_steps=3"], "renamer/model",
         r"30 test blocks, registers renamed: MAPE \S+ %, 95 % interval \S+ to \S+ %",
     ),
+    "train_pointing": (
+        ["trainer.max_steps=3", "data.rows=200"], "pointing/model",
+        r"1,000 test programs with 8 to 12 variables: \S+% correct, 95 % interval \S+ to \S+",
+    ),
     "train_templates": (
         ["trainer.max_steps=3"], "templates/model",
         r"1,000 test rows with unseen symbols: squared error \S+, 95 % interval \S+ to \S+",

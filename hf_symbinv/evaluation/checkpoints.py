@@ -45,6 +45,14 @@ _READER = Kind(
     "an encoder that gives a number or a class",
     'pipeline("text-classification", model="{name}", trust_remote_code=True)', "renamer-...",
 )  # fmt: skip
+_FILLER = Kind(
+    "a masked language model",
+    'pipeline("fill-mask", model="{name}", trust_remote_code=True)', "",
+)  # fmt: skip
+_TOKEN_READER = Kind(
+    "an encoder that gives each token a class",
+    'pipeline("token-classification", model="{name}", trust_remote_code=True)', "",
+)  # fmt: skip
 # Those of templates have no tokenizer.
 _GPT2 = Kind(
     "a language model",
@@ -58,7 +66,9 @@ _NO_HEAD = Kind("a model without a head", 'AutoModel.from_pretrained("{name}", t
 # Class of a model, as its configuration names it -> its kind.
 KINDS = {
     "SymbolInvariantForCausalLM": _LANGUAGE_MODEL,
+    "SymbolInvariantForMaskedLM": _FILLER,
     "SymbolInvariantForSequenceClassification": _READER,
+    "SymbolInvariantForTokenClassification": _TOKEN_READER,
     "SymbolInvariantModel": _NO_HEAD,
     "IdentityGPT2LMHeadModel": _GPT2,
     "IdentityGPT2ForSequenceClassification": _GPT2_READER,

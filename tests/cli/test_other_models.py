@@ -13,7 +13,9 @@ from hf_symbinv import (
     IdentityGPT2Model,
     SymbolInvariantConfig,
     SymbolInvariantForCausalLM,
+    SymbolInvariantForMaskedLM,
     SymbolInvariantForSequenceClassification,
+    SymbolInvariantForTokenClassification,
     SymbolInvariantModel,
     SymbolInvariantWordTokenizer,
 )
@@ -27,6 +29,10 @@ SIZES = {"d_model": 16, "d_ff": 24, "num_attention_heads": 2}
 GPT2 = {"vocab_size": 9, "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 6, "num_labels": 1, "pad_token_id": 8,
         "bos_token_id": None, "eos_token_id": None}  # fmt: skip
 CHARACTERS = "abc "
+PROGRAMS = {
+    "base_tokens": ["<s>", "<pad>", "</s>", "<mask>", "=", "+", ";"], "mask_token": "<mask>",
+    "symbols": {name: [place, 0] for place, name in enumerate("abxy")},
+}  # fmt: skip
 MEASURED = "`python -m papers`, run from a checkout of the repository, measures such models"
 
 
@@ -41,6 +47,11 @@ def language_model():
     return SymbolInvariantForCausalLM(config)
 
 
+def of_tokens():
+    sizes = {"base_vocab_size": len(PROGRAMS["base_tokens"]), "num_symbols": 4, "encoder_layers": 1}
+    return SymbolInvariantConfig(**sizes, **SIZES, decoder_layers=0)
+
+
 def headless():
     return SymbolInvariantModel(SymbolInvariantConfig.from_preset("ltl", encoder_layers=1, decoder_layers=1, **SIZES))
 
@@ -50,6 +61,14 @@ MODELS = {
     "SymbolInvariantForSequenceClassification": (
         renamer, "renamer", ASSEMBLY.words, 'use pipeline("text-classification", model="{}", trust_remote_code=True); '
         f"{MEASURED}: renamer-...",
+    ),
+    "SymbolInvariantForMaskedLM": (
+        lambda: SymbolInvariantForMaskedLM(of_tokens()), "tokens", PROGRAMS,
+        'use pipeline("fill-mask", model="{}", trust_remote_code=True)',
+    ),
+    "SymbolInvariantForTokenClassification": (
+        lambda: SymbolInvariantForTokenClassification(of_tokens()), "tokens", PROGRAMS,
+        'use pipeline("token-classification", model="{}", trust_remote_code=True)',
     ),
     "SymbolInvariantForCausalLM": (
         language_model, "lexinvariant", words(CHARACTERS), 'use pipeline("text-generation", model="{}", '
@@ -114,6 +133,8 @@ def test_the_pipelines_that_are_named_take_their_models(tmp_path):
     for name, task, text in (
         ("SymbolInvariantForSequenceClassification", "text-classification", "movq (%rax), %rbx"),
         ("SymbolInvariantForCausalLM", "text-generation", "abc ab"),
+        ("SymbolInvariantForMaskedLM", "fill-mask", "a = b + <mask>"),
+        ("SymbolInvariantForTokenClassification", "token-classification", "a = b + x"),
     ):
         make, _, own_words, told = MODELS[name]
         make().save_pretrained(tmp_path / name)

@@ -342,14 +342,21 @@ class EncoderReference(Reference):
             return table[token]
         return table[base + view] if referent == own else table[base + views + view]
 
-    def predict(self, tokens: list[int]) -> Array:
-        """The pooled prediction `(labels,)`."""
+    def read(self, tokens: list[int]) -> tuple[list[int | None], Array, Array]:
+        """The referent of each stream, None for the anonymous one; the last hidden states; the token masks."""
         config = self.config
         referents = [self.split(token)[0] for token in tokens]
+        order = list(dict.fromkeys(referent for referent in referents if referent is not None))
         streams: list[int | None] = [None]
         if config.symbol_embedding == "streams":
-            streams = list(dict.fromkeys(referent for referent in referents if referent is not None)) or [None]
-        hidden = np.stack([[self.row(token, own) * math.sqrt(config.d_model) for token in tokens] for own in streams])
+            streams = list(order) or [None]
+        seen = list(tokens)
+        if config.symbol_embedding == "canonical":
+            base, views = config.base_vocab_size, config.num_views
+            for place, token in enumerate(tokens):
+                referent, view = self.split(token)
+                seen[place] = token if referent is None else base + order.index(referent) * views + view
+        hidden = np.stack([[self.row(token, own) * math.sqrt(config.d_model) for token in seen] for own in streams])
         masks = np.array([[float(own is not None and own == referent) for referent in referents] for own in streams])
         hidden = hidden + self.encoder_positions(tokens)
         named = [
@@ -359,8 +366,45 @@ class EncoderReference(Reference):
         for layer in range(config.encoder_layers):
             visible = coreferent if layer == 0 and config.symbol_embedding == "views" else None
             hidden = self.encoder_layer(f"model.encoder.layers.{layer}", hidden, masks, visible)
+        return streams, hidden, masks
+
+    def predict(self, tokens: list[int]) -> Array:
+        """The pooled prediction `(labels,)`."""
+        _, hidden, _ = self.read(tokens)
         outputs = self.linear("classifier", sum(hidden) / len(hidden))
-        return {"sum": sum(outputs), "mean": sum(outputs) / len(outputs), "first": outputs[0]}[config.pooling]
+        return {"sum": sum(outputs), "mean": sum(outputs) / len(outputs), "first": outputs[0]}[self.config.pooling]
+
+    def classify(self, tokens: list[int]) -> Array:
+        """The logits `(L, labels)` of each token's classes."""
+        _, hidden, masks = self.read(tokens)
+        return self.linear("classifier", aggregate(hidden, masks))
+
+    def fill(self, tokens: list[int]) -> list[dict[int, float]]:
+        """For each place the logit of every id that it can have."""
+        config, table = self.config, self.table()
+        base, views = config.base_vocab_size, config.num_views
+        streams, hidden, _ = self.read(tokens)
+        if config.normalize_features:
+            hidden = np.stack([[v / np.linalg.norm(v) for v in stream] for stream in hidden])
+        mean = sum(hidden) / len(hidden)
+        scale = self.weights["adacos.scale"] if config.loss == "adacos" else 1.0
+        referents = [self.split(token)[0] for token in tokens]
+        order = list(dict.fromkeys(referent for referent in referents if referent is not None))
+        filled = []
+        for place in range(len(tokens)):
+            logits = {token: scale * mean[place] @ table[token] for token in range(base)}
+            if config.symbol_embedding == "streams":
+                for own, stream in zip(streams, hidden, strict=True):
+                    for view in range(views if own is not None else 0):
+                        logits[base + own * views + view] = scale * stream[place] @ table[base + view]
+            else:
+                own = order if config.symbol_embedding == "canonical" else range(config.num_symbols)
+                for row, referent in enumerate(own):
+                    for view in range(views):
+                        token = base + row * views + view
+                        logits[base + referent * views + view] = scale * mean[place] @ table[token]
+            filled.append(logits)
+        return filled
 
 
 def t5_bucket(distance: int) -> int:

@@ -19,9 +19,13 @@ from hf_symbinv import (
     SymbolInvariantConfig,
     SymbolInvariantForCausalLM,
     SymbolInvariantForConditionalGeneration,
+    SymbolInvariantForMaskedLM,
     SymbolInvariantForSequenceClassification,
+    SymbolInvariantForTokenClassification,
 )
 
+from .test_classification import STREAMS, symbol
+from .test_tokens import MASK, randomised
 from .tiny import BASE, EOS, SIZES, pad, rename, tiny_model
 
 # peft 0.21 asks transformers by a name that is deprecated there.
@@ -122,7 +126,7 @@ def test_a_decoder_and_an_encoder_take_lora_too():
         SymbolInvariantForCausalLM(config), LoraConfig(task_type="CAUSAL_LM", target_modules="all-linear")
     )
     assert decoder(ids, labels=ids).loss.isfinite()
-    assert decoder.generate(input_ids=ids, max_new_tokens=2).shape == (1, 6)
+    assert decoder.generate(input_ids=ids, min_new_tokens=2, max_new_tokens=2).shape == (1, 6)
     config = SymbolInvariantConfig(**{**SIZES, "decoder_layers": 0}, num_labels=3)
     encoder = get_peft_model(
         SymbolInvariantForSequenceClassification(config), LoraConfig(task_type="SEQ_CLS", target_modules="all-linear")
@@ -130,6 +134,29 @@ def test_a_decoder_and_an_encoder_take_lora_too():
     encoder(ids, labels=torch.tensor([2])).loss.backward()
     trained = [name for name, parameter in encoder.named_parameters() if parameter.grad is not None]
     assert any("classifier" in name for name in trained) and any("lora_B" in name for name in trained)
+
+
+@pytest.mark.parametrize(
+    ("kind", "task", "labels"),
+    [(SymbolInvariantForTokenClassification, "TOKEN_CLS", [1, -100, 2]),
+     (SymbolInvariantForMaskedLM, None, [symbol(3, 1), -100, -100])],
+)  # fmt: skip
+def test_both_models_take_lora_and_bring_its_adapters_back(kind, task, labels, tmp_path):
+    model, inputs = randomised(kind, **STREAMS, dtype=torch.float32), torch.tensor([[MASK, symbol(3, 1), 4]])
+    base = randomised(kind, **STREAMS, dtype=torch.float32)
+    adapted = get_peft_model(
+        model, LoraConfig(task_type=task, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+    )
+    adapted.eval()(input_ids=inputs, labels=torch.tensor([labels])).loss.backward()
+    trained = [name for name, parameter in adapted.named_parameters() if parameter.grad is not None]
+    assert any("lora_B" in name for name in trained)
+    assert any("classifier" in name for name in trained) == (task == "TOKEN_CLS")
+    adapted.save_pretrained(tmp_path)
+    with torch.no_grad():
+        again = PeftModel.from_pretrained(base, tmp_path).eval()
+        assert torch.equal(again(input_ids=inputs).logits, adapted(input_ids=inputs).logits)
+        plain = randomised(kind, **STREAMS, dtype=torch.float32)(input_ids=inputs).logits
+        assert not torch.equal(again(input_ids=inputs).logits, plain)
 
 
 @pytest.mark.parametrize("kind", [PromptTuningConfig, PromptEncoderConfig, PrefixTuningConfig])

@@ -30,7 +30,8 @@ from hf_symbinv import (
 )
 
 from .test_causal import language_model
-from .test_classification import encoder
+from .test_classification import STREAMS, encoder
+from .test_tokens import filler, labeller
 from .tiny import tiny_model
 
 FORMULAS = ["&UabXc", "& U request grant_1 X c", "1", "U!a&bb"]
@@ -288,6 +289,8 @@ def test_without_the_package_models_without_encoder_or_decoder_load_too(tmp_path
     for options in ({}, {"symbol_embedding": "streams", "components": ["EP", "EA"]}):
         classifier = encoder(dtype=torch.float32, **options)
         cases.append(("AutoModelForSequenceClassification", classifier, {"input_ids": torch.tensor([[7, 3, 8, 12]])}))
+    for auto, make in (("AutoModelForTokenClassification", labeller), ("AutoModelForMaskedLM", filler)):
+        cases.append((auto, make(**STREAMS, dtype=torch.float32), {"input_ids": torch.tensor([[7, 3, 8, 12]])}))
     table = {"base_tokens": ["<s>", "<pad>", "</s>", "<number>", "+", "="], "symbols": {"a": [0, 0], "b": [1, 0]}}
     words = SymbolInvariantWordTokenizer(**table, patterns=[[r"\d+", "<number>"], [r"\S", None]])
     saved = []
@@ -297,6 +300,7 @@ def test_without_the_package_models_without_encoder_or_decoder_load_too(tmp_path
         words.save_pretrained(folder)
         causal_files = {"causal_symbinv.py", "causal_streams_symbinv.py"}
         names = causal_files if auto == "AutoModelForCausalLM" else {"classification_symbinv.py"}
+        names |= {"masked_symbinv.py"} if auto == "AutoModelForMaskedLM" else set()
         assert code_in(folder) == CODE | {"words_symbinv.py"} | names
         with torch.no_grad():
             saved.append((auto, str(folder), inputs, model(**inputs).logits))

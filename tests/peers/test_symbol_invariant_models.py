@@ -22,7 +22,9 @@ from hf_symbinv import (
     SymbolInvariantConfig,
     SymbolInvariantForCausalLM,
     SymbolInvariantForConditionalGeneration,
+    SymbolInvariantForMaskedLM,
     SymbolInvariantForSequenceClassification,
+    SymbolInvariantForTokenClassification,
     SymbolInvariantModel,
 )
 
@@ -244,3 +246,9 @@ class SymbolInvariantForCausalLMTest(Adaptations, ModelTesterMixin, GenerationTe
 class SymbolInvariantForSequenceClassificationTest(Adaptations, ModelTesterMixin, unittest.TestCase):
     _tester_class = EncoderTester
     all_model_classes = (SymbolInvariantForSequenceClassification,)
+
+
+@leave_out({**OF_ALL, "test_resize_embeddings_untied": FIXED_ROWS})
+class SymbolInvariantForTokensTest(Adaptations, ModelTesterMixin, unittest.TestCase):
+    _tester_class = EncoderTester
+    all_model_classes = (SymbolInvariantForMaskedLM, SymbolInvariantForTokenClassification)

@@ -1,8 +1,8 @@
 """Models that are trained to do something else than to answer questions with symbols.
 
-A **relative** is a family of such models, from one paper: language models, and readers of sequences that give numbers
-or classes. Its **variants** are the paper's own model and those that the paper compares with. Here stand facts. Prose
-stands in `templates/relatives`, and that on each variant in `templates/embeddings`.
+A **relative** is a family of such models, mostly from one paper: language models, and readers that say something of
+a sequence, or of each token. Its **variants** are the family's own model and those that it is compared with. Here stand
+facts. Prose stands in `templates/relatives`, and that on each variant in `templates/embeddings`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Relative:
         heads: Architecture -> the Hub's name for what such models do, its `pipeline_tag`; the family's own first.
         variants: Names of what such models make of symbols; the paper's own first.
         fields: Of the configuration, those that say what model it is.
-        tables: Experiments of `python -m papers`.
+        tables: Experiments of `python -m papers`; empty if no paper has such models.
         paper: The key of the paper that it is from.
     """
 
@@ -85,6 +85,22 @@ RELATIVES = {
         tables=("renamer-blocks", "renamer-sizes", "renamer-readout", "renamer-figure2", "renamer-derivatives"),
         paper="ankner-renamer",
     ),
+    "tokens": Relative(
+        title="pointing at symbols and classifying tokens",
+        tags=("symbol-invariance", "code"),
+        heads={
+            "SymbolInvariantForMaskedLM": "fill-mask",
+            "SymbolInvariantForTokenClassification": "token-classification",
+        },
+        variants=("streams", "views", "learned", "canonical", "renamed"),
+        fields=(
+            "symbol_embedding", "components", "num_symbols", "num_views", "d_model", "encoder_layers",
+            "num_attention_heads", "d_ff", "activation_function", "dropout", "encoder_positions", "loss",
+            *_IDENTITY_FIELDS,
+        ),
+        tables=(),
+        paper="isik2026names",
+    ),
 }  # fmt: skip
 
 
@@ -98,7 +114,9 @@ def relative_name(config: Mapping[str, Any]) -> str | None:
         return "identity-gpt2"
     if config.get("encoder_layers") == 0:
         return "lexinvariant"
-    return "renamer" if config.get("decoder_layers") == 0 else None
+    if config.get("decoder_layers") != 0:
+        return None
+    return "tokens" if RELATIVES["tokens"].heads.keys() & set(config.get("architectures") or ()) else "renamer"
 
 
 def relative_of(config: Mapping[str, Any]) -> Relative | None:
@@ -116,8 +134,9 @@ def variant_of(config: Mapping[str, Any]) -> str:
 
 
 def papers_of_variant(relative: Relative, variant: str) -> tuple[Paper, ...]:
-    """The papers of a relative, and of streams that of those."""
-    return cited(relative.paper, *(["isik2026names"] if variant == "streams" else []))
+    """The papers of a relative, and of streams and of views that of those."""
+    own = {"streams": ["isik2026names"], "views": ["ankner-renamer"]}
+    return cited(relative.paper, *own.get(variant, []))
 
 
 __all__ = ["BASELINES", "RELATIVES", "Relative", "papers_of_variant", "relative_name", "relative_of", "variant_of"]

@@ -1,0 +1,99 @@
+"""Train a model to say which variable was forgotten, and test it on programs with more variables than training had.
+
+    accelerate launch examples/train_pointing.py
+    accelerate launch examples/train_pointing.py --output runs/canonical --embedding canonical
+
+Every variable of a program is used. One use is masked, as in `c = 1 ; a = 1 ; b = c + c ; return <mask> + b`, and the
+model points at the variable. Embeddings are `streams`, `canonical`, `learned` and `renamed`. Sizes are in
+train_pointing.yaml, and SECTION.KEY=VALUE changes them. Started again with the same folder, it goes on.
+"""
+
+import argparse
+import random
+import string
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import PartialState
+from transformers import DataCollatorForTokenClassification, TrainingArguments, set_seed
+
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForMaskedLM, SymbolInvariantWordTokenizer
+from hf_symbinv.errors import refusals
+from hf_symbinv.metrics import wilson_interval
+from hf_symbinv.training import data_record, fit, load_sections, measure_rows, model_errors, training_arguments
+
+TOKENS, NAMES = ["<s>", "<pad>", "</s>", "<mask>", "=", "+", ";", "1", "return"], string.ascii_lowercase
+WORDS = {"base_tokens": TOKENS, "symbols": {name: [i, 0] for i, name in enumerate(NAMES)}, "mask_token": "<mask>"}
+
+
+def program(generator: random.Random, fewest: int, most: int) -> tuple[str, str]:
+    """A program without one use of a variable that is used once, and that variable."""
+    names, words = generator.sample(NAMES, generator.randint(fewest, most)), list[str]()
+    for place, name in enumerate(names):
+        terms = generator.choices(names[:place], k=2) if place > 1 else ["1"]
+        words += [name, "=", *" + ".join(terms).split(), ";"]
+    words += ["return", *" + ".join(name for name in names if words.count(name) == 1).split()]
+    forgotten = generator.choice([name for name in names if words.count(name) == 2])
+    words[words.index(forgotten, words.index(forgotten) + 1)] = "<mask>"  # the first place is its definition
+    return " ".join(words), forgotten
+
+
+def drawn(tokenizer: SymbolInvariantWordTokenizer, seed: str, count: int, variables: list[int]) -> list[dict[str, Any]]:
+    """Rows with `input_ids`, and as `labels` the variable's id at the mask."""
+    generator, rows = random.Random(seed), []
+    for _ in range(count):
+        text, name = program(generator, *variables)
+        ids, [label] = tokenizer(text)["input_ids"], tokenizer.convert_tokens_to_ids([name])
+        rows.append({"input_ids": ids, "labels": [label if i == tokenizer.mask_token_id else -100 for i in ids]})
+    return rows
+
+
+@torch.inference_mode()
+def correct(model: SymbolInvariantForMaskedLM, rows: list[dict[str, Any]], collate: Any) -> int:
+    """How many masks get the right variable as the most probable token."""
+    batches = (collate(rows[start : start + 50]).to(model.device) for start in range(0, len(rows), 50))
+    return sum(int((model(**batch).logits.argmax(-1) == batch["labels"]).sum()) for batch in batches)
+
+
+def train(args: argparse.Namespace) -> None:
+    recipe, folder = load_sections(Path(__file__).with_suffix(".yaml"), args.override), args.output / "model"
+    training_arguments(TrainingArguments, folder, recipe["trainer"])  # refuses what is wrong before data are made
+    fields, data = {"base_vocab_size": len(TOKENS), "num_symbols": len(NAMES), "decoder_layers": 0}, recipe["data"]
+    with model_errors():
+        config = SymbolInvariantConfig(symbol_embedding=args.embedding, **fields, **recipe["model"])
+    tokenizer = SymbolInvariantWordTokenizer(**WORDS)
+    collate = DataCollatorForTokenClassification(tokenizer)  # pads labels too
+    rows = drawn(tokenizer, f"train {data['seed']}", data["rows"], data["variables"])
+    texts = ((tokenizer.decode(row["input_ids"]), str(max(row["labels"]))) for row in rows)
+    measured = measure_rows(texts, lambda text: len({*text.split()} & {*NAMES}), lambda text: len(text.split()))
+    set_seed(recipe["trainer"]["seed"])
+    model = SymbolInvariantForMaskedLM(config)
+    fit(model, folder, recipe["trainer"], data=data_record(None, data, {"train": measured}), train_dataset=rows,
+        data_collator=collate, words=WORDS, card=True)  # fmt: skip
+    if not PartialState().is_main_process:
+        return
+    for key in ("variables", "more_variables"):
+        test = drawn(tokenizer, f"test {data['seed']}", data["test_rows"], data[key])
+        right, (fewest, most) = correct(model.eval(), test, collate), data[key]
+        low, high = wilson_interval(right, len(test))
+        print(f"{len(test):,} test programs with {fewest} to {most} variables: {right / len(test):.1%} correct, "
+              f"95 % interval {low:.1%} to {high:.1%}")  # fmt: skip
+    sys.stdout.flush()
+    print(f"the model is in {folder}; the same command with trainer.max_steps={2 * recipe['trainer']['max_steps']} "
+          "trains it longer", file=sys.stderr)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=Path("runs/pointing"), help="folder (default: %(default)s)")
+    parser.add_argument("--embedding", default="streams", help="of symbols (default: %(default)s)")
+    parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
+    args = parser.parse_args()
+    with refusals(parser):
+        train(args)
+
+
+if __name__ == "__main__":
+    main()
