@@ -40,6 +40,7 @@ from .modeling.modeling_symbinv import (
     SymbolInvariantForConditionalGeneration as SymbolInvariantForConditionalGeneration,
 )
 from .modeling.modeling_symbinv import SymbolInvariantModel as SymbolInvariantModel
+from .modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer as SymbolInvariantSubwordTokenizer
 from .modeling.tokenization_symbinv import SymbolInvariantTokenizer as SymbolInvariantTokenizer
 from .modeling.tokenization_symbinv import SymbolTable as SymbolTable
 from .modeling.tokenization_symbinv import TokenizationError as TokenizationError

@@ -42,12 +42,13 @@ def register_auto_classes() -> None:
         if model.config_class.model_type not in transformers.CONFIG_MAPPING:  # a user's own stays
             transformers.AutoConfig.register(model.config_class.model_type, model.config_class)
         getattr(transformers, auto_class).register(model.config_class, model)
-    # A configuration has one tokenizer; the second one is found by its name, which a saved tokenizer states.
-    transformers.AutoTokenizer.register(
-        hf_symbinv.SymbolInvariantConfig,
-        tokenizer_class=hf_symbinv.SymbolInvariantTokenizer,
-        slow_tokenizer_class=hf_symbinv.SymbolInvariantWordTokenizer,
-    )
+    # A configuration has one tokenizer; the others are found by their names, which a saved tokenizer states.
+    for other in (hf_symbinv.SymbolInvariantWordTokenizer, hf_symbinv.SymbolInvariantSubwordTokenizer):
+        transformers.AutoTokenizer.register(
+            hf_symbinv.SymbolInvariantConfig,
+            tokenizer_class=hf_symbinv.SymbolInvariantTokenizer,
+            slow_tokenizer_class=other,
+        )
 
 
 @cache
