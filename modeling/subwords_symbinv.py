@@ -13,6 +13,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import repeat
 from typing import Any
 
 from tokenizers import Encoding, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -154,9 +155,12 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
         eos_token: str | AddedToken = "</s>",
         **kwargs: Any,
     ) -> None:
-        if tokenizer_object is None and tokenizer_file is None:
+        if tokenizer_object is not None:
+            base = copy.deepcopy(tokenizer_object)
+        elif tokenizer_file is not None:
+            base = Tokenizer.from_file(tokenizer_file)
+        else:
             raise ValueError("there is no tokenizer_object for base text; make a tokenizer with its method train")
-        base = Tokenizer.from_file(tokenizer_file) if tokenizer_object is None else copy.deepcopy(tokenizer_object)
         for token in (bos_token, pad_token, eos_token):
             if base.token_to_id(str(token)) is None:
                 raise ValueError(f"special token {str(token)!r}: must be a token of the base text's tokenizer")
@@ -171,7 +175,7 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
                 f"tokenizer_object: has {len(ids)} tokens and ids up to {max(ids)}; base ids must be 0, 1, 2, ..."
             )
         base.add_tokens([AddedToken(_FIRST, normalized=False, special=False)])
-        self._num_base: int = base.token_to_id(_FIRST)
+        self._num_base = len(ids)
         self.symbol_pattern, self.base_words = symbol_pattern, list(base_words)
         self._kept = frozenset(self.base_words)
         self._symbol = _compiled(symbol_pattern)
@@ -222,7 +226,7 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
             base = Tokenizer(models.BPE())
             base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
             base.decoder = decoders.ByteLevel()
-            trainer = trainers.BpeTrainer(
+            trainer: Any = trainers.BpeTrainer(
                 vocab_size=vocab_size,
                 special_tokens=special,
                 initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
@@ -238,8 +242,8 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
         else:
             raise ValueError(f"kind={kind!r}: must be subwords or words")
         pattern, kept = _compiled(symbol_pattern), frozenset(base_words)
-        rows = ((text, None) for text in texts) if symbols is None else zip(texts, symbols, strict=True)
-        parts = (part for row in rows for part in _between(row[0], _find(*row, pattern, kept)))
+        rows = zip(texts, repeat(None)) if symbols is None else zip(texts, symbols, strict=True)
+        parts = (part for text, given in rows for part in _between(text, _find(text, given, pattern, kept)))
         base.train_from_iterator(parts, trainer)
         eos = special[-1]
         base.post_processor = processors.TemplateProcessing(
@@ -428,7 +432,7 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
         table = self._table(symbol_table)
         token_ids = token_ids if isinstance(token_ids, (list, tuple)) else [token_ids]
         pad = self.pad_token_id
-        parts: list[str | list[int]] = []  # names, and ids of base text
+        parts: list[Any] = []  # names, and lists of base ids
         for index in token_ids:
             if index >= self._num_base:
                 parts.append(self._token(index, table))

@@ -224,7 +224,9 @@ class SymbolInvariantTokenizer(PythonBackend):
         # Without special tokens, which no text has.
         self._plain_ids = {token: index for token, index in self._ids.items() if token not in self._specials}
         children = {index: self.token_arity.get(token) for token, index in self._ids.items()}
-        self._growth = {index: None if count is None else count - 1 for index, count in children.items()}
+        self._growth: dict[int | str, int | None] = {
+            index: None if count is None else count - 1 for index, count in children.items()
+        }
         # Everything that a COMPACT text may hold.
         self._compact_ids = {token: index for token, index in self._ids.items() if len(token) == 1}
         self._compact_ids.update((chr(ord("a") + i), len(self._ids) + i) for i in range(NUM_LETTERS))
@@ -448,8 +450,9 @@ class SymbolInvariantTokenizer(PythonBackend):
                 text,
             )
         num_base = len(self.base_tokens)
-        symbols = {name: num_base + table.referent(name) for name in dict.fromkeys(tokens) if isinstance(name, str)}
-        return [symbols.get(token, token) for token in tokens], positions
+        names = (token for token in dict.fromkeys(tokens) if isinstance(token, str))
+        ids: dict[Any, Any] = {name: num_base + table.referent(name) for name in names}
+        return [ids.get(token, token) for token in tokens], positions
 
     def _scan(self, text: Any, is_split_into_words: bool) -> tuple[list[int | str], Sequence[int]]:
         """The tokens of a text, each an id or a symbol's name, and the position of each."""
