@@ -6,9 +6,14 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
 RUN_STAMP := .venv/.installed-run
 SPACE_STAMP := .venv/.installed-space
 DEV_STAMP := .venv/.installed-dev
+# Tests of what the dependencies touch, what these need, and the packages whose pre-releases are tried.
+TOUCHED := tests/hub tests/modeling tests/metrics tests/datasets_scripts tests/training tests/test_pipelines.py \
+	tests/cli/test_push.py tests/cli/test_plot.py tests/cli/test_data_train_evaluate.py
+NEEDED := -e ".[algebra,plot,test,train]"
+PRE ?= accelerate datasets evaluate huggingface_hub peft safetensors tokenizers transformers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo space test test-fast test-min check docs format bench dist clean
+.PHONY: help demo space test test-fast test-min test-mid test-pre check docs format bench dist clean
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,12 +35,11 @@ test: $(DEV_STAMP) ## run all tests, slow ones too, in two processes
 test-fast: $(DEV_STAMP) ## run the tests that take at most a few seconds each
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
 
-test-min: ## run what touches each dependency with the lowest versions that are allowed, in .venv-min
-	@$(PYTHON) -m venv .venv-min
-	@.venv-min/bin/python -m pip install --quiet --no-compile -c constraints-min.txt -e ".[demo,plot,train]" hypothesis pytest
-	OMP_NUM_THREADS=1 .venv-min/bin/python -m pytest tests/hub tests/modeling/test_remote_code.py \
-		tests/modeling/test_generation.py tests/metrics tests/datasets_scripts tests/solvers/test_prop.py tests/logic \
-		tests/cli/test_push.py tests/cli/test_plot.py tests/cli/test_data_train_evaluate.py
+test-min: ## run what the dependencies touch with the lowest versions that are allowed, in .venv-min
+test-mid: ## the same with versions between the lowest and the newest, in .venv-mid
+test-pre: ## the same with the newest pre-releases of PRE="...", in .venv-pre
+test-min test-mid test-pre: test-%: .venv-%/.installed
+	OMP_NUM_THREADS=1 .venv-$*/bin/python -m pytest -n 2 -m "not slow" $(TOUCHED)
 
 check: $(DEV_STAMP) ## check style, layout and types
 	$(BIN)/ruff check
@@ -57,11 +61,11 @@ dist: $(DEV_STAMP) ## build the source distribution and the wheel into dist/
 	$(BIN)/python -c "import setuptools.build_meta as b; b.build_sdist('dist')"
 
 clean: ## remove .venv, builds and caches
-	rm -rf .venv .venv-min build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf .venv .venv-* build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hf_symbinv needs Python 3.11 or newer, which transformers 5.23 does; choose one with make PYTHON=...")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hf_symbinv needs Python 3.11 or newer, which transformers 5.23 needs too; choose one with make PYTHON=...")'
 	@echo "creating .venv"
 	@$(PYTHON) -m venv .venv
 
@@ -79,3 +83,18 @@ $(DEV_STAMP): pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing hf_symbinv with the development tools into .venv"
 	@$(PIP) -e ".[dev]"
 	@touch $@ $(RUN_STAMP) $(SPACE_STAMP)
+
+.venv-min/.installed .venv-mid/.installed: .venv-%/.installed: pyproject.toml constraints-%.txt
+	@echo "installing hf_symbinv and the versions of constraints-$*.txt into .venv-$*"
+	@$(PYTHON) -m venv --clear .venv-$*
+	@.venv-$*/bin/python -m pip install --quiet --no-compile -c constraints-$*.txt $(NEEDED)
+	@touch $@
+
+# Never up to date: there may be newer ones.
+.PHONY: .venv-pre/.installed
+.venv-pre/.installed:
+	@echo "installing hf_symbinv with the versions of constraints.txt, then pre-releases, into .venv-pre"
+	@$(PYTHON) -m venv --clear .venv-pre
+	@.venv-pre/bin/python -m pip install --quiet --no-compile -c constraints.txt $(NEEDED)
+	@.venv-pre/bin/python -m pip install --quiet --no-compile --upgrade --pre $(PRE)
+	@.venv-pre/bin/python -m pip list

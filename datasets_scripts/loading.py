@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
 
 from hf_symbinv.errors import UserError, nearest
+from hf_symbinv.tasks import PAIRS, SymbolTask
 
 
 @contextlib.contextmanager
@@ -30,13 +31,20 @@ class LoadedData(datasets.DatasetDict):
     Attributes:
         source: The folder or repository; None if they were drawn.
         builder: What they were made with, as `generation.json` in the folder has it; None if that is not known.
+        task: What they ask, if that was learned from them; None if the task has a name or a file.
+        said: Lines for people on what was found in a user's data.
     """
 
     def __init__(
-        self, splits: Mapping[str, datasets.Dataset], source: str | None, builder: Mapping[str, Any] | None
+        self,
+        splits: Mapping[str, datasets.Dataset],
+        source: str | None,
+        builder: Mapping[str, Any] | None,
+        task: SymbolTask | None = None,
+        said: Sequence[str] = (),
     ) -> None:
         super().__init__(splits)
-        self.source, self.builder = source, builder
+        self.source, self.builder, self.task, self.said = source, builder, task, list(said)
 
 
 def load_data(task: str, options: Mapping[str, Any], source: str | None = None) -> LoadedData:
@@ -45,13 +53,19 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
     Of several processes, the main one builds it first and the others read what it left.
 
     Args:
-        task: Name of the task, or its file.
-        options: Fields of `RandomQuestionsConfig`, such as `num_symbols`, `max_size` and `rows`.
-        source: A folder that `symbinv data` wrote, or a repository on the Hub; None to build the data set.
+        task: Name of the task, or its file; or `pairs`, for a user's own texts.
+        options: Fields of `RandomQuestionsConfig`, such as `num_symbols`, `max_size` and `rows`; for `pairs` those of
+            `PairsOptions`.
+        source: A folder that `symbinv data` wrote, or a repository on the Hub; None to build the data set. For `pairs`
+            it takes the place of the option `pairs`.
 
     Raises:
         UserError: For options that the builder does not take, a damaged file, or if there is no such data set.
     """
+    if task == PAIRS:
+        from hf_symbinv.datasets_scripts.pairs import load_pairs
+
+        return load_pairs(options, source)
     if source is not None:
         try:
             with quiet():

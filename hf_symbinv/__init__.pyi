@@ -41,6 +41,7 @@ from .modeling.modeling_symbinv import (
 )
 from .modeling.modeling_symbinv import SymbolInvariantModel as SymbolInvariantModel
 from .modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer as SymbolInvariantSubwordTokenizer
+from .modeling.text_symbinv import SymbolInvariantTextTokenizer as SymbolInvariantTextTokenizer
 from .modeling.tokenization_symbinv import SymbolInvariantTokenizer as SymbolInvariantTokenizer
 from .modeling.tokenization_symbinv import SymbolTable as SymbolTable
 from .modeling.tokenization_symbinv import TokenizationError as TokenizationError

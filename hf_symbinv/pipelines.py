@@ -159,6 +159,8 @@ class SymbolPipeline(Pipeline):
     ) -> list[Answer]:
         """Answers to a batch of questions."""
         default = self.model.generation_config
+        if verify and not self.symbol_task.judges:
+            self.symbol_task.judge("", "")  # says why it cannot
         generation.setdefault("num_beams", max(default.num_beams or BEAMS, num_return_sequences))
         generation.setdefault("max_new_tokens", default.max_new_tokens or MAX_NEW_TOKENS)
         return answer_questions(

@@ -1,8 +1,9 @@
-"""The decoder-only language model: symbols whose vectors are drawn per sequence, learned, or learned and permuted.
+"""The decoder-only language model: symbols with streams, or whose vectors are drawn per sequence, learned, or permuted.
 
-Read `embedding_symbinv.py` (`GaussianEmbedding`, `VocabularyEmbedding`) and `layers_symbinv.py` first.
+Read `embedding_symbinv.py` (`GaussianEmbedding`, `VocabularyEmbedding`) and `layers_symbinv.py` first, and for streams
+`causal_streams_symbinv.py`.
 
-Letters: B batch, K slots (= num_symbols), T length, D model width, V_n base tokens.
+Letters: B batch, S streams, K slots (= num_symbols, with streams S), T length, D model width, V_n base tokens.
 """
 
 from .versions_symbinv import check_transformers as check_transformers  # isort: split
@@ -15,12 +16,26 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, DynamicCache
 from transformers.generation import GenerationMixin
+from transformers.generation.logits_process import LogitsProcessorList
 from transformers.utils import ModelOutput
 
+from .causal_streams_symbinv import (
+    CausalStreamsEmbedding,
+    CausalStreamsHead,
+    FreshSymbolsLogitsProcessor,
+    Names,
+    StreamsCache,
+    label_columns,
+    padded_left,
+    refuse_rows,
+    streams_cache,
+)
+from .causal_streams_symbinv import slots_to_ids as streams_to_ids
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import (
     GaussianEmbedding,
     Slots,
+    assign_slots,
     check_source,
     make_embedding,
     make_head,
@@ -28,7 +43,16 @@ from .embedding_symbinv import (
     refuse_embeddings,
     slots_to_ids,
 )
-from .generation_arguments_symbinv import REFUSED, REFUSED_BY_DRAWS, OneBatchAtATime, Settings, refuse_arguments
+from .generation_arguments_symbinv import (
+    REFUSED,
+    REFUSED_BY_DRAWS,
+    REFUSED_BY_STREAMS,
+    OneBatchAtATime,
+    Settings,
+    refuse_arguments,
+    refuse_symbols,
+)
+from .generation_symbinv import SymbolInvariantGenerationMixin, _IdStreamer
 from .kernels_symbinv import Dropout
 from .loss_symbinv import AdaCos, token_loss
 from .modeling_symbinv import (
@@ -45,12 +69,14 @@ class SymbolInvariantDecoderOutput(ModelOutput):
     """What the decoder made of a batch.
 
     Attributes:
-        last_hidden_state: `(B, 1, T, D)`; the second dimension is that of streams.
-        past_key_values: on request, keys and values of all tokens.
-        slot_referents: `(B, K)` int64, the referent of each slot.
+        last_hidden_state: `(B, S, T, D)`; S is 1 but for streams.
+        past_key_values: on request, keys and values of all tokens; with streams a `StreamsCache`.
+        slot_referents: `(B, K)` int64, the referent of each slot; with streams -1 for the anonymous one, slot 0, and
+            where there is none.
         slot_vectors: `(B, K, D)`, the row of each symbol, if the embedder draws one.
+        slot_active: with streams `(B, S, T)` bool, the symbols that have occurred by each place, and slot 0.
         hidden_states: on request, the embeddings and the output of each layer.
-        attentions: on request, `(B, 1, H, T, past + T)` per layer.
+        attentions: on request, `(B, S, H, T, past + T)` per attention block, layer by layer, DP before DA.
     """
 
     last_hidden_state: torch.Tensor = None
@@ -59,6 +85,7 @@ class SymbolInvariantDecoderOutput(ModelOutput):
     attentions: tuple[torch.Tensor, ...] | None = None
     slot_referents: torch.Tensor = None
     slot_vectors: torch.Tensor | None = None
+    slot_active: torch.Tensor | None = None
 
 
 @dataclass
@@ -67,7 +94,9 @@ class SymbolInvariantCausalLMOutput(ModelOutput):
 
     Attributes:
         loss: scalar, if labels were given.
-        logits: `(B, T, V_n + num_symbols)` in id space.
+        logits: `(B, T, V_n + num_symbols)` in id space; with streams `(B, T, max(vocab_size, largest id + 1) + 1)`,
+            where a new symbol stands at the smallest id that has not occurred by then, and other ids that have not are
+            -inf. In slot space `(B, T, V_n + K)`; with streams, column V_n is a new symbol.
     """
 
     loss: torch.Tensor | None = None
@@ -87,7 +116,8 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
     def __init__(self, config: SymbolInvariantConfig):
         require_kind(config, type(self).__name__, "decoder-only")
         super().__init__(config)
-        self.embedding = make_embedding(config)
+        streams = config.symbol_embedding == "streams"
+        self.embedding = CausalStreamsEmbedding(config) if streams else make_embedding(config)
         self.dropout = Dropout(config.dropout)
         self.decoder = Decoder(config)
         self.post_init()
@@ -123,16 +153,23 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         check_source(input_ids, None)
         output_attentions, output_hidden_states = self._output_flags(output_attentions, output_hidden_states)
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
-        slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past_key_values)
         batch, length = referents.shape
         past = 0 if past_key_values is None else int(past_key_values.get_seq_length())
-        if past_key_values is None and self._keeps_cache(use_cache):
-            past_key_values = DynamicCache()
         if attention_mask is not None and attention_mask.shape != (batch, past + length):
             raise ValueError(
                 f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {(batch, length)} after "
                 f"{past} cached tokens; it must be {(batch, past + length)}"
             )
+        if past_key_values is None and self._keeps_cache(use_cache):
+            streams = isinstance(self.embedding, CausalStreamsEmbedding)
+            past_key_values = StreamsCache() if streams else DynamicCache()
+        if isinstance(self.embedding, CausalStreamsEmbedding):
+            if attention_mask is not None:
+                referents = referents.masked_fill(attention_mask[:, past:] == 0, -1)
+            refuse_rows(slot_vectors=slot_vectors, slot_referents=slot_referents)
+            slots, symbol_slots = self._streams(self.embedding, referents, streams_cache(past_key_values))
+        else:
+            slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past_key_values)
         hidden_states = self.embedding(input_ids, symbol_slots, slots)
         hidden_states, target = self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
         states, attentions, _ = self.decoder(hidden_states, None, target, None, past_key_values, output_attentions)
@@ -141,10 +178,21 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
             past_key_values=past_key_values,
             slot_referents=slots.referents,
             slot_vectors=slots.vectors,
+            slot_active=slots.active if slots.active.dim() == 3 else None,
             hidden_states=states if output_hidden_states else None,
             attentions=attentions if output_attentions else None,
         )
         return self._as_wanted(output, return_dict)
+
+    def _streams(
+        self, embedding: CausalStreamsEmbedding, referents: torch.Tensor, cache: StreamsCache | None
+    ) -> tuple[Slots, torch.Tensor]:
+        """The slots, those of the cache first, and the slot `(B, T)` of each of `referents (B, T)`, -1 for -1."""
+        slots = embedding.assign(referents, None if cache is None else cache.referents)
+        if cache is not None:
+            blocks = [block for layer in self.decoder.layers for block in layer.self_attention.values()]
+            cache.fork(slots.referents, [block.cache_index for block in blocks if not block.aggregated])
+        return slots, slots.of(referents)
 
     def _slots(
         self,
@@ -199,7 +247,17 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
     With `symbol_embedding="gaussian"` it is lexinvariant: a renaming of the input, with the same draw, renames the
     predictions, so all that it can know of a symbol it learns from the sequence.
 
-    Source: Huang et al. 2023, section 2.
+    With `symbol_embedding="streams"` nothing is drawn, and a renaming renames the predictions bit for bit. Symbols that
+    have not occurred yet share an anonymous stream, whose prediction is that *a new symbol* comes. Its logit stands at
+    the smallest id that has not occurred.
+
+    >>> model = SymbolInvariantForCausalLM(SymbolInvariantConfig(encoder_layers=0, decoder_layers=2)).eval()
+    >>> a, b, c = 13, 14, 15  # ids from base_vocab_size on are symbols
+    >>> one, other = (model(torch.tensor([ids])).logits[0, -1] for ids in ([0, a, c, a], [0, c, b, c]))
+    >>> torch.equal(one[[a, c, b]], other[[c, b, a]])
+    True
+
+    Source: Huang et al. 2023, section 2; streams SIT, which has none for a decoder alone.
     """
 
     _tied_weights_keys = TIED_WEIGHTS
@@ -210,7 +268,8 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
         require_kind(config, type(self).__name__, "decoder-only")
         super().__init__(config)
         self.model = SymbolInvariantDecoder(config)
-        self.lm_head = make_head(config, self.model.embedding.weight)
+        streams = isinstance(self.model.embedding, CausalStreamsEmbedding)
+        self.lm_head = (CausalStreamsHead if streams else make_head)(config, self.model.embedding.weight)
         self.adacos = AdaCos(config.vocab_size) if config.loss == "adacos" else None
         self.register_load_state_dict_post_hook(accept_missing_head)
         self.post_init()
@@ -234,8 +293,10 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
         logits_to_keep: int = 0,
+        return_id_logits: bool = True,
         num_items_in_batch: torch.Tensor | int | None = None,
         inputs_embeds: None = None,
+        shift_labels: torch.Tensor | None = None,
     ) -> SymbolInvariantCausalLMOutput | tuple:
         """Logits of the next token, and with `labels` the loss.
 
@@ -254,8 +315,11 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
                 each other in everything else that is returned.
             use_cache: return the cache; default `config.use_cache`, and in training not.
             logits_to_keep: logits of this many last positions; 0 for all.
+            return_id_logits: logits in id space, else in slot space.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
             inputs_embeds: None; ids are needed.
+            shift_labels: `(B, T)` in the place of `labels`, those of position t for position t. Trainers that cut a
+                sequence into parts give them.
 
         Raises:
             ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a
@@ -273,6 +337,9 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             raise ValueError(
                 f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
             )
+        streams = isinstance(self.model.embedding, CausalStreamsEmbedding)
+        if streams:
+            refuse_rows(num_draws=None if num_draws == 1 else num_draws)
         if num_draws > 1:
             input_ids, attention_mask, slot_referents = (
                 None if tensor is None else tensor.repeat_interleave(num_draws, 0)
@@ -284,59 +351,91 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             past_key_values=past_key_values,
             slot_vectors=slot_vectors,
             slot_referents=slot_referents,
-            use_cache=use_cache if labels is None and num_draws == 1 else False,
+            use_cache=use_cache if labels is None and shift_labels is None and num_draws == 1 else False,
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
             return_dict=True,
         )
+        kept = slice(-logits_to_keep, None)
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
-        cosines = self.lm_head(outputs.last_hidden_state[:, :, -logits_to_keep:], slots)
+        if streams:
+            slots = Slots(outputs.slot_referents, outputs.slot_active[:, :, kept])
+        cosines = self.lm_head(outputs.last_hidden_state[:, :, kept], slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
-        shuffled = slot_referents is not None or self.model.embedding.shuffles
+        shuffled = streams or slot_referents is not None or self.model.embedding.shuffles
         if num_draws > 1:
             if shuffled:
-                logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
+                logits = self._in_id_space(logits, slots)
             logits, shuffled = _mean_of_draws(logits, num_draws), False
         loss = None
-        if labels is not None:
-            columns = self._label_columns(labels, slots if shuffled else None)
-            loss = token_loss(
-                logits[:, :-1], cosines[:, :-1], columns[:, 1:], num_items_in_batch, self.adacos, self.config
-            )
-        if shuffled:
-            logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
-        shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
+        scored = logits, cosines
+        if shift_labels is None and labels is not None:
+            shift_labels, scored = labels[:, 1:], (logits[:, :-1], cosines[:, :-1])
+        if shift_labels is not None:
+            if shift_labels.shape != scored[0].shape[:2]:
+                raise ValueError(
+                    f"shift_labels has shape {tuple(shift_labels.shape)}, logits are of {tuple(scored[0].shape[:2])} "
+                    "tokens; give each token the label of the next one"
+                )
+            self._refuse_unknown(shift_labels if labels is None else labels)
+            columns = self._label_columns(shift_labels, slots, shuffled)
+            loss = token_loss(*scored, columns, num_items_in_batch, self.adacos, self.config)
+        if shuffled and return_id_logits:
+            logits = self._in_id_space(logits, slots)
+        shared = {key: outputs.get(key) for key in outputs if key not in ("last_hidden_state", "slot_active")}
         output = SymbolInvariantCausalLMOutput(loss=loss, logits=logits, **shared)
         return self._as_wanted(output, return_dict)
 
-    def _label_columns(self, labels: torch.Tensor, slots: Slots | None) -> torch.Tensor:
-        """Labels as columns of the logits, in slot space if `slots` are given; -100 kept."""
+    def _in_id_space(self, logits: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """`logits (B, T, V_n + K)` in slot space, moved to id space."""
+        if isinstance(self.model.embedding, CausalStreamsEmbedding):
+            return streams_to_ids(logits, slots, self.config)
+        return slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
+
+    def _refuse_unknown(self, labels: torch.Tensor) -> None:
+        """Refuses any of `labels (B, T)` that has no row; to streams, it is a new symbol."""
+        if not isinstance(self.model.embedding, CausalStreamsEmbedding):
+            base = self.config.base_vocab_size
+            self.model.embedding.refuse_unknown(torch.where(labels >= base, labels - base, -1))
+
+    def _label_columns(self, labels: torch.Tensor, slots: Slots, shuffled: bool) -> torch.Tensor:
+        """The column of each of `labels (B, T)`, those of position t for position t, in slot space if `shuffled`."""
         base = self.config.base_vocab_size
-        referents = torch.where(labels >= base, labels - base, -1)
-        self.model.embedding.refuse_unknown(referents)
-        if slots is None:
+        if isinstance(self.model.embedding, CausalStreamsEmbedding):
+            return label_columns(labels, slots, base)
+        if not shuffled:
             return labels
+        referents = torch.where(labels >= base, labels - base, -1)
         own = slots.referents.argsort(1).gather(1, referents.clamp(min=0))
         return torch.where(referents >= 0, base + own, labels)
 
     def generate(self, inputs: torch.Tensor | None = None, generation_config: Any = None, **kwargs: Any) -> Any:
         """Continues a batch, as `transformers.GenerationMixin.generate`; a sequence keeps its rows throughout.
 
+        With streams, symbols are numbered by their first occurrence inside, so a renamed text has the renamed
+        continuation bit for bit, ties and samples too. New symbols that it writes are called by the smallest ids that
+        the text does not have. Rows may be padded on either side. Logits processors and stopping criteria see slot ids;
+        `slot_referents` gives the map.
+
         Args:
             inputs: `(B, T)` int64 ids, also as `input_ids`.
             generation_config: decides where no argument does; default that of the model.
             slot_vectors: `(B, K, D)`, as in `forward`; default a new draw, the same for all beams of a sequence.
+            num_fresh_symbols: with streams, how many symbols that its text does not have each row may write; default
+                that of the configuration.
             kwargs: every other argument of `generate`.
 
         Raises:
             ValueError: if there is no input, for several draws, or an argument that `REFUSED_BY_DRAWS` (`REFUSED`
-                without draws) refuses.
+                without draws, `REFUSED_BY_STREAMS` with streams) refuses; with streams also for a cache of fixed size,
+                or an argument that names the id of a symbol.
         """
         if generation_config is not None:
             kwargs["generation_config"] = generation_config
         refuse_embeddings(inputs_embeds=kwargs.pop("inputs_embeds", None))
-        draws = isinstance(self.model.embedding, GaussianEmbedding)
-        refuse_arguments(Settings(kwargs, self.generation_config), REFUSED_BY_DRAWS if draws else REFUSED)
+        refused = {GaussianEmbedding: REFUSED_BY_DRAWS, CausalStreamsEmbedding: REFUSED_BY_STREAMS}
+        settings = Settings(dict(kwargs), self.generation_config)
+        refuse_arguments(settings, refused.get(type(self.model.embedding), REFUSED))
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         if input_ids is None:
             raise ValueError("generate() got no input_ids; pass the beginning of a text, if only the start token")
@@ -344,6 +443,8 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             raise ValueError(
                 f"num_draws={kwargs['num_draws']}: generate continues a sequence with one draw; leave it out"
             )
+        if isinstance(self.model.embedding, CausalStreamsEmbedding):
+            return self._generate_in_slots(input_ids, settings, **kwargs)
         if kwargs.get("slot_vectors") is None:
             kwargs["slot_vectors"] = self.draw(len(input_ids))
         # transformers would compile steps with a static cache, but masks grow and ids are checked.
@@ -353,6 +454,104 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             kwargs["generation_config"] = copy(kwargs["generation_config"])
             kwargs["generation_config"].disable_compile = True
         return super().generate(input_ids, **kwargs)
+
+    def _generate_in_slots(
+        self,
+        input_ids: torch.Tensor,
+        settings: Settings,
+        attention_mask: torch.Tensor | None = None,
+        past_key_values: Cache | None = None,
+        logits_processor: list | None = None,
+        num_fresh_symbols: int | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """`generate` with streams: ids are numbered by first occurrence inside, so renamed texts are the same."""
+        base, length = self.config.base_vocab_size, input_ids.shape[1]
+        refuse_symbols(settings, base)
+        implementation = settings.get("cache_implementation")
+        if implementation not in (None, "dynamic"):
+            raise ValueError(
+                f"cache_implementation={implementation!r}: streams come in while a text grows, so their cache has no "
+                "fixed size; leave it out"
+            )
+        names = self._names(input_ids, attention_mask)
+        prompt = names.inside(input_ids, attention_mask)
+        cache = streams_cache(past_key_values)
+        if cache is not None and cache.get_seq_length():
+            cache.rename(names.slots.of)
+        elif attention_mask is not None:
+            order = padded_left(attention_mask)
+            prompt, attention_mask = prompt.gather(1, order), attention_mask.gather(1, order)
+        if cache is None and settings.get("use_cache") is not False:
+            cache = StreamsCache()
+        if cache is not None:
+            kwargs["past_key_values"] = cache
+            if implementation is not None:
+                kwargs["cache_implementation"] = None  # the default; transformers takes no cache beside its name
+        limit = self.config.num_fresh_symbols if num_fresh_symbols is None else num_fresh_symbols
+        own = [] if limit is None else [FreshSymbolsLogitsProcessor(limit, base, length)]
+        if kwargs.get("streamer") is not None:
+            kwargs["streamer"] = _IdStreamer(kwargs["streamer"], names.outside)
+        output = super().generate(
+            prompt,
+            attention_mask=attention_mask,
+            logits_processor=LogitsProcessorList([*own, *(logits_processor or [])]),
+            **kwargs,
+        )
+        if cache is not None:
+            cache.rename(names.renamed)
+        if isinstance(output, torch.Tensor):
+            return self._behind(input_ids, names.outside(output))
+        output.sequences = self._behind(input_ids, names.outside(output.sequences))
+        for name in ("scores", "logits"):
+            if getattr(output, name, None) is not None:
+                output[name] = names.scores_outside(output[name])
+        return output
+
+    @staticmethod
+    def _behind(prompts: torch.Tensor, sequences: torch.Tensor) -> torch.Tensor:
+        """`sequences (R, T')` with their beginnings as in `prompts (B, T)`, whose padding was moved."""
+        rows = prompts.repeat_interleave(len(sequences) // len(prompts), 0).to(sequences.device)
+        return torch.cat((rows, sequences[:, prompts.shape[1] :]), dim=1)
+
+    def slot_referents(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> torch.Tensor:
+        """With streams, the referent of each slot in a call of `generate` with these arguments.
+
+        Inside, the id of a symbol is V_n + its slot, counted from 0. Symbols that are written and do not occur in a
+        prompt follow those of the prompt: the smallest referents that it has not, in ascending order.
+
+        Args:
+            input_ids: `(B, T)` int64.
+            attention_mask: `(B, T)`, 1 at tokens, 0 at padding; None for no padding.
+
+        Returns:
+            `(B, K)` int64, -1 where a slot has none.
+        """
+        return self._names(input_ids, attention_mask).slots.referents
+
+    def compute_transition_scores(
+        self,
+        sequences: torch.Tensor,
+        scores: tuple[torch.Tensor, ...],
+        beam_indices: torch.Tensor | None = None,
+        normalize_logits: bool = False,
+    ) -> torch.Tensor:
+        """As `transformers.GenerationMixin.compute_transition_scores`, with streams for scores of any width.
+
+        Args:
+            sequences: `(R, T)` ids, as `generate` returned them.
+            scores: of each step `(B·N, ids)`, `scores` or `logits` of the same output.
+            beam_indices: `(R, steps)`, those of the same output; None without beams.
+            normalize_logits: take the logarithms of the probabilities.
+        """
+        streams = isinstance(self.model.embedding, CausalStreamsEmbedding)
+        mixin: Any = SymbolInvariantGenerationMixin if streams else GenerationMixin
+        return mixin.compute_transition_scores(self, sequences, scores, beam_indices, normalize_logits)
+
+    def _names(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> Names:
+        check_source(input_ids, attention_mask)
+        base = self.config.base_vocab_size
+        return Names(assign_slots(referents_of(input_ids, base, attention_mask)), base)
 
     @staticmethod
     def create_masks_for_generate(attention_mask: torch.Tensor | None, **kwargs: Any) -> torch.Tensor | None:

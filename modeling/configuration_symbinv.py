@@ -90,6 +90,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
             exist; no other model's weights depend on it.
         num_views: views of a referent: what can be said of a symbol besides its identity, as the width of a register.
             The id of a symbol is `base_vocab_size + referent * num_views + view`. Only for encoders alone.
+        num_fresh_symbols: how many symbols that its text does not have `generate` may write, of a decoder alone with
+            streams: None for no limit, 0 for none. It is a limit only: it costs nothing and changes no probability.
         d_model: width of a hidden state, a multiple of `2 * num_attention_heads`.
         encoder_layers, decoder_layers: number of layers. Without encoder layers the model is a decoder only, a language
             model for `SymbolInvariantForCausalLM`; without decoder layers an encoder only, for
@@ -101,9 +103,10 @@ class SymbolInvariantConfig(PreTrainedConfig):
         layer_norm_eps: epsilon of every LayerNorm.
         components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and
             CA apply in the order listed; the encoder may do without a block; the decoder needs DP or DA, and CP or CA.
-            Default EP DP EA CP, and EP DP CP where there is one stream, which leaves nothing to aggregate; DP for a
-            decoder only, which has nothing else; EP, with streams also EA, for an encoder only.
-        symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input; or with one
+            Default EP DP EA CP, and EP DP CP where there is one stream, which leaves nothing to aggregate; DP, with
+            streams also DA, for a decoder only; EP, with streams also EA, for an encoder only.
+        symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input, and for a decoder
+            only an anonymous one for all symbols that have not occurred yet; or with one
             stream `"learned"`, a row per symbol, `"canonical"`, a row for the first symbol of each example, one for the
             second, ... (with an encoder), `"renamed"`, rows of symbols that are permuted in every training forward,
             `"random"`, a learned part that all symbols share and a random part each, or for a decoder only
@@ -162,6 +165,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     base_vocab_size: int = 13
     num_symbols: int = 5
     num_views: int = 1
+    num_fresh_symbols: int | None = None
     d_model: int = 64
     encoder_layers: int = 8
     decoder_layers: int = 8
@@ -217,7 +221,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
             aggregated = ["EA"] if self.symbol_embedding == "streams" else []
             self.components = {
                 "encoder-decoder": ["EP", "DP", *aggregated, "CP"],
-                "decoder-only": ["DP"],
+                "decoder-only": ["DP", *(["DA"] if aggregated else [])],
                 "encoder-only": ["EP", *aggregated],
             }[self.kind]
         self.is_encoder_decoder = self.kind == "encoder-decoder"
@@ -322,8 +326,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
         )
         if self.kind == "decoder-only":
             _require(
-                components == ["DP"],
-                f'components="{shown}": without encoder (encoder_layers=0) there is DP and nothing else; use ["DP"]',
+                bool(components) and set(components) <= {"DP", "DA"},
+                f'components="{shown}": without encoder (encoder_layers=0) there are DP and, with streams, DA; use one '
+                "or both",
             )
         elif self.kind == "encoder-only":
             _require(
@@ -350,9 +355,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
     def _validate_embedding(self) -> None:
         kind = self.symbol_embedding
         _require(
-            self.kind != "decoder-only" or kind in ("gaussian", "learned", "renamed"),
-            f'symbol_embedding="{kind}": a decoder without encoder (encoder_layers=0) uses "gaussian", "learned" or '
-            '"renamed"',
+            self.kind != "decoder-only" or kind in ("streams", "gaussian", "learned", "renamed"),
+            f'symbol_embedding="{kind}": a decoder without encoder (encoder_layers=0) uses "streams", "gaussian", '
+            '"learned" or "renamed"',
         )
         _require(
             self.kind != "encoder-only" or kind in ("views", "streams", "learned", "canonical", "renamed"),
@@ -371,6 +376,15 @@ class SymbolInvariantConfig(PreTrainedConfig):
             self.kind == "encoder-only" or self.num_views <= 1,
             f"num_views={self.num_views}: a decoder writes symbols of one view only; set num_views=1, or "
             "decoder_layers=0 for an encoder alone",
+        )
+        _require(
+            self.num_fresh_symbols is None or (self.kind == "decoder-only" and kind == "streams"),
+            f"num_fresh_symbols={self.num_fresh_symbols}: only a decoder alone with streams writes symbols that have "
+            "not occurred; remove the field",
+        )
+        _require(
+            self.num_fresh_symbols is None or self.num_fresh_symbols >= 0,
+            f"num_fresh_symbols={self.num_fresh_symbols}: must be at least 0, or None for no limit",
         )
         _require(
             0 < self.random_share <= 1,

@@ -37,7 +37,7 @@ class Slots:
     Attributes:
         referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
         active: `(B, K)` bool, the streams that take part in means. An example without symbols has one anonymous
-            stream: active, with referent -1.
+            stream: active, with referent -1. In a decoder alone `(B, K, L)`, by place.
         vectors: the random part of each slot's row, `(K, D_random)` the same for all examples or `(B, K, D_random)`;
             None if there is none.
     """
@@ -627,15 +627,24 @@ def make_embedding(config: SymbolInvariantConfig) -> Embedding:
 
 
 def make_head(config: SymbolInvariantConfig, weight: nn.Parameter) -> Head:
-    """The head that `config.symbol_embedding` names, on the `weight (rows, D)` of the model's embedding."""
+    """The head that `config.symbol_embedding` names, for an embedding of `weight (rows, D)`.
+
+    Its own weight is empty: `post_init` puts the embedding's in its place. Were they one from the beginning, a
+    checkpoint that lacks both would be loaded without a word, and the embedding left as the memory was.
+    """
     own: dict[str, type[Head]] = {"streams": StreamsHead, "random": RandomHead, "gaussian": GaussianHead}
-    return own.get(config.symbol_embedding, VocabularyHead)(config, weight)
+    return own.get(config.symbol_embedding, VocabularyHead)(config, nn.Parameter(torch.empty_like(weight)))
 
 
 def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
-    """The mean `(B, L, D)` of `hidden_states (B, S, L, D)` over each example's own streams, `active (B, S)`."""
+    """The mean `(B, L, D)` of `hidden_states (B, S, L, D)` over each example's own streams.
+
+    Args:
+        hidden_states: `(B, S, L, D)`.
+        active: `(B, S)`, the streams of the mean, or `(B, S, L)`, those of the mean at each place.
+    """
     weights = active.to(hidden_states.dtype) / active.sum(1, keepdim=True)
-    return torch.einsum("bsld,bs->bld", hidden_states, weights)
+    return torch.einsum("bsld,bs->bld" if active.dim() == 2 else "bsld,bsl->bld", hidden_states, weights)
 
 
 def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
@@ -644,7 +653,7 @@ def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, a
     Args:
         hidden_states: `(B, S, L, D)`.
         symbol_slots: `(B, L)`, the slot of each symbol, -1 at base tokens.
-        active: `(B, S)`, the streams that take part in the mean.
+        active: `(B, S)` or `(B, S, L)`, the streams that take part in the mean.
 
     Returns:
         `(B, L, D)`.

@@ -64,6 +64,19 @@ REFUSED_BY_DRAWS = {
     **_GUIDANCE,
 }
 
+_UNDONE = "a symbol that was guessed and taken back would keep its stream; leave it out"
+
+# What a decoder with streams cannot follow either.
+REFUSED_BY_STREAMS = {
+    **REFUSED,
+    "assistant_model": _UNDONE,
+    "prompt_lookup_num_tokens": _UNDONE,
+    "is_assistant": "a decoder with streams assists no other model; leave it out",
+    "guidance_scale": "the pass without the prompt has no streams to be compared with; use a logits_processor",
+    **_GUIDANCE,
+    "prefix_allowed_tokens_fn": "symbols that are new have no ids yet; use a logits_processor, which sees slot ids",
+}
+
 # Values that ask for nothing, where it is not 0.
 _NEUTRAL = {"guidance_scale": 1, "num_beam_groups": 1}
 
@@ -191,6 +204,7 @@ __all__ = [
     "REFUSED",
     "REFUSED_BY_DRAWS",
     "REFUSED_BY_ENCODER_DECODER",
+    "REFUSED_BY_STREAMS",
     "OneBatchAtATime",
     "Settings",
     "allowed_in_slots",

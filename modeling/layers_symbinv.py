@@ -161,7 +161,7 @@ class Sequence:
 
     Attributes:
         symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens.
-        active: `(B, S)` bool, the streams that take part in means.
+        active: `(B, S)` bool, the streams that take part in means, or `(B, S, L)`, at each place.
         mask: `(B or 1, 1, queries or 1, K)` bool, True where a query may attend; or `(B or 1, H, queries, K)` floats
             that are added to the scores; None for attention everywhere.
         angles: `(2, B or 1, L, D / H)`, rotary angles; None if positions were added to the embeddings.

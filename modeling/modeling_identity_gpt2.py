@@ -131,6 +131,10 @@ def _refuse_other_values(path: Any, given: dict[str, Any], own: Any) -> None:
             )
 
 
+class OtherShapesError(ValueError, RuntimeError):
+    """Weights have other shapes than the model; a RuntimeError too, because transformers' own is one."""
+
+
 class _OwnAttention:
     """What the attention of this file means to transformers."""
 
@@ -143,16 +147,21 @@ class _OwnAttention:
     _keys_to_ignore_on_load_unexpected = [r"\.attn\.(masked_)?bias$"]  # masks, which old checkpoints of GPT-2 hold
 
     def __init__(self, config: Any):
-        super().__init__(_own_config(config, type(self).__name__))  # type: ignore[call-arg]
+        config = _own_config(config, type(self).__name__)
+        checkpointing = getattr(config, "gradient_checkpointing", False)  # of old files; transformers takes it away
+        super().__init__(config)  # type: ignore[call-arg]
+        if checkpointing:
+            config.gradient_checkpointing = True  # for the blocks that are made anew
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path: Any, *args: Any, **kwargs: Any) -> Any:
         """Loads a checkpoint of this model or of GPT-2, as `transformers.PreTrainedModel.from_pretrained`.
 
         Raises:
-            ValueError: for weights of another shape, unless `ignore_mismatched_sizes=True`, for a checkpoint that lacks
-                some of GPT-2's blocks, as what is missing would be random, or has more in its blocks than the model,
-                and for other heads, scaling or, if it has scalars, another multiplier than it was made with.
+            OtherShapesError: for weights of another shape, unless `ignore_mismatched_sizes=True`.
+            ValueError: for a checkpoint that lacks some of GPT-2's blocks, as what is missing would be random, or has
+                more in its blocks than the model, and for other heads, scaling or, if it has scalars, another
+                multiplier than it was made with.
         """
         accepted, report = (kwargs.pop(name, False) for name in ("ignore_mismatched_sizes", "output_loading_info"))
         model, info = super().from_pretrained(  # type: ignore[misc]
@@ -162,7 +171,7 @@ class _OwnAttention:
             _refuse_other_values(pretrained_model_name_or_path, kwargs, model.config)
         if info["mismatched_keys"] and not accepted:
             name, stored, own = min(info["mismatched_keys"])
-            raise ValueError(
+            raise OtherShapesError(
                 f"{pretrained_model_name_or_path}: {name} has shape {tuple(stored)}, and {tuple(own)} in a model of "
                 "this configuration; leave out n_embd, n_layer, vocab_size and n_positions, so that the checkpoint's "
                 "are taken"

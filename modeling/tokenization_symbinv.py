@@ -218,6 +218,10 @@ class SymbolInvariantTokenizer(PythonBackend):
         self.token_arity = dict(token_arity or {})
         self.symbol_table = SymbolTable(symbols)
         special = [str(bos_token), str(pad_token), str(eos_token)]
+        if wrong := [token for token in self.base_tokens if not self._is_base_token(token)]:
+            raise ValueError(
+                f"base_tokens: {wrong[0]!r} must be a string without white space and quotes, and no lower-case letter"
+            )
         _check_tokens(self.base_tokens, self.token_arity, special)
         self._ids = {token: index for index, token in enumerate(self.base_tokens)}
         self._specials = frozenset(special)
@@ -239,6 +243,10 @@ class SymbolInvariantTokenizer(PythonBackend):
             eos_token=eos_token,
             **{**kwargs, "special_tokens_pattern": "eos"},
         )
+
+    def _is_base_token(self, token: Any) -> bool:
+        is_word = isinstance(token, str) and bool(token) and not _IS_SPACED.search(token)
+        return is_word and not (len(token) == 1 and token.islower())
 
     @property
     def symbols(self) -> dict[str, int]:
@@ -361,6 +369,7 @@ class SymbolInvariantTokenizer(PythonBackend):
         verbose: bool = True,
         symbol_table: SymbolTable | None = None,
         is_target: bool = False,
+        sanitize_control_tokens: bool = False,  # of apply_chat_template; what stands in a text is text anyway
         **kwargs: Any,
     ) -> BatchEncoding:
         for name, value in kwargs.items():  # other versions of transformers may hand on more options, unset
@@ -641,11 +650,6 @@ def _check_tokens(base_tokens: list[str], token_arity: dict[str, int], special: 
     """Refuse tables that contradict each other."""
     if not base_tokens:
         raise ValueError("base_tokens is empty; list the tokens of fixed identity, or load a SymbolInvariantTokenizer")
-    for token in base_tokens:
-        if not isinstance(token, str) or not token or _IS_SPACED.search(token) or (len(token) == 1 and token.islower()):
-            raise ValueError(
-                f"base_tokens: {token!r} must be a string without white space and quotes, and no lower-case letter"
-            )
     if len(set(base_tokens)) != len(base_tokens):
         raise ValueError(f"base_tokens {base_tokens}: a token is listed twice")
     for token in special:

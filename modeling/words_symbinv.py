@@ -131,7 +131,7 @@ class SymbolInvariantWordTokenizer(PythonBackend):
     ) -> BatchEncoding:
         if return_offsets_mapping:
             raise TokenizationError("return_offsets_mapping is not supported, as a pattern may skip text; leave it out")
-        known = inspect.signature(super()._encode_plus).parameters
+        known = {*inspect.signature(super()._encode_plus).parameters, "split_special_tokens", "sanitize_control_tokens"}
         for name, value in kwargs.items():
             if name not in known and value is not None and value is not False:
                 raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")

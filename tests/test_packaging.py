@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -231,8 +232,13 @@ class TestVersions:
     # newest version alone; and torch, of which there is one build here that is small enough, while its bound is
     # transformers' own, with the Triton that goes with it.
     DOCUMENTATION = {"furo", "ipykernel", "myst-nb", "nbclient", "sphinx"}
-    NEWEST_ALONE = {"mypy", "onnxruntime", "onnxscript", "peft", "ruff", "setuptools", "gradio", "playwright", "torch",
-                    "trackio", "triton", "wandb", *DOCUMENTATION}  # fmt: skip
+    NEWEST_ALONE = {"mypy", "onnxruntime", "onnxscript", "parameterized", "ruff", "setuptools", "timeout-decorator",
+                    "gradio", "playwright", "torch", "trackio", "triton", "wandb", *DOCUMENTATION}  # fmt: skip
+    # Bounds whose own release was withdrawn from PyPI; the lowest that is tested is the next one.
+    WITHDRAWN = {"transformers": "5.10"}
+    # What the versions between are chosen of: the packages that work together with transformers, and torch.
+    TOGETHER = ("transformers", "torch", "accelerate", "datasets", "evaluate", "huggingface-hub", "peft", "safetensors",
+                "tokenizers")  # fmt: skip
 
     @staticmethod
     def pinned(file):
@@ -249,7 +255,27 @@ class TestVersions:
         for name, requirement in self.requirements().items():
             bounds = [Version(one.version) for one in requirement.specifier if one.operator == ">="]
             if name not in self.NEWEST_ALONE:
-                assert bounds == [Version(lowest[name])], f"{requirement}: constraints-min.txt has {lowest[name]}"
+                tested = Version(self.WITHDRAWN.get(name, lowest[name]))
+                assert bounds == [tested], f"{requirement}: constraints-min.txt has {lowest[name]}"
+
+    def test_the_versions_between_are_allowed_and_lie_between_the_lowest_and_the_newest(self):
+        lowest, between, newest = (
+            self.pinned(file) for file in ("constraints-min.txt", "constraints-mid.txt", "constraints.txt")
+        )
+        for name, version in between.items():
+            assert Version(lowest.get(name, "0")) <= Version(version) <= Version(newest[name]), name
+            if name in self.requirements():
+                assert version in self.requirements()[name].specifier, name
+        assert Version(lowest["transformers"]) < Version(between["transformers"]) < Version(newest["transformers"])
+
+    def test_the_documentation_shows_the_versions_that_are_tested(self):
+        lowest, between, newest = (
+            self.pinned(file) for file in ("constraints-min.txt", "constraints-mid.txt", "constraints.txt")
+        )
+        page = (ROOT / "docs" / "installation.md").read_text()
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
+        shown = {canonicalize_name(row[0]): row[1:] for row in rows if canonicalize_name(row[0]) in self.TOGETHER}
+        assert shown == {name: [lowest[name], between[name], newest[name]] for name in self.TOGETHER}
 
     def test_the_versions_that_are_developed_with_are_allowed(self):
         newest = self.pinned("constraints.txt")
@@ -273,3 +299,35 @@ class TestVersions:
                 print(error)"""
         said = "hf_symbinv.load_data needs datasets, which is not installed; run pip install 'hf_symbinv[data]'"
         assert " ".join(python(program)) == said
+
+
+class TestContinuousIntegration:
+    FOLDER = ROOT / ".github" / "workflows"
+
+    def test_the_gate_and_the_weekly_job_run_what_developers_run(self):
+        workflows = {path.stem: yaml.safe_load(path.read_text()) for path in self.FOLDER.glob("*.yml")}
+        commands = {
+            name: [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+            for name, workflow in workflows.items()
+        }
+        assert commands == {"ci": ["bash .ci/run"], "pre-releases": ["make test-pre", "make test-pre PRE=torch"]}
+        # YAML 1.1 reads the key `on` as true.
+        assert "schedule" in workflows["pre-releases"][True] and "pull_request" in workflows["ci"][True]
+
+    @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+    def test_the_three_sets_of_versions_run_the_same_tests(self):
+        """What `make --dry-run` would run of pytest, but for the folder of the environment."""
+        ran = set()
+        for name in ("min", "mid", "pre"):
+            command = ["make", "--dry-run", "--always-make", f"test-{name}"]
+            lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+            (tests,) = (line for line in lines if "-m pytest" in line)
+            assert f".venv-{name}/bin/python" in tests
+            ran.add(tests.replace(f".venv-{name}", ".venv"))
+        assert len(ran) == 1
+
+    def test_the_gate_runs_the_lowest_versions_and_those_between(self):
+        lines = (ROOT / ".ci" / "run").read_text().splitlines()
+        assert [line for line in lines if line.startswith("make ")] == [
+            "make check", "make test", "make test-min", "make test-mid",
+        ]  # fmt: skip

@@ -76,9 +76,8 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--max-new-tokens",
         type=at_least(4),
-        default=100,
         metavar="N",
-        help="length of an answer at most; the shortest LTL witness takes 4 (default: %(default)s)",
+        help="length of an answer at most; the shortest LTL witness takes 4 (default: the model's, 100 for most)",
     )
     group.add_argument(
         "--embedding-seed",
@@ -106,4 +105,5 @@ def generation(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
     beams = max(3, options.n_best) if options.beams is None else options.beams
     if options.n_best > beams:
         parser.error(f"--n-best {options.n_best}: more candidates than beams; use --beams {options.n_best} or more")
-    return {"num_beams": beams, "max_new_tokens": options.max_new_tokens}
+    longest = {} if options.max_new_tokens is None else {"max_new_tokens": options.max_new_tokens}
+    return {"num_beams": beams, **longest}

@@ -33,6 +33,10 @@ symbols and prints how far answers follow, with normal 95 % intervals of the
 means. Renamings are the same tensors to a model with streams: it answers each
 question once, and its answer is renamed, unless --every-renaming is given.
 
+A model of your own pairs of texts has no solver: its answers are compared with
+those of the data, and --data takes the file that it was trained on, of which
+--split test is what was held out, or another one, with --split all.
+
 What has a symbol that a model with a fixed vocabulary does not know counts as
 invalid. A model with random embeddings draws them ten times, and the draw with
 the median cross-entropy on these questions counts; --embedding-seed chooses.
@@ -72,7 +76,9 @@ def parser() -> argparse.ArgumentParser:
     command = command_parser("evaluate", DESCRIPTION, EXAMPLE)
     command.add_argument("model", nargs="?", metavar="MODEL", help=MODEL_HELP)
     add_task(command, "that of MODEL, ltl without one")
-    command.add_argument("--data", required=True, help="folder that `symbinv data` wrote, or a data set on the Hub")
+    command.add_argument(
+        "--data", required=True, help="folder that `symbinv data` wrote, data set on the Hub, or file of pairs"
+    )
     command.add_argument("--split", default="test", help="(default: %(default)s)")
     count = at_least(1)
     command.add_argument("--rows", type=count, default=1000, metavar="N", help="at most (default: %(default)s)")
@@ -145,7 +151,7 @@ def _evaluate(
 ) -> tuple[str, str | None]:
     """What to print, and a sentence on exceptions of the judge, if there were any."""
     models = Models(options.model, options.task, options.device, options.embedding_seed)
-    task = models.task
+    task, how = models.task, models.complete(how)
     with task.checker(timeout=options.timeout) as checker:
         questions = load_questions(task, options.data, options.split, options.rows)
         alphabet = None if options.alphabet is None else symbol_names(options.alphabet)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from hf_symbinv.evaluation import Checkpoint, default_checkpoint, load_checkpoint
@@ -11,6 +11,8 @@ from hf_symbinv.tasks import SymbolTask, load_task
 
 MODEL_HELP = "folder, bundled name or name on the Hub (default: the bundled one for the task)"
 DEFAULT_TASK = "ltl"
+# Of a model that does not say how long its answers are.
+MAX_NEW_TOKENS = 100
 
 
 class Models:
@@ -42,6 +44,11 @@ class Models:
             if is_random(self._loaded):
                 start_session(self._loaded, self._seed)
         return self._loaded
+
+    def complete(self, generation: Mapping[str, int]) -> dict[str, int]:
+        """Arguments of `generate` with the length of an answer, the model's own if none was given."""
+        longest = generation.get("max_new_tokens") or self.checkpoint.model.generation_config.max_new_tokens
+        return {**generation, "max_new_tokens": longest or MAX_NEW_TOKENS}
 
 
 def load_quietly(name: str, device: str | None, task: SymbolTask | None = None) -> Checkpoint:

@@ -13,6 +13,7 @@ from hf_symbinv.cli.arguments import add_decoding, add_task, command_parser, gen
 from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
 from hf_symbinv.evaluation import Answer, Question, answer_questions, read_question
+from hf_symbinv.evaluation.answers import UNCHECKED
 from hf_symbinv.tasks import SymbolTask
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ Answer each question with a model, and have the task's solver check the answer.
         symbols that makes it true whatever the others are; a formula that is true
         anyway needs none
   copy  a string of symbols; the answer is its copy
+  pairs a text like those of the data that the model was trained on; its answers
+        have the verdict unchecked, because there is no solver
 
 Any names may be used. Of a file, 100 lines are read at a time. If no candidate
 is verified, the most likely one is shown with its verdict: the model missed an
@@ -43,8 +46,8 @@ candidates; or, for a question that cannot be read, the question and error.
 
 A model with random embeddings draws them with --embedding-seed, 0 by default.
 
-exit codes: 0 every question has a verified answer, 1 some have none, 2 bad
-usage or a question that cannot be read
+exit codes: 0 every question has a verified answer, or an answer where there is no
+solver, 1 some have none, 2 bad usage or a question that cannot be read
 """
 
 EXAMPLE = """\
@@ -84,12 +87,13 @@ def main(arguments: Sequence[str]) -> int:
     show = _Show(task, notation_of(command, options, task), options.json, options.n_best > 1)
     items = read_items(task.columns[0], options.questions, options.file)
     code = DONE
-    with task.checker(timeout=options.timeout) as checker:
+    with task.checker(timeout=options.timeout) as made:
+        checker = made if task.judges else None
         for texts in in_chunks(items, AT_ONCE):
             asked = [_question(task, text, show.notation) for text in texts]
             for text, result in zip(texts, _results(asked, models, checker, how), strict=True):
                 code = max(code, show(text, result))
-        if complaint := checker.complaint():
+        if complaint := made.complaint():
             print(f"symbinv solve: {complaint}", file=sys.stderr)
     return code
 
@@ -103,14 +107,15 @@ def _question(task: SymbolTask, item: Text, notation: str) -> Question | str:
 
 
 def _results(
-    asked: list[Question | str], models: Models, checker: Checker, how: dict[str, Any]
+    asked: list[Question | str], models: Models, checker: Checker | None, how: dict[str, Any]
 ) -> Iterator[Answer | str]:
     """Answers in the order in which they were asked, and reasons as they are."""
     questions = [question for question in asked if isinstance(question, Question)]
     answers: Iterator[Answer] = iter(())
     if questions:
         progress = sys.stderr.isatty() and len(questions) > 1
-        answers = iter(answer_questions(models.checkpoint, questions, checker, progress=progress, **how))
+        told = models.complete(how)
+        answers = iter(answer_questions(models.checkpoint, questions, checker, progress=progress, **told))
     for question in asked:
         yield question if isinstance(question, str) else next(answers)
 
@@ -140,7 +145,7 @@ class _Show:
             _print(self._object(item.text, result))
         else:
             self._print_block(item.text, result)
-        return DONE if result.best.verified else NOT_VERIFIED
+        return DONE if result.best.verified or result.best.verdict == UNCHECKED else NOT_VERIFIED
 
     def _object(self, question: str, answer: Answer) -> dict[str, Any]:
         best = answer.best
@@ -167,7 +172,7 @@ class _Show:
     def _print_block(self, question: str, answer: Answer) -> None:
         best, width = answer.best, max(len(self.answer), len("verdict"))
         lines = {self.answer: self._written(best.text) or "none needed", "verdict": best.verdict}
-        if not best.verified:
+        if not best.verified and best.verdict != UNCHECKED:
             lines = {
                 self.answer: "not verified",
                 "tried": self._written(best.text) or "nothing",

@@ -6,14 +6,19 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli.arguments import command_parser, minutes
+from hf_symbinv.errors import UserError
+from hf_symbinv.tasks import PAIRS
 
 if TYPE_CHECKING:
     from hf_symbinv.training import Recipe
+
+PAIRS_RECIPE = "pairs-small"
 
 DESCRIPTION = """\
 Train a model by a recipe. The output folder gets the model, its tokenizer,
@@ -32,6 +37,15 @@ convert` or a bundled one, start=ltl-small: its architecture stays, and the reci
 gives the rest. Of the model, only dropout and the like may be set, such as
 model.dropout=0.2.
 
+With --pairs a model learns from your own pairs of texts: a file (.jsonl, .json,
+.csv, .tsv or .parquet), a folder of files or OWNER/NAME on the Hub, and with
+--symbols a regular expression that says what a symbol is. Every other word is a
+base word, learned from the training rows. Questions are split so that no renaming
+of a training question is in validation or test, and what is left out is counted.
+In the end the model is measured on the test questions. The recipe is pairs-small
+if none is named, and the options are its data.pairs, data.symbols and so on.
+
+  symbinv train --pairs pairs.jsonl --symbols '[a-z_]\\w*' --output runs/own
   symbinv train ltl-smoke --output runs/smoke
   symbinv train ltl-smoke --output runs/smoke trainer.max_steps=300
   symbinv train ltl-paper --output runs/paper --data data/ltl trainer.bf16=true
@@ -51,6 +65,7 @@ copy-smoke
 ltl-paper
 ltl-small
 ltl-smoke
+pairs-small
 prop-paper
 prop-small
 prop-smoke
@@ -72,6 +87,23 @@ def parser() -> argparse.ArgumentParser:
         metavar="MINUTES",
         help="stop after the first step that ends later than this, counted from when the data are there",
     )
+    pairs = command.add_argument_group("your own pairs of texts")
+    pairs.add_argument("--pairs", metavar="DATA", help="a file, a folder of files, or OWNER/NAME on the Hub")
+    pairs.add_argument("--symbols", metavar="REGEX", help="what a symbol is, such as '[a-z_]\\w*'")
+    for name in ("question", "answer"):
+        pairs.add_argument(
+            f"--{name}-column", metavar="NAME", help=f"the column of {name}s (default: found by its name)"
+        )
+    pairs.add_argument(
+        "--base-words",
+        metavar="WORDS",
+        help="words that match --symbols and have a fixed meaning, with commas between them, or a file of them",
+    )
+    pairs.add_argument(
+        "--base-from-data",
+        action="store_true",
+        help="take as base words too what matches --symbols and stands in many answers, but not in their questions",
+    )
     command.add_argument("--list", action="store_true", help="list the recipes that come with the package")
     return command
 
@@ -86,13 +118,22 @@ def main(arguments: Sequence[str]) -> int:
     if options.list:
         print("\n".join(recipe_names()))
         return DONE
+    texts, own = list(options.overrides), _pairs_options(options)
+    if own and options.recipe is not None and "=" in options.recipe:  # no recipe is named, and the first text is none
+        texts, options.recipe = [options.recipe, *texts], None
+    if own and options.recipe is None:
+        options.recipe = PAIRS_RECIPE
     if options.recipe is None:
         command.error(f"no RECIPE: give a YAML file or one of {', '.join(recipe_names())}")
     if options.output is None:
         command.error("no --output: name a folder for the model")
-    recipe = read_recipe(options.recipe, options.overrides)
+    recipe = read_recipe(options.recipe, texts, own)
     with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
         record, is_main = train_recipe(recipe, options.data, options.output, options.max_minutes)
+        if record["finished"] and recipe.task == PAIRS and is_main:
+            from hf_symbinv.evaluation.own_pairs import measure_pairs
+
+            record["results"] |= measure_pairs(Path(options.output))
     if not record["finished"]:
         if is_main:
             step, steps = record["step"], record["max_steps"]
@@ -104,8 +145,14 @@ def main(arguments: Sequence[str]) -> int:
     return DONE
 
 
-def read_recipe(name: str, texts: Sequence[str]) -> Recipe:
-    """The recipe of this name or file with `SECTION.KEY=VALUE` in it.
+def _pairs_options(options: argparse.Namespace) -> dict[str, Any]:
+    """The options on a user's own pairs, under their names in a recipe."""
+    names = ("pairs", "symbols", "question_column", "answer_column", "base_words", "base_from_data")
+    return {f"data.{name}": getattr(options, name) for name in names if getattr(options, name)}
+
+
+def read_recipe(name: str, texts: Sequence[str], own: Mapping[str, Any] | None = None) -> Recipe:
+    """The recipe of this name or file with `SECTION.KEY=VALUE` in it, and with `own`, values by dotted key.
 
     Raises:
         UserError: If there is none, or its model or trainer cannot be built, which is found before data are made.
@@ -113,7 +160,10 @@ def read_recipe(name: str, texts: Sequence[str]) -> Recipe:
     from hf_symbinv.training import Recipe  # torch only where it is needed
     from hf_symbinv.training.recipe import overrides
 
-    recipe = Recipe.load(name, overrides(texts))
+    recipe = Recipe.load(name, {**overrides(texts), **(own or {})})
+    if own and recipe.task != PAIRS:
+        given = " and ".join(f"--{key.removeprefix('data.').replace('_', '-')}" for key in own)
+        raise UserError(f"{given}: recipe {name} is of task {recipe.task}; leave it out, or name one of task pairs")
     recipe.check()
     return recipe
 
@@ -128,5 +178,9 @@ def train_recipe(
     from hf_symbinv.training import train
 
     state = PartialState()
-    record = train(recipe, load_data(recipe.task, recipe.data, data), output, max_seconds=max_seconds)
+    loaded = load_data(recipe.task, recipe.data, data)
+    if state.is_main_process:
+        for line in loaded.said:
+            print(f"symbinv train: {line}", file=sys.stderr)
+    record = train(recipe, loaded, output, max_seconds=max_seconds)
     return record, state.is_main_process

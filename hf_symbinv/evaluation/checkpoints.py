@@ -13,7 +13,7 @@ from hf_symbinv.auto_classes import AUTO_CLASSES, register_auto_classes
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import bundled_checkpoints
 from hf_symbinv.hub import hub_failure
-from hf_symbinv.tasks import SymbolTask, TaskError, task_of
+from hf_symbinv.tasks import SymbolTask, TaskError, task_of_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -256,7 +256,7 @@ def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None)
     base_tokens = tuple(getattr(tokenizer, "base_tokens", ()))
     if task is None:
         try:
-            task = task_of(base_tokens)
+            task = task_of_tokenizer({**getattr(tokenizer, "init_kwargs", {}), "base_tokens": base_tokens})
         except TaskError as error:
             raise CheckpointError(f"{name}: {error}, or use a checkpoint of another task") from error
     if base_tokens != task.base_tokens or model.config.base_vocab_size != len(task.base_tokens):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
@@ -24,12 +25,14 @@ from hf_symbinv.evaluation.grid import Box, Grid
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
 from hf_symbinv.hub.cards.facts import RECORD
 from hf_symbinv.hub.cards.training_data import read_training_data
-from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, measure_alpha_covariance, once_for_all_renamings
+from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, Words, measure_alpha_covariance, once_for_all_renamings
 from hf_symbinv.metrics.edit_distance import edit_distance
 from hf_symbinv.metrics.intervals import mean_interval, wilson_interval
 from hf_symbinv.metrics.verdicts import VERDICTS
-from hf_symbinv.tasks import SymbolTask
+from hf_symbinv.tasks import PairsTask, SymbolTask
 from hf_symbinv.training.scoring import score_answers
+
+_logger = logging.getLogger(__name__)
 
 # Our choice: seven bins for the paper's formulas of up to 35 nodes.
 BIN = 5
@@ -172,13 +175,16 @@ def load_questions(task: SymbolTask, data: str, split: str, rows: int | None = N
 
     Args:
         task: What kind of questions.
-        data: A folder that `symbinv data` wrote, or a data set on the Hub; with the columns `task.columns`.
-        split: Name of the split.
+        data: A folder that `symbinv data` wrote, or a data set on the Hub; with the columns `task.columns`. For a
+            user's own texts also a file.
+        split: Name of the split; for a user's own texts as `held_out_rows` takes it.
         rows: At most so many; None for all.
 
     Raises:
         DataError: If there is no such data set, split or column, or a row is no question of the task.
     """
+    if isinstance(task, PairsTask):
+        return _pairs(task, data, split, rows)
     content = _rows(data, split, rows)
     questions = []
     for index, row in enumerate(content):
@@ -192,6 +198,22 @@ def load_questions(task: SymbolTask, data: str, split: str, rows: int | None = N
             raise DataError(f"{data}, split {split}, row {index}: {error}") from error
     if not questions:
         raise DataError(f"{data}, split {split}: has no rows")
+    return questions
+
+
+def _pairs(task: PairsTask, data: str, split: str, rows: int | None) -> list[Question]:
+    """The questions of a user's own texts; what was left out of them is logged."""
+    from hf_symbinv.datasets_scripts.pairs import held_out_rows
+
+    found, said = held_out_rows(task, data, split)
+    for line in said:
+        _logger.warning(line)
+    questions = []
+    for row in found[:rows]:
+        try:
+            questions.append(read_question(task, row.question, task.notations[0], row.answer))
+        except ValueError as error:
+            raise DataError(f"{row.place}: {error}") from error
     return questions
 
 
@@ -222,6 +244,8 @@ def training_classes(task: SymbolTask, data: str) -> set[str]:
     Raises:
         DataError: If there is no such split or column.
     """
+    if isinstance(task, PairsTask):
+        return {task.alpha_class(question.text) for question in _pairs(task, data, "train", None)}
     column = task.columns[0]
     content = _rows(data, "train", None)
     if content and column not in content[0]:
@@ -475,10 +499,11 @@ def alpha_covariance(
     base_tokens = checkpoint.task.base_tokens
     prompts = [question.prompt for question in questions]
     once = _answers_once(checkpoint, every_renaming)
+    own = None if "prefix" in checkpoint.task.notations else Words(checkpoint.task.words, checkpoint.task.write)
     measured = measure_alpha_covariance(
-        once_for_all_renamings(decode, prompts, base_tokens) if once else decode,
+        once_for_all_renamings(decode, prompts, base_tokens, own) if once else decode,
         prompts,
-        alphabet=alphabet, limit=renamings, seed=seed, base_tokens=base_tokens,
+        alphabet=alphabet, limit=renamings, seed=seed, base_tokens=base_tokens, notation=own or "prefix",
     )  # fmt: skip
     values: dict[int, list[float]] = {}
     for question, value in zip(questions, measured["per_example"], strict=True):

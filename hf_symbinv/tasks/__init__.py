@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.tasks.base import SymbolTask, symbol_names
-from hf_symbinv.tasks.registry import TASKS, TaskError, load_task, new_task, task_of
+from hf_symbinv.tasks.pairs import PAIRS, PairsTask
+from hf_symbinv.tasks.registry import TASKS, TaskError, load_task, new_task, task_of, task_of_tokenizer
 
 if TYPE_CHECKING:
     from hf_symbinv.tasks.contract import Law, check_task
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 __all__ = [
     "COPY",
     "LTL",
+    "PAIRS",
     "PROP",
     "TASKS",
     "Law",
+    "PairsTask",
     "SymbolTask",
     "TaskError",
     "check_task",
@@ -26,6 +29,7 @@ __all__ = [
     "new_task",
     "symbol_names",
     "task_of",
+    "task_of_tokenizer",
 ]
 
 

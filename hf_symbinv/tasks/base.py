@@ -61,6 +61,9 @@ class SymbolTask(ABC):
         shard: Questions that one fresh process solves, and one file keeps, while a data set is made: some 0.3 s of work
             or more, in which 5 ms for the process and as much for the file are lost.
         drought: Questions drawn in a row without a new one that is wanted, after which a size counts as exhausted.
+        judges: Whether answers can be judged without a known one. If not, they are only compared with known ones.
+        max_new_tokens: Tokens of an answer, at most, that a trained model writes if it is not told otherwise.
+        names: Names of symbols in training, for a model with a row for each; empty if they are a, b, …, p26, p27, …
     """
 
     name: str
@@ -75,6 +78,9 @@ class SymbolTask(ABC):
     short_share: float = 0.0
     shard: int = 512
     drought: int = 200_000
+    judges: bool = True
+    max_new_tokens: int = 100
+    names: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -167,6 +173,10 @@ class SymbolTask(ABC):
         self._known(notation)
         return answer
 
+    def example(self) -> str:
+        """A question that a card shows."""
+        return next(iter(self.draw(symbol_names(4), 4, 8, 0, 50)), "a")
+
     # What follows
 
     def words(self, text: str) -> Iterator[Token]:
@@ -179,17 +189,20 @@ class SymbolTask(ABC):
             return tuple(dict.fromkeys(name for _, _, name in self.words(text) if name is not None))
         return tuple([name for name in dict.fromkeys(text) if "a" <= name <= "z"])
 
+    def write(self, words: Iterable[Token]) -> str:
+        """The text of words as `words` gives them."""
+        return write_prefix(words)
+
     def write_words(self, words: Iterable[str]) -> str:
         """The text of `words`: base tokens, and names of symbols, which are quoted where they have to be."""
         fixed = self.base_tokens
-        return write_prefix(Token(-1, word, None if word in fixed else word) for word in words)
+        return self.write(Token(-1, word, None if word in fixed else word) for word in words)
 
     def rename(self, text: str, renaming: Mapping[str, str]) -> str:
         """A text with its symbols renamed; symbols that `renaming` does not have stay."""
         if not is_spaced(text) and set(renaming.values()) <= set(LETTERS):
             return text.translate({ord(name): renaming.get(name, name) for name in self.symbols(text)})
-        words = (Token(-1, word, name and renaming.get(name, name)) for _, word, name in self.words(text))
-        return write_prefix(words)
+        return self.write(Token(-1, word, name and renaming.get(name, name)) for _, word, name in self.words(text))
 
     def alpha_class(self, question: str) -> str:
         """A text that questions share if and only if they are alpha-equivalent."""

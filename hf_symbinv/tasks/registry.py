@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from hf_symbinv.auto_classes import imports_transformers, register_auto_classes, register_pipelines
 from hf_symbinv.errors import UserError
 from hf_symbinv.tasks.base import SymbolTask
+from hf_symbinv.tasks.pairs import PAIRS, PairsTask
 
 # Modules are imported when their task is first used.
 _HOMES = {
@@ -66,6 +68,10 @@ def load_task(name_or_file: str | Path) -> SymbolTask:
     name = str(name_or_file)
     if name in TASKS:
         return TASKS[name]
+    if name == PAIRS:
+        raise TaskError(
+            f"task={name!r}: its base words come from data; train with `symbinv train --pairs`, and name the model only"
+        )
     match = _FILE.fullmatch(name)
     if match is None:
         raise TaskError(f"task={name!r}: unknown; use one of {', '.join(TASKS)}, or a file FILE.py that defines a task")
@@ -135,6 +141,15 @@ def task_of(base_tokens: Sequence[str]) -> SymbolTask:
         if task.base_tokens == tokens:
             return task
     raise TaskError(f"base tokens {' '.join(tokens)}: no task has these; name the file that defines it")
+
+
+def task_of_tokenizer(settings: Mapping[str, Any]) -> SymbolTask:
+    """The task of a tokenizer, from its arguments as `tokenizer_config.json` has them.
+
+    Raises:
+        TaskError: If there is none.
+    """
+    return PairsTask.of_tokenizer(settings) if "symbol_pattern" in settings else task_of(settings["base_tokens"])
 
 
 def _imported(path: Path, name: str) -> ModuleType:

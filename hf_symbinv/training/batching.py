@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from hf_symbinv.errors import UserError
+from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 from hf_symbinv.solvers import available_cores
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def tokenize(
     def encode(rows: dict[str, list[str]], indices: list[int]) -> dict[str, Any]:
         try:
             prompts = [task.prompt(text) for text in rows[question]]
-            return dict(tokenizer(prompts, text_target=rows[answer], return_attention_mask=False))
+            # A copy, or the tokenizer would keep, and be saved with, every name in the data.
+            table = SymbolTable(tokenizer.symbols)
+            return dict(tokenizer(prompts, text_target=rows[answer], symbol_table=table, return_attention_mask=False))
         except (ValueError, TypeError):
             for place, index in enumerate(indices):
                 _check(f"{name}, row {index}, column {question}", rows[question][place], task.prompt, tokenizer)

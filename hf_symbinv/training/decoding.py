@@ -79,7 +79,7 @@ def generate_scored_answers(
     try:
         for start in tqdm(range(0, len(order), batch_size), desc="decoding", disable=not progress):
             rows = order[start : start + batch_size]
-            table = SymbolTable()
+            table = SymbolTable(tokenizer.symbols)
             batch = tokenizer([questions[i] for i in rows], symbol_table=table, padding=True, return_tensors="pt")
             output = model.generate(**batch.to(model.device), **told)
             texts = tokenizer.batch_decode(output.sequences, symbol_table=table, skip_special_tokens=True)
@@ -119,7 +119,7 @@ def unknown_symbols(
     config = model.config
     if config.symbol_embedding not in (*FIXED_VOCABULARIES, "canonical"):
         return [()] * len(questions)
-    base, table = config.base_vocab_size, SymbolTable()
+    base, table = config.base_vocab_size, SymbolTable(tokenizer.symbols)
     found = []
     for question in questions:
         ids = dict.fromkeys(tokenizer(question, symbol_table=table)["input_ids"])
@@ -155,7 +155,11 @@ def cross_entropy(
         for start in range(0, len(ordered), batch_size):
             questions, answers = map(list, zip(*ordered[start : start + batch_size], strict=True))
             batch = tokenizer(
-                questions, text_target=answers, symbol_table=SymbolTable(), padding=True, return_tensors="pt"
+                questions,
+                text_target=answers,
+                symbol_table=SymbolTable(tokenizer.symbols),
+                padding=True,
+                return_tensors="pt",
             )
             batch["labels"] = batch["labels"].masked_fill(batch["labels"] == tokenizer.pad_token_id, -100)
             tokens = int((batch["labels"] != -100).sum())

@@ -1,7 +1,7 @@
 """Recipes: everything that defines a training run, in one YAML file.
 
-task:             a task's name, or the file that defines it, FILE.py
-data:             options of the task's data builder
+task:             a task's name, or the file that defines it, FILE.py, or `pairs`, for a user's own texts
+data:             options of the task's data builder; for `pairs` those of `PairsOptions`
 model:            fields of SymbolInvariantConfig that differ from the task's, with `preset` from those of the preset
 trainer:          fields of transformers.Seq2SeqTrainingArguments
 evaluation_rows:  validation rows of every evaluation, for the loss and to answer and check
@@ -27,7 +27,7 @@ from transformers import Seq2SeqTrainingArguments, TrainingArguments
 
 from hf_symbinv.errors import UserError, nearest
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
-from hf_symbinv.tasks import load_task
+from hf_symbinv.tasks import PAIRS, SymbolTask, load_task
 from hf_symbinv.training.start import load_start, model_errors, start_config
 
 # Keys whose values have keys.
@@ -98,14 +98,17 @@ class Recipe:
         _known_arguments(Seq2SeqTrainingArguments, content["trainer"])
         return cls(**content)
 
-    def config(self) -> SymbolInvariantConfig:
+    def config(self, task: SymbolTask | None = None) -> SymbolInvariantConfig:
         """The model's configuration.
+
+        Args:
+            task: what the data ask, if that was learned from them; None for the task that the recipe names.
 
         Raises:
             UserError: if there is no such task, it has other base tokens than the preset, `model` contradicts `start`,
                 or is no configuration.
         """
-        own, task = dict(self.model), load_task(self.task)
+        own, task = dict(self.model), task or load_task(self.task)
         if self.start is not None:
             return start_config(self.start, own, task)
         preset = own.pop("preset", None)
@@ -149,8 +152,10 @@ class Recipe:
         Raises:
             UserError: as `config`, `arguments`, and for a start whose weights are not whole.
         """
-        config = self.config()
         self.arguments("unused")
+        if self.task == PAIRS:  # whose base words are the data's
+            return
+        config = self.config()
         if self.start is not None:
             load_start(self.start, config)
 

@@ -13,8 +13,9 @@ from hf_symbinv.errors import UserError
 from hf_symbinv.hub import push_folder
 from hf_symbinv.hub.cards.facts import read_facts
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
-from hf_symbinv.tasks import load_task
+from hf_symbinv.tasks import SymbolTask, load_task
 from hf_symbinv.training.cards import ModelCardCallback, write_card
+from hf_symbinv.training.decoding import FIXED_VOCABULARIES
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.run import Run, end
 from hf_symbinv.training.run_data import data_record, measure_questions
@@ -57,7 +58,7 @@ def train(
     missing = {"train", "validation", "test"} - set(data)
     if missing:
         raise UserError(f"data has splits {sorted(data)}; it needs train, validation and test")
-    output, task = Path(output_dir), load_task(recipe.task)
+    output, task = Path(output_dir), getattr(data, "task", None) or load_task(recipe.task)
     args = recipe.arguments(output)
     used = {
         "train": data["train"],
@@ -75,14 +76,20 @@ def train(
         return record
     set_seed(args.seed)
     trained = run.trained
-    model = _new_model(recipe) if trained is None else SymbolInvariantForConditionalGeneration.from_pretrained(trained)
+    if trained is None:
+        model = _new_model(recipe, task)
+    else:
+        model = SymbolInvariantForConditionalGeneration.from_pretrained(trained)
+    tokenizer = task.tokenizer()
+    if model.config.symbol_embedding in FIXED_VOCABULARIES:
+        tokenizer.add_symbols(task.names)
     trainer = SymbolInvariantTrainer(
         task=task,
         model=model,
         args=args,
         train_dataset=used["train"],
         eval_dataset=used["validation"],
-        processing_class=task.tokenizer(),
+        processing_class=tokenizer,
         callbacks=[ModelCardCallback(task, recipe=run.recipe, data=run.data)],
     )
     metrics = run.train(trainer)
@@ -115,12 +122,13 @@ def _push(args: Seq2SeqTrainingArguments) -> None:
     )
 
 
-def _new_model(recipe: Recipe) -> SymbolInvariantForConditionalGeneration:
+def _new_model(recipe: Recipe, task: SymbolTask) -> SymbolInvariantForConditionalGeneration:
+    config = recipe.config(task)
     if recipe.start is None:
-        model = SymbolInvariantForConditionalGeneration(recipe.config())
+        model = SymbolInvariantForConditionalGeneration(config)
     else:
-        model = load_start(recipe.start, recipe.config())
-    model.generation_config.update(**GENERATION)
+        model = load_start(recipe.start, config)
+    model.generation_config.update(**{**GENERATION, "max_new_tokens": task.max_new_tokens})
     return model
 
 

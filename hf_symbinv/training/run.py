@@ -231,7 +231,7 @@ def end(trainer: Trainer) -> None:
     trainer.model_wrapped = trainer.model
     trainer.accelerator.free_memory()
     gc.collect()
-    trainer.end()
+    trainer.accelerator.end_training()
 
 
 def last_checkpoint(folder: Path) -> Path | None:

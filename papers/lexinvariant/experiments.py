@@ -1,5 +1,7 @@
 """Experiments of Lexinvariant Language Models (2023): perplexity by context, ciphers, puzzles over symbols.
 
+Streams, which the paper does not have, are compared with them where symbols are few.
+
 A lexinvariant model has no fixed embeddings: each sequence draws its own. What a symbol means it can only learn from
 the sequence, so its perplexity falls with the context towards that of a model that knows the symbols.
 
@@ -28,6 +30,7 @@ MODELS = {
     "identity": "lexinvariant, identity terms (variant)",
     "partial": "learned, 20 % renamed",
 }
+STREAMS = "streams (not in the paper)"
 FAMILY = Family("lexinvariant", Path(__file__).parent / "scales.yaml")
 # Places whose losses are averaged; our choice.
 MARKOV_PLACES = (Places(0, 4), Places(4, 8), Places(8, 16), Places(16, 32), Places(32, 64))
@@ -59,15 +62,16 @@ def measure_markov(job: Job) -> dict[Measure, Result]:
     from papers.lexinvariant.models import losses_by_place, markov_language, texts_of, trained
     from papers.lexinvariant.oracle import Oracle, true_losses
 
-    sizes, kind = job.sizes["languages"]["markov"], job.values["model"]
-    texts, language = texts_of(job, "markov"), markov_language(sizes)
+    name, kind = job.values.get("corpus", "markov"), job.values["model"]
+    sizes = job.sizes["languages"][name]
+    texts, language = texts_of(job, name), markov_language(sizes)
     best = Oracle(language).losses(texts.test)
     if kind == "truth":
         losses = true_losses(language, texts.test)
     elif kind == "exact":
         losses = best
     else:
-        model = trained(job, "markov", kind, texts)
+        model = trained(job, name, kind, texts)
         losses = losses_by_place(
             model, texts.test, batch_size=sizes["batch"], seed=job.seed, num_draws=job.values.get("draws", 1)
         )
@@ -166,11 +170,23 @@ _MARKOV_ROWS = (
     Setting(("p', best lexinvariant predictor",), {"model": "exact"}),
     *(Setting((label,), {"model": kind}) for kind, label in MODELS.items()),
     Setting((f"lexinvariant, mean of {DRAWS} draws",), {"model": "gaussian", "draws": DRAWS}),
+    Setting((STREAMS,), {"model": "streams"}),
+)
+_SMALL = {"corpus": "markov-small"}
+_STREAMS_ROWS = (
+    Setting(("the language itself",), {**_SMALL, "model": "truth"}),
+    Setting(("p', best lexinvariant predictor",), {**_SMALL, "model": "exact"}),
+    Setting((LEARNED,), {**_SMALL, "model": "learned"}),
+    Setting(("learned, renamed in training",), {**_SMALL, "model": "renamed"}),
+    Setting(("lexinvariant",), {**_SMALL, "model": "gaussian"}),
+    Setting((f"lexinvariant, mean of {DRAWS} draws",), {**_SMALL, "model": "gaussian", "draws": DRAWS}),
+    Setting((STREAMS,), {**_SMALL, "model": "streams"}),
 )
 _CIPHER_ROWS = (
     Setting(("Markov", "exact posterior"), {"corpus": "markov", "model": "exact"}),
     Setting(("Markov", MODELS["gaussian"]), {"corpus": "markov", "model": "gaussian"}),
     Setting(("Markov", MODELS["identity"]), {"corpus": "markov", "model": "identity"}),
+    Setting(("Markov", STREAMS), {"corpus": "markov", "model": "streams"}),
     Setting(("code", MODELS["gaussian"]), {"corpus": "code", "model": "gaussian"}),
     Setting(("prose", MODELS["gaussian"]), {"corpus": "prose", "model": "gaussian"}, {LAST_WINDOW: 99.6}),
 )
@@ -195,6 +211,17 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         rows=_MARKOV_ROWS,
         measure=measure_markov,
         draw=draw_markov,
+    ),
+    Experiment(
+        name="lexinv-streams",
+        family=FAMILY,
+        title="The language of six symbols by streams and by others, of one size and training",
+        source="not in LI",
+        heads=("model",),
+        measures=(*map(Perplexity, MARKOV_PLACES), *map(Gap, GAPS)),
+        unit="Perplexities by place in the sequence; gaps to p' are mean losses in nats",
+        rows=_STREAMS_ROWS,
+        measure=measure_markov,
     ),
     Experiment(
         name="lexinv-text",

@@ -31,12 +31,14 @@ from papers.harness.corpora import source_of
 from papers.harness.experiments import Job
 
 # What makes a model of each kind out of the paper's, which is "gaussian". The share 0.2 is the paper's, section 3.6; so
-# is renaming for it, appendix G. "identity" is a variant that the paper does not have.
+# is renaming for it, appendix G. "identity", "renamed" and "streams" are models that the paper does not have.
 KINDS: dict[str, dict[str, Any]] = {
     "learned": {"symbol_embedding": "learned"},
     "gaussian": {},
     "identity": {"identity_qk": True, "identity_vo": True},
     "partial": {"symbol_embedding": "renamed", "random_share": 0.2},
+    "renamed": {"symbol_embedding": "renamed"},
+    "streams": {"symbol_embedding": "streams", "components": ["DP", "DA"]},
 }
 REPLACEMENT = " "  # our choice, for the few characters of a corpus that are no printable ASCII
 TEST_SEEDS = 10_000  # what is added to a seed for test texts of the Markov language
@@ -64,14 +66,14 @@ def markov_language(sizes: Mapping[str, Any]) -> MarkovLanguage:
 
 
 def texts_of(job: Job, name: str) -> Texts:
-    """Texts of `markov`, `prose` or `code`.
+    """Texts of `prose`, `code` or, where the sizes say how many symbols it has, a Markov language.
 
     Raises:
         MissingDataError: If no corpus is named, or it cannot be used.
     """
     sizes = job.sizes["languages"][name]
     data, rows = sizes["data"], sizes["test_rows"]
-    if name == "markov":
+    if "num_symbols" in data:
         language = markov_language(sizes)
         train = language.sample(data["rows"], data["length"], job.seed).astype(np.uint8)
         test = language.sample(rows, data["length"], TEST_SEEDS + job.seed)
@@ -158,6 +160,8 @@ def losses_by_place(
 ) -> np.ndarray:
     """−log p(x_t | x_1 … x_t−1), (N, T).
 
+    Streams predict that a new symbol comes, not which: those that have not occurred yet are equally likely.
+
     Args:
         model: In evaluation mode.
         texts: Places in the alphabet, (N, T).
@@ -166,11 +170,27 @@ def losses_by_place(
         num_draws: Embeddings of each row, over which its probabilities are averaged.
     """
     torch.manual_seed(seed)
-    found = []
+    found, which = [], np.zeros(texts.shape)
+    if model.config.symbol_embedding == "streams":
+        texts, which = by_first_occurrence(texts, model.config.num_symbols)
     for ids in batches(texts, batch_size, model.device):
         logits = model(input_ids=ids, num_draws=num_draws).logits[:, :-1].float()
         found.append(nn.functional.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none").cpu())
-    return torch.cat(found).double().numpy()
+    return torch.cat(found).double().numpy() + which
+
+
+def by_first_occurrence(texts: np.ndarray, num_symbols: int) -> tuple[np.ndarray, np.ndarray]:
+    """Texts (N, T) with their symbols numbered in the order of their first occurrence, which streams do not notice.
+
+    The next new symbol is then the smallest that has not occurred, where the logits of streams have it. Also
+    returns −log of the chance to guess which symbol each new one is, (N, T), of those that have not occurred; 0 at
+    other places.
+    """
+    is_symbol = texts[:, :, None] == np.arange(num_symbols)  # (N, T, V)
+    first = np.where(is_symbol.any(1), is_symbol.argmax(1), texts.shape[1])  # (N, V)
+    is_new = np.take_along_axis(first, texts, 1) == np.arange(texts.shape[1])
+    left = num_symbols - (is_new.cumsum(1) - is_new)
+    return np.take_along_axis(first.argsort(1).argsort(1), texts, 1), np.where(is_new, np.log(np.maximum(left, 1)), 0.0)
 
 
 @torch.inference_mode()

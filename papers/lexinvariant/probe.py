@@ -73,12 +73,25 @@ class CipherProbe(PreTrainedModel):
             raise ValueError("a probe reads the hidden states of a language model; give it one")
         with torch.no_grad():
             states = language_model.to(input_ids.device).eval()(input_ids=input_ids, output_hidden_states=True)
-        last = states.hidden_states[-1].squeeze(1)[:, 1:]  # (N, T, D): one stream, without <s>
+        last = own_states(states, input_ids)[:, 1:]  # (N, T, D), without <s>
         logits = self.characters(self.perceptron(last.to(self.dtype)))
         loss = None
         if labels is not None:
             loss = nn.functional.cross_entropy(logits.flatten(0, 1).float(), labels[:, 1:].flatten() - len(BASE_TOKENS))
         return ModelOutput(loss=loss, logits=logits)
+
+
+def own_states(output: ModelOutput, input_ids: torch.Tensor) -> torch.Tensor:
+    """The last hidden states (N, T + 1, D) of a model that has read `input_ids` (N, T + 1).
+
+    With streams, each symbol has that of its own one, and <s> that of the anonymous one, which is the first.
+    """
+    last = output.hidden_states[-1]  # (N, S, T + 1, D)
+    if last.shape[1] == 1:
+        return last.squeeze(1)
+    own = output.slot_referents.unsqueeze(2) == (input_ids - len(BASE_TOKENS)).unsqueeze(1)
+    slots = own.int().argmax(1)[:, None, :, None].expand(-1, 1, -1, last.shape[-1])
+    return last.gather(1, slots).squeeze(1)
 
 
 def trained_probe(job: Job, name: str, kind: str, model: PreTrainedModel, texts: Texts) -> CipherProbe:

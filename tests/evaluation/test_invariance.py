@@ -139,6 +139,22 @@ def test_of_this_packages_models_those_obey_that_must(kind, obeys):
         assert assert_invariant(canonical(model), symbols, inputs, trials=5, max_new_tokens=5) == 20
 
 
+@pytest.mark.parametrize(("kind", "obeys"), [("streams", True), ("learned", False)])
+def test_of_language_models_those_with_streams_obey(kind, obeys):
+    torch.manual_seed(0)
+    sizes = {"d_model": 16, "encoder_layers": 0, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 16}
+    model = hf_symbinv.SymbolInvariantForCausalLM(
+        SymbolInvariantConfig(symbol_embedding=kind, num_symbols=6, **sizes)
+    ).eval()
+    ids = torch.tensor([[3, 13, 14, 5, 15, 13], [13, 16, 4, 17, 18, 6]])
+    inputs = {"input_ids": ids, "labels": ids}
+    if obeys:
+        assert assert_invariant(model, SymbolIds.of_model(model), inputs, trials=5, max_new_tokens=5) == 20
+    else:
+        with pytest.raises(RenamingLawError):
+            assert_invariant(model, SymbolIds.of_model(model), inputs, max_new_tokens=5)
+
+
 def test_the_bundled_checkpoint_obeys_and_texts_are_taken_with_a_tokenizer():
     loaded = hf_symbinv.checkpoint("ltl-small")
     model = hf_symbinv.SymbolInvariantForConditionalGeneration.from_pretrained(loaded)

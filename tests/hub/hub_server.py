@@ -397,7 +397,9 @@ class Handler(BaseHTTPRequestHandler):
             raise HubError(409, f"You already created this {type_} repo", url=url)
         if type_ == "space" and asked.get("sdk") not in ("gradio", "docker", "static"):
             raise HubError(400, "Invalid sdk")
-        self.hub.create(type_, name, private=asked.get("visibility") == "private", sdk=asked.get("sdk"))
+        # The second is what clients before huggingface_hub 1.8 send.
+        is_private = asked.get("visibility") == "private" or asked.get("private") is True
+        self.hub.create(type_, name, private=is_private, sdk=asked.get("sdk"))
         self.send_json({"url": url, "name": name, "id": name})
 
     def delete(self) -> None:

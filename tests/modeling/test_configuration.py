@@ -181,15 +181,25 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
         ),
         (
             {"encoder_layers": 0, "components": ["DP", "CP"]},
-            r'components="DP-CP": without encoder \(encoder_layers=0\) there is DP and nothing else; use \["DP"\]',
+            r'components="DP-CP": without encoder \(encoder_layers=0\) there are DP and, with streams, DA; use one or',
+        ),
+        ({"encoder_layers": 0, "components": []}, 'components="": without encoder'),
+        (
+            {"encoder_layers": 0, "symbol_embedding": "learned", "components": ["DP", "DA"]},
+            'components="DP-DA": symbol_embedding="learned" has one stream, which leaves nothing to aggregate',
+        ),
+        (
+            {"encoder_layers": 0, "symbol_embedding": "random"},
+            r'symbol_embedding="random": a decoder without encoder \(encoder_layers=0\) uses "streams", "gaussian",',
         ),
         *(
             (
-                {"encoder_layers": 0, "symbol_embedding": kind},
-                rf'symbol_embedding="{kind}": a decoder without encoder \(encoder_layers=0\) uses "gaussian",',
+                {"num_fresh_symbols": 3, **fields},
+                "num_fresh_symbols=3: only a decoder alone with streams writes symbols",
             )
-            for kind in ("streams", "random")
+            for fields in ({}, {"encoder_layers": 0, "symbol_embedding": "learned"}, {"decoder_layers": 0})
         ),
+        ({"encoder_layers": 0, "num_fresh_symbols": -1}, "num_fresh_symbols=-1: must be at least 0, or None for no"),
         (
             {"symbol_embedding": "gaussian"},
             'symbol_embedding="gaussian": is for a decoder without encoder; set encoder_layers=0 and components=',

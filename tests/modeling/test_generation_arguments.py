@@ -287,11 +287,18 @@ def test_a_tuple_holds_what_barts_does_in_its_order():
         assert list(output)[: len(expected)] == expected and output.to_tuple()[0] is output[expected[0]]
 
 
-@pytest.mark.parametrize("name", ["head_mask", "cross_attn_head_mask", "cache_position", "shift_labels"])
+@pytest.mark.parametrize("name", ["head_mask", "cross_attn_head_mask", "cache_position"])
 def test_arguments_of_forward_that_the_models_lack_are_refused_by_name(name):
     for reader in (model(), decoder()):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             reader(torch.tensor([[5, BASE]]), **{name: torch.ones(1)})
+
+
+def test_shifted_labels_are_for_a_decoder_and_one_for_each_token():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shift_labels'"):
+        model()(torch.tensor([[5, BASE]]), shift_labels=torch.tensor([[BASE, 2]]))
+    with pytest.raises(ValueError, match=r"shift_labels has shape \(1, 1\), logits are of \(1, 2\) tokens"):
+        decoder()(torch.tensor([[5, BASE]]), shift_labels=torch.tensor([[BASE]]))
 
 
 def test_time_and_token_limits_end_an_answer():

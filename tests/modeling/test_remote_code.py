@@ -22,6 +22,7 @@ from transformers.dynamic_module_utils import get_imports
 from hf_symbinv import (
     LTL,
     SymbolInvariantConfig,
+    SymbolInvariantForCausalLM,
     SymbolInvariantForConditionalGeneration,
     SymbolInvariantModel,
     SymbolInvariantTokenizer,
@@ -37,6 +38,7 @@ CODE = {
     "beams_symbinv.py",
     "configuration_symbinv.py",
     "embedding_symbinv.py",
+    "generation_arguments_symbinv.py",
     "generation_symbinv.py",
     "kernels_symbinv.py",
     "layers_symbinv.py",
@@ -281,6 +283,8 @@ def test_without_the_package_models_without_encoder_or_decoder_load_too(tmp_path
     causal = language_model(dtype=torch.float32, identity_qk=True, identity_vo=True)
     inputs = {"input_ids": torch.tensor([[3, 4, 5, 3]]), "slot_vectors": causal.draw(1)}
     cases = [("AutoModelForCausalLM", causal, inputs)]
+    streams = SymbolInvariantForCausalLM(SymbolInvariantConfig(encoder_layers=0, decoder_layers=1, d_model=16)).eval()
+    cases.append(("AutoModelForCausalLM", streams, {"input_ids": torch.tensor([[0, 13, 15, 13]])}))
     for options in ({}, {"symbol_embedding": "streams", "components": ["EP", "EA"]}):
         classifier = encoder(dtype=torch.float32, **options)
         cases.append(("AutoModelForSequenceClassification", classifier, {"input_ids": torch.tensor([[7, 3, 8, 12]])}))
@@ -291,11 +295,12 @@ def test_without_the_package_models_without_encoder_or_decoder_load_too(tmp_path
         folder = tmp_path / f"model-{index}"
         model.save_pretrained(folder)
         words.save_pretrained(folder)
-        names = {"causal_symbinv.py"} if index == 0 else {"classification_symbinv.py"}
+        causal_files = {"causal_symbinv.py", "causal_streams_symbinv.py"}
+        names = causal_files if auto == "AutoModelForCausalLM" else {"classification_symbinv.py"}
         assert code_in(folder) == CODE | {"words_symbinv.py"} | names
         with torch.no_grad():
             saved.append((auto, str(folder), inputs, model(**inputs).logits))
     torch.save(saved, tmp_path / "cases.pt")
     printed = run_alone(STRANGER_ALONE, str(tmp_path / "cases.pt"), tmp_path)
-    written = causal.generate(**saved[0][2], max_new_tokens=4, num_beams=2)
-    assert printed.splitlines() == [str(written.tolist()), "[7, 5, 6, 4, 3]"]
+    written = [model.generate(**inputs, max_new_tokens=4, num_beams=2) for _, model, inputs in cases[:2]]
+    assert printed.splitlines() == [*(str(ids.tolist()) for ids in written), "[7, 5, 6, 4, 3]"]

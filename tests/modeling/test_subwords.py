@@ -118,6 +118,11 @@ class TestTexts:
         assert [encoding.tokens for encoding in cut.encodings] == [["aa", "+", "bb"], ["+", "cc", "+"], ["dd"]]
         assert cut.encodings[0].overflowing[0].tokens == ["+", "cc", "+"]
 
+    def test_a_chat_template_of_ones_own_is_filled_in(self, tokenizer):
+        chat, template = [{"role": "user", "content": "if a + b"}], "{{ messages[0]['content'] }}"
+        found = tokenizer.apply_chat_template(chat, chat_template=template, return_dict=True)
+        assert found["input_ids"] == tokenizer("if a + b", add_special_tokens=False)["input_ids"]
+
     def test_padding_on_either_side_is_masked(self, tokenizer):
         found = tokenizer(["x+x", "x"], padding=True, padding_side="left", return_tensors="pt")
         assert found["input_ids"][1, :2].tolist() == [tokenizer.pad_token_id] * 2

@@ -185,6 +185,14 @@ class TestSymbolTables:
                 tokenizer(text, truncation=True, max_length=3)
         assert tokenizer.symbols == {}
 
+    def test_a_chat_template_that_writes_a_formula_is_encoded_as_the_formula(self, tokenizer):
+        template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+        chat = [{"role": "user", "content": "& a U b c"}]
+        assert (
+            tokenizer.apply_chat_template(chat, chat_template=template)["input_ids"]
+            == (tokenizer("& a U b c", add_special_tokens=False)["input_ids"])
+        )
+
     def test_threads_that_share_a_table_agree_on_every_referent(self, tokenizer):
         texts = [" ".join(["&"] * 19 + [f"s{(i * step) % 200}_" for i in range(20)]) for step in range(1, 60)]
         switch, errors = sys.getswitchinterval(), []

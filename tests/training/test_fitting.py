@@ -46,7 +46,7 @@ def test_what_wraps_a_model_for_several_processes_is_gone_before_their_group(tmp
     trainer.model_wrapped, seen = wrapped, weakref.ref(wrapped)
     trainer.accelerator._models.append(wrapped)
     del wrapped
-    monkeypatch.setattr(trainer, "end", lambda: left.append(seen()))
+    monkeypatch.setattr(trainer.accelerator, "end_training", lambda: left.append(seen()))
     left = []
     end(trainer)
     assert left == [None]

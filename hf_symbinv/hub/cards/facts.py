@@ -20,7 +20,7 @@ from typing import Any
 
 from hf_symbinv.errors import UserError
 from hf_symbinv.hub.cards.relatives import relative_of
-from hf_symbinv.tasks import SymbolTask, TaskError, load_task, task_of
+from hf_symbinv.tasks import SymbolTask, TaskError, load_task, task_of_tokenizer
 
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer_config.json", "*.safetensors"
 RECORD, STATE, CONVERSION, RESULTS = "run.json", "trainer_state.json", "conversion.json", "results.json"
@@ -176,7 +176,7 @@ def hub_id(name: str) -> str | None:
 def _find_task(tokenizer: Mapping[str, Any], record: Mapping[str, Any]) -> SymbolTask | None:
     """The task with the tokenizer's base tokens, or that of the recipe, whose file may be elsewhere."""
     try:
-        return task_of(tokenizer.get("base_tokens", ()))
+        return task_of_tokenizer({"base_tokens": (), **tokenizer})
     except TaskError:
         try:
             task = load_task(record["recipe"]["task"])

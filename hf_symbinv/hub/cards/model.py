@@ -16,7 +16,6 @@ from hf_symbinv.hub.cards.papers import papers_of
 from hf_symbinv.hub.cards.relatives import BASELINES, papers_of_variant, relative_name, relative_of, variant_of
 from hf_symbinv.hub.cards.rendering import check_card, program, render
 from hf_symbinv.hub.cards.training_data import read_training_data
-from hf_symbinv.tasks import symbol_names
 
 CARD = "README.md"
 MARK = "<!-- Written by `symbinv card` from the files in this folder. What stands between the notes' marks is kept. -->"
@@ -94,7 +93,7 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
         converted={name: public(value) for name, value in facts.conversion.items() if value},
         start=facts.start and public(facts.start),
         **_snippet(facts),
-        task_description=task.description if task else "",
+        task_description=task.description if task else "", judged=task is None or task.judges,
         results=[_result(facts.name, evaluation) for evaluation in results],
         training=_training(facts) if facts.record else None,
         unrecorded=UNRECORDED,
@@ -279,10 +278,10 @@ def _snippet(facts: ModelFacts) -> dict[str, Any]:
     if kind is not None:
         prompt = task.prompt(task.read_question(kind.example, task.notations[0]))
         return {**found, "pipeline": kind.pipeline, "prompt": prompt, "example": kind.example}
-    drawn = next(iter(task.draw(symbol_names(4), 4, 8, 0, 50)), "a")
+    drawn = task.example()
     file = Path(str(facts.record.get("recipe", {}).get("task", f"{task.name}.py"))).name
     example = task.write_question(drawn, task.notations[0])
-    told = {"prompt": task.prompt(drawn), "example": example, "task_file": file}
+    told = {"prompt": task.prompt(drawn), "example": example, "task_file": file if task.judges else None}
     return {**found, "pipeline": "symbol-task", **told}
 
 

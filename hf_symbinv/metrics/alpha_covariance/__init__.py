@@ -22,7 +22,8 @@ import math
 import random
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TypedDict
+from functools import partial
+from typing import NamedTuple, TypedDict
 
 from hf_symbinv.logic import FormulaSyntaxError, parse_infix, to_infix
 from hf_symbinv.logic.notation import Token, is_spaced, read_words, write_prefix
@@ -31,6 +32,17 @@ from hf_symbinv.metrics.notations import ASSIGNMENTS, TRACES, NotationError, che
 # With five symbols in an alphabet of five, all of them; with ten, the papers' sample (ITE, Table 3).
 DEFAULT_LIMIT = 120
 _NAME_WITHIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+
+
+class Words(NamedTuple):
+    """A notation of a task's own: `read` gives the words of any text, and `write` a text of words."""
+
+    read: Callable[[str], Iterator[Token]]
+    write: Callable[[Iterator[Token]], str]
+
+    def rename(self, text: str, renaming: Mapping[str, str]) -> str:
+        """A text with its symbols renamed."""
+        return self.write(_renamed_words(self.read(text), renaming))
 
 
 class AlphaCovariance(TypedDict):
@@ -55,7 +67,7 @@ def compute_alpha_covariance(
     renamings: Sequence[Sequence[Mapping[str, str]]],
     *,
     base_tokens: Collection[str] = (),
-    notation: str = "auto",
+    notation: str | Words = "auto",
 ) -> AlphaCovariance:
     """Mean alpha-covariance of predictions whose inputs are known to be renamings of each other.
 
@@ -63,14 +75,16 @@ def compute_alpha_covariance(
         predictions: For each example, the prediction for each of its alpha-equivalent inputs.
         renamings: For each example, the renaming (old name to new name) that made each of these inputs.
         base_tokens: Words that look like symbols and are none.
-        notation: `auto` reads traces and assignments in infix notation too; `prefix` takes every text word by word.
+        notation: `auto` reads traces and assignments in infix notation too; `prefix` takes every text word by word, and
+            so does a notation of a task's own.
 
     Raises:
         NotationError: If a word hides a renamed symbol.
         ValueError: If there are no examples, the numbers of predictions and renamings differ, a renaming gives two
             symbols the same name, an example has the same renaming twice, or `notation` is unknown.
     """
-    check_notation(notation, ("auto", "prefix"))
+    if not isinstance(notation, Words):
+        check_notation(notation, ("auto", "prefix"))
     if len(predictions) != len(renamings):
         raise ValueError(f"{len(predictions)} examples of predictions, {len(renamings)} of renamings: must be equal")
     if not predictions:
@@ -97,7 +111,7 @@ def example_alpha_covariance(
     predictions: Sequence[str],
     renamings: Sequence[Mapping[str, str]],
     base_tokens: Collection[str] = (),
-    notation: str = "auto",
+    notation: str | Words = "auto",
 ) -> float | None:
     """Alpha-covariance of one example, None if it has fewer than two renamings.
 
@@ -123,7 +137,7 @@ def measure_alpha_covariance(
     limit: int | None = DEFAULT_LIMIT,
     seed: int = 0,
     base_tokens: Collection[str] = (),
-    notation: str = "prefix",
+    notation: str | Words = "prefix",
 ) -> AlphaCovariance:
     """Rename every input, ask the model, and compute the alpha-covariance of its answers.
 
@@ -136,14 +150,15 @@ def measure_alpha_covariance(
         seed: Decides which renamings are drawn.
         base_tokens: Words that look like symbols and are none.
         notation: Of the inputs, `prefix` or `infix`: a text such as `abc` may be a string of three symbols or one name.
-            Answers may be in either.
+            Answers may be in either. Or a notation of a task's own, in which answers are too.
 
     Raises:
         NotationError: If an input or an answer cannot be read.
         ValueError: If `predict` returns another number of answers than it got inputs, and as `renamings_of` and
             `compute_alpha_covariance` do.
     """
-    check_notation(notation, ("prefix", "infix"))
+    if not isinstance(notation, Words):
+        check_notation(notation, ("prefix", "infix"))
     predictions: list[list[str]] = []
     renamings: list[list[dict[str, str]]] = []
     for index, text in enumerate(inputs):
@@ -155,28 +170,35 @@ def measure_alpha_covariance(
             raise ValueError(f"example {index}: predict returned {len(answers)} answers for {len(mappings)} inputs")
         predictions.append(answers)
         renamings.append(mappings)
-    return compute_alpha_covariance(predictions, renamings, base_tokens=base_tokens)
+    read = notation if isinstance(notation, Words) else "auto"
+    return compute_alpha_covariance(predictions, renamings, base_tokens=base_tokens, notation=read)
 
 
 def once_for_all_renamings(
-    predict: Callable[[list[str]], list[str]], inputs: Sequence[str], base_tokens: Collection[str] = ()
+    predict: Callable[[list[str]], list[str]],
+    inputs: Sequence[str],
+    base_tokens: Collection[str] = (),
+    notation: Words | None = None,
 ) -> Callable[[list[str]], list[str]]:
     """`predict` for a model whose answer to a renamed input is known to be the renamed answer.
 
     Args:
         predict: Answers a list of inputs, in order, with symbols of the input only. Called once, with one of `inputs`
             for all that are renamings of each other.
-        inputs: Texts in prefix notation.
+        inputs: Texts in prefix notation, or in `notation`.
         base_tokens: Words that look like symbols and are none.
+        notation: A task's own; None for prefix notation.
 
     Returns:
         Answers renamings of `inputs` by renaming their answers; symbols are matched in the order of first appearance.
     """
 
+    own = notation or _prefix(base_tokens)
+
     def shape_and_symbols(text: str) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
-        names = symbols_of(text, base_tokens)
+        words = list(own.read(text))
+        names = tuple(dict.fromkeys(name for _, _, name in words if name is not None))
         places = {name: place for place, name in enumerate(names)}
-        words = read_words(text, base_tokens)
         return tuple((operator, -1 if name is None else places[name]) for _, operator, name in words), names
 
     asked: dict[tuple[tuple[str, int], ...], tuple[str, tuple[str, ...]]] = {}
@@ -189,7 +211,7 @@ def once_for_all_renamings(
         found = []
         for text in texts:
             shape, names = shape_and_symbols(text)
-            found.append(rename_text(answers[shape], dict(zip(asked[shape][1], names, strict=True)), base_tokens))
+            found.append(own.rename(answers[shape], dict(zip(asked[shape][1], names, strict=True))))
         return found
 
     return renamed_answers
@@ -256,11 +278,11 @@ def symbols_of(text: str, base_tokens: Collection[str] = ()) -> tuple[str, ...]:
 
 def rename_text(text: str, renaming: Mapping[str, str], base_tokens: Collection[str] = ()) -> str:
     """A prefix text with its symbols renamed; every other token stays, and the text need not be well-formed."""
-    return write_prefix(_renamed(text, renaming, base_tokens))
+    return _prefix(base_tokens).rename(text, renaming)
 
 
-def _renamed(text: str, renaming: Mapping[str, str], base_tokens: Collection[str]) -> Iterator[Token]:
-    return _renamed_words(read_words(text, base_tokens), renaming)
+def _prefix(base_tokens: Collection[str]) -> Words:
+    return Words(partial(read_words, base_tokens=base_tokens), write_prefix)
 
 
 def _renamed_words(words: Iterator[Token], renaming: Mapping[str, str]) -> Iterator[Token]:
@@ -269,13 +291,15 @@ def _renamed_words(words: Iterator[Token], renaming: Mapping[str, str]) -> Itera
 
 
 def _answer_words(
-    text: str, renaming: Mapping[str, str], base_tokens: Collection[str], notation: str
+    text: str, renaming: Mapping[str, str], base_tokens: Collection[str], notation: str | Words
 ) -> Iterator[Token]:
     """The words of an answer in prefix notation, whichever notation it is in.
 
     Raises:
         NotationError: If a word hides a symbol that `renaming` has.
     """
+    if isinstance(notation, Words):
+        return notation.read(text)
     for kind in (TRACES, ASSIGNMENTS):
         if notation == "auto" and kind.notation_of(text) == "infix":
             try:
@@ -300,9 +324,12 @@ def _answer_words(
 
 
 def _input(
-    index: int, text: str, base_tokens: Collection[str], notation: str
+    index: int, text: str, base_tokens: Collection[str], notation: str | Words
 ) -> tuple[tuple[str, ...], Callable[[Mapping[str, str]], str]]:
     """The symbols of an input, and what renames it."""
+    if isinstance(notation, Words):
+        found = dict.fromkeys(name for _, _, name in notation.read(text) if name is not None)
+        return tuple(found), lambda renaming: notation.rename(text, renaming)
     if notation == "infix":
         try:
             formula = parse_infix(text)

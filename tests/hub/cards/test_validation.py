@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 from huggingface_hub import DatasetCard, ModelCard, SpaceCard
+from packaging.version import Version
 
 import hf_symbinv
 from hf_symbinv import LTL
@@ -18,6 +20,9 @@ PACKAGE = Path(hf_symbinv.__file__).parent
 DEMO = Path(__file__).parents[3] / "examples" / "space"
 
 
+@pytest.mark.skipif(
+    Version(huggingface_hub.__version__) < Version("2"), reason="huggingface_hub 1 always asks huggingface.co"
+)
 @pytest.mark.usefixtures("hub")
 def test_a_hub_accepts_the_cards(tmp_path):
     publish(LTL, tmp_path, Origin("tiny", "A story.", "symbinv data", "spot 2.13"), {"train": [Pair("a", "{a}")]})

@@ -45,6 +45,7 @@ from papers.lexinvariant.probe import (
     CipherProbeConfig,
     deciphered,
     key_matrix,
+    own_states,
     random_key,
     trained_probe,
     votes,
@@ -69,7 +70,7 @@ def job(tmp_path) -> Job:
 class TestTables:
     def test_labels_are_distinct_and_the_papers_numbers_are_of_measures(self):
         assert [experiment.name for experiment in EXPERIMENTS] == [
-            "lexinv-markov", "lexinv-text", "lexinv-cipher", "lexinv-symbols"
+            "lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-cipher", "lexinv-symbols"
         ]  # fmt: skip
         for experiment in EXPERIMENTS:
             assert len({row.labels for row in experiment.rows}) == len(experiment.rows)
@@ -80,7 +81,7 @@ class TestTables:
     @pytest.mark.parametrize("scale", [*SCALES, GPU])
     def test_every_row_has_a_model_and_a_sentence_at_every_scale(self, scale):
         for experiment in EXPERIMENTS:
-            assert experiment.scales() == (("smoke", "cpu", "paper") if experiment.name == "lexinv-markov" else
+            assert experiment.scales() == (("smoke", "cpu", "paper") if experiment.measure is measure_markov else
                                            ("smoke", "cpu", "gpu", "paper"))  # fmt: skip
             if scale not in experiment.scales():
                 continue
@@ -92,13 +93,13 @@ class TestTables:
                     assert configuration(row.values["model"], 6, language).kind == "decoder-only"
 
     def test_a_gpu_makes_what_the_paper_claims_of_text_and_nothing_else(self):
-        rows = {experiment.name: experiment.rows_of(GPU) for experiment in EXPERIMENTS[1:]}
+        rows = {experiment.name: experiment.rows_of(GPU) for experiment in EXPERIMENTS[2:]}
         assert {row.values["model"] for name in ("lexinv-text", "lexinv-symbols") for row in rows[name]} == {
             "learned", "gaussian"
         }  # fmt: skip
         assert [row.values["corpus"] for row in rows["lexinv-cipher"]] == ["code", "prose"]
         with torch.device("meta"):
-            language = EXPERIMENTS[1].sizes(GPU)["languages"]["prose"]
+            language = EXPERIMENTS[2].sizes(GPU)["languages"]["prose"]
             model = SymbolInvariantForCausalLM(configuration("gaussian", 96, language))
         assert round(model.num_parameters() / 1e6) == 25
 
@@ -111,7 +112,7 @@ class TestTables:
             reproduce(Workspace(tmp_path, load_scale(GPU)), find("sit-1"))
 
     def test_the_model_of_the_papers_size_has_the_papers_parameters(self):
-        language = EXPERIMENTS[1].sizes("paper")["languages"]["code"]
+        language = EXPERIMENTS[2].sizes("paper")["languages"]["code"]
         with torch.device("meta"):
             model = SymbolInvariantForCausalLM(configuration("gaussian", 128, language))
         assert round(model.num_parameters() / 1e6) == 151
@@ -166,6 +167,34 @@ class TestLexinvariance:
         losses = losses_by_place(make_model("learned"), texts, batch_size=36, seed=0)
         assert np.exp(-losses[::6, 0]).sum() < 1 and np.exp(-losses[:6, 1]).sum() < 1
         assert np.exp(-losses[::6, 0]).sum() > 0.3  # base tokens have the rest
+
+
+class TestStreams:
+    def test_a_renamed_text_has_the_same_losses_bit_for_bit(self):
+        texts = np.random.default_rng(0).integers(6, size=(5, 20))
+        key = np.array([3, 0, 5, 1, 2, 4])
+        plain, renamed = (losses_by_place(make_model("streams"), x, batch_size=5, seed=0) for x in (texts, key[texts]))
+        assert np.array_equal(plain, renamed) and plain.std() > 0
+
+    def test_a_new_symbol_is_any_of_those_that_have_not_occurred(self):
+        texts = np.array([[first, second] for first in range(6) for second in range(6)])
+        model = make_model("streams")
+        chances = np.exp(-losses_by_place(model, texts, batch_size=36, seed=0)).reshape(6, 6, 2)
+        with torch.no_grad():  # 3 is the first symbol: a new one after <s>, then the one that has occurred, and 4 new
+            after = model(torch.tensor([[0, 3]])).logits[0].double().softmax(-1).numpy()
+        assert chances[:, :, 0] == pytest.approx(np.full((6, 6), after[0, 3] / 6), rel=1e-4)
+        expected = np.where(np.eye(6), after[1, 3], after[1, 4] / 5)
+        assert chances[:, :, 1] == pytest.approx(expected, rel=1e-4)
+
+    def test_a_probe_reads_each_symbols_own_stream(self):
+        model, texts = make_model("streams"), np.random.default_rng(0).integers(6, size=(3, 9))
+        ids = torch.from_numpy(symbol_ids(texts))
+        output = model(ids, output_hidden_states=True)
+        own = own_states(output, ids)
+        for row, place in np.ndindex(3, 9):
+            stream = output.slot_referents[row].tolist().index(texts[row, place])
+            assert torch.equal(own[row, place + 1], output.hidden_states[-1][row, stream, place + 1])
+        assert torch.equal(own[:, 0], output.hidden_states[-1][:, 0, 0])
 
 
 class TestMeasures:
@@ -348,7 +377,9 @@ class TestSmoke:
         made = {path.name for path in (folder / "smoke/tables").glob("*.png")}
         assert made == {"lexinv-markov.png", "lexinv-text.png", "lexinv-cipher.png"}
         assert {path.name for path in (folder / "smoke/experiments/lexinvariant-data/models").iterdir()} == {
-            f"{name}-{kind}-seed0" for name in ("markov", "code", "prose") for kind in KINDS
+            *(f"{name}-{kind}-seed0" for name in ("markov", "code", "prose") for kind in MODELS),
+            "markov-streams-seed0",
+            *(f"markov-small-{kind}-seed0" for kind in ("learned", "renamed", "gaussian", "streams")),
         }
         before = {path: path.stat().st_mtime_ns for path in folder.glob("smoke/experiments/**/result.json")}
         assert self.run(folder, capsys, *(experiment.name for experiment in EXPERIMENTS)) == (DONE, printed)

@@ -1,0 +1,643 @@
+"""A user's own pairs of texts: read, cut into words, split so that no renamed twin is on both sides, and counted.
+
+    data = load_pairs({"pairs": "pairs.jsonl", "symbols": r"[a-z_]\\w*"})
+    data.task, data["train"], data.said
+
+What is left out is counted and said. What cannot be read is refused with its place.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hf_symbinv.datasets_scripts.errors import PairsFormatError
+from hf_symbinv.datasets_scripts.loading import LoadedData, quiet
+from hf_symbinv.errors import nearest
+from hf_symbinv.hub.errors import hub_failure
+from hf_symbinv.tasks.pairs import SPECIAL, PairsTask
+
+SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+# Names of columns that are taken if none are given, the first pair that the data have.
+COLUMNS = (
+    ("question", "answer"), ("input", "output"), ("source", "target"), ("src", "tgt"), ("prompt", "completion"),
+)  # fmt: skip
+# Names of splits -> ours.
+SPLITS = {
+    "train": "train", "training": "train", "validation": "validation", "valid": "validation", "val": "validation",
+    "dev": "validation", "test": "test",
+}  # fmt: skip
+# Our choice: a tenth of the questions is test, another one validation, where the data do not say.
+HELD_OUT = 0.1
+# Our choice: a name that an answer has and its question has not is a base word if it does so in one row of a hundred.
+BASE_SHARE = 0.01
+# Names that a message lists.
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class PairsOptions:
+    """What `data` of a recipe says for the task `pairs`.
+
+    Attributes:
+        pairs: A file, a folder or OWNER/NAME on the Hub.
+        symbols: Regular expression of the names of symbols.
+        question_column, answer_column: Names of columns; None to find them.
+        base_words: Words with a fixed meaning that match `symbols`, or that shall not be cut; as a list, with commas
+            between them, or the path of a text file with one on each line.
+        base_from_data: Take as a base word too what matches `symbols` and stands in many answers, but not in their
+            questions.
+        config: Of a data set on the Hub or in a folder.
+        max_tokens: Words of a question or an answer, at most; longer rows are left out.
+        max_base_words: Base words, at most: the most frequent ones. Rows with others are left out.
+        seed: Of the split, where the data have none.
+    """
+
+    pairs: str
+    symbols: str
+    question_column: str | None = None
+    answer_column: str | None = None
+    base_words: tuple[str, ...] | list[str] | str = ()
+    base_from_data: bool = False
+    config: str | None = None
+    max_tokens: int = 512
+    max_base_words: int = 1000
+    seed: int = 0
+
+    @classmethod
+    def read(cls, options: Mapping[str, Any]) -> PairsOptions:
+        """The options of a recipe.
+
+        Raises:
+            PairsFormatError: For an unknown one, one that is missing or of a wrong type.
+        """
+        known = list(cls.__dataclass_fields__)
+        for name in options:
+            if name not in known:
+                near = nearest(name, known)
+                hint = "" if near is None else f"did you mean data.{near}? "
+                raise PairsFormatError(f"data.{name}: unknown for task pairs; {hint}use some of {', '.join(known)}")
+        for name, example in (("pairs", "pairs.jsonl"), ("symbols", r"'[a-z_]\w*'")):
+            if not isinstance(options.get(name), str) or not options[name]:
+                raise PairsFormatError(
+                    f"data.{name}={options.get(name)!r}: task pairs needs a text; give --{name} {example}, or "
+                    f"data.{name} in the recipe"
+                )
+        for name, least in (("max_tokens", 1), ("max_base_words", 1), ("seed", 0)):
+            value = options.get(name, least)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise PairsFormatError(f"data.{name}={value!r}: must be an integer of at least {least}")
+        return cls(**options)
+
+    def words(self) -> tuple[str, ...]:
+        """The base words that are listed.
+
+        Raises:
+            PairsFormatError: If one is none.
+        """
+        listed = self.base_words
+        if isinstance(listed, str):
+            path = Path(listed)
+            listed = path.read_text(encoding="utf-8").split() if path.is_file() else listed.split(",")
+        words = tuple(dict.fromkeys(str(word).strip() for word in listed if str(word).strip()))
+        for word in words:
+            if word in SPECIAL or re.search(r"\s", word):
+                raise PairsFormatError(f"base word {word!r}: is reserved or has white space; leave it out")
+        return words
+
+
+class Row(NamedTuple):
+    """A pair and where it stands, such as `pairs.jsonl, line 3`."""
+
+    place: str
+    question: str
+    answer: str
+
+
+# Reading
+
+
+def read_pairs(
+    source: str, question: str | None = None, answer: str | None = None, config: str | None = None
+) -> tuple[dict[str, list[Row]], tuple[str, str]]:
+    """The rows of each split of the data, `train` if they have none; and the names of the two columns.
+
+    Args:
+        source: A file of one of `SUFFIXES`, a folder of such files, or OWNER/NAME on the Hub.
+        question, answer: Names of the columns; None to find them.
+        config: Of a data set on the Hub or in a folder.
+
+    Raises:
+        PairsFormatError: If there are no such data, or a row is no pair of texts.
+    """
+    path = Path(source)
+    files = {"train": [path]} if path.is_file() else _files_of_splits(path) if config is None else {}
+    tables = (
+        {split: chain.from_iterable(map(_rows_of_file, found)) for split, found in files.items()}
+        or _rows_of_data_set(source, config)
+    )  # fmt: skip
+    columns: tuple[str, str] | None = None
+    splits = {}
+    for split, rows in tables.items():
+        found = []
+        for place, row in rows:
+            if columns is None:
+                columns = _columns(source, list(row), question, answer)
+            found.append(Row(place, *(_cell(place, row, column) for column in columns)))
+        splits[split] = found
+    if columns is None:
+        raise PairsFormatError(f"{source}: holds no rows; write one pair of texts on each line")
+    return splits, columns
+
+
+def _files_of_splits(folder: Path) -> dict[str, list[Path]]:
+    """The files in a folder that are called as a split, such as `train.csv` and `test-00000-of-00002.parquet`.
+
+    `datasets` would guess types and make a 1 of the text +1 in a CSV file.
+    """
+    found: dict[str, list[Path]] = {}
+    for path in sorted(folder.rglob("*")):
+        split = SPLITS.get(re.split(r"[-_.]", path.name)[0])
+        if split is not None and path.suffix.lower() in SUFFIXES:
+            found.setdefault(split, []).append(path)
+    return found if "train" in found or len(found) == 1 else {}
+
+
+def _rows_of_file(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    readers = {".jsonl": _json_rows, ".json": _json_rows, ".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet}
+    if path.suffix.lower() not in readers:
+        raise PairsFormatError(f"{path}: its format is told by the end of its name; use one of {', '.join(SUFFIXES)}")
+    try:
+        yield from readers[path.suffix.lower()](path)
+    except UnicodeDecodeError as error:
+        raise PairsFormatError(f"{path}: byte {error.start} is no UTF-8 ({error.reason}); save it as UTF-8") from None
+
+
+def _json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    text = path.read_bytes().decode("utf-8-sig")
+    if text.lstrip().startswith("["):
+        try:
+            items = [(f"{path}, row {number}", item) for number, item in enumerate(json.loads(text), start=1)]
+        except ValueError as error:
+            raise PairsFormatError(f"{path}: is no JSON ({error}); write a list of objects") from None
+    else:
+        items = []
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                try:
+                    items.append((f"{path}, line {number}", json.loads(line)))
+                except ValueError as error:
+                    raise PairsFormatError(
+                        f"{path}, line {number}: {_short(line)} is no JSON ({error}); write one object on each line"
+                    ) from None
+    for place, item in items:
+        if not isinstance(item, dict):
+            raise PairsFormatError(f'{place}: {_short(item)} is no object; write {{"question": "…", "answer": "…"}}')
+        yield place, item
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+        header: list[str] | None = None
+        try:
+            for cells in reader:
+                place = f"{path}, line {reader.line_num}"
+                if not cells:
+                    continue
+                if header is None:
+                    header = cells
+                    continue
+                if len(cells) != len(header):
+                    raise PairsFormatError(
+                        f"{place}: has {len(cells)} cells, and the first line {len(header)}, {', '.join(header)}; put "
+                        "texts that hold the separator in double quotes"
+                    )
+                yield place, dict(zip(header, cells, strict=True))
+        except csv.Error as error:
+            raise PairsFormatError(f"{path}, line {reader.line_num}: is no CSV ({error}); mend the quotes") from None
+
+
+def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        file = pyarrow.parquet.ParquetFile(path)
+        number = 0
+        for batch in file.iter_batches():
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{path}, row {number}", row
+    except pyarrow.ArrowException as error:
+        raise PairsFormatError(f"{path}: is no Parquet ({str(error).splitlines()[0]}); write it again") from None
+
+
+def _rows_of_data_set(source: str, config: str | None) -> dict[str, Iterator[tuple[str, dict[str, Any]]]]:
+    """The splits of a folder or of a data set on the Hub, as `datasets` finds them."""
+    import datasets
+
+    if not Path(source).is_dir() and not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", source):
+        raise PairsFormatError(f"{source}: no such file; name one of {', '.join(SUFFIXES)}, a folder or OWNER/NAME")
+    try:
+        with quiet():
+            found = datasets.load_dataset(source, config)
+    except Exception as error:  # of many types, for folders without data, damaged files, no network
+        cause = error.__cause__ if isinstance(error, datasets.exceptions.DatasetGenerationError) else None
+        reason = hub_failure(error, source) or f"cannot be loaded ({str(cause or error).splitlines()[0].rstrip('.')})"
+        raise PairsFormatError(
+            f"{source}: {reason.removeprefix(f'{source}: ')}; name a file, a folder of files, or OWNER/NAME on the Hub"
+        ) from error
+
+    def rows(split: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        for number, row in enumerate(found[split], start=1):
+            yield f"{source}, split {split}, row {number}", dict(row)
+
+    known = {ours: rows(split) for split in found for name, ours in SPLITS.items() if split == name}
+    if not known:
+        known = {"train": rows(next(iter(found)))} if len(found) == 1 else {}
+    if "train" not in known and len(known) != 1:
+        raise PairsFormatError(f"{source}: has the splits {', '.join(found)}, and none is called train; rename one")
+    return known
+
+
+def _columns(source: str, names: Sequence[str], question: str | None, answer: str | None) -> tuple[str, str]:
+    """The columns of questions and answers."""
+    for option, name in (("question", question), ("answer", answer)):
+        if name is not None and name not in names:
+            near = nearest(name, names)
+            hint = "" if near is None else f"; did you mean {near!r}?"
+            raise PairsFormatError(
+                f"{source}: has no column {name!r}, which --{option}-column names; it has {', '.join(names)}{hint}"
+            )
+    if question is None and answer is None:
+        for pair in COLUMNS:
+            if set(pair) <= set(names):
+                return pair
+    if question is not None and answer is not None:
+        return question, answer
+    others = [name for name in names if name not in (question, answer)]
+    if len(names) == 2:
+        return (question or others[0], answer or others[-1])
+    missing = " and ".join(
+        f"--{option}-column" for option, name in (("question", question), ("answer", answer)) if name is None
+    )
+    raise PairsFormatError(f"{source}: has columns {', '.join(names)}; say with {missing} which ones to take")
+
+
+def _cell(place: str, row: Mapping[str, Any], column: str) -> str:
+    value = row.get(column)
+    where = f"{place}, column {column}"
+    if value is None:
+        what = "null" if column in row else "missing"
+        raise PairsFormatError(f"{where}: is {what}; give a text, or remove the row")
+    if not isinstance(value, str):
+        raise PairsFormatError(f"{where}: {_short(value)} is a {type(value).__name__} and no text; put it in quotes")
+    if not value.strip():
+        raise PairsFormatError(f"{where}: {value!r} is empty; give a text, or remove the row")
+    for character in value:
+        if unicodedata.category(character) in ("Cc", "Cs") and not character.isspace():
+            raise PairsFormatError(
+                f"{where}: {_short(value)} has the control character {character!r}; is this a text? Remove the row"
+            )
+    return value
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+# Cutting and splitting
+
+
+class Cut(NamedTuple):
+    """A row, and what its words are.
+
+    Attributes:
+        row: As it was read.
+        alpha_class: Of the question, as `PairsTask.alpha_class`.
+        meaning: The answer with the question's numbers for its symbols: the same for pairs that are renamings.
+        names: Symbols of the question.
+        new: Symbols of the answer that the question lacks.
+        base: Base words of both.
+        asked: Base words of the question.
+        longest: Words of the longer text.
+    """
+
+    row: Row
+    alpha_class: str
+    meaning: str
+    names: tuple[str, ...]
+    new: tuple[str, ...]
+    base: frozenset[str]
+    asked: frozenset[str]
+    longest: int
+
+
+def cut(row: Row, task: PairsTask) -> Cut:
+    """The words of a row.
+
+    Raises:
+        PairsFormatError: If a symbol holds white space.
+    """
+    question, answer = (list(task.rule.words(text)) for text in (row.question, row.answer))
+    for _, word, is_symbol in (*question, *answer):
+        if is_symbol and re.search(r"\s", word):
+            raise PairsFormatError(
+                f"{row.place}: the rule {task.rule.symbol_pattern!r} takes {_short(word)} as one symbol, with white "
+                "space; make it narrower"
+            )
+    names = dict.fromkeys(word for _, word, is_symbol in question if is_symbol)
+    places = {name: place for place, name in enumerate(names)}
+    written = dict.fromkeys(word for _, word, is_symbol in answer if is_symbol)
+    asked = frozenset(word for _, word, is_symbol in question if not is_symbol)
+    return Cut(
+        row,
+        task.alpha_class(row.question),
+        " ".join(f"\n{places[word]}" if word in places else word for _, word, _ in answer),
+        tuple(names),
+        tuple(word for word in written if word not in names),
+        asked | {word for _, word, is_symbol in answer if not is_symbol},
+        asked,
+        max(len(question), len(answer)),
+    )
+
+
+def part_of(alpha_class: str, seed: int) -> str:
+    """The split of a question: a function of the question up to renaming, and of the seed."""
+    digest = hashlib.sha256(f"{seed}\n{alpha_class}".encode()).digest()
+    place = int.from_bytes(digest[:8], "big") / 2**64
+    return "test" if place < HELD_OUT else "validation" if place < 2 * HELD_OUT else "train"
+
+
+def split_pairs(splits: Mapping[str, Sequence[Cut]], seed: int) -> tuple[dict[str, list[Cut]], int]:
+    """The rows of train, validation and test, and how many renamed twins were left out.
+
+    What the data have as a split stays as it is. What they lack is held out from their training rows by `part_of`: then
+    all renamings of a question are in one split, and of those outside training the first one alone is kept.
+    """
+    missing = [split for split in ("validation", "test") if split not in splits]
+    parts = {"train": [], **{split: list(splits.get(split, ())) for split in ("validation", "test")}}
+    twins, seen = 0, set()
+    for item in splits.get("train", ()):
+        part = part_of(item.alpha_class, seed)
+        if part not in missing:
+            parts["train"].append(item)
+        elif item.alpha_class in seen:
+            twins += 1
+        else:
+            seen.add(item.alpha_class)
+            parts[part].append(item)
+    return parts, twins
+
+
+def held_out_rows(task: PairsTask, source: str, split: str) -> tuple[list[Row], list[str]]:
+    """The rows of one split, to measure a model on, and lines that say what was left out.
+
+    Args:
+        task: Of the model.
+        source: As `read_pairs` takes it.
+        split: `train`, `validation` or `test`, of the data or as they were split for training; or `all`, every row.
+
+    Raises:
+        PairsFormatError: As `read_pairs`, for another split, or if no row is left.
+    """
+    splits, _ = read_pairs(source, *(task.columns if "columns" in task.data else (None, None)))
+    cuts = {name: [cut(row, task) for row in rows] for name, rows in splits.items()}
+    if split not in ("train", "validation", "test", "all"):
+        raise PairsFormatError(f"split {split!r}: unknown; use train, validation or test, or all for every row")
+    parts = cuts if split == "all" else {split: split_pairs(cuts, int(task.data.get("seed", 0)))[0][split]}
+    found = [item for part in parts.values() for item in part]
+    known = frozenset(task.base_tokens)
+    kept = [item.row for item in found if item.asked <= known]
+    said = []
+    if split != "all" and split not in splits:
+        said.append(f"{source}: {len(found):,} questions are in split {split}; --split all takes every row")
+    if len(kept) < len(found):
+        words = Counter(word for item in found for word in item.asked - known)
+        said.append(
+            f"{source}: {len(found) - len(kept):,} of {len(found):,} questions are left out, because training had no "
+            f"base word {_list(words)}"
+        )
+    if not kept:
+        raise PairsFormatError(f"{source}, split {split}: has no question that the model can read; try --split all")
+    return kept, said
+
+
+# Learning base words
+
+
+def load_pairs(options: Mapping[str, Any], source: str | None = None) -> LoadedData:
+    """Reads pairs, splits them, and learns the base words from the training rows.
+
+    Args:
+        options: Fields of `PairsOptions`.
+        source: In place of `options["pairs"]`.
+
+    Raises:
+        PairsFormatError: For options and data that cannot be used.
+    """
+    asked = PairsOptions.read({**options, **({} if source is None else {"pairs": source})})
+    splits, columns = read_pairs(asked.pairs, asked.question_column, asked.answer_column, asked.config)
+    known = {"columns": list(columns), "seed": asked.seed}
+    draft = _draft(asked, asked.words(), known)
+    cuts = {split: [cut(row, draft) for row in rows] for split, rows in splits.items()}
+    from_data = _meant_as_base(cuts) if asked.base_from_data else []
+    if from_data:
+        draft = _draft(asked, (*draft.rule.base_words, *from_data), known)
+        cuts = {split: [cut(row, draft) for row in rows] for split, rows in splits.items()}
+    _check_words(asked, draft, cuts)
+    parts, twins = split_pairs(cuts, asked.seed)
+    counts = Counter(rows_read=sum(map(len, cuts.values())), renamed_twins=twins)
+    train = _training_rows(asked, parts["train"], counts)
+    task = _learned(asked, draft, train, known)
+    base = frozenset(task.base_tokens)
+    final = {"train": [item for item in train if item.base <= base]}
+    counts["rare_base_words"] += len(train) - len(final["train"])
+    for split in ("validation", "test"):
+        readable = [item for item in parts[split] if item.asked <= base]
+        counts["unknown_base_words"] += len(parts[split]) - len(readable)
+        final[split] = [item for item in readable if item.longest <= asked.max_tokens]
+        counts["too_long"] += len(readable) - len(final[split])
+    # The loss of validation needs answers that the model can write. In the test all others count as wrong.
+    final["validation"] = [item for item in final["validation"] if item.base <= base and not item.new]
+    told = _left_out(asked, counts)
+    for split, items in final.items():
+        if not items:
+            raise PairsFormatError(
+                f"{asked.pairs}: {counts['rows_read']:,} rows leave none for split {split}"
+                f"{told and f'; left out: {told}'}; give more rows, or a folder with files train, validation and test"
+            )
+    answers = {(item.alpha_class, item.meaning) for items in cuts.values() for item in items}
+    several = Counter(alpha_class for alpha_class, _ in answers)
+    counts["questions_with_several_answers"] = sum(count > 1 for count in several.values())
+    trained_on = {item.alpha_class for item in final["train"]}
+    counts["test_questions_with_a_twin_in_train"] = sum(item.alpha_class in trained_on for item in final["test"])
+    new = Counter(name for items in cuts.values() for item in items for name in item.new)
+    builder = {name: value for name, value in asdict(asked).items() if value not in (None, (), [])}
+    return LoadedData(
+        _texts(final, columns),
+        asked.pairs,
+        {**builder, "base_words": list(draft.rule.base_words), **counts},
+        task,
+        _said(asked, task, final, counts, from_data, new),
+    )
+
+
+def _draft(asked: PairsOptions, base_words: Sequence[str], known: Mapping[str, Any]) -> PairsTask:
+    """The task before its base words are learned, which can cut texts."""
+    try:
+        return PairsTask(SPECIAL, asked.symbols, base_words, data=known)
+    except ValueError as error:
+        raise PairsFormatError(f"symbols={asked.symbols!r}: {error}") from None
+
+
+def _meant_as_base(cuts: Mapping[str, Sequence[Cut]]) -> list[str]:
+    """Names that stand in many answers and not in their questions, the most frequent first."""
+    new = Counter(name for items in cuts.values() for item in items for name in item.new)
+    enough = max(2, BASE_SHARE * sum(map(len, cuts.values())))
+    return [name for name, count in sorted(new.items(), key=lambda item: (-item[1], item[0])) if count >= enough]
+
+
+def _check_words(asked: PairsOptions, task: PairsTask, cuts: Mapping[str, Sequence[Cut]]) -> None:
+    """Refuses a rule that finds no symbol, or whose words depend on what stands around them."""
+    first = next(item for items in cuts.values() for item in items)
+    names = {name: item.row.place for items in cuts.values() for item in items for name in (*item.names, *item.new)}
+    if not names:
+        raise PairsFormatError(
+            f"symbols={asked.symbols!r}: matches nothing in {asked.pairs}, whose first question is "
+            f"{_short(first.row.question)}; change the rule"
+        )
+    base = {word: item.row.place for items in cuts.values() for item in items for word in item.base}
+    for words, is_symbol in ((names, True), (base, False)):
+        for word, place in words.items():
+            if [found[1:] for found in task.rule.words(word)] != [(word, is_symbol)]:
+                raise PairsFormatError(
+                    f"{place}: {word!r} is {'a symbol' if is_symbol else 'no symbol'} there and another thing where it "
+                    f"stands alone; write the rule {asked.symbols!r} without what looks at the text around a name"
+                )
+
+
+def _training_rows(asked: PairsOptions, rows: Sequence[Cut], counts: Counter[str]) -> list[Cut]:
+    """The rows to train on; `counts` gets the others."""
+    different = list({(item.row.question, item.row.answer): item for item in reversed(rows)}.values())[::-1]
+    short = [item for item in different if item.longest <= asked.max_tokens]
+    kept = [item for item in short if not item.new]
+    counts["duplicates"] += len(rows) - len(different)
+    counts["too_long"] += len(different) - len(short)
+    counts["new_symbols"] += len(short) - len(kept)
+    if counts["new_symbols"] > len(kept):
+        new = Counter(name for item in rows for name in item.new)
+        raise PairsFormatError(
+            f"{asked.pairs}: {counts['new_symbols']:,} of {len(short):,} training rows have answers with symbols that "
+            f"the question lacks, such as {_list(new)}, and a model writes symbols of the question only; list words "
+            "with a fixed meaning in --base-words, or let --base-from-data find them"
+        )
+    return kept
+
+
+def _learned(asked: PairsOptions, draft: PairsTask, train: Sequence[Cut], known: Mapping[str, Any]) -> PairsTask:
+    """The task with the most frequent base words of the training rows."""
+    words = Counter(word for item in train for word in item.base)
+    names = Counter(name for item in train for name in item.names)
+    return PairsTask(
+        (*SPECIAL, *_ranked(words)[: asked.max_base_words]),
+        draft.rule.symbol_pattern,
+        draft.rule.base_words,
+        spaced=any(re.search(r"\s", item.row.answer.strip()) for item in train),
+        data={**known, "example": train[0].row.question if train else ""},
+        names=_ranked(names),
+        max_symbols=max((len(item.names) for item in train), default=0),
+        # Twice the longest: questions of a later day may be larger than those of training.
+        max_new_tokens=max([PairsTask.max_new_tokens, *(2 * item.longest for item in train)]),
+    )
+
+
+def _texts(final: Mapping[str, Sequence[Cut]], columns: tuple[str, str]) -> dict[str, Any]:
+    import datasets
+
+    return {
+        split: datasets.Dataset.from_dict(
+            {columns[0]: [item.row.question for item in items], columns[1]: [item.row.answer for item in items]}
+        )
+        for split, items in final.items()
+    }
+
+
+# What became of rows, in words.
+_REASONS = {
+    "duplicates": "the same pair again",
+    "renamed_twins": "renamed twins of others in validation or test",
+    "too_long": "of more than {max_tokens} words, max_tokens",
+    "new_symbols": "with symbols in the answer that the question lacks",
+    "rare_base_words": "with base words beyond the {max_base_words} most frequent, max_base_words",
+    "unknown_base_words": "outside training with base words that training lacks",
+}
+
+
+def _left_out(asked: PairsOptions, counts: Mapping[str, int]) -> str:
+    """How many rows were left out, and why; empty if there are none."""
+    told = {name: why.format(**asdict(asked)) for name, why in _REASONS.items() if counts[name]}
+    return ", ".join(f"{counts[name]:,} ({why})" for name, why in told.items())
+
+
+def _said(
+    asked: PairsOptions,
+    task: PairsTask,
+    final: Mapping[str, Sequence[Cut]],
+    counts: Mapping[str, int],
+    from_data: Sequence[str],
+    new: Counter[str],
+) -> list[str]:
+    """What to tell a user of the data."""
+    question, answer = task.columns
+    words = task.base_tokens[len(SPECIAL) :]
+    said = [
+        f"{asked.pairs}: {counts['rows_read']:,} rows, columns {question} and {answer}",
+        ", ".join(f"{len(items):,} {split}" for split, items in final.items()),
+        f"at most {task.max_symbols} symbols in a question, {len(task.names):,} names in all: {_list(task.names)}",
+        f"{len(words):,} base words: {_list(words, 20)}",
+    ]
+    if from_data:
+        said.append(f"base words that answers have and questions lack: {_list(from_data, 20)}")
+    if told := _left_out(asked, counts):
+        said.append(f"left out: {told}")
+    if counts["new_symbols"]:
+        said.append(f"symbols that the question lacks: {_list(new)}; --base-words takes those with a fixed meaning")
+    if counts["questions_with_several_answers"]:
+        said.append(
+            f"{counts['questions_with_several_answers']:,} questions have several answers, under any names; a model "
+            "gives one of them, and only that of the row counts"
+        )
+    if counts["test_questions_with_a_twin_in_train"]:
+        said.append(
+            f"{counts['test_questions_with_a_twin_in_train']:,} test questions are renamings of training questions; "
+            "`symbinv evaluate --novel` counts the others apart"
+        )
+    if not words:
+        said.append(f"warning: every word is a symbol by the rule {asked.symbols!r}, so nothing has a fixed meaning")
+    return said
+
+
+def _ranked(counter: Counter[str]) -> list[str]:
+    """The most frequent first, and equally frequent ones in the order of the alphabet."""
+    return [word for word, _ in sorted(counter.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def _list(words: Iterable[str], most: int = SHOWN) -> str:
+    """The first words; of a counter, the most frequent."""
+    ranked = _ranked(words) if isinstance(words, Counter) else list(words)
+    return " ".join(ranked[:most]) + (" ..." if len(ranked) > most else "")
+
+
+__all__ = ["PairsOptions", "held_out_rows", "load_pairs", "read_pairs"]

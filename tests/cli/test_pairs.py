@@ -1,0 +1,156 @@
+"""From a file of pairs to a model, in this process: training, measures, card, Auto classes, pipeline, and refusals."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
+
+from hf_symbinv.evaluation import load_checkpoint
+from hf_symbinv.evaluation.own_pairs import measure_pairs
+from hf_symbinv.hub.cards.model import CARD
+
+from .conftest import Result
+
+TINY = (
+    "model.d_model=8", "model.num_attention_heads=2", "model.d_ff=8", "model.encoder_layers=1",
+    "model.decoder_layers=1", "trainer.max_steps=4", "trainer.per_device_train_batch_size=8", "trainer.save_steps=4",
+    "test_rows=8", "evaluation_rows=4",
+)  # fmt: skip
+# Where the package cannot be imported and there is no network.
+STRANGER = """
+import sys
+
+class NoPackage:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("hf_symbinv", "spot", "modeling"):
+            raise ImportError(name + " is not installed here")
+
+sys.meta_path.insert(0, NoPackage())
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+model = AutoModelForSeq2SeqLM.from_pretrained(sys.argv[1], trust_remote_code=True)
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], trust_remote_code=True)
+ids = model.generate(**tokenizer(["swap new_name other"], return_tensors="pt"), num_beams=3, max_new_tokens=6)
+print(tokenizer.batch_decode(ids, skip_special_tokens=True)[0])
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path, generator = tmp_path_factory.mktemp("data") / "pairs.csv", random.Random(0)
+    lines = ["source,target"]
+    for _ in range(300):
+        names = generator.choices(["x", "total", "n1", "rest"], k=generator.randint(1, 6))
+        lines.append(f"swap {' '.join(names)},done {' '.join(reversed(names))}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+OWN = ("--symbols", r"[a-z]\w*", "--base-words", "swap,done")
+
+
+@pytest.fixture
+def trained(symbinv, file, tmp_path):
+    result = symbinv("train", "--pairs", file, *OWN, "--output", tmp_path / "run", *TINY)
+    assert result.code == 0, result.err
+    return Result(tmp_path / "run", result.out, result.err)
+
+
+@pytest.mark.slow
+def test_a_file_of_pairs_becomes_a_model_that_everything_loads(symbinv, trained, file, tmp_path):
+    folder, out, err = trained
+    results = json.loads(out)
+    assert results["test_count"] == 8 and results["test_alpha_covariance"] == 1
+    assert f"{file}: 300 rows, columns source and target" in err and "2 base words: done swap" in err
+
+    card = (folder / CARD).read_text(encoding="utf-8")
+    assert r"the columns source and target. A symbol is what the regular expression `[a-z]\w*` matches" in card
+    assert "symbinv evaluate run --data pairs.csv --split test --rows 8" in card and "verify=True" not in card
+
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    assert settings["symbols"] == {}  # names of the data stay where they are
+
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForSeq2SeqLM.from_pretrained(folder)
+    ids = model.generate(
+        **tokenizer(["swap new_name other"], return_tensors="pt"), num_beams=3, max_new_tokens=6, do_sample=False
+    )
+    answer = tokenizer.batch_decode(ids, skip_special_tokens=True)[0]
+    solve = pipeline("symbol-task", model=str(folder))
+    assert solve("swap new_name other", max_new_tokens=6)["answer"] == answer
+    with pytest.raises(ValueError, match="task pairs: it has no judge, so answers cannot be verified"):
+        solve("swap x", verify=True)
+    with pytest.raises(ValueError, match=r"position 7 of 'swap x \+ y': '\+' is no symbol by the rule"):
+        solve("swap x + y")
+
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HF_"))}
+    environment |= {"HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
+    run = subprocess.run(
+        [sys.executable, "-I", "-c", STRANGER, str(folder)], env=environment, cwd=tmp_path, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == f"{answer}\n"
+
+
+@pytest.mark.slow
+def test_the_folder_is_measured_and_asked_again(symbinv, trained, file, tmp_path):
+    folder, out, _ = trained
+    solved = symbinv("solve", "--model", folder, "--json", "swap a b", "swap ?")
+    first, second = map(json.loads, solved.out.splitlines())
+    assert solved.code == 2 and first["verdict"] == "unchecked" and "'?' is no symbol" in second["error"]
+    assert symbinv("solve", "--model", folder, "swap a b").code == 0
+
+    told = symbinv(
+        "evaluate", folder, "--data", file, "--rows", 8, "--alpha-covariance", 2, "--every-renaming", "--json"
+    )
+    assert told.code == 0, told.err
+    measured = json.loads(told.out)
+    assert measured["groups"][0]["summary"]["accuracy"] == json.loads(out)["test_accuracy"]
+    assert measured["alpha_covariance"]["alpha_covariance"] == 1 and not measured["alpha_covariance"]["renamed"]
+    every = symbinv("evaluate", folder, "--data", file, "--split", "all", "--rows", 300, "--json")
+    assert json.loads(every.out)["groups"][0]["summary"]["count"] == 300
+    assert measure_pairs(folder)["test_alpha_covariance"] == 1
+
+    again = symbinv("train", "--pairs", file, *OWN, "--output", folder, *TINY)
+    assert again.code == 0 and json.loads(again.out) == json.loads(out)
+    other = symbinv("train", "--pairs", file, "--symbols", r"[a-z]\w*", "--base-from-data", "--output", folder, *TINY)
+    assert other.code == 2 and "holds another run" in other.err
+
+
+@pytest.mark.slow
+def test_a_baseline_has_a_row_for_each_name_of_training(symbinv, file, tmp_path):
+    result = symbinv("train", "--pairs", file, *OWN, "--output", tmp_path, *TINY, "model.symbol_embedding=learned")
+    assert result.code == 0, result.err
+    checkpoint = load_checkpoint(str(tmp_path))
+    assert checkpoint.model.config.num_symbols == 26 + 3 and len(checkpoint.tokenizer.symbols) == 3
+    solved = symbinv("solve", "--model", tmp_path, "--json", "swap n1 x", "swap brand_new")
+    known, new = map(json.loads, solved.out.splitlines())
+    assert known["verdict"] == "unchecked" and new["verdict"] == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--pairs", "FILE"), "data.symbols=None: task pairs needs a text; give --symbols"),
+        (("pairs-small",), "data.pairs=None: task pairs needs a text; give --pairs"),
+        (("ltl-smoke", "--pairs", "FILE"), "--pairs: recipe ltl-smoke is of task ltl; leave it out"),
+        (("--pairs", "FILE", "--symbols", "[a-z", "trainer.max_steps=1"), "'[a-z' is no regular expression"),
+        (("--pairs", "FILE", "--symbols", "[a-z]+", "--base-from-data", "model.d_modle=1"), "d_modle=1: unknown field"),
+        (("--pairs", "none.csv", "--symbols", "[a-z]+"), "none.csv: no such file"),
+        (("ltl-smoke", "task=pairs"), "data.num_symbols: unknown for task pairs"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_one_sentence(symbinv, file, tmp_path, arguments, message):
+    told = [str(file) if argument == "FILE" else argument for argument in arguments]
+    result = symbinv("train", *told, "--output", tmp_path / "run")
+    assert result.code == 2 and message in result.err and "Traceback" not in result.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_task_of_pairs_cannot_be_named_without_a_model(symbinv, file):
+    result = symbinv("verify", "--task", "pairs", "a", "b")
+    assert result.code == 2 and "task='pairs': its base words come from data; train with" in result.err

@@ -1,0 +1,133 @@
+"""The tokenizer of texts: what a rule takes as a symbol, texts that come back, and renamings of names alone."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AutoTokenizer
+
+from hf_symbinv import SymbolInvariantTextTokenizer, SymbolTable, TokenizationError
+from hf_symbinv.modeling.text_symbinv import TextRule
+
+from .tiny import tiny_model
+
+BASE = ["<s>", "<pad>", "</s>", "+", "-", "(", ")", "let", "=", "1", "2", "a", '"']
+RULE = r"[a-z_]\w*"
+RULES = [RULE, "[a-z]", r"\$[a-z]+|[A-Z]\d?", r"\w+", r"[^\W\d_]+"]
+
+
+@pytest.fixture
+def tokenizer():
+    return SymbolInvariantTextTokenizer(BASE, symbol_pattern=RULE, listed_words=["let", "a"])
+
+
+def words_of(rule, text):
+    return [(word, is_symbol) for _, word, is_symbol in rule.words(text)]
+
+
+def test_listed_words_go_before_symbols_and_letters_before_characters():
+    rule = TextRule(RULE, ["let", "->"])
+    assert words_of(rule, "let lets=x1->Été 12") == [
+        ("let", False), ("lets", True), ("=", False), ("x1", True), ("->", False), ("Été", False), ("1", False),
+        ("2", False),
+    ]  # fmt: skip
+
+
+@given(st.sampled_from(RULES), st.text(alphabet="abletAÉ1_$+-> \n\t(", max_size=20))
+def test_every_text_is_its_words_and_white_space_and_reads_the_same_when_they_are_joined(pattern, text):
+    rule = TextRule(pattern, ["let", "->"])
+    found = words_of(rule, text)
+    assert "".join(word for word, _ in found) == "".join(text.split())
+    for spaced in (True, False):
+        assert words_of(rule, rule.join([word for word, _ in found], spaced)) == found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "listed", "message"),
+    [
+        ("[a-z", [], r"'\[a-z' is no regular expression: unterminated character set"),
+        ("[a-z]*", [], r"'\[a-z\]\*' matches the empty text; ask for a character"),
+        (None, [], "None is no regular expression"),
+        ("[a-z]", ["a b"], "base word 'a b': must be a text without white space"),
+        ("[a-z]", [""], "base word '': must be a text"),
+    ],
+)
+def test_an_impossible_rule_is_refused(pattern, listed, message):
+    with pytest.raises(ValueError, match=message):
+        SymbolInvariantTextTokenizer(BASE, symbol_pattern=pattern, listed_words=listed)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "x @ 1",
+            r"position 2 of 'x @ 1': '@' is no symbol by the rule '\[a-z_\]\\\\w\*', and none of the 10 base",
+        ),
+        ("Let x", "'Let' is no symbol .* did you mean 'let'"),
+        ("<s>", "position 0 of '<s>': '<' is no symbol"),
+        (" ", "the text is empty"),
+        (3, "3 is a int; pass a string"),
+    ],
+)
+def test_a_word_that_training_did_not_have_is_refused_by_name_and_place(tokenizer, text, message):
+    with pytest.raises(TokenizationError, match=message):
+        tokenizer(text)
+
+
+def test_a_letter_and_a_quote_can_be_base_words(tokenizer):
+    ids = tokenizer('a "x" + let')["input_ids"]
+    assert [index < len(BASE) for index in ids] == [True, True, False, True, True, True, True]
+    assert tokenizer.decode(ids, skip_special_tokens=True) == 'a " x " + let'
+    assert tokenizer.get_vocab()["a"] == BASE.index("a")
+    assert tokenizer(["let", "x"], is_split_into_words=True)["input_ids"] == tokenizer("let x")["input_ids"]
+    with pytest.raises(TokenizationError, match="'x x' is no symbol"):
+        tokenizer(["let", "x x"], is_split_into_words=True)
+
+
+def test_a_saved_tokenizer_comes_back_with_its_rule(tokenizer, tmp_path):
+    closed = SymbolInvariantTextTokenizer(BASE, symbol_pattern="[a-z]", spaced=False, data={"columns": ["q", "a"]})
+    for number, made in enumerate((tokenizer, closed)):
+        made.save_pretrained(tmp_path / str(number))
+        again = AutoTokenizer.from_pretrained(tmp_path / str(number))
+        assert type(again) is SymbolInvariantTextTokenizer and again.data == made.data
+        ids = made("x+(b-2)")["input_ids"]
+        assert again("x+(b-2)")["input_ids"] == ids
+        assert again.decode(ids, skip_special_tokens=True) == ("x + ( b - 2 )" if made is tokenizer else "x+(b-2)")
+
+
+WORD = st.sampled_from([*BASE[3:], "x", "y", "total", "_z1"])
+
+
+@given(st.lists(WORD, min_size=1, max_size=12), st.permutations(["x", "y", "total", "_z1", "n1", "n2", "a_", "p30"]))
+def test_renamed_texts_have_the_same_ids_up_to_referents_and_come_back_as_texts(words, new):
+    tokenizer = SymbolInvariantTextTokenizer(BASE, symbol_pattern=RULE, listed_words=["let", "a"])
+    renaming = dict(zip(["x", "y", "total", "_z1"], new, strict=False))
+    texts = [" ".join(words), " ".join(renaming.get(word, word) for word in words)]
+    table = SymbolTable()
+    before, after = tokenizer(texts, symbol_table=table)["input_ids"]
+    assert slots(before) == slots(after)
+    assert tokenizer.batch_decode([before, after], symbol_table=table, skip_special_tokens=True) == texts
+
+
+def slots(ids):
+    """Ids with symbols numbered in the order of their first appearance."""
+    places = {}
+    return [index if index < len(BASE) else -1 - places.setdefault(index, len(places)) for index in ids]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(WORD, min_size=2, max_size=9), st.permutations(["x", "y", "total", "_z1", "n1", "n2"]))
+def test_a_model_answers_a_renamed_text_with_the_renamed_answer(words, new):
+    tokenizer = SymbolInvariantTextTokenizer(BASE, symbol_pattern=RULE, listed_words=["let", "a"])
+    model = tiny_model(
+        base_vocab_size=len(BASE), token_arity=None, encoder_positions="rope", grammar=None, dtype=torch.float32
+    )
+    renaming = dict(zip(["x", "y", "total", "_z1"], new, strict=False))
+    answers = []
+    for text in (" ".join(words), " ".join(renaming.get(word, word) for word in words)):
+        table = SymbolTable()
+        batch = tokenizer([text], symbol_table=table, return_tensors="pt")
+        ids = model.generate(**batch, num_beams=2, max_new_tokens=8)
+        answers.append(tokenizer.batch_decode(ids, symbol_table=table, skip_special_tokens=True)[0])
+    assert " ".join(renaming.get(word, word) for word in answers[0].split()) == answers[1]
