@@ -215,13 +215,15 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
             symbols: Their spans, one list a text, if no pattern says what symbols are.
             kind: `subwords` are byte pairs of UTF-8, which write any text; `words` are runs of letters, digits or other
                 characters between white space, the most frequent ones, and `<unk>` for all others.
-            symbol_pattern, base_words, kwargs: Of the tokenizer.
+            symbol_pattern, base_words, kwargs: Of the tokenizer; the special tokens among them come first in its ids.
 
         Raises:
             ValueError: If `kind` is none of the two, or there are not as many lists of spans as texts.
             TokenizationError: If a span is not valid.
         """
-        special = [str(kwargs.get(f"{role}_token", default)) for role, default in _SPECIAL.items()]
+        roles = {**_SPECIAL, **{role: token for role, token in kwargs.items() if role.endswith("_token")}}
+        named = [token for token in roles.values() if isinstance(token, (str, AddedToken))]
+        special = list(dict.fromkeys(map(str, [*named, *kwargs.get("extra_special_tokens", ())])))
         if kind == "subwords":
             base = Tokenizer(models.BPE())
             base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -233,11 +235,11 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
                 show_progress=False,
             )
         elif kind == "words":
-            base = Tokenizer(models.WordLevel(unk_token="<unk>"))
+            unknown = str(kwargs.setdefault("unk_token", "<unk>"))
+            base = Tokenizer(models.WordLevel(unk_token=unknown))
             base.pre_tokenizer = pre_tokenizers.Whitespace()
-            kwargs.setdefault("unk_token", "<unk>")
             trainer = trainers.WordLevelTrainer(
-                vocab_size=vocab_size, special_tokens=[*special, str(kwargs["unk_token"])], show_progress=False
+                vocab_size=vocab_size, special_tokens=[*dict.fromkeys([*special, unknown])], show_progress=False
             )
         else:
             raise ValueError(f"kind={kind!r}: must be subwords or words")
@@ -245,7 +247,7 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
         rows = zip(texts, repeat(None)) if symbols is None else zip(texts, symbols, strict=True)
         parts = (part for text, given in rows for part in _between(text, _find(text, given, pattern, kept)))
         base.train_from_iterator(parts, trainer)
-        eos = special[-1]
+        eos = str(roles["eos_token"])
         base.post_processor = processors.TemplateProcessing(
             single=f"$A {eos}", pair=f"$A {eos} $B:1 {eos}:1", special_tokens=[(eos, base.token_to_id(eos))]
         )
@@ -379,6 +381,8 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
         if not is_batch:
             text, symbols, pair_symbols = [text], [symbols], [pair_symbols]
             text_pair = None if text_pair is None else [text_pair]
+        if is_batch and text_pair is None and text and all(isinstance(one, tuple) and len(one) == 2 for one in text):
+            text, text_pair = zip(*text, strict=True)  # pairs of texts, as elsewhere in transformers
         sequences = [(list(text), symbols)] + ([] if text_pair is None else [(list(text_pair), pair_symbols)])
         if not sequences[0][0]:
             return BatchEncoding({"input_ids": [], "attention_mask": []}, tensor_type=return_tensors)
@@ -460,7 +464,7 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
 
 
 # Role → default, in the order of the ids that training gives them.
-_SPECIAL = {"bos": "<s>", "pad": "<pad>", "eos": "</s>"}
+_SPECIAL = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>"}
 
 
 def _compiled(pattern: str | None) -> "re.Pattern[str] | None":

@@ -196,6 +196,13 @@ class TestTraining:
         again = names.train_new_from_iterator([["speed -= speed"] * 3], 300)
         assert "Ġ-=" in again.get_vocab() and again.decode(again("ab -= c")["input_ids"][:-1]) == "ab -= c"
 
+    def test_special_tokens_of_any_role_come_first_in_the_ids(self):
+        given = {"sep_token": "<sep>", "eos_token": "<end>", "extra_special_tokens": ["<ask>"]}
+        tokenizer = SymbolInvariantSubwordTokenizer.train(CODE, 270, **given)
+        assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3, 4]) == ["<s>", "<pad>", "<end>", "<sep>", "<ask>"]
+        assert tokenizer("<ask>")["input_ids"] == [4, 2] and tokenizer.sep_token_id == 3
+        assert tokenizer([("a", "b")])["input_ids"] == tokenizer(["a"], ["b"])["input_ids"]
+
     def test_base_text_by_words_has_an_unknown_word(self):
         words = SymbolInvariantSubwordTokenizer.train(["x equals y , z"], 9, kind="words", symbol_pattern=r"\b[a-z]\b")
         found = words("x equals never, b")
