@@ -231,7 +231,7 @@ class BeamSearchMixin(GenerationMixin):
         An output with `return_dict_in_generate` then has `sequences_scores`, for which `transformers` asks every step.
         """
         columns = self.config.base_vocab_size + kwargs["encoder_outputs"].outputs.slot_referents.shape[1]
-        search: Any = _searched_over(self, columns)
+        search: Any = searched_over(self, columns)
         if not knows_beam_search():
             return GenerationMixin._beam_search(search, input_ids, **kwargs)
         config = copy(kwargs.pop("generation_config"))
@@ -249,7 +249,7 @@ class BeamSearchMixin(GenerationMixin):
         return output
 
 
-def _searched_over(model: Any, columns: int) -> Any:
+def searched_over(model: Any, columns: int) -> Any:
     """`model`; for versions of transformers that cut scores up by `config.vocab_size`, one where it is `columns`."""
     top_k = getattr(GenerationMixin, "_get_top_k_continuations", None)
     if top_k is None or "vocab_size" not in inspect.signature(top_k).parameters:

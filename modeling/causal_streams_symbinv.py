@@ -265,6 +265,21 @@ class FreshSymbolsLogitsProcessor(LogitsProcessor):
         return scores.masked_fill(columns >= symbols + self.limit, -math.inf)
 
 
+class WideLogitsProcessor(LogitsProcessor):
+    """Adds columns of -inf, for versions of transformers whose beam search wants the same number at every step.
+
+    Args:
+        columns: of all scores, at least as many as they have.
+    """
+
+    def __init__(self, columns: int):
+        self.columns = columns
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
+        """Widens `scores (R, C)` of texts `input_ids (R, length)` to `(R, columns)`."""
+        return nn.functional.pad(scores, (0, self.columns - scores.shape[1]), value=-math.inf)
+
+
 @dataclass(frozen=True)
 class Names:
     """What the symbols of a call of `generate` are called inside, by their first occurrence, and outside.

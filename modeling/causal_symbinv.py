@@ -16,15 +16,17 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, DynamicCache
 from transformers.generation import GenerationMixin
-from transformers.generation.logits_process import LogitsProcessorList
+from transformers.generation.logits_process import LogitsProcessor, LogitsProcessorList
 from transformers.utils import ModelOutput
 
+from .beams_symbinv import searched_over
 from .causal_streams_symbinv import (
     CausalStreamsEmbedding,
     CausalStreamsHead,
     FreshSymbolsLogitsProcessor,
     Names,
     StreamsCache,
+    WideLogitsProcessor,
     label_columns,
     padded_left,
     refuse_rows,
@@ -52,7 +54,7 @@ from .generation_arguments_symbinv import (
     refuse_arguments,
     refuse_symbols,
 )
-from .generation_symbinv import SymbolInvariantGenerationMixin, _IdStreamer
+from .generation_symbinv import IdStreamer, SymbolInvariantGenerationMixin
 from .kernels_symbinv import Dropout
 from .loss_symbinv import AdaCos, token_loss
 from .modeling_symbinv import (
@@ -296,7 +298,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
         return_id_logits: bool = True,
         num_items_in_batch: torch.Tensor | int | None = None,
         inputs_embeds: None = None,
-        shift_labels: torch.Tensor | None = None,
+        **kwargs: torch.Tensor | None,
     ) -> SymbolInvariantCausalLMOutput | tuple:
         """Logits of the next token, and with `labels` the loss.
 
@@ -318,14 +320,18 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             return_id_logits: logits in id space, else in slot space.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
             inputs_embeds: None; ids are needed.
-            shift_labels: `(B, T)` in the place of `labels`, those of position t for position t. Trainers that cut a
-                sequence into parts give them.
+            kwargs: only `shift_labels`, `(B, T)` in the place of `labels`, those of position t for position t. Trainers
+                that cut a sequence into parts give them. As a parameter, `Trainer` would expect them in every batch.
 
         Raises:
+            TypeError: for an argument of another name.
             ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a
                 mask, rows or an order of a wrong shape, a cache without its rows, or a cache with several draws.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
+        shift_labels = kwargs.pop("shift_labels", None)
+        if kwargs:
+            raise TypeError(f"forward() got an unexpected keyword argument {next(iter(kwargs))!r}")
         if labels is None and num_items_in_batch is not None:
             raise ValueError(
                 "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would compare "
@@ -489,10 +495,15 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             if implementation is not None:
                 kwargs["cache_implementation"] = None  # the default; transformers takes no cache beside its name
         limit = self.config.num_fresh_symbols if num_fresh_symbols is None else num_fresh_symbols
-        own = [] if limit is None else [FreshSymbolsLogitsProcessor(limit, base, length)]
+        own: list[LogitsProcessor] = [] if limit is None else [FreshSymbolsLogitsProcessor(limit, base, length)]
+        most = base + settings.max_length(length) + 1  # columns, if every token is a symbol of its own
+        searched = searched_over(self, most)
+        if searched is not self:
+            own.append(WideLogitsProcessor(most))
         if kwargs.get("streamer") is not None:
-            kwargs["streamer"] = _IdStreamer(kwargs["streamer"], names.outside)
-        output = super().generate(
+            kwargs["streamer"] = IdStreamer(kwargs["streamer"], names.outside)
+        output = GenerationMixin.generate(
+            searched,
             prompt,
             attention_mask=attention_mask,
             logits_processor=LogitsProcessorList([*own, *(logits_processor or [])]),

@@ -81,6 +81,10 @@ REFUSED_BY_STREAMS = {
 _NEUTRAL = {"guidance_scale": 1, "num_beam_groups": 1}
 
 
+# New tokens where nobody says how many: what transformers takes.
+_DEFAULT_NEW_TOKENS = 20
+
+
 class Settings:
     """What one call of `generate` decodes by: its arguments, else its generation config, else the model's."""
 
@@ -94,6 +98,13 @@ class Settings:
             return self.arguments[name]
         values = [getattr(config, name) for config in self.configs if hasattr(config, name)]
         return next((value for value in values if value is not None), None if values else default)
+
+    def max_length(self, prompt_length: int) -> int:
+        """Tokens at most, those before the answer included."""
+        new_tokens, length = self.get("max_new_tokens"), self.get("max_length")
+        if new_tokens is None and length is not None:
+            return length
+        return prompt_length + (_DEFAULT_NEW_TOKENS if new_tokens is None else new_tokens)
 
 
 def refuse_arguments(settings: Settings, refused: dict[str, str]) -> None:

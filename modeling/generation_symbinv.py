@@ -209,7 +209,7 @@ _PROCESSORS = {
 }
 
 
-class _IdStreamer(BaseStreamer):
+class IdStreamer(BaseStreamer):
     """Hands slot ids on to a user's streamer as ids."""
 
     def __init__(self, streamer: BaseStreamer, to_ids: Any):
@@ -227,12 +227,8 @@ class _NeverWritten(SuppressTokensLogitsProcessor):
     """Identical to SuppressTokensLogitsProcessor except: transformers keeps that of `suppress_tokens` beside it."""
 
 
-# New tokens where nobody says how many: what transformers takes.
-_DEFAULT_NEW_TOKENS = 20
-
-
 class _Settings(Settings):
-    """Identical to Settings except: it knows the lengths of answers."""
+    """Identical to Settings except: it knows where answers begin."""
 
     def prompt_length(self, prompt: torch.Tensor | None) -> int:
         """Tokens before the answer: those of `prompt (B, T)`, and a start token if transformers puts one before."""
@@ -241,13 +237,6 @@ class _Settings(Settings):
         start = self.get("decoder_start_token_id")
         start = torch.as_tensor(self.get("bos_token_id") if start is None else start, device=prompt.device)
         return prompt.shape[1] + int((prompt[:, 0] != start).all())
-
-    def max_length(self, prompt_length: int) -> int:
-        """Tokens at most, those before the answer included."""
-        new_tokens, length = self.get("max_new_tokens"), self.get("max_length")
-        if new_tokens is None and length is not None:
-            return length
-        return prompt_length + (_DEFAULT_NEW_TOKENS if new_tokens is None else new_tokens)
 
 
 class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
@@ -357,7 +346,7 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
             allowed = allowed_in_slots(kwargs["prefix_allowed_tokens_fn"], slots.referents, self.config.base_vocab_size)
             kwargs["prefix_allowed_tokens_fn"] = allowed
         if streamer is not None:
-            kwargs["streamer"] = _IdStreamer(streamer, lambda ids: self._to_ids(ids, slots))
+            kwargs["streamer"] = IdStreamer(streamer, lambda ids: self._to_ids(ids, slots))
 
     def _to_slots(self, ids: torch.Tensor, slots: Slots, mask: torch.Tensor | None) -> torch.Tensor:
         """`ids (B, L)` with V_n + slot for each symbol; those under the mask stand for nothing."""

@@ -661,6 +661,8 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
     def __init__(self, config: SymbolInvariantConfig):
         require_kind(config, type(self).__name__, "encoder-decoder")
         super().__init__(config)
+        # By the class's name, some versions of Trainer take the loss for a decoder's and do not count the first labels.
+        self.loss_type = None
         self.model = SymbolInvariantModel(config)
         self.lm_head = make_head(config, self.model.embedding.weight)
         self.adacos = AdaCos(config.vocab_size) if config.loss == "adacos" else None

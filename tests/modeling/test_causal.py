@@ -255,6 +255,9 @@ class TestTraining:
         assert output.loss.item() == pytest.approx(cross_entropy(rows, targets))
         total = model(ids, labels=labels, slot_vectors=output.slot_vectors, num_items_in_batch=torch.tensor(5)).loss
         assert total.item() == pytest.approx(output.loss.item() * len(targets) / 5)
+        shifted = torch.cat((labels[:, 1:], torch.full((len(labels), 1), -100)), dim=1)
+        given = model(ids, shift_labels=shifted, slot_vectors=output.slot_vectors)
+        assert given.loss.item() == pytest.approx(output.loss.item()) and given.past_key_values is None
 
     @pytest.mark.parametrize("changes", [{}, IDENTITY])
     def test_gradient_checkpointing_gives_the_same_gradients(self, changes):

@@ -217,7 +217,9 @@ def test_guidance_works_where_no_rows_are_drawn():
 def test_looking_up_the_prompt_gives_the_greedy_answer(sample):
     given = {"do_sample": True, "top_k": 1} if sample else {}
     for source in SOURCES:
-        assert torch.equal(answers([source], prompt_lookup_num_tokens=3, **given), answers([source]))
+        looked_up = answers([source], prompt_lookup_num_tokens=3, **given)
+        # Of transformers 5.10, Bart too may write one token more than max_new_tokens.
+        assert torch.equal(looked_up[:, : 1 + NEW], answers([source])) and looked_up.shape[1] <= 2 + NEW
     assert torch.equal(answers(num_beams=3), answers(num_beams=3, prompt_lookup_num_tokens=None))
 
 
