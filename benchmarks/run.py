@@ -22,7 +22,18 @@ import harness
 
 from hf_symbinv.solvers import available_cores
 
-MODULES = ("starting", "training", "processes", "decoding", "memory", "scaling", "covariance", "spot_ratio", "gpu")
+MODULES = (
+    "starting",
+    "tokenizing",
+    "training",
+    "processes",
+    "decoding",
+    "memory",
+    "scaling",
+    "covariance",
+    "spot_ratio",
+    "gpu",
+)
 
 
 def benchmarks() -> dict[str, Callable]:

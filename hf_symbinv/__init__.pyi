@@ -44,6 +44,7 @@ from .modeling.modeling_symbinv import (
     SymbolInvariantForConditionalGeneration as SymbolInvariantForConditionalGeneration,
 )
 from .modeling.modeling_symbinv import SymbolInvariantModel as SymbolInvariantModel
+from .modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer as SymbolInvariantSubwordTokenizer
 from .modeling.text_symbinv import SymbolInvariantTextTokenizer as SymbolInvariantTextTokenizer
 from .modeling.tokenization_symbinv import SymbolInvariantTokenizer as SymbolInvariantTokenizer
 from .modeling.tokenization_symbinv import SymbolTable as SymbolTable

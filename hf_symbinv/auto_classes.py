@@ -45,7 +45,11 @@ def register_auto_classes() -> None:
             transformers.AutoConfig.register(model.config_class.model_type, model.config_class)
         getattr(transformers, auto_class).register(model.config_class, model)
     # A configuration has one tokenizer; the others are found by their names, which a saved tokenizer states.
-    for other in (hf_symbinv.SymbolInvariantWordTokenizer, hf_symbinv.SymbolInvariantTextTokenizer):
+    for other in (
+        hf_symbinv.SymbolInvariantWordTokenizer,
+        hf_symbinv.SymbolInvariantTextTokenizer,
+        hf_symbinv.SymbolInvariantSubwordTokenizer,
+    ):
         transformers.AutoTokenizer.register(
             hf_symbinv.SymbolInvariantConfig,
             tokenizer_class=hf_symbinv.SymbolInvariantTokenizer,

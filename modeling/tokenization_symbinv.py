@@ -17,6 +17,8 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
 from typing import Any, NoReturn
 
 from transformers.tokenization_python import PythonBackend
@@ -31,6 +33,7 @@ _DEFAULT_NAME = re.compile(r"p([1-9][0-9]{1,3})")
 _IS_SPACED = re.compile(r'[\s"]')
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SPACED_TOKEN = re.compile(rf"{_QUOTED.pattern}(?!\S)|\S+", re.DOTALL)
+_WORD = re.compile(r"\S+")
 _ESCAPE = re.compile(r'\\(["\\])')
 _IGNORED_LABEL = -100
 # Operators of LTL beyond the base ones, or their first characters.
@@ -38,7 +41,6 @@ _REWRITABLE = frozenset({"F", "G", "R", "W", "M", "^", "-", "<", "->", "<->"})
 # Arguments of a call that ask for what no formula has.
 _REFUSED = {
     "text_pair": "as a text is one formula; encode each text on its own",
-    "return_offsets_mapping": "as a name may stand in several places; leave it out",
     "return_overflowing_tokens": "as texts are never cut; leave it out",
     "stride": "as texts are never cut; leave it out",
 }
@@ -162,6 +164,23 @@ class SymbolTable:
         return f"SymbolTable({self.to_dict()})"
 
 
+class _Starts(Sequence[int]):
+    """Where the words of a text begin; found when they are asked for, which a valid text seldom is."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [match.start() for match in _WORD.finditer(self._text)]
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._starts[index]
+
+
 class SymbolInvariantTokenizer(PythonBackend):
     """Turns prefix texts into ids and ids into prefix texts.
 
@@ -212,7 +231,12 @@ class SymbolInvariantTokenizer(PythonBackend):
         self.views = list(views)
         self._ids = {token: index for index, token in enumerate(self.base_tokens)}
         self._specials = frozenset(special)
-        self._arity = [self.token_arity.get(token) for token in self.base_tokens]
+        # Without special tokens, which no text has.
+        self._plain_ids = {token: index for token, index in self._ids.items() if token not in self._specials}
+        children = {index: self.token_arity.get(token) for token, index in self._ids.items()}
+        self._growth: dict[int | str, int | None] = {
+            index: None if count is None else count - 1 for index, count in children.items()
+        }
         # Everything that a COMPACT text may hold.
         self._compact_ids = {token: index for token, index in self._ids.items() if len(token) == 1}
         letters = ((chr(ord("a") + i), len(self._ids) + i * len(self.views)) for i in range(NUM_LETTERS))
@@ -309,6 +333,8 @@ class SymbolInvariantTokenizer(PythonBackend):
 
         Returns:
             input_ids and attention_mask, each (B, L) with padding; labels (B, T) if there are both texts and targets.
+            On request offset_mapping (B, L, 2): where a token begins and ends in its text, or in its word if the text
+            came in words; (0, 0) for special tokens.
 
         Raises:
             TokenizationError: If a text has an unknown token, is no complete tree or is longer than `max_length`.
@@ -359,7 +385,6 @@ class SymbolInvariantTokenizer(PythonBackend):
                 raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")
         asked = {
             "text_pair": text_pair is not None,
-            "return_offsets_mapping": return_offsets_mapping,
             "return_overflowing_tokens": return_overflowing_tokens,
             "stride": stride,
         }
@@ -374,29 +399,47 @@ class SymbolInvariantTokenizer(PythonBackend):
             is_batch = not isinstance(texts, str)
         texts = texts if is_batch else [texts]
         limit = None if truncation_strategy == TruncationStrategy.DO_NOT_TRUNCATE else max_length
-        rows = [
-            self.prepare_for_model(
-                self._encode_text(one, table, is_split_into_words, is_target, limit, add_special_tokens),
-                add_special_tokens=add_special_tokens,
-                return_token_type_ids=return_token_type_ids,
-                return_attention_mask=False,
-                return_special_tokens_mask=return_special_tokens_mask,
-                return_length=return_length,
-                verbose=verbose,
-            )
-            for one in texts
-        ]
-        if not rows:
+        end = self.build_inputs_with_special_tokens([]) if add_special_tokens else []
+        found = [self._encode_text(one, table, is_split_into_words, is_target, limit, len(end)) for one in texts]
+        if not found:
             return BatchEncoding({"input_ids": [], "attention_mask": []}, tensor_type=return_tensors)
-        batch = self.pad(
-            {key: [row[key] for row in rows] for key in rows[0]} if is_batch else rows[0],
-            padding=padding_strategy.value,
-            max_length=max_length,
-            pad_to_multiple_of=pad_to_multiple_of,
-            padding_side=padding_side,
-            return_attention_mask=return_attention_mask,
+        rows = [ids + end for ids, _ in found]
+        # Once for all of them, as it warns of a text that is longer than model_max_length.
+        self.prepare_for_model(max(rows, key=len), add_special_tokens=False, verbose=verbose)
+        data: dict[str, list[Any]] = {"input_ids": rows}
+        if return_token_type_ids:
+            data["token_type_ids"] = [[0] * len(row) for row in rows]
+        if return_special_tokens_mask:
+            data["special_tokens_mask"] = [[0] * len(ids) + [1] * len(end) for ids, _ in found]
+        if return_length:
+            data["length"] = [len(row) for row in rows]
+        if padding_strategy == PaddingStrategy.DO_NOT_PAD:
+            if return_attention_mask is not False:
+                data["attention_mask"] = [[1] * len(row) for row in rows]
+        else:
+            data = dict(
+                self.pad(
+                    data,
+                    padding=padding_strategy.value,
+                    max_length=max_length,
+                    pad_to_multiple_of=pad_to_multiple_of,
+                    padding_side=padding_side,
+                    return_attention_mask=return_attention_mask,
+                )
+            )
+        if return_offsets_mapping:
+            side = padding_side or self.padding_side
+            data["offset_mapping"] = [
+                [(0, 0)] * (len(row) - len(before) if side == "left" else 0)
+                + [*_offsets(text, starts), *[(0, 0)] * len(end)]
+                + [(0, 0)] * (0 if side == "left" else len(row) - len(before))
+                for text, (_, starts), before, row in zip(texts, found, rows, data["input_ids"], strict=True)
+            ]
+        return BatchEncoding(
+            data if is_batch else {key: values[0] for key, values in data.items()},
+            tensor_type=return_tensors,
+            prepend_batch_axis=not is_batch,
         )
-        return BatchEncoding(batch, tensor_type=return_tensors, prepend_batch_axis=not is_batch)
 
     def _encode_text(
         self,
@@ -405,22 +448,27 @@ class SymbolInvariantTokenizer(PythonBackend):
         is_split_into_words: bool = False,
         is_target: bool = False,
         limit: int | None = None,
-        add_special_tokens: bool = False,
-    ) -> list[int]:
-        """Ids of one text without special tokens; names enter `table` only if nothing is wrong with the text."""
+        num_special: int = 0,
+    ) -> tuple[list[int], Sequence[int]]:
+        """Ids of one text without special tokens, and the position of each.
+
+        Names enter `table` only if nothing is wrong with the text.
+        """
         tokens, positions = self._scan(text, is_split_into_words)
         if not tokens:
             raise TokenizationError("the text is empty; write at least one token", text)
         if self.token_arity:
             self._check_trees(tokens, text, positions, is_target)
-        length = len(tokens) + (self.num_special_tokens_to_add() if add_special_tokens else 0)
+        length = len(tokens) + num_special
         if limit is not None and length > limit:
             raise TokenizationError(
                 f"{length} tokens are more than max_length={limit}, and what is left of a cut text says something "
                 "else; raise max_length or leave this text out",
                 text,
             )
-        return [token if isinstance(token, int) else self._symbol_id(token, table) for token in tokens]
+        names = (token for token in dict.fromkeys(tokens) if isinstance(token, str))
+        ids: dict[Any, Any] = {name: self._symbol_id(name, table) for name in names}
+        return [ids.get(token, token) for token in tokens], positions
 
     def _scan(self, text: Any, is_split_into_words: bool) -> tuple[list[int | str], Sequence[int]]:
         """The tokens of a text, each an id or a symbol's name, and the position of each."""
@@ -434,6 +482,10 @@ class SymbolInvariantTokenizer(PythonBackend):
             if -1 in ids:
                 self._refuse(text[ids.index(-1)], text, ids.index(-1))
             return ids, range(len(ids))
+        if '"' not in text:
+            tokens = [self._plain_ids.get(word, word) for word in text.split()]
+            if all(isinstance(token, int) or _IDENTIFIER.fullmatch(token) for token in set(tokens)):
+                return tokens, _Starts(text)
         matches = list(_SPACED_TOKEN.finditer(text))
         return [self._read(match.group(), text, match.start()) for match in matches], [m.start() for m in matches]
 
@@ -475,12 +527,15 @@ class SymbolInvariantTokenizer(PythonBackend):
         self, tokens: list[int | str], text: str | list[str], positions: Sequence[int], is_target: bool
     ) -> None:
         """Refuse a text whose parts between separators are not one complete tree each."""
-        arity = self._arity
-        children = [arity[t] if isinstance(t, int) and t < len(arity) else 0 for t in tokens]  # None for separators
-        may_repeat = is_target and None not in children
+        growth = [self._growth.get(token, -1) for token in tokens]  # of the missing trees; None for separators
+        if None not in growth:
+            left = list(accumulate(growth, initial=1))
+            if left[-1] == 0 and left.index(0) == len(growth):
+                return
+        may_repeat = is_target and None not in growth
         missing: int | None = None  # trees missing in the part being read; None before its first token
-        for index, count in enumerate(children):
-            if count is None:
+        for index, change in enumerate(growth):
+            if change is None:
                 if missing:
                     raise TokenizationError(_incomplete(missing), text, positions[index])
                 missing = None
@@ -490,13 +545,13 @@ class SymbolInvariantTokenizer(PythonBackend):
                     reason += f"; without blanks every character is a token, so write the lone symbol {text} in quotes"
                 raise TokenizationError(reason, text, positions[index])
             else:
-                missing = (missing or 1) + count - 1
+                missing = (missing or 1) + change
         if missing:
             raise TokenizationError(_incomplete(missing), text, len(text))
 
     def tokenize(self, text: str) -> list[str]:
         """The tokens of `text` as words, `["&", "request", "a"]`; joined by blanks they are its SPACED form."""
-        return self.convert_ids_to_tokens(self._encode_text(text, self.symbol_table))
+        return self.convert_ids_to_tokens(self._encode_text(text, self.symbol_table)[0])
 
     def _convert_token_to_id(self, token: str) -> int:
         if token in self._ids:
@@ -596,6 +651,14 @@ class SymbolInvariantTokenizer(PythonBackend):
 
 def _incomplete(missing: int) -> str:
     return f"the formula ends too early; expected {missing} more operand{'s' if missing > 1 else ''}"
+
+
+def _offsets(text: str | list[str], starts: Sequence[int]) -> list[tuple[int, int]]:
+    """First character and end of each token in its text, or in its word if the text came in words."""
+    if not isinstance(text, str):
+        return [(0, len(word)) for word in text]
+    areas = zip(starts, [*starts[1:], len(text)], strict=True)
+    return [(start, start + len(text[start:end].rstrip())) for start, end in areas]
 
 
 def _check_name(name: object) -> str:

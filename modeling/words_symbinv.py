@@ -8,12 +8,13 @@ symbols have any names and one view.)
 from .versions_symbinv import check_transformers as check_transformers  # isort: split
 
 import difflib
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transformers.tokenization_python import PythonBackend
-from transformers.tokenization_utils_base import AddedToken
+from transformers.tokenization_utils_base import AddedToken, BatchEncoding
 
 from .tokenization_symbinv import TokenizationError
 
@@ -124,6 +125,17 @@ class SymbolInvariantWordTokenizer(PythonBackend):
             if str(token) not in self._ids:
                 raise ValueError(f"{str(token)!r}: a model's words are fixed; make a tokenizer with it among them")
         return super()._add_tokens(new_tokens, special_tokens)
+
+    def _encode_plus(
+        self, text: Any, text_pair: Any = None, return_offsets_mapping: bool = False, **kwargs: Any
+    ) -> BatchEncoding:
+        if return_offsets_mapping:
+            raise TokenizationError("return_offsets_mapping is not supported, as a pattern may skip text; leave it out")
+        known = {*inspect.signature(super()._encode_plus).parameters, "split_special_tokens", "sanitize_control_tokens"}
+        for name, value in kwargs.items():
+            if name not in known and value is not None and value is not False:
+                raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")
+        return super()._encode_plus(text, text_pair, **kwargs)
 
     def _tokenize(self, text: str, **kwargs: Any) -> list[str]:
         words, place = [], 0

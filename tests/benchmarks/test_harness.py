@@ -94,7 +94,7 @@ def test_every_benchmark_of_the_page_exists_and_the_other_way_round(run, scripts
 NAMES = [
     "training-step", "training-two-processes", "decoding-no-cache", "decoding-repeated-encoder", "decoding-finished",
     "decoding-bart", "decoding-10-symbols", "decoding-top-25", "forward-linear", "alpha-covariance", "memory",
-    "forward-many-symbols", "spot", "spot-all-cores", "starting",
+    "forward-many-symbols", "spot", "spot-all-cores", "starting", "tokenizing",
 ]  # fmt: skip
 
 

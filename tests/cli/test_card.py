@@ -89,7 +89,7 @@ def test_the_card_may_go_elsewhere(symbinv, model, tmp_path):
 
 def test_cards_of_families_are_written_into_a_folder(symbinv, tmp_path):
     result = symbinv("card", tmp_path / "cards", "--families", "--json")
-    assert len(json.loads(result.out)["cards"]) == 15 and (tmp_path / "cards" / "ltl-streams.md").is_file()
+    assert len(json.loads(result.out)["cards"]) == 19 and (tmp_path / "cards" / "ltl-streams.md").is_file()
 
 
 def test_what_cannot_be_done_is_said_in_a_sentence(symbinv, model, tmp_path):

@@ -335,13 +335,11 @@ class TestBadInput:
         found = tokenizer.apply_chat_template(chat, chat_template=template, return_dict=True)
         assert found["input_ids"] == tokenizer("&ab", add_special_tokens=False)["input_ids"]
 
-    def test_pairs_offsets_and_unknown_options_are_refused(self, tokenizer):
+    def test_pairs_overflow_and_unknown_options_are_refused(self, tokenizer):
         with pytest.raises(
             TokenizationError, match="text_pair is not supported, as a text is one formula; encode each"
         ):
             tokenizer("a", "b")
-        with pytest.raises(TokenizationError, match=r"return_offsets_mapping is not supported, .* leave it out"):
-            tokenizer("a", return_offsets_mapping=True)
         with pytest.raises(
             TokenizationError, match="return_overflowing_tokens is not supported, as texts are never cut"
         ):
@@ -445,6 +443,35 @@ class TestBatches:
     def test_masks_of_special_tokens_and_lengths_are_given_on_request(self, tokenizer):
         encoding = tokenizer(["&ab"], return_special_tokens_mask=True, return_length=True)
         assert encoding["special_tokens_mask"] == [[0, 0, 0, 1]] and encoding["length"] == [4]
+
+    @given(st.lists(formulas(), min_size=1, max_size=3), st.sampled_from(["left", "right"]))
+    def test_offsets_say_where_each_token_stands(self, batch, side):
+        tokenizer, texts = LTL.tokenizer(), [to_prefix(formula) for formula in batch]
+        texts = [f"  {text}\n" if " " in text else text for text in texts]
+        found = tokenizer(texts, padding=True, padding_side=side, return_offsets_mapping=True)
+        for text, ids, offsets in zip(texts, found["input_ids"], found["offset_mapping"], strict=True):
+            for token, (start, end) in zip(ids, offsets, strict=True):
+                if token in (EOS, BASE["<pad>"]):
+                    assert (start, end) == (0, 0)
+                else:
+                    assert tokenizer.convert_tokens_to_ids(text[start:end]) == token
+            covered = {place for start, end in offsets for place in range(start, end)}
+            assert all(text[place].isspace() for place in set(range(len(text))) - covered)
+
+    def test_offsets_of_one_text_and_of_words_and_in_tensors(self, tokenizer):
+        assert tokenizer("& a  red", return_offsets_mapping=True)["offset_mapping"] == [(0, 1), (2, 3), (5, 8), (0, 0)]
+        words = tokenizer(["&", "a", "red"], is_split_into_words=True, return_offsets_mapping=True)
+        assert words["offset_mapping"] == [(0, 1), (0, 1), (0, 3), (0, 0)]
+        found = tokenizer(["&ab", "a"], padding=True, return_tensors="pt", return_offsets_mapping=True)
+        assert found["offset_mapping"].tolist() == [[[0, 1], [1, 2], [2, 3], [0, 0]], [[0, 1], *[[0, 0]] * 3]]
+
+    def test_masks_types_and_lengths_are_those_of_transformers(self, tokenizer):
+        options = {"return_token_type_ids": True, "return_special_tokens_mask": True, "return_length": True}
+        found = tokenizer(["&ab", "a"], **options)
+        for index, text in enumerate(["&ab", "a"]):
+            ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+            for key, value in tokenizer.prepare_for_model(ids, **options).items():
+                assert found[key][index] == value, key
 
     def test_many_symbols_need_nothing_special(self, tokenizer):
         text = " ".join(["&"] * 199 + [f"x{i}" for i in range(200)])

@@ -83,6 +83,19 @@ def test_new_words_and_ids_without_a_word_are_refused(tokenizer):
         tokenizer.convert_tokens_to_ids(["x"])
 
 
+def test_a_chat_template_of_ones_own_is_filled_in(tokenizer):
+    chat, template = [{"role": "user", "content": "A = b"}], "{{ messages[0]['content'] }}"
+    found = tokenizer.apply_chat_template(chat, chat_template=template, return_dict=True)
+    assert found["input_ids"] == tokenizer("A = b")["input_ids"]
+
+
+def test_options_that_it_does_not_have_are_refused(tokenizer):
+    with pytest.raises(TokenizationError, match="return_offsets_mapping is not supported"):
+        tokenizer("A", return_offsets_mapping=True)
+    with pytest.raises(TypeError, match="paddin='longest': the tokenizer has no such option"):
+        tokenizer("A", paddin="longest")
+
+
 @pytest.mark.parametrize("with_model", [False, True])
 def test_a_saved_tokenizer_comes_back_by_the_auto_class(tokenizer, tmp_path, with_model):
     if with_model:

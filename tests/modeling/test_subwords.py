@@ -1,0 +1,249 @@
+"""Base text is cut by the tokenizers library as if it stood alone, and each symbol is one token, cut or padded."""
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models
+from transformers import AutoTokenizer
+
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantSubwordTokenizer, SymbolTable, TokenizationError
+
+CODE = ["def double(x):\n    return x + x", "total = double(total) # twice é", "if a:\n    b = 'text' + a"]
+RULE = {"symbol_pattern": r"[A-Za-z_]\w*", "base_words": ["def", "return", "if"]}
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return SymbolInvariantSubwordTokenizer.train(CODE, 290, **RULE)
+
+
+@pytest.fixture
+def tokenizer(trained):
+    return copy.deepcopy(trained)
+
+
+base_texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufdd0\ufdd1"), max_size=6)
+
+
+@st.composite
+def marked_texts(draw):
+    """Pieces of base text with named symbols between them: the text, its spans, and the base texts in a row."""
+    text, spans, bases = "", [], []
+    for _ in range(draw(st.integers(0, 4))):
+        bases.append(draw(base_texts))
+        text += bases[-1]
+        name = draw(st.sampled_from(["x", "y", "speed", "größe", "x y", "def", "</s>"]))
+        spans.append((len(text), len(text) + len(name), name))
+        text += name
+    bases.append(draw(base_texts))
+    return text + bases[-1], spans, bases
+
+
+def by_hand(tokenizer, spans, bases, table):
+    """Ids of each piece on its own, by the library's tokenizer without symbols."""
+    ids = []
+    for index, base in enumerate(bases):
+        ids += tokenizer.backend_tokenizer.encode(base, add_special_tokens=False).ids
+        if index < len(spans):
+            ids.append(tokenizer.vocab_size + table.referent(spans[index][2]))
+    return ids
+
+
+class TestTexts:
+    @given(st.lists(marked_texts(), min_size=1, max_size=3))
+    @settings(max_examples=100, deadline=None)
+    def test_ids_are_those_of_the_pieces_and_decoding_gives_the_text_back(self, trained, batch):
+        table, other = SymbolTable(), SymbolTable()
+        texts, spans = [text for text, _, _ in batch], [given for _, given, _ in batch]
+        found = trained(texts, symbols=spans, symbol_table=table, add_special_tokens=False)
+        expected = [by_hand(trained, given, bases, other) for _, given, bases in batch]
+        assert found["input_ids"] == expected and table == other
+        assert trained.batch_decode(expected, symbol_table=table) == texts
+
+    @given(marked_texts())
+    @settings(max_examples=60, deadline=None)
+    def test_offsets_of_symbols_are_their_spans_and_those_of_base_tokens_their_characters(self, trained, marked):
+        text, spans, _ = marked
+        found = trained(text, symbols=spans, symbol_table=SymbolTable(), return_offsets_mapping=True)
+        offsets = found["offset_mapping"]
+        at = [index for index, token in enumerate(found["input_ids"]) if token >= trained.vocab_size]
+        assert [offsets[index] for index in at] == [(start, end) for start, end, _ in spans]
+        assert [found.tokens()[index] for index in at] == [name for _, _, name in spans]
+        for index, (start, end, _) in zip(at, spans, strict=True):
+            assert all(found.char_to_token(place) == index for place in range(start, end))
+            assert tuple(found.token_to_chars(index)) == (start, end)
+            assert found.word_ids().count(found.word_ids()[index]) == 1
+        assert found.encodings[0].ids == found["input_ids"] and found.encodings[0].offsets == offsets
+        covered = {place for start, end in offsets for place in range(start, end)}
+        assert covered == set(range(len(text)))
+
+    def test_a_pattern_finds_symbols_and_keywords_are_base_text(self, tokenizer):
+        found = tokenizer("return double(x)")
+        assert [t for t in found.tokens() if t.isalpha() and t.isascii()][-2:] == ["double", "x"]
+        assert found["input_ids"].count(tokenizer.vocab_size + 26) == 1  # double
+        assert found["input_ids"].count(tokenizer.vocab_size + 23) == 1  # x is the 23rd letter from 0
+        assert tokenizer.decode(found["input_ids"], skip_special_tokens=True) == "return double(x)"
+
+    def test_renaming_the_symbols_renames_the_ids(self, tokenizer):
+        first, second = SymbolTable(), SymbolTable()
+        ours = tokenizer(CODE[1], symbol_table=first)["input_ids"]
+        assert ours == tokenizer(CODE[1].replace("total", "sum_of"), symbol_table=second)["input_ids"]
+
+    def test_two_variables_of_one_name_are_two_symbols_where_spans_say_so(self, tokenizer):
+        ids = tokenizer("x(x)", symbols=[(0, 1, "outer x"), (2, 3, "inner x")])["input_ids"]
+        assert ids[0] != ids[2] and tokenizer.symbols == {"outer x": 26, "inner x": 27}
+
+    def test_source_pair_and_target_share_names(self, tokenizer):
+        table = SymbolTable()
+        found = tokenizer(["one = two"], ["two + six"], text_target=["six"], symbol_table=table)
+        assert table.to_dict() == {"one": 26, "two": 27, "six": 28}
+        assert found["labels"] == [[tokenizer.vocab_size + 28, tokenizer.eos_token_id]]
+        assert found.sequence_ids(0)[-2] == 1 and found.tokens(0).count("two") == 2
+        spans = tokenizer("a", "b", symbols=[], pair_symbols=[(0, 1, "b")], text_target="c", target_symbols=[])
+        assert [token >= tokenizer.vocab_size for token in spans["input_ids"]] == [False, False, True, False]
+        assert spans["labels"][0] < tokenizer.vocab_size
+
+    def test_a_truncated_text_has_the_first_ids_of_the_whole_and_its_rest_on_request(self, tokenizer):
+        text, options = "aa+bb+cc+dd", {"add_special_tokens": False}
+        whole = tokenizer(text, **options)
+        cut = tokenizer(text, truncation=True, max_length=3, return_overflowing_tokens=True, **options)
+        assert [token for row in cut["input_ids"] for token in row] == whole["input_ids"]
+        assert [encoding.tokens for encoding in cut.encodings] == [["aa", "+", "bb"], ["+", "cc", "+"], ["dd"]]
+        assert cut.encodings[0].overflowing[0].tokens == ["+", "cc", "+"]
+
+    def test_a_chat_template_of_ones_own_is_filled_in(self, tokenizer):
+        chat, template = [{"role": "user", "content": "if a + b"}], "{{ messages[0]['content'] }}"
+        found = tokenizer.apply_chat_template(chat, chat_template=template, return_dict=True)
+        assert found["input_ids"] == tokenizer("if a + b", add_special_tokens=False)["input_ids"]
+
+    def test_padding_on_either_side_is_masked(self, tokenizer):
+        found = tokenizer(["x+x", "x"], padding=True, padding_side="left", return_tensors="pt")
+        assert found["input_ids"][1, :2].tolist() == [tokenizer.pad_token_id] * 2
+        assert found["attention_mask"].tolist() == [[1, 1, 1, 1], [0, 0, 1, 1]]
+        assert found.tokens(1) == ["<pad>", "<pad>", "x", "</s>"]
+        assert pickle.loads(pickle.dumps(found)).tokens(0) == found.tokens(0)
+        assert tokenizer.decode([-100, found["input_ids"][1, 2].item()]) == "<pad>x"
+        assert dict(tokenizer([])) == {"input_ids": [], "attention_mask": []}
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("spans", "message"),
+        [
+            ([(0, 2, "x"), (1, 3, "y")], r"symbol 'y' at \(1, 3\): a span must have a character"),
+            ([(2, 2, "x")], r"symbol 'x' at \(2, 2\)"),
+            ([(0, 99, "x")], r"symbol 'x' at \(0, 99\): .* lie in the text of 3 characters"),
+            ([(0, 1, "")], "symbol name '': must be a non-empty string"),
+        ],
+    )
+    def test_spans_that_no_text_can_have_are_refused(self, tokenizer, spans, message):
+        with pytest.raises(TokenizationError, match=message):
+            tokenizer("x+y", symbols=spans)
+
+    def test_what_the_tokenizer_cannot_do_is_refused(self, tokenizer):
+        with pytest.raises(TokenizationError, match=r"position 1 .* noncharacter of Unicode, and marks symbols"):
+            tokenizer("a\ufdd1")
+        with pytest.raises(TokenizationError, match="2 texts, with 2 and 1 lists of symbols"):
+            tokenizer(["a", "b"], symbols=[[]])
+        with pytest.raises(TokenizationError, match="3 is a int; pass a string"):
+            tokenizer([3])
+        with pytest.raises(TokenizationError, match="is_split_into_words is not supported"):
+            tokenizer(["a"], is_split_into_words=True)
+        with pytest.raises(TypeError, match="symbol_tabel"):
+            tokenizer("a", symbol_tabel=SymbolTable())
+        with pytest.raises(TypeError, match="must be a SymbolTable"):
+            tokenizer("a", symbol_table={})
+        with pytest.raises(TokenizationError, match="target_symbols are of a text_target"):
+            tokenizer("a", target_symbols=[])
+        with pytest.raises(ValueError, match="'<new>': a model's base tokens are fixed"):
+            tokenizer.add_tokens(["<new>"])
+        with pytest.raises(TokenizationError, match="token id -3: must be at least 0"):
+            tokenizer.decode([-3])
+        with pytest.raises(TokenizationError, match="'never met': is neither"):
+            tokenizer.convert_tokens_to_ids(["never met"])
+
+    def test_tables_that_contradict_each_other_are_refused(self):
+        make = SymbolInvariantSubwordTokenizer
+        words = {"<s>": 0, "<pad>": 1, "</s>": 2}
+        with pytest.raises(ValueError, match="there is no tokenizer_object"):
+            make()
+        with pytest.raises(ValueError, match="special token '</s>': must be a token"):
+            make(Tokenizer(models.WordLevel({"<s>": 0, "<pad>": 1}, unk_token="<s>")))
+        with pytest.raises(ValueError, match="has 4 tokens and ids up to 8; base ids must be 0, 1, 2"):
+            make(Tokenizer(models.WordLevel({**words, "x": 8}, unk_token="<s>")))
+        with pytest.raises(ValueError, match=r"symbol_pattern '\(' is no regular expression"):
+            make(Tokenizer(models.WordLevel(words, unk_token="<s>")), symbol_pattern="(")
+        with pytest.raises(ValueError, match="kind='letters': must be subwords or words"):
+            make.train(CODE, 300, kind="letters")
+        with pytest.raises(ValueError, match="takes no spans of symbols"):
+            make.train(CODE, 270).train_new_from_iterator([CODE], 270)
+
+
+class TestTraining:
+    def test_names_leave_no_trace_in_base_tokens(self):
+        names = SymbolInvariantSubwordTokenizer.train(["speedspeed = speed"] * 9, 300, symbol_pattern="[a-z]+")
+        spans = [[(0, 5, "v"), (8, 13, "v")]] * 9
+        given = SymbolInvariantSubwordTokenizer.train(["speed = speed"] * 9, 300, symbols=spans)
+        for tokenizer in (names, given):
+            assert tokenizer.vocab_size == 260 and "Ġ=" in tokenizer.get_vocab()  # 3 special tokens, 256 bytes
+        again = names.train_new_from_iterator([["speed -= speed"] * 3], 300)
+        assert "Ġ-=" in again.get_vocab() and again.decode(again("ab -= c")["input_ids"][:-1]) == "ab -= c"
+
+    def test_special_tokens_of_any_role_come_first_in_the_ids(self):
+        given = {"sep_token": "<sep>", "eos_token": "<end>", "extra_special_tokens": ["<ask>"]}
+        tokenizer = SymbolInvariantSubwordTokenizer.train(CODE, 270, **given)
+        assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3, 4]) == ["<s>", "<pad>", "<end>", "<sep>", "<ask>"]
+        assert tokenizer("<ask>")["input_ids"] == [4, 2] and tokenizer.sep_token_id == 3
+        assert tokenizer([("a", "b")])["input_ids"] == tokenizer(["a"], ["b"])["input_ids"]
+
+    def test_base_text_by_words_has_an_unknown_word(self):
+        words = SymbolInvariantSubwordTokenizer.train(["x equals y , z"], 9, kind="words", symbol_pattern=r"\b[a-z]\b")
+        found = words("x equals never, b")
+        assert found.tokens() == ["x", "equals", "<unk>", ",", "b", "</s>"]
+        assert words.decode(found["input_ids"], skip_special_tokens=True) == "x equals , b"
+        assert words.vocab_size == 6 and len(words) == 6 + 26
+
+
+class TestSaving:
+    @pytest.mark.parametrize("with_model", [False, True])
+    def test_a_saved_tokenizer_comes_back_by_the_auto_class(self, tokenizer, tmp_path, with_model):
+        tokenizer("speed")
+        if with_model:
+            SymbolInvariantConfig(base_vocab_size=tokenizer.vocab_size).save_pretrained(tmp_path)
+        for _ in range(2):
+            tokenizer.save_pretrained(tmp_path)
+            loaded = AutoTokenizer.from_pretrained(tmp_path)
+            assert type(loaded) is SymbolInvariantSubwordTokenizer and loaded.is_fast
+            assert loaded.symbols == tokenizer.symbols and loaded.get_vocab() == tokenizer.get_vocab()
+            assert loaded(CODE)["input_ids"] == tokenizer(CODE)["input_ids"]
+            tokenizer = loaded
+
+    @pytest.mark.slow
+    def test_a_saved_tokenizer_loads_without_the_package(self, tokenizer, tmp_path):
+        tokenizer.save_pretrained(tmp_path / "checkpoint")
+        program = f"""if True:
+            import json, sys
+            sys.modules["hf_symbinv"] = None  # importing it fails
+            from transformers import AutoTokenizer
+            tokenizer = AutoTokenizer.from_pretrained({str(tmp_path / "checkpoint")!r}, trust_remote_code=True)
+            found = tokenizer("return speed", return_offsets_mapping=True)
+            print(json.dumps([found["input_ids"], found["offset_mapping"][-2], tokenizer.decode(found["input_ids"])]))
+        """
+        result = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env={**os.environ, "HF_MODULES_CACHE": str(tmp_path / "modules")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr
+        ids, offset, text = json.loads(result.stdout)
+        assert (ids, offset, text) == (tokenizer("return speed")["input_ids"], [7, 12], "return speed</s>")
