@@ -230,7 +230,8 @@ class BeamSearchMixin(GenerationMixin):
 
         An output with `return_dict_in_generate` then has `sequences_scores`, for which `transformers` asks every step.
         """
-        columns = self.config.base_vocab_size + kwargs["encoder_outputs"].outputs.slot_referents.shape[1]
+        slots = kwargs["encoder_outputs"].outputs.slot_referents.shape[1]
+        columns = self.config.base_vocab_size + slots * self.config.num_views
         search: Any = searched_over(self, columns)
         if not knows_beam_search():
             return GenerationMixin._beam_search(search, input_ids, **kwargs)
@@ -256,5 +257,5 @@ def searched_over(model: Any, columns: int) -> Any:
         return model
     model = copy(model)
     model.config = copy(model.config)
-    model.config.num_symbols = columns - model.config.base_vocab_size
+    model.config.num_symbols = (columns - model.config.base_vocab_size) // model.config.num_views
     return model

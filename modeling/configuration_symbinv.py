@@ -88,8 +88,10 @@ class SymbolInvariantConfig(PreTrainedConfig):
             width of logits in id space, and the initial AdaCos scale is sqrt(2) log(vocab_size - 1). For `learned`,
             `canonical` and `renamed` also the number of symbols that have rows, and for `gaussian` that of symbols that
             exist; no other model's weights depend on it.
-        num_views: views of a referent: what can be said of a symbol besides its identity, as the width of a register.
-            The id of a symbol is `base_vocab_size + referent * num_views + view`. Only for encoders alone.
+        num_views: views of a referent: what can be said of a symbol besides its identity, as the width of a register
+            or that it is a function. The id of a symbol is `base_vocab_size + referent * num_views + view`. Renamings
+            exchange referents and keep views. An encoder-decoder can write every view of each symbol that it can write,
+            so a view too that the input does not have. A decoder alone has one view, and so have grammars.
         num_fresh_symbols: how many symbols that its text does not have `generate` may write, of a decoder alone with
             streams: None for no limit, 0 for none. It is a limit only: it costs nothing and changes no probability.
         d_model: width of a hidden state, a multiple of `2 * num_attention_heads`.
@@ -374,9 +376,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
             'symbol_embedding="views": is for an encoder without decoder; set decoder_layers=0 and components=["EP"]',
         )
         _require(
-            self.kind == "encoder-only" or self.num_views <= 1,
-            f"num_views={self.num_views}: a decoder writes symbols of one view only; set num_views=1, or "
-            "decoder_layers=0 for an encoder alone",
+            self.kind != "decoder-only" or self.num_views <= 1,
+            f"num_views={self.num_views}: a decoder without encoder (encoder_layers=0) writes symbols of one view; set "
+            "num_views=1",
         )
         _require(
             self.num_fresh_symbols is None or (self.kind == "decoder-only" and kind == "streams"),
@@ -433,7 +435,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
         )
         if self.grammar is not None:
             _require(self.is_encoder_decoder, "grammar: only encoder-decoders follow one; remove the field")
-            check_grammar(self.grammar, self.base_vocab_size)
+            check_grammar(self.grammar, self.base_vocab_size, self.num_views)
             _require(self.eos_token_id is not None, "eos_token_id=None: grammar needs a token that ends an answer")
         _require(
             self.tie_word_embeddings,
@@ -461,11 +463,12 @@ _GRAMMAR_KEYS = {
 }
 
 
-def check_grammar(grammar: dict[str, Any], base_vocab_size: int) -> None:
+def check_grammar(grammar: dict[str, Any], base_vocab_size: int, num_views: int = 1) -> None:
     """Refuses a grammar that no `GrammarLogitsProcessor` can follow.
 
     Raises:
-        ValueError: for another name than "lasso" and "assignment", a missing key, or an id that is no base id.
+        ValueError: for another name than "lasso" and "assignment", a missing key, an id that is no base id, or symbols
+            of several views.
     """
     name = grammar.get("name")
     names = ", ".join(f'{{"name": "{known}", …}}' for known in _GRAMMAR_KEYS)
@@ -479,6 +482,10 @@ def check_grammar(grammar: dict[str, Any], base_vocab_size: int) -> None:
             all(isinstance(token, int) and 0 <= token < base_vocab_size for token in ids),
             f"grammar: {key}={grammar[key]!r}: must be base ids, 0 … {base_vocab_size - 1}",
         )
+    _require(
+        num_views == 1,
+        f"grammar={name!r} with num_views={num_views}: grammars know symbols of one view; use grammar=None",
+    )
     _require(grammar.get("values") != [], "grammar: values=[]: give the ids of the values that symbols can have")
 
 

@@ -1,13 +1,14 @@
 """How symbols become vectors on the way in and how vectors become logits on the way out.
 
-Ids are renamed to **slots** first (`assign`), and logits have a column per base token and per slot. An embedder is two
-modules that share one parameter, an embedding and a head (`make_embedding`, `make_head`). The embeddings:
+Ids are renamed to **slots** first (`assign`): slot · num_views + view takes the place of referent · num_views + view.
+Logits have a column per base token and per view of each slot. An embedder is two modules that share one parameter, an
+embedding and a head (`make_embedding`, `make_head`). The embeddings:
 
 - `StreamsEmbedding` numbers the referents of one example 0 … k-1 in the order of their first appearance, so
   alpha-equivalent inputs become the same tensors; slot s of an example is seen by stream s.
-- `VocabularyEmbedding` (`learned`, `renamed`) has one learned row per symbol, `RandomEmbedding` (`random`) draws a
-  part of each symbol's row, and `GaussianEmbedding` (`gaussian`) a whole row per symbol and sequence. All have one
-  stream, and slot r is referent r, unless rows are permuted.
+- `VocabularyEmbedding` (`learned`, `renamed`) has one learned row per symbol, and per view of it if there are several.
+  `RandomEmbedding` (`random`) draws a part of each symbol's row, and `GaussianEmbedding` (`gaussian`) a whole row per
+  symbol and sequence. All have one stream, and slot r is referent r, unless rows are permuted.
 - `CanonicalEmbedding` (`canonical`) has learned rows too, and one stream; the first symbol of each example has the
   first row, whatever it is called.
 - `ViewsEmbedding` (`views`) has a row per view, one stream, no slots and no head.
@@ -109,19 +110,22 @@ def random_rows(weight: torch.Tensor, vectors: torch.Tensor, config: SymbolInvar
     """Dual-part rows as they are looked up and projected on.
 
     Args:
-        weight: `(V_n + 1, D - D_random)`, the learned part of each base token and, last, of all symbols.
+        weight: `(V_n + num_views, D - D_random)`, the learned part of each base token and, last, of all symbols in each
+            view.
         vectors: `(K, D_random)`, the random part of each slot's symbol.
         config: of the model.
 
     Returns:
-        `(V_n + K, D)`.
+        `(V_n + K · num_views, D)`.
 
     Source: ITE equation 1, as in `RandomEmbedding`.
     """
     if config.normalize_parts:
         weight, vectors = (nn.functional.normalize(part, dim=1) for part in (weight, vectors))
-    base = nn.functional.pad(weight[:-1], (0, config.random_dim))  # (V_n, D)
-    symbols = torch.cat((weight[-1:].expand(len(vectors), -1), vectors), dim=1)  # (K, D)
+    views = config.num_views
+    base = nn.functional.pad(weight[:-views], (0, config.random_dim))  # (V_n, D)
+    learned = weight[-views:].repeat(len(vectors), 1)  # (K · num_views, D - D_random)
+    symbols = torch.cat((learned, vectors.repeat_interleave(views, 0)), dim=1)  # (K · num_views, D)
     rows = torch.cat((base, symbols))
     return nn.functional.normalize(rows, dim=1) if config.normalize_embeddings else rows
 
@@ -378,14 +382,16 @@ class RandomEmbedding(OneStreamEmbedding):
     f_bn is `normalize_parts`, f_fn `normalize_embeddings`. β is drawn again in every forward pass of training, and in
     evaluation once, at the start of a session. `weight` holds L and, last, α.
 
-    Source: ITE equation 1 and section 4.2.
+    Source: ITE equation 1 and section 4.2. The paper has one view; with several each has an α, our choice, because β is
+    what says which symbol it is.
     """
 
     unknown = "neither occurs in the input nor is one of the first num_symbols, so it has no row"
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
-        self.weight = nn.Parameter(torch.empty(config.base_vocab_size + 1, config.d_model - config.random_dim))
+        rows = config.base_vocab_size + config.num_views
+        self.weight = nn.Parameter(torch.empty(rows, config.d_model - config.random_dim))
         # Logits have a column per symbol up to the largest of the batch, so a huge one is an oversight.
         self._limit = int(min(max(2**12, config.num_symbols), num_vectors(config.random_method, config.random_dim)))
         self.start_session(0)
@@ -403,12 +409,12 @@ class RandomEmbedding(OneStreamEmbedding):
         Raises:
             ValueError: for a referent without a random part.
         """
-        base, known = self.config.base_vocab_size, self.config.num_symbols
+        base, known, views = self.config.base_vocab_size, self.config.num_symbols, self.config.num_views
         largest = known - 1 if is_exporting() else int(referents.max())
         if largest >= self._limit:
             raise ValueError(
-                f"symbol id {base + largest}: this model has random parts for {self._limit} symbols, ids {base} … "
-                f'{base + self._limit - 1} (random_method="{self.config.random_method}", '
+                f"symbol id {base + largest * views}: this model has random parts for {self._limit} symbols, ids "
+                f'{base} … {base + self._limit * views - 1} (random_method="{self.config.random_method}", '
                 f"random_dim={self.config.random_dim}); rename the symbols if there are few enough, else use a model "
                 "with a larger random_dim"
             )
@@ -554,7 +560,7 @@ class RandomHead(VocabularyHead):
     """Identical to VocabularyHead except: a part of each symbol's row is that of its slot in `slots.vectors`."""
 
     def table(self, slots: Slots) -> torch.Tensor:
-        """The `(V_n + K, D)` rows that are projected on."""
+        """The `(V_n + K · num_views, D)` rows that are projected on."""
         return random_rows(self.weight, slots.vectors, self.config)
 
 

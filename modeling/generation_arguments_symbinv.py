@@ -158,7 +158,7 @@ def flat(value: Any) -> list[int]:
 
 
 def allowed_in_slots(
-    function: Callable[[int, torch.Tensor], Any], referents: torch.Tensor, base_vocab_size: int
+    function: Callable[[int, torch.Tensor], Any], referents: torch.Tensor, base_vocab_size: int, num_views: int = 1
 ) -> Callable[[int, torch.Tensor], list[int]]:
     """A user's `prefix_allowed_tokens_fn`, which reads and returns ids, as one of slots.
 
@@ -166,6 +166,7 @@ def allowed_in_slots(
         function: of an input's index and what is written `(T,)` to the ids that may follow.
         referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
         base_vocab_size: V_n.
+        num_views: of a referent.
 
     Returns:
         A function of an input's index and slot ids `(T,)` to slot ids. It leaves out symbols that do not occur in the
@@ -175,13 +176,17 @@ def allowed_in_slots(
 
     def allowed(index: int, written: torch.Tensor) -> list[int]:
         own = referents[index].to(written.device)
-        names = own[(written - base_vocab_size).clamp(min=0, max=len(own) - 1)]
-        wanted = flat(function(index, torch.where(written >= base_vocab_size, base_vocab_size + names, written)))
-        found = [
-            token if token < base_vocab_size else base_vocab_size + slots[index][token - base_vocab_size]
-            for token in wanted
-            if token < base_vocab_size or token - base_vocab_size in slots[index]
-        ]
+        symbols = written - base_vocab_size
+        names = own[(symbols // num_views).clamp(min=0, max=len(own) - 1)]
+        ids = base_vocab_size + names * num_views + symbols % num_views
+        wanted = flat(function(index, torch.where(symbols >= 0, ids, written)))
+        found = []
+        for token in wanted:
+            referent, view = divmod(token - base_vocab_size, num_views)
+            if token < base_vocab_size:
+                found.append(token)
+            elif referent in slots[index]:
+                found.append(base_vocab_size + slots[index][referent] * num_views + view)
         if wanted and not found:
             raise ValueError(
                 f"prefix_allowed_tokens_fn allows {wanted} only, symbols that input {index} does not have; allow one "

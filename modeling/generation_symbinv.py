@@ -3,8 +3,12 @@
 Ids are renamed to slots before `generate` starts and back when it ends: alpha-equivalent inputs are then the same
 tensors all the way, ties included, and their outputs are renamings of each other bit for bit. Between the two all is
 transformers' own `generate`, which gets the encoder's output, a cache and the grammar as documented arguments. Whatever
-it calls therefore sees slot ids, V_n + slot, and scores with V_n + K columns: a user's logits processor, stopping
-criterion or `prefix_allowed_tokens_fn`. `slot_referents` tells whose slot it is. Streamers and outputs get ids.
+it calls therefore sees slot ids, V_n + slot · num_views + view, and scores with V_n + K · num_views columns: a user's
+logits processor or stopping criterion. `slot_referents` tells whose slot it is. Streamers, outputs and
+`prefix_allowed_tokens_fn` get ids.
+
+Every view of each symbol of the input may be written, also one that the input does not have: which view belongs where
+is for the model to learn. `prefix_allowed_tokens_fn` or a logits processor allows less.
 
 Letters: B batch, N beams per input, K slots, L source length, T target length, V_n base tokens.
 """
@@ -256,8 +260,8 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
             past_key_values: an `EncoderDecoderCache` that this model filled for the same inputs, a row per beam, to go
                 on with answers given as `decoder_input_ids` and a `decoder_attention_mask` of their shape; it is
                 changed in place.
-            logits_processor, stopping_criteria: see slot ids (V_n + slot) and scores with a column per base token and
-                slot `(B·N, V_n + K)`; `slot_referents` gives the map.
+            logits_processor, stopping_criteria: see slot ids, V_n + slot · num_views + view, and scores with a column
+                per base token and per view of each slot `(B·N, V_n + K · num_views)`; `slot_referents` gives the map.
             prefix_allowed_tokens_fn: sees and returns ids; symbols that do not occur in the input are left out.
             kwargs: every other argument of `generate`.
 
@@ -345,26 +349,27 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
         if prompt is not None:
             kwargs["decoder_input_ids"] = self._prompt_to_slots(prompt, slots)
         if kwargs.get("prefix_allowed_tokens_fn") is not None:
-            allowed = allowed_in_slots(kwargs["prefix_allowed_tokens_fn"], slots.referents, self.config.base_vocab_size)
+            function, config = kwargs["prefix_allowed_tokens_fn"], self.config
+            allowed = allowed_in_slots(function, slots.referents, config.base_vocab_size, config.num_views)
             kwargs["prefix_allowed_tokens_fn"] = allowed
         if streamer is not None:
             kwargs["streamer"] = IdStreamer(streamer, lambda ids: self._to_ids(ids, slots))
 
     def _to_slots(self, ids: torch.Tensor, slots: Slots, mask: torch.Tensor | None) -> torch.Tensor:
-        """`ids (B, L)` with V_n + slot for each symbol; those under the mask stand for nothing."""
-        base = self.config.base_vocab_size
-        slot = slots.of(referents_of(ids, base, mask))
-        return torch.where(slot >= 0, base + slot, ids.clamp(max=base - 1))
+        """`ids (B, L)` with the slot of each symbol for its referent; those under the mask stand for nothing."""
+        base, views = self.config.base_vocab_size, self.config.num_views
+        slot = slots.of(referents_of(ids, base, mask, views))
+        return torch.where(slot >= 0, base + slot * views + (ids - base) % views, ids.clamp(max=base - 1))
 
     def _prompt_to_slots(self, prompt: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """`prompt (B, T)` with V_n + slot for each symbol."""
+        """`prompt (B, T)` with the slot of each symbol for its referent."""
         if len(prompt) != len(slots.referents):
             raise ValueError(
                 f"decoder_input_ids has batch {len(prompt)}, encoder_outputs {len(slots.referents)}; give one prompt "
                 "per input"
             )
-        base = self.config.base_vocab_size
-        lost = (prompt >= base) & (slots.of(referents_of(prompt, base, None)) < 0)
+        base, views = self.config.base_vocab_size, self.config.num_views
+        lost = (prompt >= base) & (slots.of(referents_of(prompt, base, None, views)) < 0)
         if lost.any():
             row, position = lost.nonzero()[0].tolist()
             raise ValueError(
@@ -375,10 +380,10 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
 
     def _to_ids(self, ids: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Slot ids `(B·N, T)` as ids."""
-        base = self.config.base_vocab_size
+        base, views = self.config.base_vocab_size, self.config.num_views
         referents = slots.referents.repeat_interleave(len(ids) // len(slots.referents), 0).to(ids.device)
-        referents = referents.gather(1, (ids - base).clamp(min=0, max=referents.shape[1] - 1))
-        return torch.where(ids >= base, base + referents, ids)
+        referents = referents.gather(1, ((ids - base) // views).clamp(min=0, max=referents.shape[1] - 1))
+        return torch.where(ids >= base, base + referents * views + (ids - base) % views, ids)
 
     def _encode_inputs(self, settings: _Settings, kwargs: dict[str, Any]) -> None:
         """Encodes, with streams also for symbols that occur in the decoder's prompt only."""
@@ -414,7 +419,7 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
         own: list[LogitsProcessor] = [_NeverWritten(sorted(special), device=kwargs["inputs"].device)]
         grammar = settings.get("grammar", config.grammar)
         if grammar is not None:
-            check_grammar(grammar, config.base_vocab_size)
+            check_grammar(grammar, config.base_vocab_size, config.num_views)
             length = settings.prompt_length(kwargs.get("decoder_input_ids"))
             processor = _PROCESSORS[grammar["name"]]
             limits = (length, settings.max_length(length))
@@ -422,10 +427,15 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
         return LogitsProcessorList([*own, *(kwargs.get("logits_processor") or [])])
 
     def _in_id_space(self, scores: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """`scores (B·N, V_n + K or more)` of slots as scores of ids, `(B·N, max(vocab_size, largest id + 1))`."""
-        base, rows = self.config.base_vocab_size, len(scores) // len(slots.referents)
-        scores = scores[:, : base + slots.referents.shape[1]].unsqueeze(1)
-        return slots_to_ids(scores, slots.repeat_interleave(rows), base, self.config.vocab_size).squeeze(1)
+        """Scores of slots as scores of ids, `(B·N, max(vocab_size, largest id + 1))`.
+
+        Args:
+            scores: `(B·N, V_n + K · num_views or more)`.
+            slots: of the inputs.
+        """
+        base, views, rows = self.config.base_vocab_size, self.config.num_views, len(scores) // len(slots.referents)
+        scores = scores[:, : base + slots.referents.shape[1] * views].unsqueeze(1)
+        return slots_to_ids(scores, slots.repeat_interleave(rows), base, self.config.vocab_size, views).squeeze(1)
 
     def compute_transition_scores(
         self,
@@ -479,14 +489,14 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, prompt: torch.Tensor | None
     ) -> Slots:
         check_source(input_ids, attention_mask)
-        base = self.config.base_vocab_size
-        referents = [referents_of(input_ids, base, attention_mask)]
+        base, views = self.config.base_vocab_size, self.config.num_views
+        referents = [referents_of(input_ids, base, attention_mask, views)]
         if prompt is not None:
             if len(prompt) != len(input_ids):
                 raise ValueError(
                     f"decoder_input_ids has batch {len(prompt)}, input_ids {len(input_ids)}; give one prompt per input"
                 )
-            referents.append(referents_of(prompt, base, None))
+            referents.append(referents_of(prompt, base, None, views))
         return self.model.embedding.assign(torch.cat(referents, dim=1))
 
     def prepare_inputs_for_generation(self, *args: Any, **kwargs: Any) -> dict[str, Any]:

@@ -130,7 +130,8 @@ class SymbolInvariantLMOutput(ModelOutput):
     Attributes:
         loss: scalar, if labels were given.
         logits: `(B·N, T, max(vocab_size, largest id + 1))` in id space, -inf for symbols that an example cannot write;
-            in slot space `(B·N, T, V_n + K)`, column V_n + s for the symbol with referent `slot_referents[b, s]`.
+            in slot space `(B·N, T, V_n + K · num_views)`, column V_n + s · num_views + v for view v of the symbol with
+            referent `slot_referents[b, s]`.
     """
 
     loss: torch.Tensor | None = None
@@ -528,9 +529,9 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
     ) -> tuple[Slots, torch.Tensor]:
         """Checks what `encode` was given; the slots, and the referents of `input_ids (B, L)`."""
         check_source(input_ids, attention_mask)
-        base = self.config.base_vocab_size
-        referents = referents_of(input_ids, base, attention_mask, self.config.num_views)
-        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, base, None)]
+        base, views = self.config.base_vocab_size, self.config.num_views
+        referents = referents_of(input_ids, base, attention_mask, views)
+        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, base, None, views)]
         return self.embedding.assign(torch.cat((referents, *prompt), dim=1)), referents
 
     def _symbol_slots(self, referents: torch.Tensor, slots: Slots) -> torch.Tensor:
@@ -687,7 +688,7 @@ class SymbolInvariantModel(EncodingModel):
         self, input_ids: torch.Tensor, slots: Slots, past: int, attention_mask: torch.Tensor | None
     ) -> tuple[torch.Tensor, Sequence]:
         """Embeds `input_ids (B·N, T)`, which follow `past` cached tokens, as `(B·N, S, T, D)`."""
-        referents = referents_of(input_ids, self.config.base_vocab_size, None)
+        referents = referents_of(input_ids, self.config.base_vocab_size, None, self.config.num_views)
         symbol_slots = self._symbol_slots(referents, slots)
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
@@ -743,7 +744,7 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             decoder_attention_mask: `(B·N, past + T)`; None for no padding.
             encoder_outputs, past_key_values, use_cache: as `SymbolInvariantModel.forward` takes them.
             labels: `(B·N, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
-                or for a model with one stream have a row.
+                or for a model with one stream have a row; in which view they occur there does not matter.
                 Without `decoder_input_ids` they are shifted right behind the start token.
             return_id_logits: logits in id space, else in slot space. Default: in id space, except for a loss in
                 training, where nobody reads them. Batches of a Trainer's evaluation need one width; where ids go
@@ -792,7 +793,8 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             else token_loss(logits, cosines, columns, num_items_in_batch, self.adacos, self.config)
         )
         if return_id_logits:
-            logits = slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
+            config = self.config
+            logits = slots_to_ids(logits, slots, config.base_vocab_size, config.vocab_size, config.num_views)
         shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
         output = SymbolInvariantLMOutput(loss=loss, logits=logits, **shared)
         return self._as_wanted(output, return_dict)

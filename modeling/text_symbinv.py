@@ -180,7 +180,7 @@ class SymbolInvariantTextTokenizer(SymbolInvariantTokenizer):
         has_special = False
         for index in token_ids if isinstance(token_ids, (list, tuple)) else [token_ids]:
             index = self._check_id(index)
-            word = self.base_tokens[index] if index < self.vocab_size else table.name(index - self.vocab_size)
+            word = self.base_tokens[index] if index < self.vocab_size else self._symbol_name(index, table)
             is_special = index < self.vocab_size and word in self._specials
             has_special |= is_special
             if not (is_special and skip_special_tokens):

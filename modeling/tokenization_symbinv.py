@@ -7,7 +7,8 @@ a single character and every symbol a lower-case letter. (`hf_symbinv.logic` rea
 are repeated here because this file travels with checkpoints.)
 
 Ids: base tokens 0 … V_n - 1, the symbol with referent r is V_n + r. Read `SymbolTable`, which ties names to referents,
-then `SymbolInvariantTokenizer`.
+then `SymbolInvariantTokenizer`. With several views, referent r in view v is V_n + r * num_views + v, and the end of a
+name says which view it is: with `views=["", "'"]`, f and f' are two views of one symbol.
 """
 
 from .versions_symbinv import check_transformers as check_transformers  # isort: split
@@ -195,7 +196,9 @@ class SymbolInvariantTokenizer(PythonBackend):
     Args:
         base_tokens: Tokens of fixed identity in the order of their ids, the special tokens among them.
         token_arity: Base token → number of children. When empty, texts are not checked to be trees.
-        symbols: Name → referent of the symbols known from the start.
+        symbols: Name → referent of the symbols known from the start, names as they are in the first view.
+        views: The end of a symbol's name in each view, for the first view nothing. `["", "()", "'"]` has x, x() and x'
+            for one symbol, which is `x` in `symbol_table`. In every view a symbol is a leaf of a tree.
         bos_token, pad_token, eos_token: Special tokens, each a base token.
 
     Raises:
@@ -209,6 +212,7 @@ class SymbolInvariantTokenizer(PythonBackend):
         base_tokens: list[str] | None = None,
         token_arity: dict[str, int] | None = None,
         symbols: dict[str, int] | None = None,
+        views: Sequence[str] = ("",),
         bos_token: str | AddedToken = "<s>",
         pad_token: str | AddedToken = "<pad>",
         eos_token: str | AddedToken = "</s>",
@@ -223,6 +227,8 @@ class SymbolInvariantTokenizer(PythonBackend):
                 f"base_tokens: {wrong[0]!r} must be a string without white space and quotes, and no lower-case letter"
             )
         _check_tokens(self.base_tokens, self.token_arity, special)
+        _check_views(views)
+        self.views = list(views)
         self._ids = {token: index for index, token in enumerate(self.base_tokens)}
         self._specials = frozenset(special)
         # Without special tokens, which no text has.
@@ -233,11 +239,13 @@ class SymbolInvariantTokenizer(PythonBackend):
         }
         # Everything that a COMPACT text may hold.
         self._compact_ids = {token: index for token, index in self._ids.items() if len(token) == 1}
-        self._compact_ids.update((chr(ord("a") + i), len(self._ids) + i) for i in range(NUM_LETTERS))
+        letters = ((chr(ord("a") + i), len(self._ids) + i * len(self.views)) for i in range(NUM_LETTERS))
+        self._compact_ids.update(letters)
         super().__init__(
             base_tokens=self.base_tokens,
             token_arity=self.token_arity,
             symbols=self.symbols,
+            views=self.views,
             bos_token=bos_token,
             pad_token=pad_token,
             eos_token=eos_token,
@@ -260,12 +268,13 @@ class SymbolInvariantTokenizer(PythonBackend):
 
     def __len__(self) -> int:
         """Largest id that has a token, plus one."""
-        return self.vocab_size + 1 + max(self.symbols.values(), default=NUM_LETTERS - 1)
+        return self.vocab_size + (1 + max(self.symbols.values(), default=NUM_LETTERS - 1)) * len(self.views)
 
     def get_vocab(self) -> dict[str, int]:
         """Token → id of the base tokens and of the symbols in the tokenizer's own table."""
         table = self.symbol_table
-        return self._ids | {self._word(name): self.vocab_size + table.referent(name) for name in table}
+        names = [name + ending for name in table for ending in self.views]
+        return self._ids | {self._word(name): self._symbol_id(name, table) for name in names}
 
     def add_symbols(self, names: Iterable[str]) -> int:
         """Add symbols to the tokenizer's own table. No weight changes: a model has no row per symbol.
@@ -277,11 +286,10 @@ class SymbolInvariantTokenizer(PythonBackend):
             TokenizationError: If a name is not valid; then none is added.
         """
         names = [names] if isinstance(names, str) else list(names)
-        for name in names:
-            _check_name(name)
+        stems = [self._parts(_check_name(name))[0] for name in names]
         before = len(self.symbol_table)
-        for name in names:
-            self.symbol_table.referent(name)
+        for stem in stems:
+            self.symbol_table.referent(stem)
         return len(self.symbol_table) - before
 
     def _add_tokens(self, new_tokens: list[str] | list[AddedToken], special_tokens: bool = False) -> int:
@@ -458,9 +466,8 @@ class SymbolInvariantTokenizer(PythonBackend):
                 "else; raise max_length or leave this text out",
                 text,
             )
-        num_base = len(self.base_tokens)
         names = (token for token in dict.fromkeys(tokens) if isinstance(token, str))
-        ids: dict[Any, Any] = {name: num_base + table.referent(name) for name in names}
+        ids: dict[Any, Any] = {name: self._symbol_id(name, table) for name in names}
         return [ids.get(token, token) for token in tokens], positions
 
     def _scan(self, text: Any, is_split_into_words: bool) -> tuple[list[int | str], Sequence[int]]:
@@ -487,13 +494,15 @@ class SymbolInvariantTokenizer(PythonBackend):
         if isinstance(word, str):
             if word in self._ids and word not in self._specials:
                 return self._ids[word]
-            if _IDENTIFIER.fullmatch(word):
-                return word
-            if _QUOTED.fullmatch(word):
-                try:
-                    return _check_name(_ESCAPE.sub(r"\1", word[1:-1]))
-                except TokenizationError as error:
-                    raise TokenizationError(error.reason, text, position) from None
+            try:
+                if _IDENTIFIER.fullmatch(self._parts(word)[0]):
+                    return word
+                if _QUOTED.fullmatch(word):
+                    name = _check_name(_ESCAPE.sub(r"\1", word[1:-1]))
+                    self._parts(name)
+                    return name
+            except TokenizationError as error:
+                raise TokenizationError(error.reason, text, position) from None
         self._refuse(word, text, position)
 
     def _refuse(self, word: Any, text: str | list[str], position: int) -> NoReturn:
@@ -548,7 +557,7 @@ class SymbolInvariantTokenizer(PythonBackend):
         if token in self._ids:
             return self._ids[token]
         name = self._read(token, [token], 0)
-        return name if isinstance(name, int) else self.vocab_size + self.symbol_table.referent(name)
+        return name if isinstance(name, int) else self._symbol_id(name, self.symbol_table)
 
     # Decoding
 
@@ -565,7 +574,7 @@ class SymbolInvariantTokenizer(PythonBackend):
         is_compact, words, symbols = True, [], 0
         for index in token_ids if isinstance(token_ids, (list, tuple)) else [token_ids]:
             index = self._check_id(index)
-            word = self.base_tokens[index] if index < num_base else table.name(index - num_base)
+            word = self.base_tokens[index] if index < num_base else self._symbol_name(index, table)
             if index < num_base and word in self._specials:
                 if not skip_special_tokens:
                     words.append(word)
@@ -585,7 +594,7 @@ class SymbolInvariantTokenizer(PythonBackend):
         index = self._check_id(index)
         if index < self.vocab_size:
             return self.base_tokens[index]
-        return self._word(self.symbol_table.name(index - self.vocab_size))
+        return self._word(self._symbol_name(index, self.symbol_table))
 
     def _check_id(self, index: Any) -> int:
         if not isinstance(index, int) or isinstance(index, bool) or (index < 0 and index != _IGNORED_LABEL):
@@ -600,7 +609,37 @@ class SymbolInvariantTokenizer(PythonBackend):
 
     def _word(self, name: str) -> str:
         """A symbol as it stands in a SPACED text."""
-        return name if _IDENTIFIER.fullmatch(name) and name not in self._ids else _quote(name)
+        return name if _IDENTIFIER.fullmatch(self._parts(name)[0]) and name not in self._ids else _quote(name)
+
+    # Symbols
+
+    def _view(self, name: str) -> int:
+        """The view that the end of a symbol's name tells."""
+        ends = [view for view, end in enumerate(self.views) if end and name.endswith(end) and len(name) > len(end)]
+        return ends[0] if ends else 0
+
+    def _parts(self, name: str) -> tuple[str, int]:
+        """A symbol's name in the first view, and its view."""
+        view = self._view(name)
+        stem = name.removesuffix(self.views[view])
+        if view and self._view(stem):
+            raise TokenizationError(
+                f"symbol name {name!r}: has the end of a view twice; views={self.views} end a name once"
+            )
+        return stem, view
+
+    def _symbol_id(self, name: str, table: SymbolTable) -> int:
+        stem, view = self._parts(name)
+        return self.vocab_size + table.referent(stem) * len(self.views) + view
+
+    def _symbol_name(self, index: int, table: SymbolTable) -> str:
+        referent, view = divmod(index - self.vocab_size, len(self.views))
+        stem = table.name(referent)
+        if self._view(stem):
+            raise TokenizationError(
+                f"symbol name {stem!r}: ends as a view does, views={self.views}; give it another name in the table"
+            )
+        return stem + self.views[view]
 
     def _table(self, symbol_table: SymbolTable | None) -> SymbolTable:
         if symbol_table is None:
@@ -644,6 +683,18 @@ def _as_list(value: Any) -> list[Any]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise TokenizationError(f"{value!r} is a {type(value).__name__}; pass a string or a list of strings")
     return list(value)
+
+
+def _check_views(views: Sequence[str]) -> None:
+    """Refuse ends of names that do not tell views apart."""
+    others = list(views)[1:]
+    if not views or views[0] != "":
+        raise ValueError(f"views={list(views)}: the first must be '', a name as it stands in a table of symbols")
+    for end in others:
+        if not isinstance(end, str) or not end.isprintable() or _IS_SPACED.search(end):
+            raise ValueError(f"views={list(views)}: {end!r} must be printable, without white space and quotes")
+        if sum(isinstance(other, str) and other.endswith(end) for other in others) > 1 or not end:
+            raise ValueError(f"views={list(views)}: {end!r} ends two of the views; every end must tell one view")
 
 
 def _check_tokens(base_tokens: list[str], token_arity: dict[str, int], special: list[str]) -> None:

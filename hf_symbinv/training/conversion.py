@@ -74,9 +74,8 @@ def to_streams(
     converted = SymbolInvariantForConditionalGeneration(SymbolInvariantConfig.from_dict(fields)).to(model.dtype)
     state, base = dict(model.state_dict()), config.base_vocab_size
     rows = state[TABLE]
-    state[TABLE] = torch.cat(
-        (rows[:base], rows[base + actual : base + actual + 1], rows[base + placeholder].unsqueeze(0))
-    )
+    own = rows[base:].view(config.num_symbols, config.num_views, -1)
+    state[TABLE] = torch.cat((rows[:base], own[actual], own[placeholder]))
     del state["lm_head.weight"]  # the table under its other name
     converted.load_state_dict(state)
     converted.generation_config = copy.deepcopy(model.generation_config)

@@ -113,14 +113,14 @@ class Recipe:
             return start_config(self.start, own, task)
         preset = own.pop("preset", None)
         with model_errors():
-            if preset is None:
-                return task.config(**own)
-            config = SymbolInvariantConfig.from_preset(preset, **own)
+            config = task.config(**own) if preset is None else SymbolInvariantConfig.from_preset(preset, **own)
         if config.base_vocab_size != len(task.base_tokens):
             raise UserError(
                 f"model.preset={preset}: {config.base_vocab_size} base tokens, and task {self.task} has "
                 f"{len(task.base_tokens)}; use a preset of this task, or none"
             )
+        if config.num_views != 1:
+            raise UserError(f"model.num_views={config.num_views}: tasks have symbols of one view; leave it out")
         return config
 
     def arguments(self, folder: str | Path) -> Seq2SeqTrainingArguments:

@@ -25,7 +25,7 @@ class Answer:
         referents: the k referents in the order of their first appearance, empty for the anonymous stream; with one
             stream those that have a row, in ascending order.
         features: `(streams, T, d)`, the decoder's last hidden states.
-        cosines: `(T, V_n + k)`, the projection before the AdaCos scale.
+        cosines: `(T, V_n + k · num_views)`, the projection before the AdaCos scale.
         logits: the same, scaled.
         attentions: name of a block, such as `decoder.layers.0.cross_attention.CP` → weights `(streams, heads, T, K)`.
         encoder_states, decoder_states: `(streams, L, d)`, the embeddings and the output of each layer.
@@ -53,10 +53,16 @@ class Reference:
         config, base = self.config, self.config.base_vocab_size
         self.attentions = {}
         referents = self.number([*source, *target])
-        k = len(referents)
-        # The algorithms number the interchangeable tokens V_n … V_n + k - 1.
-        source = [base + referents.index(token - base) if token >= base else token for token in source]
-        target = [base + referents.index(token - base) if token >= base else token for token in target]
+        k, views = len(referents), config.num_views
+        # The algorithms number the interchangeable tokens V_n … V_n + k - 1; with views each of them has as many ids.
+        numbered = []
+        for tokens in (source, target):
+            numbered.append(list(tokens))
+            for j in range(len(tokens)):
+                if tokens[j] >= base:
+                    referent, view = divmod(tokens[j] - base, views)
+                    numbered[-1][j] = base + referents.index(referent) * views + view
+        source, target = numbered
 
         encoded, encoder_masks = self.embed(source, k)
         encoded = encoded + self.encoder_positions(source)
@@ -79,8 +85,9 @@ class Reference:
         """The referents of `tokens` in the order of their first appearance."""
         referents: list[int] = []
         for token in tokens:
-            if token >= self.config.base_vocab_size and token - self.config.base_vocab_size not in referents:
-                referents.append(token - self.config.base_vocab_size)
+            referent = (token - self.config.base_vocab_size) // self.config.num_views
+            if token >= self.config.base_vocab_size and referent not in referents:
+                referents.append(referent)
         return referents
 
     def table(self) -> Array:
@@ -91,16 +98,20 @@ class Reference:
         return np.stack([row / np.sqrt(np.sum(row**2)) for row in rows])
 
     def embed(self, tokens: list[int], k: int) -> tuple[Array, Array]:
-        """Algorithm 1, times sqrt(d); k = 0 gives one stream that belongs to no token ("Edge case" of Appendix A)."""
-        base, table = self.config.base_vocab_size, self.table()
+        """Algorithm 1, times sqrt(d); k = 0 gives one stream that belongs to no token ("Edge case" of Appendix A).
+
+        Each view has an actual and a placeholder row, first all the actual ones.
+        """
+        base, views, table = self.config.base_vocab_size, self.config.num_views, self.table()
         embeddings, masks = [], []
         for i in range(max(k, 1)):
             modified = list(tokens)
             for j in range(len(modified)):
                 if modified[j] >= base:
-                    modified[j] = base if modified[j] == base + i else base + 1
+                    own, view = divmod(modified[j] - base, views)
+                    modified[j] = base + view if own == i else base + views + view
             embeddings.append(np.stack([table[token] * math.sqrt(self.config.d_model) for token in modified]))
-            masks.append([float(token == base + i) for token in tokens])
+            masks.append([float(token >= base and (token - base) // views == i) for token in tokens])
         return np.stack(embeddings), np.array(masks)
 
     def encoder_positions(self, tokens: list[int]) -> Array:
@@ -159,15 +170,16 @@ class Reference:
 
     def project(self, hidden: Array, k: int) -> Array:
         """Algorithm 5, the features L2-normalised first if the configuration says so; k = 0 has base tokens only."""
-        base, table = self.config.base_vocab_size, self.table()
+        base, views, table = self.config.base_vocab_size, self.config.num_views, self.table()
         if self.config.normalize_features:
             hidden = np.stack([[v / np.sqrt(np.sum(v**2)) for v in stream] for stream in hidden])
         projected = [stream @ table.T for stream in hidden]
-        logits = np.full((hidden.shape[1], base + k), np.nan)
+        logits = np.full((hidden.shape[1], base + k * views), np.nan)
         for token in range(base):
             logits[:, token] = sum(stream[:, token] for stream in projected) / len(projected)
         for i in range(k):
-            logits[:, base + i] = projected[i][:, base]
+            for view in range(views):
+                logits[:, base + i * views + view] = projected[i][:, base + view]
         return logits
 
     def attention(self, block: str, queries: Array, keys: list[Array], mask: Array, rotary: bool) -> Array:
@@ -252,10 +264,13 @@ class OneStreamReference(Reference):
 
         f_bn = normalized if self.config.normalize_parts else np.array
         f_fn = normalized if self.config.normalize_embeddings else np.array
-        *learned, alpha = self.weights["model.embedding.weight"]
+        base, views = self.config.base_vocab_size, self.config.num_views
+        learned, alphas = np.split(self.weights["model.embedding.weight"], [base])
+        assert len(alphas) == views
         zeros = np.zeros(self.config.random_dim)
         rows = [[*f_bn(row), *zeros] for row in learned]
-        rows += [[*f_bn(alpha), *f_bn(self.vectors[referent])] for referent in self.referents]
+        for referent in self.referents:
+            rows += [[*f_bn(alpha), *f_bn(self.vectors[referent])] for alpha in alphas]
         return np.stack([f_fn(np.array(row)) for row in rows])
 
     def embed(self, tokens: list[int], k: int) -> tuple[Array, Array]:

@@ -133,7 +133,14 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
         ({"decoder_layers": -1}, "decoder_layers=-1: must be at least 1, or 0 for an encoder alone"),
         ({"encoder_layers": 0, "decoder_layers": 0}, "encoder_layers=0, decoder_layers=0: a model needs layers of one"),
         ({"num_views": 0}, "num_views=0: must be at least 1"),
-        ({"num_views": 2}, "num_views=2: a decoder writes symbols of one view only; set num_views=1, or decoder_lay"),
+        (
+            {"num_views": 2, "encoder_layers": 0, "components": ["DP"], "symbol_embedding": "learned"},
+            r"num_views=2: a decoder without encoder \(encoder_layers=0\) writes symbols of one view; set num_views=1",
+        ),
+        (
+            {"num_views": 2, "grammar": {"name": "assignment", "values": [3, 4]}},
+            "grammar='assignment' with num_views=2: grammars know symbols of one view; use grammar=None",
+        ),
         ({"max_positions": 0}, "max_positions=0: must be at least 1"),
         (
             {"decoder_layers": 0, "components": ["EP", "CP"]},

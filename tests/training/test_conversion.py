@@ -128,6 +128,15 @@ def test_grammar_generation_and_card_are_saved_with_the_model(tmp_path):
     assert ModelCard.load(tmp_path / "README.md").data.base_model == "o-hara/vanilla"
 
 
+def test_every_view_of_the_two_symbols_gives_a_row():
+    model = vanilla(num_views=2, grammar=None)
+    table, found = (one.state_dict()[TABLE] for one in (model, to_streams(model, 3, 1)))
+    assert torch.equal(found[:BASE], table[:BASE])
+    for view in range(2):
+        assert torch.equal(found[BASE + view], table[BASE + 3 * 2 + view])
+        assert torch.equal(found[BASE + 2 + view], table[BASE + 1 * 2 + view])
+
+
 @pytest.mark.parametrize(
     ("fields", "rows", "message"),
     [

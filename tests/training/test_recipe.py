@@ -170,6 +170,12 @@ def test_without_a_preset_the_task_gives_what_the_model_does_not_say(tmp_path):
     assert (config.encoder_positions, config.eos_token_id, config.grammar) == ("rope", 2, None)
 
 
+def test_symbols_of_several_views_are_refused_as_no_task_has_them(tmp_path):
+    text = "task: copy\ndata: {}\nmodel: {num_views: 2}\ntrainer: {}\n"
+    with pytest.raises(ValueError, match="num_views=2: tasks have symbols of one view; leave it out"):
+        Recipe.load(write(tmp_path, text)).config()
+
+
 def test_a_preset_of_another_task_and_an_unknown_task_are_refused(tmp_path):
     with pytest.raises(ValueError, match="preset=prop: 10 base tokens, and task ltl has 13; use a preset of this task"):
         Recipe.load(write(tmp_path, GOOD), {"model.preset": "prop"}).config()

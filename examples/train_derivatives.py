@@ -1,0 +1,101 @@
+"""Learns to differentiate terms in which functions have names only: f is a symbol, and f' is another view of it.
+
+    D x @ g() @ f() x   →   * @ g' @ f() x @ f' x
+
+The left asks for the derivative of g(f(x)) by x. Variables, functions and derivatives of functions are the views "",
+"()" and "'" of symbols.
+
+    python examples/train_derivatives.py [--embedding canonical] [--steps 600]
+"""
+
+import argparse
+import random
+from string import ascii_lowercase
+
+import torch
+
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration, SymbolInvariantTokenizer
+from hf_symbinv.metrics import wilson_interval
+
+TOKENS = ["<s>", "<pad>", "</s>", "D", "+", "*", "@", "0", "1"]
+
+
+def term(rng: random.Random, size: int, variables: str, functions: str) -> tuple:
+    """A random term with `size` operations: (name,), (operator, left, right) or ("@", function, argument)."""
+    if size == 0:
+        return (rng.choice(variables),)
+    if rng.random() < 0.5:
+        return ("@", rng.choice(functions) + "()", term(rng, size - 1, variables, functions))
+    left = rng.randrange(size)
+    return (rng.choice("+*"), *(term(rng, part, variables, functions) for part in (left, size - 1 - left)))
+
+
+def derivative(t: tuple, by: str) -> tuple:
+    """The derivative of a term, with zeros and ones left out where they do nothing."""
+    if len(t) == 1:
+        return ("1",) if t == (by,) else ("0",)
+    if t[0] == "@":
+        return product(("@", t[1].replace("()", "'"), t[2]), derivative(t[2], by))
+    one, two = (derivative(part, by) for part in t[1:])
+    one, two = (product(one, t[2]), product(t[1], two)) if t[0] == "*" else (one, two)
+    return two if one == ("0",) else one if two == ("0",) else ("+", one, two)
+
+
+def product(one: tuple, two: tuple) -> tuple:
+    return ("0",) if ("0",) in (one, two) else two if one == ("1",) else one if two == ("1",) else ("*", one, two)
+
+
+def text(t: tuple | str) -> str:
+    return t if isinstance(t, str) else " ".join(map(text, t))
+
+
+def questions(rng: random.Random, count: int, size: int = 3, kinds: int = 2) -> tuple[list[str], list[str]]:
+    """Terms of up to `size` operations over so many variables and as many functions, and their derivatives."""
+    asked, answers = [], []
+    for _ in range(count):
+        names = "".join(rng.sample(ascii_lowercase, 2 * kinds))
+        t = term(rng, rng.randint(1, size), names[:kinds], names[kinds:])
+        by = rng.choice([name for name in text(t).split() if name in names])
+        asked.append(f"D {by} {text(t)}")
+        answers.append(text(derivative(t, by)))
+    return asked, answers
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--embedding", default="streams", help="symbol_embedding: canonical, learned, ...")
+    parser.add_argument("--steps", type=int, default=600, help="of training, with 64 questions each")
+    args = parser.parse_args()
+    torch.manual_seed(0)
+    tokenizer = SymbolInvariantTokenizer(TOKENS, views=["", "()", "'"])
+    config = SymbolInvariantConfig(
+        base_vocab_size=len(TOKENS), num_symbols=26, num_views=3, symbol_embedding=args.embedding, d_model=64, d_ff=256,
+        encoder_layers=2, decoder_layers=2, dropout=0.0, loss="cross_entropy", normalize_embeddings=False,
+        normalize_features=False,
+    )  # fmt: skip
+    model = SymbolInvariantForConditionalGeneration(config).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.0)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, total_steps=args.steps)
+    rng = random.Random(0)
+    for step in range(args.steps):
+        asked, answers = questions(rng, 64)
+        batch = tokenizer(asked, text_target=answers, padding=True, return_tensors="pt")
+        batch["labels"].masked_fill_(batch["labels"] == tokenizer.pad_token_id, -100)
+        loss = model(**batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step(), schedule.step(), optimizer.zero_grad()
+        if step % 100 == 0:
+            print(f"step {step}: loss {loss.item():.3f}", flush=True)
+    for kinds in (2, 4):
+        asked, answers = questions(random.Random(1), 500, kinds=kinds)
+        ids = model.eval().generate(**tokenizer(asked, padding=True, return_tensors="pt"), max_new_tokens=60)
+        written = tokenizer.batch_decode(ids, skip_special_tokens=True)
+        wanted = tokenizer.batch_decode(tokenizer(answers)["input_ids"], skip_special_tokens=True)
+        correct = sum(map(str.__eq__, written, wanted))
+        low, high = wilson_interval(correct, len(asked))
+        print(f"{2 * kinds} names: {correct} of {len(asked)} right, 95 % interval {low:.3f} to {high:.3f}")
+
+
+if __name__ == "__main__":
+    main()
