@@ -193,8 +193,8 @@ class StreamsCache(DynamicCache):
             self.referents = self.referents[indices.to(self.referents.device)]
 
     def reset(self) -> None:
-        """Empties the cache."""
-        super().reset()
+        """Empties the cache. (Older versions of transformers would keep zeros in the place of keys.)"""
+        self.layers.clear()
         self.referents = None
 
     def crop(self, *args: Any) -> None:

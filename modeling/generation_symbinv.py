@@ -220,7 +220,7 @@ class IdStreamer(BaseStreamer):
         self.streamer, self.to_ids = streamer, to_ids
 
     def put(self, value: torch.Tensor) -> None:
-        """Hands on `value`, the prompts `(B, T)` or the next token of each text `(B,)`."""
+        """Hands on `value (B, T)`, the prompts, or `(B,)`, the next token of each text."""
         rows = value if value.dim() == 2 else value.unsqueeze(1)  # the prompts (B, T), then one token of each (B,)
         self.streamer.put(self.to_ids(rows).reshape(value.shape))
 

@@ -12,6 +12,7 @@ from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM
 from hf_symbinv.modeling.causal_streams_symbinv import StreamsCache
 
 from .reference import Reference, cross_entropy, sinusoid
+from .tiny import enable_checkpointing
 
 BASE, PAD, SYMBOLS = 4, 1, 5
 SIZES = {
@@ -438,7 +439,7 @@ class TestTraining:
         for checkpointing in (False, True):
             model = language_model(**IDENTITY).train()
             if checkpointing:
-                model.activation_checkpointing_enable()
+                enable_checkpointing(model)
             model(ids, labels=ids).loss.backward()
             gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
         for name, gradient in gradients[0].items():

@@ -151,7 +151,7 @@ def test_both_models_take_lora_and_bring_its_adapters_back(kind, task, labels, t
     trained = [name for name, parameter in adapted.named_parameters() if parameter.grad is not None]
     assert any("lora_B" in name for name in trained)
     assert any("classifier" in name for name in trained) == (task == "TOKEN_CLS")
-    adapted.save_pretrained(tmp_path)
+    adapted.save_pretrained(tmp_path, save_embedding_layers=False)  # older versions of peft look for a base on the Hub
     with torch.no_grad():
         again = PeftModel.from_pretrained(base, tmp_path).eval()
         assert torch.equal(again(input_ids=inputs).logits, adapted(input_ids=inputs).logits)

@@ -28,7 +28,7 @@ from hf_symbinv import (
 
 from .reference import EncoderReference, cross_entropy
 from .test_classification import BASE, STREAMS, SYMBOLS, VIEWS, config, symbol, texts
-from .tiny import pad
+from .tiny import enable_checkpointing, pad
 
 MASK = 2
 LAWFUL = {
@@ -228,7 +228,7 @@ class TestLoss:
         for checkpointing in (False, True):
             model = make(**STREAMS).train()
             if checkpointing:
-                model.activation_checkpointing_enable()
+                enable_checkpointing(model)
             batch = pad(texts())
             model(**batch, labels=torch.where(batch["attention_mask"] == 1, 3, -100)).loss.backward()
             gradients.append([parameter.grad for parameter in model.parameters() if parameter.grad is not None])
