@@ -78,8 +78,8 @@ def test_repositories_that_cannot_be_used(server, files, tmp_path):
     assert cut.endswith("); save or download it again")
     assert new == (
         "alice/newer: no such folder, and from the Hub its configuration cannot be read (Field 'symbol_embedding' "
-        "expected one of ('streams', 'learned', 'renamed', 'random', 'gaussian', 'views'), got hyperbolic); save or "
-        "download it again"
+        "expected one of ('streams', 'learned', 'canonical', 'renamed', 'random', 'gaussian', 'views'), got "
+        "hyperbolic); save or download it again"
     )
     assert release == (
         "alice/release: its model type is None, not 'symbol_invariant'; use one of that type, or `symbinv convert` one "
