@@ -314,6 +314,7 @@ class TestContinuousIntegration:
         # YAML 1.1 reads the key `on` as true.
         assert "schedule" in workflows["pre-releases"][True] and "pull_request" in workflows["ci"][True]
 
+    # The recipes are make's, and a checkout can be tested by pytest alone, without make.
     @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
     def test_the_three_sets_of_versions_run_the_same_tests(self):
         """What `make --dry-run` would run of pytest, but for the folder of the environment."""

@@ -319,6 +319,7 @@ class TestPushesThatFail:
         assert files["model.safetensors"] == (model / "model.safetensors").read_bytes() != before["model.safetensors"]
         assert files["run.json"] == b'{"seed": 2}\n'
 
+    # The retry is the library's; before 1.21 it has none, and the push says what was lost.
     @pytest.mark.skipif(
         Version(huggingface_hub.__version__) < Version("1.21"), reason="huggingface_hub tries again from 1.21 on"
     )

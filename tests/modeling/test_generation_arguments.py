@@ -139,6 +139,7 @@ def test_every_field_of_the_generation_config_has_its_place():
     works = set(SCORES) | set(GREEDY_SAMPLES) | ELSEWHERE
     assert not refused & works
     if version("transformers") != PINNED:
+        # On another version a new field is news, not a failure: the message says which ones need a place.
         pytest.skip(f"fields of another version that have no place: {sorted(fields - refused - works)}")
     assert fields - refused - works == set() and works <= fields
 

@@ -20,6 +20,7 @@ PACKAGE = Path(hf_symbinv.__file__).parent
 DEMO = Path(__file__).parents[3] / "examples" / "space"
 
 
+# huggingface_hub 1 has the address of the real Hub built in, so the test's own server is never asked.
 @pytest.mark.skipif(
     Version(huggingface_hub.__version__) < Version("2"), reason="huggingface_hub 1 always asks huggingface.co"
 )
