@@ -18,6 +18,7 @@ from .modeling_symbinv import (
     SymbolInvariantEncoderOutput,
     SymbolInvariantPreTrainedModel,
     require_kind,
+    require_one_per_token,
 )
 
 
@@ -201,11 +202,7 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
         logits = self.classifier(self._read_out(outputs))
         loss = None
         if labels is not None:
-            if labels.shape != logits.shape[:2]:
-                raise ValueError(
-                    f"labels has shape {tuple(labels.shape)}, input_ids {tuple(logits.shape[:2])}; give one class per "
-                    "token, and -100 where there is none"
-                )
+            require_one_per_token(labels, logits, "class")
             wide = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)
             count = (labels != -100).sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch
             loss = nn.functional.cross_entropy(wide, labels.flatten(), reduction="sum") / count

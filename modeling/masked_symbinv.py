@@ -23,6 +23,7 @@ from .modeling_symbinv import (
     label_columns,
     refuse_taken_labels,
     require_kind,
+    require_one_per_token,
 )
 
 
@@ -122,11 +123,7 @@ class SymbolInvariantForMaskedLM(SymbolInvariantPreTrainedModel):
         logits = cosines if self.adacos is None else self.adacos(cosines)
         loss = None
         if labels is not None:
-            if labels.shape != logits.shape[:2]:
-                raise ValueError(
-                    f"labels has shape {tuple(labels.shape)}, input_ids {tuple(logits.shape[:2])}; give one id per "
-                    "token, and -100 where there is none"
-                )
+            require_one_per_token(labels, logits, "id")
             columns = label_columns(labels, slots, self.model.embedding)
             loss = token_loss(logits, cosines, columns, num_items_in_batch, self.adacos, config)
         if return_id_logits:

@@ -378,6 +378,24 @@ def refuse_taken_labels(
         )
 
 
+def require_one_per_token(labels: torch.Tensor, logits: torch.Tensor, noun: str) -> None:
+    """Refuses `labels (B, L)` that are not one for each token of `logits (B, L, C)`.
+
+    Args:
+        labels: of any shape.
+        logits: of the tokens read.
+        noun: what a label is.
+
+    Raises:
+        ValueError: with both shapes.
+    """
+    if labels.shape != logits.shape[:2]:
+        raise ValueError(
+            f"labels has shape {tuple(labels.shape)}, input_ids {tuple(logits.shape[:2])}; give one {noun} per "
+            "token, and -100 where there is none"
+        )
+
+
 @reads_values
 def label_columns(labels: torch.Tensor, slots: Slots, embedding: Embedding) -> torch.Tensor:
     """Labels as columns `(B, T)` of the logits in slot space.
