@@ -20,7 +20,7 @@ from tokenizers import Encoding, Tokenizer, decoders, models, normalizers, pre_t
 from transformers.tokenization_utils_base import AddedToken, BatchEncoding
 from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
-from .tokenization_symbinv import SymbolTable, TokenizationError
+from .tokenization_symbinv import SymbolTable, TokenizationError, checked_table
 
 # Unicode keeps these two for the inside of programs: the first stands for a symbol's first character, the other for
 # each further one.
@@ -456,11 +456,7 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
         return self._decode(self.convert_tokens_to_ids(tokens))
 
     def _table(self, symbol_table: SymbolTable | None) -> SymbolTable:
-        if symbol_table is None:
-            return self.symbol_table
-        if not hasattr(symbol_table, "referent"):
-            raise TypeError(f"symbol_table={symbol_table!r}: must be a SymbolTable; build one with SymbolTable(names)")
-        return symbol_table
+        return self.symbol_table if symbol_table is None else checked_table(symbol_table)
 
 
 # Role → default, in the order of the ids that training gives them.

@@ -181,6 +181,17 @@ class _Starts(Sequence[int]):
         return self._starts[index]
 
 
+def checked_table(symbol_table: Any) -> SymbolTable:
+    """`symbol_table`, or another object that gives names referents.
+
+    Raises:
+        TypeError: If it has no method `referent`.
+    """
+    if not hasattr(symbol_table, "referent"):
+        raise TypeError(f"symbol_table={symbol_table!r}: must be a SymbolTable; build one with SymbolTable(names)")
+    return symbol_table
+
+
 class SymbolInvariantTokenizer(PythonBackend):
     """Turns prefix texts into ids and ids into prefix texts.
 
@@ -642,11 +653,7 @@ class SymbolInvariantTokenizer(PythonBackend):
         return stem + self.views[view]
 
     def _table(self, symbol_table: SymbolTable | None) -> SymbolTable:
-        if symbol_table is None:
-            return self.symbol_table
-        if not hasattr(symbol_table, "referent"):
-            raise TypeError(f"symbol_table={symbol_table!r}: must be a SymbolTable; build one with SymbolTable(names)")
-        return symbol_table
+        return self.symbol_table if symbol_table is None else checked_table(symbol_table)
 
 
 def _incomplete(missing: int) -> str:
