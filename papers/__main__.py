@@ -49,6 +49,7 @@ lexinv-markov        A language of six symbols, with the exact best lexinvariant
 lexinv-streams       The language of six symbols by streams and by others, of one size and training (not in LI)
 lexinv-text          Characters of prose and code: perplexity by context (LI Figures 3 and 7)
 lexinv-cipher        Substitution ciphers: entries of the key that a probe recovers (LI Figures 4 and 5)
+lexinv-streams-keys  Ciphers of the language of six symbols, by streams and by others (not in LI)
 lexinv-symbols       Puzzles over random symbols, by models of text (LI Table 1)
 identity-templates   Templates: error on unseen symbols by training rows (Abstract symbols, Figure 1 and Appendix B)
 identity-symbols     Symbols as labels: error on unseen symbols by training rows (Abstract symbols, Figure 2)

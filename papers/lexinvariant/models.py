@@ -31,9 +31,11 @@ from papers.harness.corpora import source_of
 from papers.harness.experiments import Job
 
 # What makes a model of each kind out of the paper's, which is "gaussian". The share 0.2 is the paper's, section 3.6; so
-# is renaming for it, appendix G. "identity", "renamed" and "streams" are models that the paper does not have.
+# is renaming for it, appendix G. "canonical", "identity", "renamed" and "streams" are models that the paper does not
+# have. A canonical model is a learned one that reads texts whose symbols are numbered by their first occurrence.
 KINDS: dict[str, dict[str, Any]] = {
     "learned": {"symbol_embedding": "learned"},
+    "canonical": {"symbol_embedding": "learned"},
     "gaussian": {},
     "identity": {"identity_qk": True, "identity_vo": True},
     "partial": {"symbol_embedding": "renamed", "random_share": 0.2},
@@ -106,6 +108,11 @@ def configuration(kind: str, num_symbols: int, sizes: Mapping[str, Any]) -> PreT
     return family.from_preset("lexinvariant", base_vocab_size=len(BASE_TOKENS), num_symbols=num_symbols, **fields)
 
 
+def as_read(kind: str, texts: np.ndarray, num_symbols: int) -> np.ndarray:
+    """Texts (N, T) as a kind of model reads them: a canonical one numbers their symbols by their first occurrence."""
+    return by_first_occurrence(texts, num_symbols)[0].astype(texts.dtype) if kind == "canonical" else texts
+
+
 def collate(rows: Sequence[np.ndarray]) -> dict[str, torch.Tensor]:
     """Texts as the model's input, ids (N, T + 1), which are its labels too."""
     ids = torch.from_numpy(symbol_ids(np.stack(rows).astype(np.int64)))
@@ -131,7 +138,8 @@ def trained(job: Job, name: str, kind: str, texts: Texts) -> PreTrainedModel:
         options["optimizer_cls_and_kwargs"] = (Adafactor, kept)
     if texts.characters is not None:
         options["words"] = words(texts.characters)
-    job.train(model, folder, arguments, train_dataset=Rows(texts.train), data_collator=collate, **options)
+    read = Rows(as_read(kind, texts.train, texts.num_symbols))
+    job.train(model, folder, arguments, train_dataset=read, data_collator=collate, **options)
     return model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
 
 
@@ -156,14 +164,16 @@ def batches(texts: np.ndarray, size: int, device: torch.device) -> Iterator[torc
 
 @torch.inference_mode()
 def losses_by_place(
-    model: PreTrainedModel, texts: np.ndarray, *, batch_size: int, seed: int, num_draws: int = 1
+    model: PreTrainedModel, kind: str, texts: np.ndarray, *, batch_size: int, seed: int, num_draws: int = 1
 ) -> np.ndarray:
     """−log p(x_t | x_1 … x_t−1), (N, T).
 
-    Streams predict that a new symbol comes, not which: those that have not occurred yet are equally likely.
+    Streams and canonical models predict that a new symbol comes, not which: those that have not occurred yet are
+    equally likely.
 
     Args:
         model: In evaluation mode.
+        kind: Of `KINDS`.
         texts: Places in the alphabet, (N, T).
         batch_size: Rows at a time.
         seed: Of the embeddings.
@@ -171,7 +181,7 @@ def losses_by_place(
     """
     torch.manual_seed(seed)
     found, which = [], np.zeros(texts.shape)
-    if model.config.symbol_embedding == "streams":
+    if kind in ("canonical", "streams"):
         texts, which = by_first_occurrence(texts, model.config.num_symbols)
     for ids in batches(texts, batch_size, model.device):
         logits = model(input_ids=ids, num_draws=num_draws).logits[:, :-1].float()

@@ -13,6 +13,8 @@ Source: Lexinvariant Language Models, section 3.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import nn
@@ -22,7 +24,7 @@ from transformers.modeling_outputs import ModelOutput
 
 from hf_symbinv.datasets_scripts.language.characters import BASE_TOKENS
 from papers.harness.experiments import Job
-from papers.lexinvariant.models import Rows, Texts, batches, collate
+from papers.lexinvariant.models import Texts, as_read, batches, collate
 
 
 @strict
@@ -94,6 +96,12 @@ def own_states(output: ModelOutput, input_ids: torch.Tensor) -> torch.Tensor:
     return last.gather(1, slots).squeeze(1)
 
 
+def _collate(rows: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, torch.Tensor]:
+    """Texts as the language model reads them, and the plain ones as labels, ids (N, T + 1)."""
+    read, plain = zip(*rows, strict=True)
+    return {"input_ids": collate(read)["input_ids"], "labels": collate(plain)["labels"]}
+
+
 def trained_probe(job: Job, name: str, kind: str, model: PreTrainedModel, texts: Texts) -> CipherProbe:
     """A probe for a frozen model, in evaluation mode.
 
@@ -107,14 +115,16 @@ def trained_probe(job: Job, name: str, kind: str, model: PreTrainedModel, texts:
     job.time_left()
     job.say(f"probe of {name}-{kind}-seed{job.seed}: {sizes['trainer']['max_steps']} steps")
     arguments = {**sizes["trainer"], "seed": job.seed}
-    job.train(probe, job.folder / "probe", arguments, train_dataset=Rows(texts.train), data_collator=collate)
+    pairs = list(zip(as_read(kind, texts.train, texts.num_symbols), texts.train, strict=True))
+    job.train(probe, job.folder / "probe", arguments, train_dataset=pairs, data_collator=_collate)
     return probe.to(model.device).eval()
 
 
 @torch.inference_mode()
-def deciphered(probe: CipherProbe, texts: np.ndarray, *, batch_size: int, seed: int) -> np.ndarray:
-    """Probabilities of the plain symbols (N, T, V) that a probe sees in enciphered texts (N, T)."""
+def deciphered(probe: CipherProbe, kind: str, texts: np.ndarray, *, batch_size: int, seed: int) -> np.ndarray:
+    """Probabilities of the plain symbols (N, T, V) that a probe of a kind of model sees in enciphered texts (N, T)."""
     torch.manual_seed(seed)
+    texts = as_read(kind, texts, probe.config.num_symbols)
     found = [probe(input_ids=ids).logits.float().softmax(-1).cpu() for ids in batches(texts, batch_size, probe.device)]
     return torch.cat(found).numpy()
 
