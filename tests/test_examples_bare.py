@@ -30,6 +30,10 @@ RUNS = {
         ["trainer.max_steps=3", "data.rows=200"], "pointing/model",
         r"1,000 test programs with 8 to 12 variables: \S+% correct, 95 % interval \S+ to \S+",
     ),
+    "train_recall": (
+        ["trainer.max_steps=3", "data.rows=200"], "recall/model",
+        r"1,000 test texts with 8 to 12 variables: \S+% recalled, 95 % interval \S+ to \S+",
+    ),
     "train_templates": (
         ["trainer.max_steps=3"], "templates/model",
         r"1,000 test rows with unseen symbols: squared error \S+, 95 % interval \S+ to \S+",
