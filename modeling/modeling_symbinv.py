@@ -292,6 +292,12 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(DecoderLayer(config, index) for index in range(config.decoder_layers))
         self.relative_bias = RelativeBias(config) if config.decoder_positions == "t5" else None
 
+    @property
+    def per_stream(self) -> list[int]:
+        """The layers of a cache that hold keys and values of each stream."""
+        blocks = [block for layer in self.layers for block in layer.self_attention.values()]
+        return [block.cache_index for block in blocks if not block.aggregated]
+
     def forward(
         self,
         hidden_states: torch.Tensor,
