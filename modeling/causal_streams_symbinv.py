@@ -9,9 +9,9 @@ Attention is causal, and means over streams must be so too: at each place they t
 symbols that have occurred by then. A mean over all streams would tell how many symbols are still to come.
 
 An encoder-decoder with `num_fresh_symbols` does the same in its answers, where the symbols of the question are known
-from the beginning. Its encoder has streams for these and the anonymous one, and knows nothing of an answer: a new symbol
-sees of the question what the anonymous stream sees. Canonical names have one stream and a row for each symbol of an
-example; a new symbol takes the next row that is free.
+from the beginning. Its encoder has streams for these and the anonymous one, and knows nothing of an answer: a new
+symbol sees of the question what the anonymous stream sees. Canonical names have one stream and a row for each symbol of
+an example; a new symbol takes the next row that is free.
 
 Letters: B batch, S streams (S - 1 symbols and the anonymous stream), K slots (with streams S), T length, D model width,
 V_n base tokens.
@@ -96,6 +96,9 @@ class GrowingCanonicalEmbedding(CanonicalEmbedding):
         return Slots(found, known_by_place(found, joined)[:, :, -referents.shape[1] :])
 
 
+GrowingEmbedding = CausalStreamsEmbedding | GrowingCanonicalEmbedding
+
+
 def known_by_place(found: torch.Tensor, referents: torch.Tensor) -> torch.Tensor:
     """By place, `(B, K, L)` bool, whether each of `found (B, K)` has occurred in `referents (B, L)`; never for -1."""
     occurs = (referents.unsqueeze(1) == found.unsqueeze(2)) & (found >= 0).unsqueeze(2)
@@ -136,7 +139,7 @@ def label_columns(labels: torch.Tensor, slots: Slots, base_vocab_size: int, num_
 
 
 @reads_values
-def refuse_many(labels: torch.Tensor, known: torch.Tensor, embedding: nn.Module, limit: int) -> None:
+def refuse_many(labels: torch.Tensor, known: torch.Tensor, embedding: GrowingEmbedding, limit: int) -> None:
     """Refuses answers with more new symbols than a model may write.
 
     Args:
@@ -161,6 +164,27 @@ def refuse_counts(name: str, counts: torch.Tensor, limit: int) -> None:
             f"{name} row {row} has {int(counts[row])} symbols that its question does not have, and an answer may have "
             f"{limit} (num_fresh_symbols); leave such examples out, or load the model with a larger num_fresh_symbols"
         )
+
+
+def slots_of_answers(questions: torch.Tensor, prompts: torch.Tensor | None, limit: int) -> Slots:
+    """The slots of a call of `generate`: the symbols of question and prompt, then the names of new ones to come.
+
+    Args:
+        questions: `(B, L)` int64, the referents of each question, -1 for none.
+        prompts: `(B, T)` int64, those of the beginning of each answer; None for none.
+        limit: symbols of an answer that its question does not have, the prompt's included.
+
+    Raises:
+        ValueError: for a negative limit, and for a prompt with more new symbols.
+    """
+    if limit < 0:
+        raise ValueError(f"num_fresh_symbols={limit}: must be at least 0, or None for that of the configuration")
+    own = (assign_slots(questions).referents >= 0).sum(1)  # (B,)
+    known = assign_slots(questions if prompts is None else torch.cat((questions, prompts), dim=1))
+    refuse_counts("decoder_input_ids", (known.referents >= 0).sum(1) - own, limit)
+    count = max(int(own.max()) + limit, 1)
+    is_beyond = torch.arange(count, device=own.device) >= (own + limit).unsqueeze(1)
+    return Slots.from_referents(Names(known, 0).referents(count).masked_fill(is_beyond, -1))
 
 
 def smallest_new_referents(slots: Slots) -> torch.Tensor:
