@@ -8,6 +8,7 @@ import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, Seq2SeqTrainer, Seq2SeqTrainingArguments
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.generation import GenerationMixin
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
 from hf_symbinv.modeling import beams_symbinv
@@ -509,7 +510,7 @@ class TestGeneration:
 
         written = model.generate(question, prefix_allowed_tokens_fn=allowed, max_new_tokens=6, **options)
         assert written[0, 1:6].tolist() == [*wanted, EOS]
-        with pytest.raises(ValueError, match="prefix_allowed_tokens_fn allows .* only, symbols that input 0 does not"):
+        with pytest.raises(ValueError, match=r"prefix_allowed_tokens_fn allows .* only, symbols that input 0 does not"):
             model.generate(question, prefix_allowed_tokens_fn=lambda index, ids: [BASE + 1], max_new_tokens=2)
 
     def test_beam_search_that_is_not_known_gives_the_same_answers(self, monkeypatch):
@@ -517,6 +518,19 @@ class TestGeneration:
         expected = model.generate(**self.QUESTIONS, **WRITES, num_beams=3)
         monkeypatch.setattr(beams_symbinv, "knows_beam_search", lambda: False)
         assert torch.equal(model.generate(**self.QUESTIONS, **WRITES, num_beams=3), expected)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_scores_have_as_many_columns_at_every_step_as_older_versions_want(self, kind, monkeypatch):
+        """These cut the scores of all beams up by `config.vocab_size`."""
+        original, widths = GenerationMixin._get_top_k_continuations, set()
+
+        def checked(search, accumulated_log_probs, **kwargs):
+            widths.add((accumulated_log_probs.shape[1], kwargs["num_beams"] * search.config.vocab_size))
+            return original(search, accumulated_log_probs, **kwargs)
+
+        monkeypatch.setattr(GenerationMixin, "_get_top_k_continuations", checked)
+        model_of(kind, num_symbols=7).generate(**self.QUESTIONS, **WRITES, num_beams=3)
+        assert widths == {(3 * (BASE + 3 + LIMIT), 3 * (BASE + 3 + LIMIT))}
 
     def test_inputs_that_are_done_are_left_out_and_change_no_answer(self, monkeypatch):
         model, kept = model_of(seed=8, spread=1.0), []
@@ -610,7 +624,7 @@ class TestErrors:
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_graph_for_export_is_refused(self, kind):
         arguments = {"input_ids": self.QUESTION, "decoder_input_ids": self.QUESTION, "use_cache": False}
-        with pytest.raises(ValueError, match="torch.export: symbols come in while a text grows"):
+        with pytest.raises(ValueError, match=r"torch\.export: symbols come in while a text grows"):
             torch.export.export(model_of(kind), (), arguments, strict=False)
 
 
