@@ -256,6 +256,7 @@ class BeamSearchMixin(GenerationMixin):
         """
         slots = kwargs["encoder_outputs"].outputs.slot_referents.shape[1]
         columns = self.config.base_vocab_size + slots * self.config.num_views
+        # With new symbols, `generate` has already seen to the number of columns.
         search: Any = self if self.config.answers_have_new_symbols else searched_over(self, columns)
         if not knows_beam_search():
             return GenerationMixin._beam_search(search, input_ids, **kwargs)

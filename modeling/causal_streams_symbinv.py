@@ -99,6 +99,11 @@ class GrowingCanonicalEmbedding(CanonicalEmbedding):
 GrowingEmbedding = CausalStreamsEmbedding | GrowingCanonicalEmbedding
 
 
+def make_growing_embedding(config: SymbolInvariantConfig) -> GrowingEmbedding:
+    """The embedding that `config.symbol_embedding` names, `"streams"` or `"canonical"`, where symbols come in."""
+    return CausalStreamsEmbedding(config) if config.symbol_embedding == "streams" else GrowingCanonicalEmbedding(config)
+
+
 def known_by_place(found: torch.Tensor, referents: torch.Tensor) -> torch.Tensor:
     """By place, `(B, K, L)` bool, whether each of `found (B, K)` has occurred in `referents (B, L)`; never for -1."""
     occurs = (referents.unsqueeze(1) == found.unsqueeze(2)) & (found >= 0).unsqueeze(2)
@@ -129,11 +134,21 @@ def label_columns(labels: torch.Tensor, slots: Slots, base_vocab_size: int, num_
         slots: with `active (B, K, T or more)`, those of the tokens read.
         base_vocab_size: V_n.
         num_views: of a symbol.
+
+    Raises:
+        ValueError: for a new symbol where canonical names have no row left.
     """
     is_symbol, symbols = labels >= base_vocab_size, labels - base_vocab_size
     slot = slots.of(torch.where(is_symbol, symbols // num_views, -1))
     active, new = slots.active[:, :, : labels.shape[1]], slots.new[:, : labels.shape[1]]
     occurred = (slot >= 0) & active.gather(1, slot.clamp(min=0).unsqueeze(1)).squeeze(1)
+    lost = is_symbol & ~occurred & (new == active.shape[1])
+    if lost.any():
+        row, place = lost.nonzero()[0].tolist()
+        raise ValueError(
+            f"labels[{row}, {place}]={int(labels[row, place])}: this symbol is new, and all {active.shape[1]} rows are "
+            "taken by then; load the model with a larger num_symbols, or leave such examples out"
+        )
     column = base_vocab_size + torch.where(occurred, slot, new) * num_views + symbols % num_views
     return torch.where(is_symbol, column, labels)
 
@@ -184,7 +199,18 @@ def slots_of_answers(questions: torch.Tensor, prompts: torch.Tensor | None, limi
     refuse_counts("decoder_input_ids", (known.referents >= 0).sum(1) - own, limit)
     count = max(int(own.max()) + limit, 1)
     is_beyond = torch.arange(count, device=own.device) >= (own + limit).unsqueeze(1)
-    return Slots.from_referents(Names(known, 0).referents(count).masked_fill(is_beyond, -1))
+    return Slots.from_referents(with_new_names(known.referents, count).masked_fill(is_beyond, -1))
+
+
+def with_new_names(known: torch.Tensor, count: int) -> torch.Tensor:
+    """The referents `(B, count)` of so many symbols: the `known (B, K)`, then the smallest that a row has not."""
+    place = torch.arange(count, device=known.device)
+    candidates = torch.arange(known.shape[1] + count, device=known.device)
+    taken = (known.unsqueeze(2) == candidates).any(1)  # (B, K + count)
+    free = (candidates + taken * len(candidates)).sort(1).values
+    number = (known >= 0).sum(1, keepdim=True)
+    given = nn.functional.pad(known, (0, max(count - known.shape[1], 0)))[:, :count]
+    return torch.where(place < number, given, free.gather(1, (place - number).clamp(min=0)))
 
 
 def smallest_new_referents(slots: Slots) -> torch.Tensor:
@@ -390,13 +416,7 @@ class Names:
 
     def referents(self, count: int) -> torch.Tensor:
         """The referents `(B, count)` of the first symbols: those of a prompt, then the smallest that it has not."""
-        known, place = self.slots.referents, torch.arange(count, device=self.slots.referents.device)
-        candidates = torch.arange(known.shape[1] + count, device=known.device)
-        taken = (known.unsqueeze(2) == candidates).any(1)  # (B, K + count)
-        free = (candidates + taken * len(candidates)).sort(1).values
-        number = (known >= 0).sum(1, keepdim=True)
-        given = nn.functional.pad(known, (0, max(count - known.shape[1], 0)))[:, :count]
-        return torch.where(place < number, given, free.gather(1, (place - number).clamp(min=0)))
+        return with_new_names(self.slots.referents, count)
 
     def inside(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
         """The prompts `input_ids (B, T)`, of `attention_mask (B, T)`, with symbols numbered by first occurrence."""

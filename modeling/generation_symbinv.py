@@ -410,7 +410,9 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
             function, config = kwargs["prefix_allowed_tokens_fn"], self.config
             own = self._own_symbols(slots, settings) if config.answers_have_new_symbols else None
             allowed = allowed_in_slots(function, slots.referents, config.base_vocab_size, config.num_views, own)
-            kwargs["prefix_allowed_tokens_fn"] = allowed
+            # Samples of an input are rows of their own to transformers.
+            copies = 1 if (settings.get("num_beams") or 1) > 1 else settings.get("num_return_sequences") or 1
+            kwargs["prefix_allowed_tokens_fn"] = lambda row, written: allowed(row // copies, written)
         if streamer is not None:
             kwargs["streamer"] = IdStreamer(streamer, lambda ids: self._to_ids(ids, slots))
 

@@ -17,10 +17,9 @@ from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.utils import ModelOutput
 
 from .causal_streams_symbinv import (
-    CausalStreamsEmbedding,
-    GrowingCanonicalEmbedding,
     GrowingEmbedding,
     StreamsCache,
+    make_growing_embedding,
     refuse_many,
     slots_to_ids,
     streams_cache,
@@ -508,10 +507,8 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
-        self.embedding: Embedding = make_embedding(config)
-        if config.answers_have_new_symbols:
-            streams = config.symbol_embedding == "streams"
-            self.embedding = (CausalStreamsEmbedding if streams else GrowingCanonicalEmbedding)(config)
+        grows = config.answers_have_new_symbols
+        self.embedding: Embedding = make_growing_embedding(config) if grows else make_embedding(config)
         self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
 
