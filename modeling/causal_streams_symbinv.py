@@ -70,7 +70,10 @@ class CausalStreamsEmbedding(StreamsEmbedding):
 
 
 class GrowingCanonicalEmbedding(CanonicalEmbedding):
-    """Identical to CanonicalEmbedding except: a symbol of an answer takes the next free row from its place on."""
+    """Identical to CanonicalEmbedding except: a symbol of an answer takes the next free row from its place on.
+
+    Source: our choice, so that canonical names stay a baseline where answers have symbols of their own.
+    """
 
     @reads_values
     def assign(self, referents: torch.Tensor, known: torch.Tensor | None = None) -> Slots:
@@ -382,7 +385,7 @@ class FreshSymbolsLogitsProcessor(LogitsProcessor):
         self.columns = base_vocab_size + (known + limit) * num_views  # (B,)
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Sets `scores (R, columns)` of symbols beyond the limit to -inf, R a multiple of B."""
+        """Sets `scores (R, columns)` of symbols beyond the limit to -inf, for texts `input_ids (R, length)` of B."""
         allowed = self.columns.to(scores.device).repeat_interleave(len(scores) // len(self.columns)).unsqueeze(1)
         return scores.masked_fill(torch.arange(scores.shape[1], device=scores.device) >= allowed, -math.inf)
 
