@@ -251,6 +251,12 @@ def test_a_function_of_allowed_tokens_reads_and_returns_ids():
         answers(prefix_allowed_tokens_fn=lambda index, written: [BASE + 3])
 
 
+def test_a_function_of_allowed_tokens_gets_the_input_of_each_of_several_samples():
+    samples = {"do_sample": True, "num_return_sequences": 2, "max_new_tokens": 2}
+    found = answers(prefix_allowed_tokens_fn=lambda index, written: [SOURCES[index][-2]], **samples)
+    assert found.tolist() == [[START] + [source[-2]] * 2 for source in SOURCES for _ in range(2)]
+
+
 @pytest.mark.parametrize("beams", [1, 3])
 def test_a_users_own_dynamic_cache_gives_the_same_answers_and_a_static_one_is_refused(beams):
     expected = answers(num_beams=beams)
