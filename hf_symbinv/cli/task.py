@@ -41,10 +41,11 @@ ok      seed           1000 questions twice, and others with another seed
 ok      answers        39 of 40 questions have an answer
 ok      wrong answers  135 of 176 damaged or foreign answers are refused
 ok      renaming       215 pairs keep their verdicts, and 39 questions have answers, under other names
+ok      new symbols    answers have at most 0 symbols that their questions lack, and may have 0
 ok      notations      prefix: what is written is read back
 ok      junk           43 texts that are no answers, to 10 questions
 ok      time           half the questions are solved in under 0.001 s and judged in under 0.001 s
-task repeats: all 11 laws hold
+task repeats: all 12 laws hold
 """
 
 

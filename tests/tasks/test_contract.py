@@ -12,8 +12,8 @@ from hf_symbinv.tasks import TaskError, check_task, load_task, new_task
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = count()
 LAWS = [
-    "docstring", "tokens", "sizes", "symbols", "seed", "answers", "wrong answers", "renaming", "notations", "junk",
-    "time",
+    "docstring", "tokens", "sizes", "symbols", "seed", "answers", "wrong answers", "renaming", "new symbols",
+    "notations", "junk", "time",
 ]  # fmt: skip
 HEADS = {
     "draw": "draw(self, symbols, smallest, largest, seed, count)",
@@ -42,7 +42,7 @@ def broken(tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize("task", ["ltl", "prop", "copy", "examples/graph_colouring.py"])
+@pytest.mark.parametrize("task", ["ltl", "prop", "copy", "tseitin", "examples/graph_colouring.py", "examples/three_address.py"])
 def test_the_tasks_that_are_shipped_keep_all_laws(task, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path.copy())
     laws = check_task(load_task(task if task.isalpha() else ROOT / task))

@@ -86,7 +86,7 @@ def test_a_file_without_one_task_is_refused(task_file, name, text, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("sat", "task='sat': unknown; use one of ltl, prop, copy, or a file FILE.py that defines a task"),
+        ("sat", "task='sat': unknown; use one of ltl, prop, copy, tseitin, or a file FILE.py that defines a task"),
         ("", "task='': unknown"),
         ("nowhere/mine.py", "task='nowhere/mine.py': no such file"),
         ("nowhere/mine.py:TASK", "task='nowhere/mine.py:TASK': no such file"),
