@@ -41,7 +41,7 @@ ok      seed           1000 questions twice, and others with another seed
 ok      answers        39 of 40 questions have an answer
 ok      wrong answers  135 of 176 damaged or foreign answers are refused
 ok      renaming       215 pairs keep their verdicts, and 39 questions have answers, under other names
-ok      new symbols    answers have at most 0 symbols that their questions lack, and may have 0
+ok      new symbols    at most 0 in an answer, of 0 that it may have
 ok      notations      prefix: what is written is read back
 ok      junk           43 texts that are no answers, to 10 questions
 ok      time           half the questions are solved in under 0.001 s and judged in under 0.001 s

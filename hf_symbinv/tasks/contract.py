@@ -374,7 +374,7 @@ def _new_symbols(trial: _Trial) -> str:
     for (question, answer), result in zip(renamed, trial.judged(renamed), strict=True):
         if result.verdict != "correct":
             raise _Broken(f"judge({question!r}, {answer!r}) is {result.verdict}, and correct with other new symbols")
-    return f"answers have at most {most} symbols that their questions lack, and may have {task.num_fresh_symbols}"
+    return f"at most {most} in an answer, of {task.num_fresh_symbols} that it may have"
 
 
 def _notations(trial: _Trial) -> str:

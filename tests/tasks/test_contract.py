@@ -173,6 +173,23 @@ def test_the_tests_own_way_to_break_a_task_breaks_nothing_by_itself(broken):
             "solve has no answer to .*, and one to the same question with other names",
         ),
         (
+            "new symbols",
+            [
+                "def solve(self, question): return super().solve(question) and 'new'",
+                f"def {HEADS['judge']}: return ('correct' if answer == 'new' else 'incorrect', 'not new')",
+            ],
+            r"is 'new', with 3 symbols that the question does not have: n, e, w; num_fresh_symbols is 0",
+        ),
+        (
+            "new symbols",
+            [
+                "num_fresh_symbols = 3",
+                "def solve(self, question): return super().solve(question) and 'new'",
+                f"def {HEADS['judge']}: return ('correct' if answer == 'new' else 'incorrect', 'not new')",
+            ],
+            r"judge\('\w+', 'new_0 new_1 new_2'\) is incorrect, and correct with other new symbols",
+        ),
+        (
             "notations",
             ["notations = ('infix', 'prefix')", f"def {HEADS['write_question']}: return question + 'a'"],
             "read as",
