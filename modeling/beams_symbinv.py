@@ -9,6 +9,7 @@ Letters: B batch, A inputs that are still open, N beams per input, S streams, H 
 """
 
 import inspect
+from collections.abc import Iterable
 from copy import copy
 from functools import cache
 from typing import Any
@@ -18,6 +19,8 @@ import transformers
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, EncoderDecoderCache
 from transformers.generation import GenerationMixin
 from transformers.utils import logging
+
+from .causal_streams_symbinv import StreamsCache
 
 logger = logging.get_logger(__name__)
 
@@ -63,9 +66,11 @@ def knows_beam_search() -> bool:
     return known
 
 
-def new_cache() -> SymbolInvariantCache:
+def new_cache(answers_have_new_symbols: bool = False) -> SymbolInvariantCache:
     """An empty cache for one call of `generate`."""
-    return GrowingCache() if knows_beam_search() else SymbolInvariantCache(DynamicCache(), DynamicCache())
+    if knows_beam_search():
+        return GrowingCache(answers_have_new_symbols)
+    return SymbolInvariantCache(StreamsCache() if answers_have_new_symbols else DynamicCache(), DynamicCache())
 
 
 class BeamLayer(DynamicLayer):
@@ -119,16 +124,35 @@ class BeamLayer(DynamicLayer):
         self.is_initialized = False
 
 
+class GrowingStreamsCache(StreamsCache):
+    """Identical to StreamsCache except: beams move when they grow, or when streams fork."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer_class_to_replicate = BeamLayer
+
+    def fork(self, referents: torch.Tensor, per_stream: Iterable[int]) -> None:
+        """Has a stream for each of `referents (B·N, S)`, as `StreamsCache.fork`, in the layers `per_stream`."""
+        if self.referents is not None and self.referents.shape[1] < referents.shape[1]:
+            for layer in self.layers:
+                layer.settle()
+        super().fork(referents, per_stream)
+
+
 class GrowingCache(SymbolInvariantCache):
     """Identical to SymbolInvariantCache except: beams move when they grow, and finished inputs can be left out.
+
+    Args:
+        answers_have_new_symbols: symbols come in while answers grow.
 
     Attributes:
         kept: the inputs `(A,)` whose keys and values are still here; None for all.
         beams: of an input; 0 as long as all inputs are kept.
     """
 
-    def __init__(self) -> None:
-        super().__init__(Cache(layer_class_to_replicate=BeamLayer), DynamicCache())
+    def __init__(self, answers_have_new_symbols: bool = False) -> None:
+        own = GrowingStreamsCache() if answers_have_new_symbols else Cache(layer_class_to_replicate=BeamLayer)
+        super().__init__(own, DynamicCache())
         self.kept: torch.Tensor | None = None
         self.beams = 0
 
@@ -232,7 +256,7 @@ class BeamSearchMixin(GenerationMixin):
         """
         slots = kwargs["encoder_outputs"].outputs.slot_referents.shape[1]
         columns = self.config.base_vocab_size + slots * self.config.num_views
-        search: Any = searched_over(self, columns)
+        search: Any = self if self.config.answers_have_new_symbols else searched_over(self, columns)
         if not knows_beam_search():
             return GenerationMixin._beam_search(search, input_ids, **kwargs)
         config = copy(kwargs.pop("generation_config"))
@@ -255,6 +279,11 @@ def searched_over(model: Any, columns: int) -> Any:
     top_k = getattr(GenerationMixin, "_get_top_k_continuations", None)
     if top_k is None or "vocab_size" not in inspect.signature(top_k).parameters:
         return model
+    return with_vocabulary(model, columns)
+
+
+def with_vocabulary(model: Any, columns: int) -> Any:
+    """`model`, where `config.vocab_size` is `columns`: V_n and all views of some symbols."""
     model = copy(model)
     model.config = copy(model.config)
     model.config.num_symbols = (columns - model.config.base_vocab_size) // model.config.num_views

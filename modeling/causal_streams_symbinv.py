@@ -1,4 +1,4 @@
-"""Streams for a decoder alone, where a symbol may occur for the first time at any place.
+"""Symbols that come in while a text grows: in a decoder alone, and in an answer that has symbols of its own.
 
 The stream of a symbol that has not occurred yet shows placeholders at all symbols, and so do those of all such symbols.
 One **anonymous** stream stands for them, and what it says of its own symbol means *a new symbol*. When a symbol first
@@ -8,7 +8,13 @@ decoding from a cache copies these and replays nothing. Slot 0 is the anonymous 
 Attention is causal, and means over streams must be so too: at each place they take the anonymous stream and those of
 symbols that have occurred by then. A mean over all streams would tell how many symbols are still to come.
 
-Letters: B batch, S streams (S - 1 symbols and the anonymous stream), T length, D model width, V_n base tokens.
+An encoder-decoder with `num_fresh_symbols` does the same in its answers, where the symbols of the question are known
+from the beginning. Its encoder has streams for these and the anonymous one, and knows nothing of an answer: a new
+symbol sees of the question what the anonymous stream sees. Canonical names have one stream and a row for each symbol of
+an example; a new symbol takes the next row that is free.
+
+Letters: B batch, S streams (S - 1 symbols and the anonymous stream), K slots (with streams S), T length, D model width,
+V_n base tokens.
 """
 
 import math
@@ -22,21 +28,19 @@ from transformers.cache_utils import Cache, DynamicCache
 from transformers.generation.logits_process import LogitsProcessor
 
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import (
-    Slots,
-    StreamsEmbedding,
-    StreamsHead,
-    assign_slots,
-    learned_rows,
-    mean_over_streams,
-    referents_of,
-)
+from .embedding_symbinv import CanonicalEmbedding, Slots, StreamsEmbedding, assign_slots, referents_of
 from .embedding_symbinv import slots_to_ids as known_to_ids
+from .kernels_symbinv import is_exporting, reads_values
+from .layers_symbinv import with_streams
 
 
 class CausalStreamsEmbedding(StreamsEmbedding):
-    """Identical to StreamsEmbedding except: slot 0 is the anonymous stream, and streams are active from a place on."""
+    """Identical to StreamsEmbedding except: slot 0 is the anonymous stream, and streams are active from a place on.
 
+    Source: SIT Algorithm 5; the anonymous stream is our own.
+    """
+
+    @reads_values
     def assign(self, referents: torch.Tensor, known: torch.Tensor | None = None) -> Slots:
         """Slots for the symbols of `referents (B, T)`, -1 at base tokens, behind those that are `known`.
 
@@ -46,8 +50,12 @@ class CausalStreamsEmbedding(StreamsEmbedding):
 
         Returns:
             Slots with `referents (B, S)`, -1 in slot 0, and `active (B, S, T)`: the anonymous stream, and those of
-            symbols that have occurred by each place.
+            symbols that are known or have occurred by each place.
+
+        Raises:
+            ValueError: while exporting.
         """
+        refuse_export()
         start = referents.new_full((len(referents), 1), -1)
         known = start if known is None else known
         joined = torch.cat((known, referents), dim=1)
@@ -56,76 +64,166 @@ class CausalStreamsEmbedding(StreamsEmbedding):
         # Without symbols there is the anonymous stream alone; a stream that has a cache stays, whoever it is for.
         width = max(int((found >= 0).sum(1).max()) + 1, known.shape[1])
         found = nn.functional.pad(torch.cat((start, found), dim=1), (0, width - 1 - found.shape[1]), value=-1)
-        occurs = (joined.unsqueeze(1) == found.unsqueeze(2)) & (found >= 0).unsqueeze(2)  # (B, S, S' + T)
-        active = occurs.cumsum(2)[:, :, known.shape[1] :] > 0
+        active = known_by_place(found, joined)[:, :, known.shape[1] :]
         active[:, 0] = True
         return Slots(found, active)
 
 
-class CausalStreamsHead(StreamsHead):
-    """Base tokens from the mean over streams, each symbol that has occurred from its own, a new one from the anonymous.
+class GrowingCanonicalEmbedding(CanonicalEmbedding):
+    """Identical to CanonicalEmbedding except: a symbol of an answer takes the next free row from its place on."""
 
-    Source: SIT Algorithm 5; the anonymous stream is our own.
-    """
-
-    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits `(B, T, V_n + S)` of `hidden_states (B, S, T, D)`: column V_n is a new symbol, -inf not yet occurred.
+    @reads_values
+    def assign(self, referents: torch.Tensor, known: torch.Tensor | None = None) -> Slots:
+        """Slots for the symbols of `referents (B, T)`, -1 at base tokens, behind those that are `known`.
 
         Args:
-            hidden_states: `(B, S, T, D)`.
-            slots: of the same B, S and T, as `CausalStreamsEmbedding` gave them.
+            referents: `(B, T)` int64, of tokens that follow those of the known slots.
+            known: `(B, K)` int64, the referents of the tokens before, as this method gave them; None for none.
+
+        Returns:
+            Slots with `referents (B, K)` and `active (B, K, T)`, the symbols that are known or have occurred by each
+            place.
+
+        Raises:
+            ValueError: while exporting, and if an example has more symbols than the model has rows.
         """
-        table, base = learned_rows(self.weight, self.config), self.config.base_vocab_size
-        hidden_states = self.features(hidden_states)
-        base_logits = mean_over_streams(hidden_states, slots.active) @ table[:base].T  # (B, T, V_n)
-        symbol_logits = (hidden_states @ table[base]).masked_fill(~slots.active, -math.inf).transpose(1, 2)
-        return torch.cat((base_logits, symbol_logits), dim=-1)
+        refuse_export()
+        if known is None:
+            found, joined = super().assign(referents).referents, referents
+        else:
+            joined = torch.cat((known, referents), dim=1)
+            found = self.with_rows(assign_slots(joined).referents)
+        return Slots(found, known_by_place(found, joined)[:, :, -referents.shape[1] :])
 
 
-def label_columns(labels: torch.Tensor, slots: Slots, base_vocab_size: int) -> torch.Tensor:
+GrowingEmbedding = CausalStreamsEmbedding | GrowingCanonicalEmbedding
+
+
+def known_by_place(found: torch.Tensor, referents: torch.Tensor) -> torch.Tensor:
+    """By place, `(B, K, L)` bool, whether each of `found (B, K)` has occurred in `referents (B, L)`; never for -1."""
+    occurs = (referents.unsqueeze(1) == found.unsqueeze(2)) & (found >= 0).unsqueeze(2)
+    return occurs.cumsum(2) > 0
+
+
+def refuse_export() -> None:
+    """Refuses to be recorded: which streams there are depends on the text.
+
+    Raises:
+        ValueError: while exporting.
+    """
+    if is_exporting():
+        raise ValueError(
+            "torch.export: symbols come in while a text grows, so a graph has no fixed number of streams; export an "
+            "encoder-decoder without num_fresh_symbols, or a decoder without streams"
+        )
+
+
+@reads_values
+def label_columns(labels: torch.Tensor, slots: Slots, base_vocab_size: int, num_views: int = 1) -> torch.Tensor:
     """The column `(B, T)` of each label in the logits of its place; -100 kept.
 
     A symbol that has not occurred by then is a new one, whatever it is called.
 
     Args:
         labels: `(B, T)` int64 ids, what follows each place, -100 where nothing is to be predicted.
-        slots: with `active (B, S, T or more)`, those of the tokens read.
+        slots: with `active (B, K, T or more)`, those of the tokens read.
         base_vocab_size: V_n.
+        num_views: of a symbol.
     """
-    referents = torch.where(labels >= base_vocab_size, labels - base_vocab_size, -1)
-    slot = slots.of(referents).clamp(min=0)  # 0 is the anonymous stream
-    occurred = slots.active[:, :, : labels.shape[1]].gather(1, slot.unsqueeze(1)).squeeze(1)
-    return torch.where(referents >= 0, base_vocab_size + torch.where(occurred, slot, 0), labels)
+    is_symbol, symbols = labels >= base_vocab_size, labels - base_vocab_size
+    slot = slots.of(torch.where(is_symbol, symbols // num_views, -1))
+    active, new = slots.active[:, :, : labels.shape[1]], slots.new[:, : labels.shape[1]]
+    occurred = (slot >= 0) & active.gather(1, slot.clamp(min=0).unsqueeze(1)).squeeze(1)
+    column = base_vocab_size + torch.where(occurred, slot, new) * num_views + symbols % num_views
+    return torch.where(is_symbol, column, labels)
+
+
+@reads_values
+def refuse_many(labels: torch.Tensor, known: torch.Tensor, embedding: GrowingEmbedding, limit: int) -> None:
+    """Refuses answers with more new symbols than a model may write.
+
+    Args:
+        labels: `(B, T)` int64 ids, -100 where there is none.
+        known: `(B, K)` int64, the referents of each question's slots.
+        embedding: that gave them.
+        limit: new symbols of an answer.
+
+    Raises:
+        ValueError: with the first such row and its number of new symbols.
+    """
+    base, views = embedding.config.base_vocab_size, embedding.config.num_views
+    referents = embedding.assign(torch.where(labels >= base, (labels - base) // views, -1), known).referents
+    refuse_counts("labels", (referents >= 0).sum(1) - (known >= 0).sum(1), limit)
+
+
+def refuse_counts(name: str, counts: torch.Tensor, limit: int) -> None:
+    """Refuses an argument of this name whose rows have `counts (B,)` new symbols, if one has more than the `limit`."""
+    if (counts > limit).any():
+        row = int((counts > limit).nonzero()[0, 0])
+        raise ValueError(
+            f"{name} row {row} has {int(counts[row])} symbols that its question does not have, and an answer may have "
+            f"{limit} (num_fresh_symbols); leave such examples out, or load the model with a larger num_fresh_symbols"
+        )
+
+
+def slots_of_answers(questions: torch.Tensor, prompts: torch.Tensor | None, limit: int) -> Slots:
+    """The slots of a call of `generate`: the symbols of question and prompt, then the names of new ones to come.
+
+    Args:
+        questions: `(B, L)` int64, the referents of each question, -1 for none.
+        prompts: `(B, T)` int64, those of the beginning of each answer; None for none.
+        limit: symbols of an answer that its question does not have, the prompt's included.
+
+    Raises:
+        ValueError: for a negative limit, and for a prompt with more new symbols.
+    """
+    if limit < 0:
+        raise ValueError(f"num_fresh_symbols={limit}: must be at least 0, or None for that of the configuration")
+    own = (assign_slots(questions).referents >= 0).sum(1)  # (B,)
+    known = assign_slots(questions if prompts is None else torch.cat((questions, prompts), dim=1))
+    refuse_counts("decoder_input_ids", (known.referents >= 0).sum(1) - own, limit)
+    count = max(int(own.max()) + limit, 1)
+    is_beyond = torch.arange(count, device=own.device) >= (own + limit).unsqueeze(1)
+    return Slots.from_referents(Names(known, 0).referents(count).masked_fill(is_beyond, -1))
 
 
 def smallest_new_referents(slots: Slots) -> torch.Tensor:
-    """The smallest referent `(B, T)` that has not occurred by each place, of slots with `active (B, S, T)`."""
-    candidates = torch.arange(slots.referents.shape[1], device=slots.referents.device)
-    is_candidate = slots.referents.unsqueeze(2) == candidates  # (B, S, candidates); -1 is none
+    """The smallest referent `(B, T)` that has not occurred by each place, of slots with `active (B, K, T)`."""
+    candidates = torch.arange(slots.referents.shape[1] + 1, device=slots.referents.device)
+    is_candidate = slots.referents.unsqueeze(2) == candidates  # (B, K, candidates); -1 is none
     occurred = is_candidate.transpose(1, 2).float() @ slots.active.float() > 0  # (B, candidates, T)
     return (~occurred).int().argmax(1)
 
 
 def slots_to_ids(logits: torch.Tensor, slots: Slots, config: SymbolInvariantConfig) -> torch.Tensor:
-    """`logits (B, T, V_n + S)` in slot space, moved to ids `(B, T, max(vocab_size, largest id + 1) + 1)`.
+    """`logits (B, T, V_n + K · num_views)` in slot space, moved to ids `(B, T, max(vocab_size, largest id + 1))`.
 
-    A new symbol stands at the smallest id that has not occurred by that place; the other ids that have not are -inf.
+    Where symbols come in, there are columns for one referent more: a new symbol stands at the smallest referent that
+    has not occurred by that place, and the other ids that have not are -inf.
 
     Raises:
         ValueError: for an id that is too large, as `embedding_symbinv.slots_to_ids` says.
     """
-    base = config.base_vocab_size
-    known = nn.functional.pad(known_to_ids(logits, slots, base, config.vocab_size), (0, 1), value=-math.inf)
-    return known.scatter(2, (base + smallest_new_referents(slots)).unsqueeze(2), logits[..., base : base + 1])
+    base, views, width = config.base_vocab_size, config.num_views, config.vocab_size
+    if not slots.by_place:
+        return known_to_ids(logits, slots, base, width, views)
+    view = torch.arange(views, device=logits.device)
+    free = slots.new < slots.active.shape[1]  # (B, T)
+    column = base + slots.new.where(free, 0).unsqueeze(2) * views + view  # (B, T, num_views)
+    new = logits.gather(2, column).masked_fill(~free.unsqueeze(2), -math.inf)
+    unknown = ~slots.active.transpose(1, 2).repeat_interleave(views, 2)  # (B, T, K · num_views)
+    logits = logits.masked_fill(nn.functional.pad(unknown, (base, 0)), -math.inf)
+    known = nn.functional.pad(known_to_ids(logits, slots, base, width, views), (0, views), value=-math.inf)
+    return known.scatter(2, base + smallest_new_referents(slots).unsqueeze(2) * views + view, new)
 
 
 class StreamsCache(DynamicCache):
-    """Identical to DynamicCache except: it knows whose stream each is, and forks streams.
+    """Identical to DynamicCache except: it knows whose slot each is, and forks streams.
 
-    Per-stream keys and values are `(B, S·H, K, D / H)`, aggregated ones `(B, H, K, D / H)`.
+    Per-stream keys and values are `(B, S·H, keys, D / H)`, aggregated ones `(B, H, keys, D / H)`.
 
     Attributes:
-        referents: `(B, S)` int64, -1 for the anonymous stream and where a stream has no symbol yet; None when empty.
+        referents: `(B, K)` int64, -1 for the anonymous stream and where a slot has no symbol yet; None when empty.
     """
 
     def __init__(self) -> None:
@@ -145,12 +243,11 @@ class StreamsCache(DynamicCache):
         known, self.referents = self.referents, referents
         if known is None or known.shape[1] == referents.shape[1]:
             return
-        more = referents.shape[1] - known.shape[1]
         for index in per_stream:
             layer = self.layers[index]
+            heads = layer.keys.shape[1] // known.shape[1]
             layer.keys, layer.values = (
-                torch.cat((states, states[:, : states.shape[1] // known.shape[1]].repeat(1, more, 1, 1)), dim=1)
-                for states in (layer.keys, layer.values)
+                with_streams(states, heads, referents.shape[1]) for states in (layer.keys, layer.values)
             )
 
     def rename(self, names: Callable[[torch.Tensor], torch.Tensor]) -> None:
@@ -217,8 +314,8 @@ def streams_cache(cache: Cache | None) -> StreamsCache | None:
     """
     if cache is not None and not isinstance(cache, StreamsCache):
         raise ValueError(
-            f"past_key_values is a {type(cache).__name__}: streams need a StreamsCache, which knows whose each of them "
-            "is and has room for more; leave past_key_values and cache_implementation out, and you get one"
+            f"past_key_values is a {type(cache).__name__}: symbols that come in need a StreamsCache, which knows whose "
+            "each slot is and has room for more; leave past_key_values and cache_implementation out, and you get one"
         )
     return cache
 
@@ -241,42 +338,41 @@ def refuse_rows(**given: Any) -> None:
 
 
 class FreshSymbolsLogitsProcessor(LogitsProcessor):
-    """Lets at most `limit` symbols be written that a prompt does not have.
+    """Lets at most `limit` symbols be written that a text does not have.
 
     Args:
         limit: at least 0.
+        known: `(B,)` int64, symbols that each text has; these have the first numbers.
         base_vocab_size: V_n.
-        prompt_length: tokens of the prompt, whose symbols are numbered by their first occurrence.
+        num_views: of a symbol.
 
     Raises:
         ValueError: for a negative limit.
     """
 
-    def __init__(self, limit: int, base_vocab_size: int, prompt_length: int):
+    def __init__(self, limit: int, known: torch.Tensor, base_vocab_size: int, num_views: int = 1):
         if limit < 0:
             raise ValueError(f"num_fresh_symbols={limit}: must be at least 0, or None for no limit")
-        self.limit, self.base_vocab_size, self.prompt_length = limit, base_vocab_size, prompt_length
+        self.columns = base_vocab_size + (known + limit) * num_views  # (B,)
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Sets `scores (R, columns)` of symbols beyond the limit to -inf, for texts `input_ids (R, length)`."""
-        prompt = input_ids[:, : self.prompt_length].amax(1, keepdim=True)
-        symbols = (prompt + 1).clamp(min=self.base_vocab_size)  # V_n and as many as the prompt has
-        columns = torch.arange(scores.shape[1], device=scores.device)
-        return scores.masked_fill(columns >= symbols + self.limit, -math.inf)
+        """Sets `scores (R, columns)` of symbols beyond the limit to -inf, R a multiple of B."""
+        allowed = self.columns.to(scores.device).repeat_interleave(len(scores) // len(self.columns)).unsqueeze(1)
+        return scores.masked_fill(torch.arange(scores.shape[1], device=scores.device) >= allowed, -math.inf)
 
 
 class WideLogitsProcessor(LogitsProcessor):
-    """Adds columns of -inf, for versions of transformers whose beam search wants the same number at every step.
+    """Adds columns of -inf, or leaves such out, where a search wants the same number at every step.
 
     Args:
-        columns: of all scores, at least as many as they have.
+        columns: of all scores; those that are left out must be of no symbol.
     """
 
     def __init__(self, columns: int):
         self.columns = columns
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Widens `scores (R, C)` of texts `input_ids (R, length)` to `(R, columns)`."""
+        """Brings `scores (R, C)` of texts `input_ids (R, length)` to `(R, columns)`."""
         return nn.functional.pad(scores, (0, self.columns - scores.shape[1]), value=-math.inf)
 
 

@@ -22,7 +22,6 @@ from transformers.utils import ModelOutput
 from .beams_symbinv import searched_over
 from .causal_streams_symbinv import (
     CausalStreamsEmbedding,
-    CausalStreamsHead,
     FreshSymbolsLogitsProcessor,
     Names,
     StreamsCache,
@@ -30,9 +29,9 @@ from .causal_streams_symbinv import (
     label_columns,
     padded_left,
     refuse_rows,
+    slots_to_ids,
     streams_cache,
 )
-from .causal_streams_symbinv import slots_to_ids as streams_to_ids
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import (
     GaussianEmbedding,
@@ -43,7 +42,6 @@ from .embedding_symbinv import (
     make_head,
     referents_of,
     refuse_embeddings,
-    slots_to_ids,
 )
 from .generation_arguments_symbinv import (
     REFUSED,
@@ -192,8 +190,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         """The slots, those of the cache first, and the slot `(B, T)` of each of `referents (B, T)`, -1 for -1."""
         slots = embedding.assign(referents, None if cache is None else cache.referents)
         if cache is not None:
-            blocks = [block for layer in self.decoder.layers for block in layer.self_attention.values()]
-            cache.fork(slots.referents, [block.cache_index for block in blocks if not block.aggregated])
+            cache.fork(slots.referents, self.decoder.per_stream)
         return slots, slots.of(referents)
 
     def _slots(
@@ -270,8 +267,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
         require_kind(config, type(self).__name__, "decoder-only")
         super().__init__(config)
         self.model = SymbolInvariantDecoder(config)
-        streams = isinstance(self.model.embedding, CausalStreamsEmbedding)
-        self.lm_head = (CausalStreamsHead if streams else make_head)(config, self.model.embedding.weight)
+        self.lm_head = make_head(config, self.model.embedding.weight)
         self.adacos = AdaCos(config.vocab_size) if config.loss == "adacos" else None
         self.register_load_state_dict_post_hook(accept_missing_head)
         self.post_init()
@@ -371,7 +367,7 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
         shuffled = streams or slot_referents is not None or self.model.embedding.shuffles
         if num_draws > 1:
             if shuffled:
-                logits = self._in_id_space(logits, slots)
+                logits = slots_to_ids(logits, slots, self.config)
             logits, shuffled = _mean_of_draws(logits, num_draws), False
         loss = None
         scored = logits, cosines
@@ -387,16 +383,10 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             columns = self._label_columns(shift_labels, slots, shuffled)
             loss = token_loss(*scored, columns, num_items_in_batch, self.adacos, self.config)
         if shuffled and return_id_logits:
-            logits = self._in_id_space(logits, slots)
+            logits = slots_to_ids(logits, slots, self.config)
         shared = {key: outputs.get(key) for key in outputs if key not in ("last_hidden_state", "slot_active")}
         output = SymbolInvariantCausalLMOutput(loss=loss, logits=logits, **shared)
         return self._as_wanted(output, return_dict)
-
-    def _in_id_space(self, logits: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """`logits (B, T, V_n + K)` in slot space, moved to id space."""
-        if isinstance(self.model.embedding, CausalStreamsEmbedding):
-            return streams_to_ids(logits, slots, self.config)
-        return slots_to_ids(logits, slots, self.config.base_vocab_size, self.config.vocab_size)
 
     def _refuse_unknown(self, labels: torch.Tensor) -> None:
         """Refuses any of `labels (B, T)` that has no row; to streams, it is a new symbol."""
@@ -495,7 +485,8 @@ class SymbolInvariantForCausalLM(SymbolInvariantPreTrainedModel, OneBatchAtATime
             if implementation is not None:
                 kwargs["cache_implementation"] = None  # the default; transformers takes no cache beside its name
         limit = self.config.num_fresh_symbols if num_fresh_symbols is None else num_fresh_symbols
-        own: list[LogitsProcessor] = [] if limit is None else [FreshSymbolsLogitsProcessor(limit, base, length)]
+        known = (names.slots.referents >= 0).sum(1)
+        own: list[LogitsProcessor] = [] if limit is None else [FreshSymbolsLogitsProcessor(limit, known, base)]
         most = base + settings.max_length(length) + 1  # columns, if every token is a symbol of its own
         searched = searched_over(self, most)
         if searched is not self:

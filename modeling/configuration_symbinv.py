@@ -92,8 +92,11 @@ class SymbolInvariantConfig(PreTrainedConfig):
             or that it is a function. The id of a symbol is `base_vocab_size + referent * num_views + view`. Renamings
             exchange referents and keep views. An encoder-decoder can write every view of each symbol that it can write,
             so a view too that the input does not have. A decoder alone has one view, and so have grammars.
-        num_fresh_symbols: how many symbols that its text does not have `generate` may write, of a decoder alone with
-            streams: None for no limit, 0 for none. It is a limit only: it costs nothing and changes no probability.
+        num_fresh_symbols: how many symbols that its text does not have `generate` may write. Of a decoder alone with
+            streams None is for no limit and 0 for none; it is a limit only: it costs nothing and changes no
+            probability. Of an encoder-decoder with streams or canonical names None and 0 are for none: answers have
+            symbols of the question only. More than 0 gives encoder and decoder an anonymous stream for new symbols, or
+            new symbols the next rows of canonical names; how many more is a limit only, for labels too.
         d_model: width of a hidden state, a multiple of `2 * num_attention_heads`.
         encoder_layers, decoder_layers: number of layers. Without encoder layers the model is a decoder only, a language
             model for `SymbolInvariantForCausalLM`; without decoder layers an encoder only, for
@@ -108,8 +111,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
             CA apply in the order listed; the encoder may do without a block; the decoder needs DP or DA, and CP or CA.
             Default EP DP EA CP, and EP DP CP where there is one stream, which leaves nothing to aggregate; DP, with
             streams also DA, for a decoder only; EP, with streams also EA, for an encoder only.
-        symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input, and for a decoder
-            only an anonymous one for all symbols that have not occurred yet; or with one
+        symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input, and where new
+            symbols may be written an anonymous one for all that have not occurred yet; or with one
             stream `"learned"`, a row per symbol, `"canonical"`, a row for the first symbol of each example, one for the
             second, ... (with an encoder), `"renamed"`, rows of symbols that are permuted in every training forward,
             `"random"`, a learned part that all symbols share and a random part each, or for a decoder only
@@ -260,6 +263,11 @@ class SymbolInvariantConfig(PreTrainedConfig):
         return "encoder-only" if self.decoder_layers == 0 else "encoder-decoder"
 
     @property
+    def answers_have_new_symbols(self) -> bool:
+        """Whether an encoder-decoder's answers may have symbols that the question does not have."""
+        return self.kind == "encoder-decoder" and bool(self.num_fresh_symbols)
+
+    @property
     def num_hidden_layers(self) -> int:
         """The encoder's layers, or the decoder's if it is alone."""
         return self.encoder_layers or self.decoder_layers
@@ -381,9 +389,14 @@ class SymbolInvariantConfig(PreTrainedConfig):
             "num_views=1",
         )
         _require(
-            self.num_fresh_symbols is None or (self.kind == "decoder-only" and kind == "streams"),
-            f"num_fresh_symbols={self.num_fresh_symbols}: only a decoder alone with streams writes symbols that have "
-            "not occurred; remove the field",
+            self.num_fresh_symbols is None or self.kind != "encoder-only",
+            f"num_fresh_symbols={self.num_fresh_symbols}: an encoder without decoder (decoder_layers=0) writes no "
+            "symbols; remove the field",
+        )
+        _require(
+            self.num_fresh_symbols is None or kind in ("streams", "canonical"),
+            f'num_fresh_symbols={self.num_fresh_symbols}: symbol_embedding="{kind}" has a row for every symbol and '
+            "writes any of them, new or not; remove the field",
         )
         _require(
             self.num_fresh_symbols is None or self.num_fresh_symbols >= 0,
@@ -437,6 +450,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
             _require(self.is_encoder_decoder, "grammar: only encoder-decoders follow one; remove the field")
             check_grammar(self.grammar, self.base_vocab_size, self.num_views)
             _require(self.eos_token_id is not None, "eos_token_id=None: grammar needs a token that ends an answer")
+            check_grammar_alone(self)
         _require(
             self.tie_word_embeddings,
             "tie_word_embeddings=False: encoder, decoder and projection share one table; remove the field",
@@ -487,6 +501,19 @@ def check_grammar(grammar: dict[str, Any], base_vocab_size: int, num_views: int 
         f"grammar={name!r} with num_views={num_views}: grammars know symbols of one view; use grammar=None",
     )
     _require(grammar.get("values") != [], "grammar: values=[]: give the ids of the values that symbols can have")
+
+
+def check_grammar_alone(config: Any) -> None:
+    """Refuses a grammar beside `num_fresh_symbols` of the configuration.
+
+    Raises:
+        ValueError: if answers may have new symbols.
+    """
+    _require(
+        not config.answers_have_new_symbols,
+        f"grammar with num_fresh_symbols={config.num_fresh_symbols}: grammars know the symbols of the question only; "
+        "use grammar=None, or remove num_fresh_symbols",
+    )
 
 
 def _token_id(key: Any) -> int:

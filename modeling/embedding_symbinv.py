@@ -38,7 +38,8 @@ class Slots:
     Attributes:
         referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
         active: `(B, K)` bool, the streams that take part in means. An example without symbols has one anonymous
-            stream: active, with referent -1. In a decoder alone `(B, K, L)`, by place.
+            stream: active, with referent -1. `(B, K, L)`, by place, where symbols come in while a text grows: then a
+            slot counts from the place on where its symbol is known.
         vectors: the random part of each slot's row, `(K, D_random)` the same for all examples or `(B, K, D_random)`;
             None if there is none.
     """
@@ -49,15 +50,37 @@ class Slots:
 
     @classmethod
     def from_referents(cls, referents: torch.Tensor, vectors: torch.Tensor | None = None) -> "Slots":
-        """The slots of `referents (B, K)`, with stream 0 anonymous and active where a row has no referent.
+        """The slots of `referents (B, K)`, all active that have one, and stream 0: without one it is anonymous.
 
         Args:
             referents: `(B, K)` int64, -1 where a slot has none.
             vectors: `(K, D_random)` or `(B, K, D_random)`, the random part of each slot's row; None if there is none.
         """
         active = referents >= 0
-        active[:, :1] |= ~active.any(dim=1, keepdim=True)
+        active[:, 0] = True
         return cls(referents, active, vectors)
+
+    @property
+    def by_place(self) -> bool:
+        """Whether symbols come in while the text grows."""
+        return self.active.dim() == 3
+
+    @property
+    def new(self) -> torch.Tensor:
+        """By place, the slot `(B, L)` that a new symbol is written from: the anonymous one, else the next that is free.
+
+        K where none is free.
+        """
+        anonymous = self.active[:, 0] & (self.referents[:, :1] < 0)
+        return torch.where(anonymous, 0, self.active.sum(1))
+
+    @property
+    def writable(self) -> torch.Tensor:
+        """Whether a symbol can be written from each slot, `(B, K, 1)`, or by place `(B, K, L)`."""
+        if not self.by_place:
+            return (self.referents >= 0).unsqueeze(2)
+        places = torch.arange(self.active.shape[1], device=self.active.device).unsqueeze(1)
+        return self.active | (places == self.new.unsqueeze(1))
 
     def of(self, referents: torch.Tensor) -> torch.Tensor:
         """The slot `(B, L)` of each of `referents (B, L)`; -1 for -1 (a base token) and for one without a slot."""
@@ -310,7 +333,8 @@ class CanonicalEmbedding(VocabularyEmbedding):
 
     Alpha-equivalent inputs are the same tensors, so the renaming law is exact. But rows are ordinary words: what the
     model learns of the first symbol it does not know of the second, and of a row that no example reached in training
-    it knows nothing. An encoder-decoder can write the symbols of its input only.
+    it knows nothing. An encoder-decoder can write the symbols of its input only, and with `num_fresh_symbols` new ones
+    too, see `GrowingCanonicalEmbedding`.
 
     Source: the canonicalised baseline of the Renamer, section 5.1.
     """
@@ -326,13 +350,21 @@ class CanonicalEmbedding(VocabularyEmbedding):
         config = self.config
         width = config.num_symbols if is_exporting() else None
         found = assign_slots(referents, config.canonical_slots, width).referents
-        missing = config.num_symbols - found.shape[1]
+        return Slots.from_referents(self.with_rows(found))
+
+    def with_rows(self, found: torch.Tensor) -> torch.Tensor:
+        """The symbols `found (B, K')` in order, and -1 up to the number of rows, `(B, num_symbols)`.
+
+        Raises:
+            ValueError: if an example has more symbols than the model has rows.
+        """
+        missing = self.config.num_symbols - found.shape[1]
         if missing < 0:
             raise ValueError(
-                f"an example has {found.shape[1]} symbols: this model has rows for {config.num_symbols} symbols in one "
-                'example (symbol_embedding="canonical"); use one with a larger num_symbols, or with "streams"'
+                f"an example has {found.shape[1]} symbols: this model has rows for {self.config.num_symbols} symbols "
+                'in one example (symbol_embedding="canonical"); use one with a larger num_symbols, or with "streams"'
             )
-        return Slots.from_referents(nn.functional.pad(found, (0, missing), value=-1))
+        return nn.functional.pad(found, (0, missing), value=-1)
 
 
 class ViewsEmbedding(OneStreamEmbedding):
@@ -514,8 +546,8 @@ class Head(nn.Module, ABC):
             slots: of the same B and S, as the embedding had them.
 
         Returns:
-            `(B, L, V_n + K · num_views)`; column V_n + s · num_views + v is view v of the symbol of slot s, -inf where
-            no symbol has that slot.
+            `(B, L, V_n + K · num_views)`; column V_n + s · num_views + v is view v of the symbol of slot s, or of a new
+            one where `slots.new` is s; -inf where no symbol can be written from that slot.
         """
 
     def features(self, hidden_states: torch.Tensor) -> torch.Tensor:
@@ -530,13 +562,13 @@ class StreamsHead(Head):
     """
 
     def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits `(B, L, V_n + S · num_views)` of `hidden_states (B, S, L, D)`, -inf where no symbol has a slot."""
+        """Logits `(B, L, V_n + S · num_views)` of `hidden_states (B, S, L, D)`, -inf where a slot writes no symbol."""
         table, base = learned_rows(self.weight, self.config), self.config.base_vocab_size
         hidden_states = self.features(hidden_states)
         base_logits = mean_over_streams(hidden_states, slots.active) @ table[:base].T  # (B, L, V_n)
         actual = table[base : base + self.config.num_views]
         symbol_logits = torch.stack([hidden_states @ row for row in actual], dim=-1)  # (B, S, L, num_views)
-        symbol_logits = symbol_logits.masked_fill((slots.referents < 0)[:, :, None, None], -math.inf)
+        symbol_logits = symbol_logits.masked_fill(~slots.writable.unsqueeze(3), -math.inf)
         symbol_logits = symbol_logits.transpose(1, 2).flatten(2)  # (B, L, S · num_views)
         return torch.cat((base_logits, symbol_logits), dim=-1)
 
@@ -545,11 +577,11 @@ class VocabularyHead(Head):
     """Projects on the learned rows of base tokens and symbols."""
 
     def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits `(B, L, V_n + K · num_views)` of `hidden_states (B, 1, L, D)`, -inf where a slot has no referent."""
+        """Logits `(B, L, V_n + K · num_views)` of `hidden_states (B, 1, L, D)`, -inf where a slot writes no symbol."""
         logits = self.features(hidden_states).squeeze(1) @ self.table(slots).T
-        missing = (slots.referents < 0).repeat_interleave(self.config.num_views, 1)
-        missing = nn.functional.pad(missing, (self.config.base_vocab_size, 0))  # (B, V_n + K · num_views)
-        return logits.masked_fill(missing.unsqueeze(1), -math.inf)
+        missing = ~slots.writable.transpose(1, 2).repeat_interleave(self.config.num_views, 2)
+        missing = nn.functional.pad(missing, (self.config.base_vocab_size, 0))  # (B, 1 or L, V_n + K · num_views)
+        return logits.masked_fill(missing, -math.inf)
 
     def table(self, slots: Slots) -> torch.Tensor:
         """The `(V_n + K · num_views, D)` rows that are projected on."""

@@ -66,6 +66,13 @@ REFUSED_BY_DRAWS = {
 
 _UNDONE = "a symbol that was guessed and taken back would keep its stream; leave it out"
 
+# What an encoder-decoder cannot follow either whose answers have new symbols.
+REFUSED_BY_NEW_SYMBOLS = {
+    **REFUSED_BY_ENCODER_DECODER,
+    "assistant_model": _UNDONE,
+    "prompt_lookup_num_tokens": _UNDONE,
+}
+
 # What a decoder with streams cannot follow either.
 REFUSED_BY_STREAMS = {
     **REFUSED,
@@ -158,7 +165,11 @@ def flat(value: Any) -> list[int]:
 
 
 def allowed_in_slots(
-    function: Callable[[int, torch.Tensor], Any], referents: torch.Tensor, base_vocab_size: int, num_views: int = 1
+    function: Callable[[int, torch.Tensor], Any],
+    referents: torch.Tensor,
+    base_vocab_size: int,
+    num_views: int = 1,
+    known: torch.Tensor | None = None,
 ) -> Callable[[int, torch.Tensor], list[int]]:
     """A user's `prefix_allowed_tokens_fn`, which reads and returns ids, as one of slots.
 
@@ -167,10 +178,12 @@ def allowed_in_slots(
         referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
         base_vocab_size: V_n.
         num_views: of a referent.
+        known: `(B,)` int64, the slots of each input's own symbols, if the others are for new ones, which come in order;
+            None if all are the input's.
 
     Returns:
         A function of an input's index and slot ids `(T,)` to slot ids. It leaves out symbols that do not occur in the
-        input, and raises a ValueError if that leaves nothing.
+        input and are not the next new one, and raises a ValueError if that leaves nothing.
     """
     slots = [{referent: slot for slot, referent in enumerate(row)} for row in referents.tolist()]
 
@@ -180,12 +193,13 @@ def allowed_in_slots(
         names = own[(symbols // num_views).clamp(min=0, max=len(own) - 1)]
         ids = base_vocab_size + names * num_views + symbols % num_views
         wanted = flat(function(index, torch.where(symbols >= 0, ids, written)))
+        last = len(own) if known is None else max(int(known[index]), 1 + int(symbols.max()) // num_views)
         found = []
         for token in wanted:
             referent, view = divmod(token - base_vocab_size, num_views)
             if token < base_vocab_size:
                 found.append(token)
-            elif referent in slots[index]:
+            elif referent in slots[index] and slots[index][referent] <= last:
                 found.append(base_vocab_size + slots[index][referent] * num_views + view)
         if wanted and not found:
             raise ValueError(
@@ -220,6 +234,7 @@ __all__ = [
     "REFUSED",
     "REFUSED_BY_DRAWS",
     "REFUSED_BY_ENCODER_DECODER",
+    "REFUSED_BY_NEW_SYMBOLS",
     "REFUSED_BY_STREAMS",
     "OneBatchAtATime",
     "Settings",

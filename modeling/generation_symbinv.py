@@ -10,6 +10,10 @@ logits processor or stopping criterion. `slot_referents` tells whose slot it is.
 Every view of each symbol of the input may be written, also one that the input does not have: which view belongs where
 is for the model to learn. `prefix_allowed_tokens_fn` or a logits processor allows less.
 
+With `num_fresh_symbols`, slots are numbered without the anonymous stream, and the slots behind those of question and
+prompt are for new symbols, in the order in which they are written. Outside, these are called by the smallest referents
+that neither question nor prompt has.
+
 Letters: B batch, N beams per input, K slots, L source length, T target length, V_n base tokens.
 """
 
@@ -19,6 +23,7 @@ from typing import Any
 
 import torch
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from transformers.generation import GenerationMixin
 from transformers.generation.logits_process import (
     LogitsProcessor,
     LogitsProcessorList,
@@ -26,11 +31,26 @@ from transformers.generation.logits_process import (
 )
 from transformers.generation.streamers import BaseStreamer
 
-from .beams_symbinv import BeamSearchMixin, GrowingCache, OncePerInput, SymbolInvariantCache, new_cache
-from .configuration_symbinv import check_grammar
+from .beams_symbinv import (
+    BeamSearchMixin,
+    GrowingCache,
+    OncePerInput,
+    SymbolInvariantCache,
+    new_cache,
+    with_vocabulary,
+)
+from .causal_streams_symbinv import (
+    FreshSymbolsLogitsProcessor,
+    Names,
+    WideLogitsProcessor,
+    slots_of_answers,
+    streams_cache,
+)
+from .configuration_symbinv import check_grammar, check_grammar_alone
 from .embedding_symbinv import Slots, check_source, referents_of, refuse_embeddings, slots_to_ids
 from .generation_arguments_symbinv import (
     REFUSED_BY_ENCODER_DECODER,
+    REFUSED_BY_NEW_SYMBOLS,
     OneBatchAtATime,
     Settings,
     allowed_in_slots,
@@ -262,7 +282,10 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
                 changed in place.
             logits_processor, stopping_criteria: see slot ids, V_n + slot · num_views + view, and scores with a column
                 per base token and per view of each slot `(B·N, V_n + K · num_views)`; `slot_referents` gives the map.
-            prefix_allowed_tokens_fn: sees and returns ids; symbols that do not occur in the input are left out.
+            prefix_allowed_tokens_fn: sees and returns ids; symbols that do not occur in the input are left out, but for
+                the next new one.
+            num_fresh_symbols: how many symbols that its question does not have each answer may have, those of
+                `decoder_input_ids` included; default that of the configuration. Only for models that have the field.
             kwargs: every other argument of `generate`.
 
         Returns:
@@ -272,7 +295,8 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
         Raises:
             ValueError: if there is no input, an argument other than these names the id of a symbol, for an argument of
                 `REFUSED_BY_ENCODER_DECODER`, if the cache implementation is not the default, dynamic one, or a cache or
-                encoder's output does not fit.
+                encoder's output does not fit; with `num_fresh_symbols` also for an argument of
+                `REFUSED_BY_NEW_SYMBOLS`, a grammar, and a prompt with more new symbols.
         """
         if generation_config is not None:
             kwargs["generation_config"] = generation_config
@@ -283,13 +307,20 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
         input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
         settings = _Settings(dict(kwargs), self.generation_config)
         self._check_settings(settings)
-        slots = self._slots_of_call(input_ids, kwargs)
-        self._rename_inputs(input_ids, slots, kwargs)
+        slots = self._slots_of_call(input_ids, settings, kwargs)
+        self._rename_inputs(input_ids, slots, settings, kwargs)
         self._encode_inputs(settings, kwargs)
-        self._give_cache(settings, kwargs)
-        kwargs["logits_processor"] = self._own_processors(settings, kwargs)
+        self._give_cache(slots, settings, kwargs)
+        kwargs["logits_processor"] = self._own_processors(slots, settings, kwargs)
         kwargs.pop("grammar", None)
-        output = super().generate(**kwargs)
+        search: Any = self
+        if self.config.answers_have_new_symbols:
+            kwargs.pop("num_fresh_symbols", None)
+            search = with_vocabulary(self, self._columns(slots))
+        output = GenerationMixin.generate(search, **kwargs)
+        cache = kwargs.get("past_key_values")
+        if self.config.answers_have_new_symbols and cache is not None and getattr(cache, "kept", None) is None:
+            cache.self_attention_cache.rename(Names(slots, self.config.base_vocab_size).renamed)
         if isinstance(output, torch.Tensor):
             return self._to_ids(output, slots)
         output.sequences = self._to_ids(output.sequences, slots)
@@ -302,7 +333,8 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
 
     def _check_settings(self, settings: _Settings) -> None:
         """Refuses what slots, or a cache that holds the encoder once per input, cannot do."""
-        refuse_arguments(settings, REFUSED_BY_ENCODER_DECODER)
+        grows = self.config.answers_have_new_symbols
+        refuse_arguments(settings, REFUSED_BY_NEW_SYMBOLS if grows else REFUSED_BY_ENCODER_DECODER)
         refuse_symbols(settings, self.config.base_vocab_size)
         implementation = settings.get("cache_implementation")
         if implementation not in (None, "dynamic"):
@@ -311,7 +343,20 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
                 "encoder once per input; leave it out"
             )
 
-    def _slots_of_call(self, input_ids: torch.Tensor | None, kwargs: dict[str, Any]) -> Slots:
+    def _limit(self, settings: Settings) -> int:
+        """How many new symbols an answer may have."""
+        given = settings.get("num_fresh_symbols")
+        return self.config.num_fresh_symbols if given is None else given
+
+    def _own_symbols(self, slots: Slots, settings: Settings) -> torch.Tensor:
+        """How many of the slots are of symbols of each question, `(B,)`; new ones follow."""
+        return (slots.referents >= 0).sum(1) - self._limit(settings)
+
+    def _columns(self, slots: Slots) -> int:
+        """The base tokens, and every view of each slot."""
+        return self.config.base_vocab_size + slots.referents.shape[1] * self.config.num_views
+
+    def _slots_of_call(self, input_ids: torch.Tensor | None, settings: Settings, kwargs: dict[str, Any]) -> Slots:
         """The slots of inputs and prompts, or those that encoded inputs have."""
         outputs, mask = kwargs.get("encoder_outputs"), kwargs.get("attention_mask")
         if outputs is None:
@@ -319,7 +364,7 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
                 raise ValueError(
                     "generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(question, …))"
                 )
-            return self._slots(input_ids, mask, kwargs.get("decoder_input_ids"))
+            return self._slots(input_ids, mask, kwargs.get("decoder_input_ids"), self._limit(settings))
         if getattr(outputs, "slot_referents", None) is None:
             raise ValueError(
                 f"encoder_outputs is a {type(outputs).__name__}; it must be what get_encoder() returns with "
@@ -332,9 +377,20 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
                     f"{name} has shape {tuple(given.shape)}, but encoder_outputs is of inputs of shape "
                     f"{tuple(outputs.symbol_slots.shape)}; pass those that were encoded, or leave one of the two out"
                 )
+        prompt, config = kwargs.get("decoder_input_ids"), self.config
+        if prompt is not None and len(prompt) != len(outputs.slot_referents):
+            raise ValueError(
+                f"decoder_input_ids has batch {len(prompt)}, encoder_outputs {len(outputs.slot_referents)}; give one "
+                "prompt per input"
+            )
+        if config.answers_have_new_symbols:
+            own = None if prompt is None else referents_of(prompt, config.base_vocab_size, None, config.num_views)
+            return slots_of_answers(outputs.slot_referents, own, self._limit(settings))
         return Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
 
-    def _rename_inputs(self, input_ids: torch.Tensor | None, slots: Slots, kwargs: dict[str, Any]) -> None:
+    def _rename_inputs(
+        self, input_ids: torch.Tensor | None, slots: Slots, settings: Settings, kwargs: dict[str, Any]
+    ) -> None:
         """Puts slot ids in the place of ids, also for what comes out later."""
         outputs: Any = kwargs.get("encoder_outputs")
         prompt, streamer = kwargs.get("decoder_input_ids"), kwargs.get("streamer")
@@ -343,14 +399,17 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
         else:
             kwargs["inputs"] = self._to_slots(input_ids, slots, kwargs.get("attention_mask"))
         if outputs is not None:
-            has_referent = slots.referents >= 0
+            has_referent = outputs.slot_referents >= 0
             numbers = torch.arange(has_referent.shape[1], device=has_referent.device)
+            if self.config.answers_have_new_symbols:  # an anonymous stream has no number
+                numbers = has_referent.long().cumsum(1) - 1
             kwargs["encoder_outputs"] = replace(outputs, slot_referents=torch.where(has_referent, numbers, -1))
         if prompt is not None:
             kwargs["decoder_input_ids"] = self._prompt_to_slots(prompt, slots)
         if kwargs.get("prefix_allowed_tokens_fn") is not None:
             function, config = kwargs["prefix_allowed_tokens_fn"], self.config
-            allowed = allowed_in_slots(function, slots.referents, config.base_vocab_size, config.num_views)
+            own = self._own_symbols(slots, settings) if config.answers_have_new_symbols else None
+            allowed = allowed_in_slots(function, slots.referents, config.base_vocab_size, config.num_views, own)
             kwargs["prefix_allowed_tokens_fn"] = allowed
         if streamer is not None:
             kwargs["streamer"] = IdStreamer(streamer, lambda ids: self._to_ids(ids, slots))
@@ -363,11 +422,6 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
 
     def _prompt_to_slots(self, prompt: torch.Tensor, slots: Slots) -> torch.Tensor:
         """`prompt (B, T)` with the slot of each symbol for its referent."""
-        if len(prompt) != len(slots.referents):
-            raise ValueError(
-                f"decoder_input_ids has batch {len(prompt)}, encoder_outputs {len(slots.referents)}; give one prompt "
-                "per input"
-            )
         base, views = self.config.base_vocab_size, self.config.num_views
         lost = (prompt >= base) & (slots.of(referents_of(prompt, base, None, views)) < 0)
         if lost.any():
@@ -398,32 +452,53 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
             )
         kwargs["encoder_outputs"] = OncePerInput(outputs, mask)
 
-    def _give_cache(self, settings: _Settings, kwargs: dict[str, Any]) -> None:
+    def _give_cache(self, slots: Slots, settings: _Settings, kwargs: dict[str, Any]) -> None:
         """A cache that holds the encoder once per input: a new one, or around the caches that were given."""
+        grows = self.config.answers_have_new_symbols
         given = kwargs.get("past_key_values")
         looks_up = settings.get("prompt_lookup_num_tokens") is not None and (settings.get("num_beams") or 1) == 1
         if given is None and looks_up:
             kwargs["past_key_values"] = EncoderDecoderCache(DynamicCache(), DynamicCache())  # one that can be cropped
         elif given is not None:
-            kwargs["past_key_values"] = _shared(given, len(kwargs["inputs"]), settings)
+            cache = kwargs["past_key_values"] = _shared(given, len(kwargs["inputs"]), settings)
+            if grows:
+                self._rename_cache(streams_cache(cache.self_attention_cache), slots, settings, kwargs)
         elif settings.get("use_cache") is not False:
-            kwargs["past_key_values"] = new_cache()
+            kwargs["past_key_values"] = new_cache(grows)
             if settings.get("cache_implementation") is not None:
                 kwargs["cache_implementation"] = None  # the default; transformers takes no cache beside its name
 
-    def _own_processors(self, settings: _Settings, kwargs: dict[str, Any]) -> LogitsProcessorList:
-        """Never writes padding or the start token, and follows the grammar; then come those of the call."""
+    def _rename_cache(self, cache: Any, slots: Slots, settings: _Settings, kwargs: dict[str, Any]) -> None:
+        """Numbers the symbols that a `StreamsCache` knows; all must be of question and prompt."""
+        known, prompt = self._own_symbols(slots, settings), kwargs.get("decoder_input_ids")
+        if prompt is not None:
+            known = known.maximum(1 + (prompt.amax(1) - self.config.base_vocab_size) // self.config.num_views)
+
+        def numbers(referents: torch.Tensor) -> torch.Tensor:
+            rows = len(referents) // len(slots.referents)
+            found = slots.repeat_interleave(rows).of(referents)
+            return torch.where(found < known.repeat_interleave(rows).unsqueeze(1), found, -1)
+
+        cache.rename(numbers)
+
+    def _own_processors(self, slots: Slots, settings: _Settings, kwargs: dict[str, Any]) -> LogitsProcessorList:
+        """Never writes padding or the start token, and follows limit and grammar; then come those of the call."""
         config = self.config
         special = {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id}
         special -= {None, config.eos_token_id}
         own: list[LogitsProcessor] = [_NeverWritten(sorted(special), device=kwargs["inputs"].device)]
+        if config.answers_have_new_symbols:
+            limits = self._limit(settings), self._own_symbols(slots, settings)
+            own.append(WideLogitsProcessor(self._columns(slots)))
+            own.append(FreshSymbolsLogitsProcessor(*limits, config.base_vocab_size, config.num_views))
         grammar = settings.get("grammar", config.grammar)
         if grammar is not None:
+            check_grammar_alone(config)
             check_grammar(grammar, config.base_vocab_size, config.num_views)
             length = settings.prompt_length(kwargs.get("decoder_input_ids"))
             processor = _PROCESSORS[grammar["name"]]
-            limits = (length, settings.max_length(length))
-            own.append(processor(grammar, config.base_vocab_size, config.eos_token_id, *limits))
+            lengths = (length, settings.max_length(length))
+            own.append(processor(grammar, config.base_vocab_size, config.eos_token_id, *lengths))
         return LogitsProcessorList([*own, *(kwargs.get("logits_processor") or [])])
 
     def _in_id_space(self, scores: torch.Tensor, slots: Slots) -> torch.Tensor:
@@ -434,7 +509,7 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
             slots: of the inputs.
         """
         base, views, rows = self.config.base_vocab_size, self.config.num_views, len(scores) // len(slots.referents)
-        scores = scores[:, : base + slots.referents.shape[1] * views].unsqueeze(1)
+        scores = scores[:, : self._columns(slots)].unsqueeze(1)
         return slots_to_ids(scores, slots.repeat_interleave(rows), base, self.config.vocab_size, views).squeeze(1)
 
     def compute_transition_scores(
@@ -481,28 +556,36 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
             decoder_input_ids: `(B, T)` int64, the beginning of each answer; None for none.
 
         Returns:
-            `(B, K)` int64, -1 where a slot has none.
+            `(B, K)` int64, -1 where a slot has none. With `num_fresh_symbols` the symbols of question and prompt, and
+            behind them the names of new ones.
         """
-        return self._slots(input_ids, attention_mask, decoder_input_ids).referents
+        limit = self.config.num_fresh_symbols
+        return self._slots(input_ids, attention_mask, decoder_input_ids, limit).referents
 
     def _slots(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, prompt: torch.Tensor | None
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        prompt: torch.Tensor | None,
+        limit: int,
     ) -> Slots:
         check_source(input_ids, attention_mask)
         base, views = self.config.base_vocab_size, self.config.num_views
-        referents = [referents_of(input_ids, base, attention_mask, views)]
+        questions, own = referents_of(input_ids, base, attention_mask, views), None
         if prompt is not None:
             if len(prompt) != len(input_ids):
                 raise ValueError(
                     f"decoder_input_ids has batch {len(prompt)}, input_ids {len(input_ids)}; give one prompt per input"
                 )
-            referents.append(referents_of(prompt, base, None, views))
-        return self.model.embedding.assign(torch.cat(referents, dim=1))
+            own = referents_of(prompt, base, None, views)
+        if self.config.answers_have_new_symbols:
+            return slots_of_answers(questions, own, limit)
+        return self.model.embedding.assign(questions if own is None else torch.cat((questions, own), dim=1))
 
     def prepare_inputs_for_generation(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Adds that shuffled slots come back as ids, which are slots here, and the encoder's output once per input."""
+        """Adds that slots which are shuffled or come in return as ids, slots here, and the encoder once per input."""
         inputs = super().prepare_inputs_for_generation(*args, **kwargs)
-        inputs["return_id_logits"] = self.model.embedding.shuffles
+        inputs["return_id_logits"] = self.model.embedding.shuffles or self.config.answers_have_new_symbols
         source = kwargs.get("encoder_outputs")
         if isinstance(source, OncePerInput):
             inputs |= {"encoder_outputs": source.outputs, "attention_mask": source.attention_mask}

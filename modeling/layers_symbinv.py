@@ -155,6 +155,20 @@ class LearnedPositions(nn.Module):
         return nn.functional.embedding(positions, self.weight)
 
 
+def with_streams(states: torch.Tensor, heads: int, streams: int) -> torch.Tensor:
+    """Per-stream keys or values `(B, S·H, K, E)` of so many streams: those of `states`, and copies of the first.
+
+    The first stream is the anonymous one where symbols come in.
+
+    Args:
+        states: `(B, S'·H, K, E)`.
+        heads: H.
+        streams: S, at least S'.
+    """
+    more = streams - states.shape[1] // heads
+    return states if more == 0 else torch.cat((states, states[:, :heads].repeat(1, more, 1, 1)), dim=1)
+
+
 @dataclass(frozen=True)
 class Sequence:
     """What attention needs to know of a sequence besides its hidden states.
@@ -431,20 +445,36 @@ class DecoderLayer(GradientCheckpointingLayer):
         if encoder_hidden_states is not None and source is not None:
             for block in self.cross_attention.values():
                 queries = block.queries(hidden_states, target)
-                keys, values = _cross_key_values(block, encoder_hidden_states, source, caches)
+                keys, values = _cross_key_values(block, encoder_hidden_states, source, caches, hidden_states.shape[1])
                 hidden_states, weights = block(hidden_states, queries, keys, values, source.mask, output_attentions)
                 cross_weights.append(weights)
         return self.feed_forward(hidden_states), tuple(self_weights), tuple(cross_weights)
 
 
 def _cross_key_values(
-    block: Attention, encoder_hidden_states: torch.Tensor, source: Sequence, past_key_values: EncoderDecoderCache | None
+    block: Attention,
+    encoder_hidden_states: torch.Tensor,
+    source: Sequence,
+    past_key_values: EncoderDecoderCache | None,
+    streams: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
+    """Keys and values of the encoder for a decoder of so many streams, which may be more than the encoder has."""
     if past_key_values is None:
-        return block.key_values(encoder_hidden_states, source)
+        return _for_streams(block, block.key_values(encoder_hidden_states, source), streams)
     cache = past_key_values.cross_attention_cache
     if past_key_values.is_updated.get(block.cache_index):
         layer = cache.layers[block.cache_index]
+        layer.keys, layer.values = _for_streams(block, (layer.keys, layer.values), streams)
         return layer.keys, layer.values
     past_key_values.is_updated[block.cache_index] = True
-    return cache.update(*block.key_values(encoder_hidden_states, source), block.cache_index)
+    states = _for_streams(block, block.key_values(encoder_hidden_states, source), streams)
+    return cache.update(*states, block.cache_index)
+
+
+def _for_streams(
+    block: Attention, states: tuple[torch.Tensor, torch.Tensor], streams: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if block.aggregated:
+        return states
+    keys, values = (with_streams(tensor, block.heads, streams) for tensor in states)
+    return keys, values

@@ -16,6 +16,16 @@ from transformers import PreTrainedModel
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.utils import ModelOutput
 
+from .causal_streams_symbinv import (
+    CausalStreamsEmbedding,
+    GrowingCanonicalEmbedding,
+    GrowingEmbedding,
+    StreamsCache,
+    refuse_many,
+    slots_to_ids,
+    streams_cache,
+)
+from .causal_streams_symbinv import label_columns as growing_label_columns
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import (
     Embedding,
@@ -30,7 +40,6 @@ from .embedding_symbinv import (
     make_head,
     referents_of,
     refuse_embeddings,
-    slots_to_ids,
 )
 from .generation_symbinv import SymbolInvariantGenerationMixin
 from .kernels_symbinv import Dropout, reads_values
@@ -107,8 +116,11 @@ class SymbolInvariantModelOutput(ModelOutput):
 
     Attributes:
         last_hidden_state: `(B·N, S, T, D)`, of the decoder.
-        slot_referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
+        slot_referents: `(B, K)` int64, the referent of each slot, -1 where there is none; with `num_fresh_symbols`
+            `(B·N, K)`, and -1 also for the anonymous stream, slot 0.
         slot_vectors: `(K, D_random)`, the random part of each slot's row, if the embedder draws one.
+        slot_active: with `num_fresh_symbols` `(B·N, K, T)` bool, the symbols of the question and those that have
+            occurred in the answer by each place, and an anonymous stream.
     """
 
     last_hidden_state: torch.Tensor | None = None
@@ -121,6 +133,7 @@ class SymbolInvariantModelOutput(ModelOutput):
     encoder_attentions: tuple[torch.Tensor, ...] | None = None
     slot_referents: torch.Tensor | None = None
     slot_vectors: torch.Tensor | None = None
+    slot_active: torch.Tensor | None = None
 
 
 @dataclass
@@ -131,7 +144,9 @@ class SymbolInvariantLMOutput(ModelOutput):
         loss: scalar, if labels were given.
         logits: `(B·N, T, max(vocab_size, largest id + 1))` in id space, -inf for symbols that an example cannot write;
             in slot space `(B·N, T, V_n + K · num_views)`, column V_n + s · num_views + v for view v of the symbol with
-            referent `slot_referents[b, s]`.
+            referent `slot_referents[b, s]`. With `num_fresh_symbols` ids have columns for one referent more: a new
+            symbol stands at the smallest one that has not occurred in question or answer by then. In slot space it
+            stands at slot 0, the anonymous stream, and with canonical names at the first slot that is free.
     """
 
     loss: torch.Tensor | None = None
@@ -291,6 +306,12 @@ class Decoder(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(config, index) for index in range(config.decoder_layers))
         self.relative_bias = RelativeBias(config) if config.decoder_positions == "t5" else None
+
+    @property
+    def per_stream(self) -> list[int]:
+        """The layers of a cache that hold keys and values of each stream."""
+        blocks = [block for layer in self.layers for block in layer.self_attention.values()]
+        return [block.cache_index for block in blocks if not block.aggregated]
 
     def forward(
         self,
@@ -487,7 +508,10 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
-        self.embedding = make_embedding(config)
+        self.embedding: Embedding = make_embedding(config)
+        if config.answers_have_new_symbols:
+            streams = config.symbol_embedding == "streams"
+            self.embedding = (CausalStreamsEmbedding if streams else GrowingCanonicalEmbedding)(config)
         self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
 
@@ -508,7 +532,8 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         Args:
             input_ids: `(B, L)` int64.
             attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
-            prompt_ids: `(B, T)` int64, further tokens whose symbols get streams too: the decoder's prompt.
+            prompt_ids: `(B, T)` int64, further tokens whose symbols get streams too: the decoder's prompt. With
+                `num_fresh_symbols` the encoder has streams of the question only.
             output_attentions, output_hidden_states: return them.
 
         Raises:
@@ -549,6 +574,8 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         check_source(input_ids, attention_mask)
         base, views = self.config.base_vocab_size, self.config.num_views
         referents = referents_of(input_ids, base, attention_mask, views)
+        if self.config.answers_have_new_symbols:  # nothing of an answer may reach the encoder
+            return Slots.from_referents(self.embedding.assign(referents).referents), referents
         prompt = [] if prompt_ids is None else [referents_of(prompt_ids, base, None, views)]
         return self.embedding.assign(torch.cat((referents, *prompt), dim=1)), referents
 
@@ -609,11 +636,11 @@ class SymbolInvariantModel(EncodingModel):
             input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on; may be left out with `encoder_outputs`.
             attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
             decoder_input_ids: `(B·N, T)` int64, N answers per input; default the start token. Symbols that occur only
-                here get streams too if N = 1, unless `encoder_outputs` is given.
+                here get streams too if N = 1, unless `encoder_outputs` is given, and with `num_fresh_symbols` always.
             decoder_attention_mask: `(B·N, past + T)`; None for no padding.
             encoder_outputs: of `encode` or `get_encoder()`, to decode without encoding again.
             past_key_values: cache of earlier steps, not a static one; keys and values of the encoder are in it once per
-                input.
+                input. With `num_fresh_symbols` its decoder's is a `StreamsCache`.
             use_cache: return the cache; default `config.use_cache`, and in training not.
             inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
@@ -637,8 +664,9 @@ class SymbolInvariantModel(EncodingModel):
                 (states.shape[0], 1), self.config.decoder_start_token_id, device=states.device
             )
         beams = _answers_per_input("decoder_input_ids", decoder_input_ids.shape[0], states.shape[0])
+        grows = self.config.answers_have_new_symbols
         if past_key_values is None and self._keeps_cache(use_cache):
-            past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
+            past_key_values = EncoderDecoderCache(StreamsCache() if grows else DynamicCache(), DynamicCache())
         elif past_key_values is not None and not isinstance(past_key_values, EncoderDecoderCache):
             past_key_values = EncoderDecoderCache(past_key_values, DynamicCache())
         if past_key_values is not None and past_key_values.is_compileable:
@@ -657,8 +685,9 @@ class SymbolInvariantModel(EncodingModel):
                 f"past_key_values holds {past} tokens that this model has not read, but its keys belong to the streams "
                 "of one input; leave it out"
             )
-        hidden_states, target = self._embed_target(
-            decoder_input_ids, slots.repeat_interleave(beams), past, decoder_attention_mask
+        own_cache = None if past_key_values is None else past_key_values.self_attention_cache
+        hidden_states, target, slots = self._embed_target(
+            decoder_input_ids, slots, beams, past, decoder_attention_mask, own_cache
         )
         every_state, own, cross = self.decoder(
             hidden_states, states, target, source, past_key_values, output_attentions
@@ -668,6 +697,7 @@ class SymbolInvariantModel(EncodingModel):
             past_key_values=past_key_values,
             slot_referents=slots.referents,
             slot_vectors=slots.vectors,
+            slot_active=slots.active if slots.by_place else None,
             decoder_hidden_states=every_state if output_hidden_states else None,
             decoder_attentions=own if output_attentions else None,
             cross_attentions=cross if output_attentions else None,
@@ -703,16 +733,36 @@ class SymbolInvariantModel(EncodingModel):
         return self.encode(input_ids, attention_mask, prompt, output_attentions, output_hidden_states)
 
     def _embed_target(
-        self, input_ids: torch.Tensor, slots: Slots, past: int, attention_mask: torch.Tensor | None
-    ) -> tuple[torch.Tensor, Sequence]:
-        """Embeds `input_ids (B·N, T)`, which follow `past` cached tokens, as `(B·N, S, T, D)`."""
+        self,
+        input_ids: torch.Tensor,
+        slots: Slots,
+        beams: int,
+        past: int,
+        attention_mask: torch.Tensor | None,
+        cache: Cache | None,
+    ) -> tuple[torch.Tensor, Sequence, Slots]:
+        """Embeds `input_ids (B·N, T)`, which follow `past` cached tokens, as `(B·N, S, T, D)`.
+
+        Also returns the slots: those of the questions `(B, K)` that were given, or where symbols come in those of the
+        answers `(B·N, K)`.
+        """
         referents = referents_of(input_ids, self.config.base_vocab_size, None, self.config.num_views)
-        symbol_slots = self._symbol_slots(referents, slots)
+        of_answers = slots.repeat_interleave(beams)
+        if isinstance(self.embedding, GrowingEmbedding):
+            if attention_mask is not None:
+                referents = referents.masked_fill(attention_mask[:, past:] == 0, -1)
+            known = streams_cache(cache)
+            before = of_answers if known is None or known.referents is None else known
+            slots = of_answers = self.embedding.assign(referents, before.referents)
+            if known is not None:
+                known.fork(slots.referents, self.decoder.per_stream)
+        symbol_slots = self._symbol_slots(referents, of_answers)
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
             _refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
-        hidden_states = self.embedding(input_ids, symbol_slots, slots)
-        return self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
+        hidden_states = self.embedding(input_ids, symbol_slots, of_answers)
+        placed = self._place(hidden_states, symbol_slots, of_answers.active, past, attention_mask)
+        return *placed, slots
 
 
 class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, SymbolInvariantGenerationMixin):
@@ -762,7 +812,9 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             decoder_attention_mask: `(B·N, past + T)`; None for no padding.
             encoder_outputs, past_key_values, use_cache: as `SymbolInvariantModel.forward` takes them.
             labels: `(B·N, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
-                or for a model with one stream have a row; in which view they occur there does not matter.
+                or for a model with one stream have a row; in which view they occur there does not matter. With
+                `num_fresh_symbols` each answer may have so many others, and one that has occurred neither in the input
+                nor in the decoder's is a new one, whatever it is called.
                 Without `decoder_input_ids` they are shifted right behind the start token.
             return_id_logits: logits in id space, else in slot space. Default: in id space, except for a loss in
                 training, where nobody reads them. Batches of a Trainer's evaluation need one width; where ids go
@@ -771,8 +823,8 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: if a label has no stream or row, if a trainer took the labels away to smooth them, if the logits
-                would be too wide in id space, and as `SymbolInvariantModel.forward`.
+            ValueError: if a label has no stream or row, or an answer too many new symbols, if a trainer took the labels
+                away to smooth them, if the logits would be too wide in id space, and as `SymbolInvariantModel.forward`.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
         refuse_taken_labels(labels, num_items_in_batch, return_id_logits)
@@ -783,10 +835,14 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             encoder_outputs = self.model.encode_for(
                 decoder_input_ids, input_ids, attention_mask, output_attentions, output_hidden_states
             )
+        config, embedding = self.config, self.model.embedding
         if labels is not None:
             slots = Slots.from_referents(encoder_outputs.slot_referents)
-            beams = _answers_per_input("labels", len(labels), len(slots.referents))
-            columns = label_columns(labels, slots.repeat_interleave(beams), self.model.embedding)
+            slots = slots.repeat_interleave(_answers_per_input("labels", len(labels), len(slots.referents)))
+            if isinstance(embedding, GrowingEmbedding):
+                refuse_many(labels, slots.referents, embedding, config.num_fresh_symbols)
+            else:
+                columns = label_columns(labels, slots, embedding)
             if decoder_input_ids is None:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         outputs = self.model(
@@ -801,8 +857,13 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             output_hidden_states=output_hidden_states,
             return_dict=True,
         )
-        slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
-        slots = slots.repeat_interleave(outputs.last_hidden_state.shape[0] // slots.referents.shape[0])
+        if isinstance(embedding, GrowingEmbedding):
+            slots = Slots(outputs.slot_referents, outputs.slot_active)
+            if labels is not None:
+                columns = growing_label_columns(labels, slots, config.base_vocab_size, config.num_views)
+        else:
+            slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
+            slots = slots.repeat_interleave(outputs.last_hidden_state.shape[0] // slots.referents.shape[0])
         cosines = self.lm_head(outputs.last_hidden_state, slots)
         logits = cosines if self.adacos is None else self.adacos(cosines)
         loss = (
@@ -811,9 +872,8 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             else token_loss(logits, cosines, columns, num_items_in_batch, self.adacos, self.config)
         )
         if return_id_logits:
-            config = self.config
-            logits = slots_to_ids(logits, slots, config.base_vocab_size, config.vocab_size, config.num_views)
-        shared = {key: outputs.get(key) for key in outputs if key != "last_hidden_state"}
+            logits = slots_to_ids(logits, slots, config)
+        shared = {key: outputs.get(key) for key in outputs if key not in ("last_hidden_state", "slot_active")}
         output = SymbolInvariantLMOutput(loss=loss, logits=logits, **shared)
         return self._as_wanted(output, return_dict)
 

@@ -474,7 +474,7 @@ class TestErrors:
 
     def test_a_cache_of_fixed_size_is_refused(self):
         model = language_model()
-        with pytest.raises(ValueError, match="past_key_values is a StaticCache: streams need a StreamsCache"):
+        with pytest.raises(ValueError, match="past_key_values is a StaticCache: symbols that come in need"):
             model(text(), past_key_values=StaticCache(model.config, max_cache_len=20))
         with pytest.raises(ValueError, match="cache_implementation='static': streams come in while a text grows"):
             model.generate(text(), cache_implementation="static")
