@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,11 @@ def test_answers(question, answer):
         ("x=*xx", "incorrect", "x has no value where it is used"),
         ("x=+ab;x=*xx", "incorrect", "x has a value before it gets one"),
         ("a=+ab;y=*aa", "incorrect", "a has a value before it gets one"),
-        (";".join(f"{name}=+ab" for name in "cdefghijklmnopqrs"), "incorrect", "there are 17 instructions; there may be 16"),
+        (
+            ";".join(f"{name}=+ab" for name in "cdefghijklmnopqrs"),
+            "incorrect",
+            "there are 17 instructions; there may be 16",
+        ),
         ("", "invalid", "instruction 1 is none: c=*ab is one, and ; stands between two"),
         ("x=+ab;", "invalid", "instruction 2 is none: c=*ab is one, and ; stands between two"),
         ("x+ab", "invalid", "instruction 1 is none: c=*ab is one, and ; stands between two"),
@@ -109,7 +114,7 @@ def test_verdicts(answer, verdict, message):
 
 
 def test_large_powers_are_judged_in_a_moment():
-    squares = "c=*ab;" + ";".join(f"{name}=*{before}{before}" for before, name in zip("cdefghijklmnopq", "defghijklmnopqr"))
+    squares = "c=*ab" + "".join(f";{name}=*{before}{before}" for before, name in pairwise("cdefghijklmnopqr"))
     assert CODE.judge("*ab", squares)[0] == "incorrect"
 
 

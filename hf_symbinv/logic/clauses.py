@@ -42,7 +42,9 @@ def parse_clauses(text: str) -> Clauses:
             clauses.append(tuple(literals))
             literals = []
         else:
-            raise FormulaSyntaxError(f"expected a symbol or !{' or ;' * bool(literals)}, found {word!r}", text, position)
+            raise FormulaSyntaxError(
+                f"expected a symbol or !{' or ;' * bool(literals)}, found {word!r}", text, position
+            )
     if not positive or not literals:
         raise FormulaSyntaxError("expected a symbol, the text ends here", text, len(text))
     return (*clauses, tuple(literals))

@@ -96,9 +96,7 @@ def judge(formula_prefix: str, clauses_prefix: str, most_new: int) -> tuple[str,
     return _compared(formula, symbols, clauses, tuple(new))
 
 
-def _compared(
-    formula: Formula, symbols: tuple[str, ...], clauses: Clauses, new: tuple[str, ...]
-) -> tuple[str, str]:
+def _compared(formula: Formula, symbols: tuple[str, ...], clauses: Clauses, new: tuple[str, ...]) -> tuple[str, str]:
     with formula_solver(formula) as wrapper:
         solver, variables = wrapper.solver, wrapper.sym_table
         truth = variables[TRUTH]

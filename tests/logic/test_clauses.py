@@ -68,7 +68,9 @@ def test_what_is_no_list_of_clauses_is_refused(text, position, message):
     assert (refused.value.position, refused.value.reason) == (position, message)
 
 
-@pytest.mark.parametrize(("text", "operator"), [("a | b & c", "&"), ("(a ^ b) & c", "^"), ("a & !!b", "!"), ("(1)", "1")])
+@pytest.mark.parametrize(
+    ("text", "operator"), [("a | b & c", "&"), ("(a ^ b) & c", "^"), ("a & !!b", "!"), ("(1)", "1")]
+)
 def test_a_formula_that_is_no_conjunction_of_disjunctions_of_literals_is_refused(text, operator):
     with pytest.raises(FormulaSyntaxError, match="stands inside a clause; write clauses as") as refused:
         read_clauses(text)

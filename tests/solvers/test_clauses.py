@@ -25,11 +25,10 @@ def satisfied(clauses, values):
 
 def stand_for(clauses, formula):
     """The definition, row by row of the truth table."""
-    known = formula.symbols()
-    new = sorted({name for clause in clauses for name, _ in clause} - set(known))
+    new = sorted({name for clause in clauses for name, _ in clause} - set(formula.symbols()))
     for valuation in completions(formula, {}):
-        rows = itertools.product((False, True), repeat=len(new))
-        if holds(formula, valuation) != any(satisfied(clauses, {**valuation, **dict(zip(new, row))}) for row in rows):
+        rows = [dict(zip(new, row, strict=True)) for row in itertools.product((False, True), repeat=len(new))]
+        if holds(formula, valuation) != any(satisfied(clauses, {**valuation, **row}) for row in rows):
             return False
     return True
 

@@ -42,7 +42,9 @@ def broken(tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize("task", ["ltl", "prop", "copy", "tseitin", "examples/graph_colouring.py", "examples/three_address.py"])
+@pytest.mark.parametrize(
+    "task", ["ltl", "prop", "copy", "tseitin", "examples/graph_colouring.py", "examples/three_address.py"]
+)
 def test_the_tasks_that_are_shipped_keep_all_laws(task, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path.copy())
     laws = check_task(load_task(task if task.isalpha() else ROOT / task))

@@ -1,6 +1,7 @@
 """The task of clauses ties its solver, judge, notations and tokens together, and new symbols have any names."""
 
 import pickle
+from itertools import islice
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_new_symbols_have_the_first_names_that_the_formula_lacks(formula, clause
 
 def test_names_end_with_letters_no_sooner_than_they_have_to():
     formula = TSEITIN.write_words(["&"] * 25 + list(symbol_names(26)))
-    assert list(zip(TSEITIN.new_names(formula, ["p27"]), range(2))) == [("p26", 0), ("p28", 1)]
+    assert list(islice(TSEITIN.new_names(formula, ["p27"]), 2)) == ["p26", "p28"]
     assert TSEITIN.solve("& a b").startswith("c!a!b")
 
 
@@ -81,10 +82,15 @@ def test_people_read_and_write_brackets():
         TSEITIN.write_answer(answer, "dimacs")
 
 
-@pytest.mark.parametrize(("embedding", "limit"), [("streams", 16), ("canonical", 16), ("learned", None), ("renamed", None)])
+@pytest.mark.parametrize(
+    ("embedding", "limit"), [("streams", 16), ("canonical", 16), ("learned", None), ("renamed", None)]
+)
 def test_models_that_write_symbols_of_their_question_are_told_how_many_more_there_are(embedding, limit):
     components = None if embedding == "streams" else ["EP", "DP", "CP"]
     assert TSEITIN.config(symbol_embedding=embedding, components=components).num_fresh_symbols == limit
     assert PROP.config(symbol_embedding=embedding, components=components).num_fresh_symbols is None
     if limit:
-        assert TSEITIN.config(symbol_embedding=embedding, components=components, num_fresh_symbols=3).num_fresh_symbols == 3
+        assert (
+            TSEITIN.config(symbol_embedding=embedding, components=components, num_fresh_symbols=3).num_fresh_symbols
+            == 3
+        )
