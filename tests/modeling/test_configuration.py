@@ -201,10 +201,23 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
         ),
         *(
             (
-                {"num_fresh_symbols": 3, **fields},
-                "num_fresh_symbols=3: only a decoder alone with streams writes symbols",
+                {"num_fresh_symbols": 3, "symbol_embedding": kind, **fields},
+                f'num_fresh_symbols=3: symbol_embedding="{kind}" has a row for every symbol and writes any of them',
             )
-            for fields in ({}, {"encoder_layers": 0, "symbol_embedding": "learned"}, {"decoder_layers": 0})
+            for kind, fields in (
+                ("learned", {"encoder_layers": 0}),
+                ("learned", {}),
+                ("renamed", {}),
+                ("random", {}),
+            )
+        ),
+        (
+            {"num_fresh_symbols": 3, "decoder_layers": 0},
+            r"num_fresh_symbols=3: an encoder without decoder \(decoder_layers=0\) writes no symbols; remove the field",
+        ),
+        (
+            {"num_fresh_symbols": 3, "grammar": {"name": "assignment", "values": [3]}},
+            "grammar with num_fresh_symbols=3: grammars know the symbols of the question only; use grammar=None",
         ),
         ({"encoder_layers": 0, "num_fresh_symbols": -1}, "num_fresh_symbols=-1: must be at least 0, or None for no"),
         (

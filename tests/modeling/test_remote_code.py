@@ -37,6 +37,7 @@ from .tiny import tiny_model
 FORMULAS = ["&UabXc", "& U request grant_1 X c", "1", "U!a&bb"]
 CODE = {
     "beams_symbinv.py",
+    "causal_streams_symbinv.py",
     "configuration_symbinv.py",
     "embedding_symbinv.py",
     "generation_arguments_symbinv.py",
@@ -115,7 +116,7 @@ for auto, folder, inputs, expected in torch.load(sys.argv[1]):
     model.save_pretrained(folder + "-again")
     model = getattr(transformers, auto).from_pretrained(folder + "-again", trust_remote_code=True)
     assert torch.equal(model(**inputs).logits, expected), auto
-    if auto == "AutoModelForCausalLM":
+    if auto in ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM"):
         print(model.generate(**inputs, max_new_tokens=4, num_beams=2).tolist())
 words = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
 assert type(words).__module__.startswith("transformers_modules."), type(words)
@@ -286,6 +287,9 @@ def test_without_the_package_models_without_encoder_or_decoder_load_too(tmp_path
     cases = [("AutoModelForCausalLM", causal, inputs)]
     streams = SymbolInvariantForCausalLM(SymbolInvariantConfig(encoder_layers=0, decoder_layers=1, d_model=16)).eval()
     cases.append(("AutoModelForCausalLM", streams, {"input_ids": torch.tensor([[0, 13, 15, 13]])}))
+    answers = {"input_ids": torch.tensor([[3, 14, 2]]), "decoder_input_ids": torch.tensor([[0, 14, 16, 17]])}
+    new_symbols = tiny_model(num_fresh_symbols=3, grammar=None, dtype=torch.float32)
+    cases.append(("AutoModelForSeq2SeqLM", new_symbols, answers))
     for options in ({}, {"symbol_embedding": "streams", "components": ["EP", "EA"]}):
         classifier = encoder(dtype=torch.float32, **options)
         cases.append(("AutoModelForSequenceClassification", classifier, {"input_ids": torch.tensor([[7, 3, 8, 12]])}))
@@ -298,13 +302,15 @@ def test_without_the_package_models_without_encoder_or_decoder_load_too(tmp_path
         folder = tmp_path / f"model-{index}"
         model.save_pretrained(folder)
         words.save_pretrained(folder)
-        causal_files = {"causal_symbinv.py", "causal_streams_symbinv.py"}
-        names = causal_files if auto == "AutoModelForCausalLM" else {"classification_symbinv.py"}
-        names |= {"masked_symbinv.py"} if auto == "AutoModelForMaskedLM" else set()
+        names = {
+            "AutoModelForCausalLM": {"causal_symbinv.py"},
+            "AutoModelForSeq2SeqLM": set(),
+            "AutoModelForMaskedLM": {"classification_symbinv.py", "masked_symbinv.py"},
+        }.get(auto, {"classification_symbinv.py"})
         assert code_in(folder) == CODE | {"words_symbinv.py"} | names
         with torch.no_grad():
             saved.append((auto, str(folder), inputs, model(**inputs).logits))
     torch.save(saved, tmp_path / "cases.pt")
     printed = run_alone(STRANGER_ALONE, str(tmp_path / "cases.pt"), tmp_path)
-    written = [model.generate(**inputs, max_new_tokens=4, num_beams=2) for _, model, inputs in cases[:2]]
+    written = [model.generate(**inputs, max_new_tokens=4, num_beams=2) for _, model, inputs in cases[:3]]
     assert printed.splitlines() == [*(str(ids.tolist()) for ids in written), "[7, 5, 6, 4, 3]"]
