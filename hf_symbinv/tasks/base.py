@@ -9,10 +9,10 @@ grant_1`, tokens between blanks); every word that is no base token is a symbol.
 
 from __future__ import annotations
 
+import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.logic.notation import Token, is_spaced, read_words, write_prefix
@@ -27,9 +27,9 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _DEFAULT_NAME = re.compile(r"[a-z]|p[1-9][0-9]+")
 
 
-def symbol_names(number: int) -> tuple[str, ...]:
+def symbol_names(count: int) -> tuple[str, ...]:
     """The first names of symbols, as the tokenizer gives them: a, b, ..., z, p26, p27, ..."""
-    return tuple(map(_symbol_name, range(number)))
+    return tuple(map(_symbol_name, range(count)))
 
 
 def _symbol_name(place: int) -> str:
@@ -220,7 +220,7 @@ class SymbolTask(ABC):
     def new_names(self, question: str, taken: Iterable[str] = ()) -> Iterator[str]:
         """Names for new symbols: a, b, ..., z, p26, p27, ... without the question's symbols and `taken`."""
         known = {*self.symbols(question), *taken}
-        return (name for name in map(_symbol_name, count()) if name not in known)
+        return (name for name in map(_symbol_name, itertools.count()) if name not in known)
 
     def with_new_names(self, question: str, answer: str, taken: Iterable[str] = ()) -> str:
         """An answer with its new symbols, which its question does not have, called as `new_names` says, in the order of
