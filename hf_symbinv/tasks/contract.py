@@ -371,9 +371,9 @@ def _new_symbols(trial: _Trial) -> str:
             )
         most = max(most, len(new))
         renamed.append((question, task.rename(answer, {name: f"new_{place}" for place, name in enumerate(new)})))
-    for (question, answer), result in zip(renamed, trial.judged(renamed), strict=True):
-        if result.verdict != "correct":
-            raise _Broken(f"judge({question!r}, {answer!r}) is {result.verdict}, and correct with other new symbols")
+    for pair, result, before in zip(renamed, trial.judged(renamed), trial.verdicts, strict=True):
+        if result.verdict != before.verdict:
+            raise _Broken(f"judge{pair} is {result.verdict}, and {before.verdict} with other new symbols")
     return f"at most {most} in an answer, of {task.num_fresh_symbols} that it may have"
 
 

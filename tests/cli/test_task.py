@@ -25,7 +25,7 @@ def test_a_new_task_keeps_all_laws_and_makes_data(started, symbinv):
     result = symbinv("task", "check", "again_one.py", "--questions", "10", "--max-size", "6")
     lines = result.out.splitlines()
     assert (result.code, result.err) == (0, "")
-    assert len(lines) == 12 and all(line.startswith("ok      ") for line in lines[:-1])
+    assert len(lines) == 13 and all(line.startswith("ok      ") for line in lines[:-1])
     assert lines[-1] == "task again_one: all 12 laws hold"
     asked = ["--task", "again_one.py", "--num-symbols", "3", "--min-size", "2", "--max-size", "5", "--rows", "60"]
     assert symbinv("data", *asked, "--workers", "1", "--output", "made").out.startswith("made: 48 train")
