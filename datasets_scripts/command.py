@@ -50,7 +50,7 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     )
     add = command.add_argument
     add("--output", type=Path, required=True, help="folder for Parquet files and card")
-    tasks = "ltl, prop, copy, or a file FILE.py that defines a task"
+    tasks = "ltl, prop, copy, tseitin, or a file FILE.py that defines a task"
     add("--task", help=f"{tasks} (default: {own.task}; with --from by its columns)")
     add("--workers", type=int, help="processes (default: one per available core)")
     add("--seed", type=int, help=f"of everything random (default: {own.seed})")

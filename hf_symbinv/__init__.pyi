@@ -59,6 +59,7 @@ from .solvers import find_witness as find_witness
 from .tasks import COPY as COPY
 from .tasks import LTL as LTL
 from .tasks import PROP as PROP
+from .tasks import TSEITIN as TSEITIN
 from .tasks import SymbolTask as SymbolTask
 from .tasks import load_task as load_task
 from .training import Recipe as Recipe

@@ -20,7 +20,7 @@ Start a task of your own, or try the laws of tasks on one.
   check FILE.py  draw questions, solve them, judge answers, and print a line for
                  each law: ok and what was tried, or failed, the law and a
                  counterexample; FILE.py:NAME names one of several tasks, and
-                 ltl, prop and copy are those of the package
+                 ltl, prop, copy and tseitin are the package's
 
 Tries prove no law; a counterexample disproves one. The exceptions of a task are
 shown with the line that raised them. With --json check prints one object.
@@ -41,10 +41,11 @@ ok      seed           1000 questions twice, and others with another seed
 ok      answers        39 of 40 questions have an answer
 ok      wrong answers  135 of 176 damaged or foreign answers are refused
 ok      renaming       215 pairs keep their verdicts, and 39 questions have answers, under other names
+ok      new symbols    at most 0 in an answer, of 0 that it may have
 ok      notations      prefix: what is written is read back
 ok      junk           43 texts that are no answers, to 10 questions
 ok      time           half the questions are solved in under 0.001 s and judged in under 0.001 s
-task repeats: all 11 laws hold
+task repeats: all 12 laws hold
 """
 
 

@@ -492,18 +492,20 @@ def alpha_covariance(
 
     batch_size = max(MAX_STREAM_TOKENS // max(question.size * max(question.symbols, 1) for question in questions), 1)
 
+    task, prompts = checkpoint.task, [question.prompt for question in questions]
+    taken = {*alphabet, *all_symbols(task, questions)}
+
     def decode(inputs: list[str]) -> list[str]:
         answers = generate_answers(checkpoint.model, checkpoint.tokenizer, inputs, batch_size=batch_size, **generation)
-        return [answer[0] for answer in answers]
+        # New symbols get names that no renaming has: those that a model chose depend on the names of the others.
+        return [task.with_new_names(text, answer[0], taken) for text, answer in zip(inputs, answers, strict=True)]
 
-    base_tokens = checkpoint.task.base_tokens
-    prompts = [question.prompt for question in questions]
     once = _answers_once(checkpoint, every_renaming)
-    own = None if "prefix" in checkpoint.task.notations else Words(checkpoint.task.words, checkpoint.task.write)
+    own = None if "prefix" in task.notations else Words(task.words, task.write)
     measured = measure_alpha_covariance(
-        once_for_all_renamings(decode, prompts, base_tokens, own) if once else decode,
+        once_for_all_renamings(decode, prompts, task.base_tokens, own) if once else decode,
         prompts,
-        alphabet=alphabet, limit=renamings, seed=seed, base_tokens=base_tokens, notation=own or "prefix",
+        alphabet=alphabet, limit=renamings, seed=seed, base_tokens=task.base_tokens, notation=own or "prefix",
     )  # fmt: skip
     values: dict[int, list[float]] = {}
     for question, value in zip(questions, measured["per_example"], strict=True):

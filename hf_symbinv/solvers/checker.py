@@ -54,7 +54,7 @@ class Checker:
     Args:
         judge: Takes question and answer and returns the verdict `correct`, `incorrect` or `invalid` and a message;
             defined at the top level of an importable module, or a method of an object that other processes can import.
-        normalized: Makes a text of an answer that answers share if they count as the same.
+        normalized: Makes a text of a question and an answer that answers share if they count as the same.
         initializer: Loads what `judge` needs, once here and once per process.
         workers: Number of processes; None for one per available core.
         timeout: Hard limit for one pair in seconds.
@@ -68,7 +68,7 @@ class Checker:
         self,
         judge: Callable[[str, str], tuple[str, str]] = judge_ltl,
         *,
-        normalized: Callable[[str], str] = normalized_trace,
+        normalized: Callable[[str, str], str] = lambda _, trace: normalized_trace(trace),
         initializer: Callable[[], object] = load_spot,
         workers: int | None = None,
         timeout: float = 10.0,
@@ -114,16 +114,16 @@ class Checker:
         Raises:
             ValueError: If there are not as many references as pairs.
         """
-        known: deque[tuple[str, str | None]] = deque()
+        known: deque[tuple[str, str, str | None]] = deque()
 
         def items() -> Iterator[tuple[str, str]]:
             if references is None:
                 for pair in pairs:
-                    known.append((pair[1], None))
+                    known.append((*pair, None))
                     yield pair
             else:
                 for pair, reference in zip(pairs, references, strict=True):
-                    known.append((pair[1], reference))
+                    known.append((*pair, reference))
                     yield pair
 
         from tqdm import tqdm  # here, because workers import this module too
@@ -142,7 +142,7 @@ class Checker:
                         _logger.error("the judge raised an exception:\n%s", result.traceback.rstrip())
                 yield result
 
-    def _result(self, outcome: Outcome, answer: str, reference: str | None) -> CheckResult:
+    def _result(self, outcome: Outcome, question: str, answer: str, reference: str | None) -> CheckResult:
         """The result for an answer, given what became of `judge`."""
         if outcome.status != "done":
             return CheckResult(outcome.status, outcome.seconds, outcome.value, outcome.traceback)
@@ -150,7 +150,7 @@ class Checker:
         if (
             verdict == "correct"
             and reference is not None
-            and (answer == reference or self._normalized(answer) == self._normalized(reference))
+            and (answer == reference or self._normalized(question, answer) == self._normalized(question, reference))
         ):
             verdict = "exact"
         return CheckResult(verdict, outcome.seconds, message)

@@ -27,7 +27,7 @@ from hf_symbinv.logic import (
 from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS
 
 # Key of the variable that holds the truth value of the whole formula; no symbol can have it.
-_TRUTH = None
+TRUTH = None
 # For a binary operator: whether it is a conjunction of its operands so negated, and the result so negated.
 _CONJUNCTION = {"&": (1, 1, 1), "|": (-1, -1, -1), "->": (1, -1, -1)}
 
@@ -73,9 +73,22 @@ def check_propositional(formula: Formula) -> Formula:
     return formula
 
 
+def gate_clauses(operator: str, gate: int, left: int, right: int) -> list[tuple[int, ...]]:
+    """The clauses that make the variable `gate` equivalent to a binary operator on two literals, as DIMACS has them.
+
+    Source: Tseitin 1968.
+    """
+    if operator in _CONJUNCTION:
+        signs = _CONJUNCTION[operator]
+        left, right, result = signs[0] * left, signs[1] * right, signs[2] * gate
+        return [(-left, -right, result), (left, -result), (right, -result)]
+    result = gate if operator == "^" else -gate
+    return [(left, right, -result), (-left, -right, -result), (left, -right, result), (-left, right, result)]
+
+
 @contextmanager
-def _solver(formula: Formula) -> Iterator[Any]:
-    """A py-aiger-sat solver that knows the formula; its truth value is the variable `_TRUTH`, its symbols are inputs.
+def formula_solver(formula: Formula) -> Iterator[Any]:
+    """A py-aiger-sat solver that knows the formula; its truth value is the variable `TRUTH`, its symbols are inputs.
 
     Every node gets a variable that is equivalent to its operator applied to its operands (Tseitin 1968).
     """
@@ -98,25 +111,15 @@ def _solver(formula: Formula) -> Iterator[Any]:
         else:
             left, right = (literals[id(operand)] for operand in node.operands)
             literal = last = last + 1
-            if operator in _CONJUNCTION:
-                signs = _CONJUNCTION[operator]
-                left, right, result = signs[0] * left, signs[1] * right, signs[2] * literal
-                solver.add_clause((-left, -right, result))
-                solver.add_clause((left, -result))
-                solver.add_clause((right, -result))
-            else:
-                result = literal if operator == "^" else -literal
-                solver.add_clause((left, right, -result))
-                solver.add_clause((-left, -right, -result))
-                solver.add_clause((left, -right, result))
-                solver.add_clause((-left, right, result))
+            for clause in gate_clauses(operator, literal, left, right):
+                solver.add_clause(clause)
         literals[id(node)] = literal
     truth, literal = last + 1, literals[id(formula)]
     solver.add_clause((-truth, literal))
     solver.add_clause((truth, -literal))
     wrapper.inputs = set(variables)
     wrapper.sym_table.update(variables)
-    wrapper.sym_table[_TRUTH] = truth
+    wrapper.sym_table[TRUTH] = truth
     try:
         yield wrapper
     finally:
@@ -125,7 +128,7 @@ def _solver(formula: Formula) -> Iterator[Any]:
 
 def _violation(values: Mapping[str, bool], symbols: tuple[str, ...]) -> dict[str | None, bool]:
     """What to assume in search of a valuation with these values that makes the formula false."""
-    assumptions: dict[str | None, bool] = {_TRUTH: False}
+    assumptions: dict[str | None, bool] = {TRUTH: False}
     assumptions.update((name, values[name]) for name in symbols if name in values)
     return assumptions
 
@@ -151,8 +154,8 @@ def find_assignment(formula_prefix: str) -> str | None:
     """
     formula = check_propositional(parse_prefix(formula_prefix))
     symbols = formula.symbols()
-    with _solver(formula) as solver:
-        if not solver.is_sat({_TRUTH: True}):
+    with formula_solver(formula) as solver:
+        if not solver.is_sat({TRUTH: True}):
             return None
         model: Mapping[str, bool] = solver.get_model()
         if solver.is_sat(_violation(model, symbols)):
@@ -189,7 +192,7 @@ def judge(formula_prefix: str, assignment_prefix: str) -> tuple[str, str]:
     symbols, is_empty = formula.symbols(), not assignment_prefix.strip()
     if problem and not is_empty:
         return "invalid", problem
-    with _solver(formula) as solver:
+    with formula_solver(formula) as solver:
         if not solver.is_sat(_violation(values, symbols)):
             return "correct", ""
         if is_empty and symbols:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hf_symbinv.tasks.copying import COPY
     from hf_symbinv.tasks.ltl import LTL
     from hf_symbinv.tasks.prop import PROP
+    from hf_symbinv.tasks.tseitin import TSEITIN
 
 __all__ = [
     "COPY",
@@ -20,6 +21,7 @@ __all__ = [
     "PAIRS",
     "PROP",
     "TASKS",
+    "TSEITIN",
     "Law",
     "PairsTask",
     "SymbolTask",
@@ -38,7 +40,7 @@ def __getattr__(name: str) -> Any:
         from hf_symbinv.tasks import contract
 
         return getattr(contract, name)
-    if name not in ("COPY", "LTL", "PROP"):
+    if name not in ("COPY", "LTL", "PROP", "TSEITIN"):
         raise AttributeError(f"module 'hf_symbinv.tasks' has no attribute {name!r}")
     task = TASKS[name.lower()]
     globals()[name] = task

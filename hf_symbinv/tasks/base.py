@@ -9,6 +9,7 @@ grant_1`, tokens between blanks); every word that is no base token is a symbol.
 
 from __future__ import annotations
 
+import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,11 @@ _DEFAULT_NAME = re.compile(r"[a-z]|p[1-9][0-9]+")
 
 def symbol_names(count: int) -> tuple[str, ...]:
     """The first names of symbols, as the tokenizer gives them: a, b, ..., z, p26, p27, ..."""
-    return tuple(LETTERS[place] if place < len(LETTERS) else f"p{place}" for place in range(count))
+    return tuple(map(_symbol_name, range(count)))
+
+
+def _symbol_name(place: int) -> str:
+    return LETTERS[place] if place < len(LETTERS) else f"p{place}"
 
 
 class SymbolTask(ABC):
@@ -63,6 +68,8 @@ class SymbolTask(ABC):
         drought: Questions drawn in a row without a new one that is wanted, after which a size counts as exhausted.
         judges: Whether answers can be judged without a known one. If not, they are only compared with known ones.
         max_new_tokens: Tokens of an answer, at most, that a trained model writes if it is not told otherwise.
+        num_fresh_symbols: Symbols, at most, that an answer may have and its question does not have. Their names do not
+            matter: two answers that differ by them alone count as the same.
         names: Names of symbols in training, for a model with a row for each; empty if they are a, b, …, p26, p27, …
     """
 
@@ -80,6 +87,7 @@ class SymbolTask(ABC):
     drought: int = 200_000
     judges: bool = True
     max_new_tokens: int = 100
+    num_fresh_symbols: int = 0
     names: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -135,7 +143,7 @@ class SymbolTask(ABC):
         return f"hf_symbinv {__version__}"
 
     def normalized(self, answer: str) -> str:
-        """A text that answers share if they count as the same: what `exact` means."""
+        """A text that answers share if they count as the same: what `exact` means, up to the names of new symbols."""
         return answer
 
     def size(self, question: str) -> int:
@@ -209,6 +217,24 @@ class SymbolTask(ABC):
         symbols = self.symbols(question)
         return self.rename(question, dict(zip(symbols, symbol_names(len(symbols)), strict=True)))
 
+    def new_names(self, question: str, taken: Iterable[str] = ()) -> Iterator[str]:
+        """Names for new symbols: a, b, ..., z, p26, p27, ... without the question's symbols and `taken`."""
+        known = {*self.symbols(question), *taken}
+        return (name for name in map(_symbol_name, itertools.count()) if name not in known)
+
+    def with_new_names(self, question: str, answer: str, taken: Iterable[str] = ()) -> str:
+        """An answer with its new symbols, which its question does not have, called as `new_names` says, in the order of
+        their first appearance; the answers of a task without new symbols stay as they are."""
+        if not self.num_fresh_symbols:
+            return answer
+        known = self.symbols(question)
+        new = [name for name in self.symbols(answer) if name not in known]
+        return self.rename(answer, dict(zip(new, self.new_names(question, taken), strict=False)))
+
+    def shared_answer(self, question: str, answer: str) -> str:
+        """A text that answers to a question share if they count as the same: `normalized`, whatever new names are."""
+        return self.with_new_names(question, self.normalized(answer))
+
     def tokenizer(self) -> SymbolInvariantTokenizer:
         """A new tokenizer for questions and answers."""
         from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer  # torch only where it is needed
@@ -229,6 +255,9 @@ class SymbolTask(ABC):
             "encoder_positions": "tree" if self.token_arity else "rope",
             "grammar": self.grammar and dict(self.grammar),
         }
+        # The other embeddings have a row for every name and write any.
+        if self.num_fresh_symbols and fields.get("symbol_embedding", "streams") in ("streams", "canonical"):
+            own["num_fresh_symbols"] = self.num_fresh_symbols
         for field, token in (("bos", "<s>"), ("decoder_start", "<s>"), ("pad", "<pad>"), ("eos", "</s>")):
             own[f"{field}_token_id"] = self.base_tokens.index(token)
         return SymbolInvariantConfig(**{**own, **fields})
@@ -239,7 +268,7 @@ class SymbolTask(ABC):
 
     def checker(self, **options: Any) -> Checker:
         """A checker of (question, answer) pairs in processes of its own; `options` are those of `Checker`."""
-        return Checker(self.judge, normalized=self.normalized, initializer=self.prepare, **options)
+        return Checker(self.judge, normalized=self.shared_answer, initializer=self.prepare, **options)
 
     def _known(self, notation: str) -> None:
         if notation not in self.notations:

@@ -208,7 +208,7 @@ class _Trial:
         made: list[tuple[str, str]] = []
         for question, answer in self.pairs:
             words = [name or operator for _, operator, name in task.words(answer)]
-            others = tokens + list(task.symbols(question))
+            others = tokens + list(dict.fromkeys((*task.symbols(question), *task.symbols(answer))))
             damaged = [words[:-1], words[1:], words + words, words[::-1]]
             if words and others:
                 place = generator.randrange(len(words))
@@ -358,6 +358,25 @@ def _renaming(trial: _Trial) -> str:
     return f"{len(renamed)} pairs keep their verdicts, and {len(questions)} questions have answers, under other names"
 
 
+def _new_symbols(trial: _Trial) -> str:
+    task, most = trial.task, 0
+    renamed = []
+    for question, answer in trial.pairs:
+        known = task.symbols(question)
+        new = [name for name in task.symbols(answer) if name not in known]
+        if len(new) > task.num_fresh_symbols:
+            raise _Broken(
+                f"solve({question!r}) is {answer!r}, with {len(new)} symbols that the question does not have: "
+                f"{', '.join(new)}; num_fresh_symbols is {task.num_fresh_symbols}"
+            )
+        most = max(most, len(new))
+        renamed.append((question, task.rename(answer, {name: f"new_{place}" for place, name in enumerate(new)})))
+    for pair, result, before in zip(renamed, trial.judged(renamed), trial.verdicts, strict=True):
+        if result.verdict != before.verdict:
+            raise _Broken(f"judge{pair} is {result.verdict}, and {before.verdict} with other new symbols")
+    return f"at most {most} in an answer, of {task.num_fresh_symbols} that it may have"
+
+
 def _notations(trial: _Trial) -> str:
     task = trial.task
     for question in trial.questions:
@@ -419,6 +438,7 @@ LAWS: tuple[tuple[str, str, Callable[[_Trial], str]], ...] = (
     ("answers", "judge calls the answers of solve correct", _answers),
     ("wrong answers", "judge refuses wrong answers and says why", _wrong_answers),
     ("renaming", "names do not matter to size, solve and judge", _renaming),
+    ("new symbols", "answers have no more new symbols than the task says, and their names do not matter", _new_symbols),
     ("notations", "what is written in a notation is read back", _notations),
     ("junk", "judge has a verdict on every text", _junk),
     ("time", "solve and judge stay far below the limit", _time),

@@ -7,7 +7,8 @@ assignments in prefix notation (`a1b0`).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hf_symbinv.logic import (
     Formula,
@@ -73,11 +74,14 @@ class PropTask(SymbolTask):
 
     name = "prop"
     # SIT Table 6's parameter counts imply that there are 10; the order is our choice, that of LTL as far as it goes.
-    base_tokens = ("<s>", "<pad>", "</s>", "0", "1", "&", "|", "!", "^", "<->")
+    base_tokens: tuple[str, ...] = ("<s>", "<pad>", "</s>", "0", "1", "&", "|", "!", "^", "<->")
     token_arity = {"0": 0, "1": 0, "&": 2, "|": 2, "!": 1, "^": 2, "<->": 2}
     columns = ("formula", "assignment")
-    grammar = {"name": "assignment", "values": [base_tokens.index("0"), base_tokens.index("1")]}
-    metric = "prop_assignment"
+    grammar: Mapping[str, Any] | None = {
+        "name": "assignment",
+        "values": [base_tokens.index("0"), base_tokens.index("1")],
+    }
+    metric: str | None = "prop_assignment"
     description = (
         "A question is a propositional formula, drawn by the recipe of DeepLTL with `spot.randltl`. Its assignment "
         "gives values to some of its symbols, `a1b0`, and makes it true whatever the others are."

@@ -23,6 +23,7 @@ _HOMES = {
     "ltl": ("hf_symbinv.tasks.ltl", "LTL"),
     "prop": ("hf_symbinv.tasks.prop", "PROP"),
     "copy": ("hf_symbinv.tasks.copying", "COPY"),
+    "tseitin": ("hf_symbinv.tasks.tseitin", "TSEITIN"),
 }
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_]\w*))?", re.DOTALL)
 # Tasks of users' files, which `task_of` finds too.

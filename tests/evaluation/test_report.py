@@ -7,7 +7,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from hf_symbinv import COPY, LTL, PROP
+from hf_symbinv import COPY, LTL, PROP, TSEITIN
 from hf_symbinv.evaluation import (
     Answer,
     Candidate,
@@ -291,6 +291,49 @@ def test_answering_each_question_once_gives_what_answering_all_its_renamings_giv
     )
     assert once == every
     assert once["predictions"] == 12 + 12 + 24
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_alpha_covariance_does_not_ask_what_new_symbols_are_called(make_checkpoint, monkeypatch, every):
+    """Tseitin's answers call a new symbol by the first name that the question lacks, which changes with the others."""
+    from hf_symbinv.training import decoding
+
+    fields = {"symbol_embedding": "learned", "components": ["EP", "DP", "CP"], "num_symbols": 9}
+    checkpoint = load_checkpoint(str(make_checkpoint(TSEITIN, **fields)), "cpu")
+    questions = [read_question(TSEITIN, text) for text in ("&ab", "|&cb!a", "^cd")]
+    assert len({TSEITIN.solve(TSEITIN.rename("&ab", {"b": name})) for name in "bcd"}) == 3
+
+    def solved(model, tokenizer, texts, **options):
+        return [[TSEITIN.solve(text)] for text in texts]
+
+    def one_name_left_out(model, tokenizer, texts, **options):
+        return [[TSEITIN.solve(text) if "e" in text else TSEITIN.symbols(text)[0]] for text in texts]
+
+    for answers, value in ((solved, 1.0), (one_name_left_out, None)):
+        monkeypatch.setattr(decoding, "generate_answers", answers)
+        measured = alpha_covariance(checkpoint, questions, alphabet="abcde", every_renaming=every)
+        assert measured["predictions"] == 20 + 60 + 20
+        assert measured["alpha_covariance"] == value or (value is None and 0.9 < measured["alpha_covariance"] < 1.0)
+
+
+@pytest.mark.parametrize("embedding", ["streams", "canonical"])
+def test_answers_with_new_symbols_follow_all_renamings_whether_asked_once_or_under_all_names(
+    make_checkpoint, embedding
+):
+    fields = {"symbol_embedding": embedding, "components": ["EP", "DP", "CP"], "num_symbols": 9}
+    checkpoint = load_checkpoint(str(make_checkpoint(TSEITIN, **fields, num_fresh_symbols=3)), "cpu")
+    questions = [read_question(TSEITIN, text) for text in ("&ab", "|&cb!a", "^cd")]
+    # Each symbol once, and nothing else: more symbols than there are in the question.
+    only_symbols = {"suppress_tokens": list(range(3, 11)), "no_repeat_ngram_size": 1}
+    options = {"num_beams": 2, "min_new_tokens": 4, "max_new_tokens": 5, **only_symbols}
+    answers = answer_questions(checkpoint, questions, None, **options)
+    written = [TSEITIN.symbols(answer.best.text) for answer in answers]
+    assert all(set(names) - set(TSEITIN.symbols(q.text)) for q, names in zip(questions, written, strict=True))
+    once, every = (
+        alpha_covariance(checkpoint, questions, alphabet="abcde", every_renaming=every, **options)
+        for every in (False, True)
+    )
+    assert once == every and every["alpha_covariance"] == 1.0 and every["predictions"] == 20 + 60 + 20
 
 
 def test_a_model_that_may_answer_otherwise_under_other_names_is_always_asked_under_all_names(make_checkpoint):

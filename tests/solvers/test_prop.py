@@ -230,7 +230,8 @@ def test_the_same_pairs_in_another_order_and_form_are_the_same_assignment():
     assert normalized_assignment("b0a1") == normalized_assignment(" a 1 b 0") == "a1b0"
     assert normalized_assignment("b0a0") != "a1b0"
     assert normalized_assignment("b0b1") == "b0b1"
-    with Checker(judge, normalized=normalized_assignment, initializer=load_aiger, workers=1, timeout=60) as checker:
+    same = {"normalized": lambda _, assignment: normalized_assignment(assignment)}
+    with Checker(judge, **same, initializer=load_aiger, workers=1, timeout=60) as checker:
         pairs = [("&a!b", "b0a1"), ("&a!b", "a1b0c1"), ("&a!b", "a1"), ("&a!b", "a1b"), ("&a", "a1"), ("Ga", "a1")]
         results = list(checker.check(pairs, ["a1b0"] * 6))
     assert [result.verdict for result in results] == ["exact", "correct", "incorrect", "invalid", "error", "error"]

@@ -12,8 +12,8 @@ from hf_symbinv.tasks import TaskError, check_task, load_task, new_task
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = count()
 LAWS = [
-    "docstring", "tokens", "sizes", "symbols", "seed", "answers", "wrong answers", "renaming", "notations", "junk",
-    "time",
+    "docstring", "tokens", "sizes", "symbols", "seed", "answers", "wrong answers", "renaming", "new symbols",
+    "notations", "junk", "time",
 ]  # fmt: skip
 HEADS = {
     "draw": "draw(self, symbols, smallest, largest, seed, count)",
@@ -42,7 +42,9 @@ def broken(tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize("task", ["ltl", "prop", "copy", "examples/graph_colouring.py"])
+@pytest.mark.parametrize(
+    "task", ["ltl", "prop", "copy", "tseitin", "examples/graph_colouring.py", "examples/three_address.py"]
+)
 def test_the_tasks_that_are_shipped_keep_all_laws(task, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path.copy())
     laws = check_task(load_task(task if task.isalpha() else ROOT / task))
@@ -171,6 +173,23 @@ def test_the_tests_own_way_to_break_a_task_breaks_nothing_by_itself(broken):
             "renaming",
             ["def solve(self, question): return None if 'request' in question else super().solve(question)"],
             "solve has no answer to .*, and one to the same question with other names",
+        ),
+        (
+            "new symbols",
+            [
+                "def solve(self, question): return super().solve(question) and 'new'",
+                f"def {HEADS['judge']}: return ('correct' if answer == 'new' else 'incorrect', 'not new')",
+            ],
+            r"is 'new', with 3 symbols that the question does not have: n, e, w; num_fresh_symbols is 0",
+        ),
+        (
+            "new symbols",
+            [
+                "num_fresh_symbols = 3",
+                "def solve(self, question): return super().solve(question) and 'new'",
+                f"def {HEADS['judge']}: return ('correct' if answer == 'new' else 'incorrect', 'not new')",
+            ],
+            r"judge\('\w+', 'new_0 new_1 new_2'\) is incorrect, and correct with other new symbols",
         ),
         (
             "notations",

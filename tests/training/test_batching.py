@@ -6,7 +6,7 @@ import pytest
 import torch
 from datasets import Dataset
 
-from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
+from hf_symbinv import LTL, TSEITIN, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
 from hf_symbinv.training.batching import Collator, GroupedSampler, group_keys, tokenize
 
 FORMULAS = ["a", "&ab", "U1a", "X&aUbc", "!0", "&a!a", "|bXc", "Ucd"]
@@ -144,6 +144,29 @@ def test_answers_come_in_the_order_of_the_formulas_whatever_the_batches():
     assert all_at_once == one_by_one
     assert all(len(answers) == 2 for answers in all_at_once)
     assert model.training
+
+
+@pytest.mark.parametrize("kind", ["streams", "canonical"])
+def test_the_score_of_an_answer_with_new_symbols_is_its_mean_log_probability(kind):
+    from hf_symbinv.training.decoding import generate_scored_answers
+
+    torch.manual_seed(3)
+    sizes = {"d_model": 16, "num_attention_heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1}
+    config = TSEITIN.config(**sizes, symbol_embedding=kind, components=["EP", "DP", "CP"], num_symbols=12)
+    model, tokenizer = SymbolInvariantForConditionalGeneration(config).eval(), TSEITIN.tokenizer()
+    for parameter in model.parameters():
+        parameter.data.mul_(3)  # fresh weights find all tokens about equally likely
+    questions, base, new = ["&ab", "|&cb!a", "^de"], len(TSEITIN.base_tokens), set()
+    options = {"do_sample": True, "top_k": 0, "suppress_tokens": [0, 1, 2], "max_new_tokens": 8}
+    found = generate_scored_answers(model, tokenizer, questions, **options)
+    for question, (answer,) in zip(questions, found, strict=True):
+        labels = [tokenizer.convert_tokens_to_ids(name or word) for _, word, name in TSEITIN.words(answer.text)]
+        with torch.no_grad():
+            start = torch.tensor([[0, *labels]])
+            logits = model(**tokenizer(question, return_tensors="pt"), decoder_input_ids=start).logits[0].log_softmax(1)
+        assert answer.score == pytest.approx(logits[range(len(labels)), labels].mean().item(), abs=1e-5)
+        new |= {i for i in labels if i >= base} - set(tokenizer(question)["input_ids"])
+    assert new
 
 
 def test_questions_whose_answers_are_done_are_no_longer_computed(monkeypatch):

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from hf_symbinv.hub.cards.dataset import LICENSE
-from hf_symbinv.hub.cards.kinds import EMBEDDINGS, TASKS
+from hf_symbinv.hub.cards.kinds import EMBEDDINGS, PAPER_TASKS, TASKS
 from hf_symbinv.hub.cards.papers import cited, papers_of
 from hf_symbinv.hub.cards.relatives import RELATIVES
 from hf_symbinv.hub.cards.rendering import check_card, program, render
@@ -69,7 +69,7 @@ def relative_card(name: str) -> str:
 def write_family_cards(folder: Path) -> list[Path]:
     """Write the card of every family, `TASK-EMBEDDING.md` and `RELATIVE.md`, into a folder; their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    cards = {f"{task}-{embedding}": family_card(task, embedding) for task in TASKS for embedding in EMBEDDINGS}
+    cards = {f"{task}-{embedding}": family_card(task, embedding) for task in PAPER_TASKS for embedding in EMBEDDINGS}
     cards |= {name: relative_card(name) for name in RELATIVES}
     paths = [folder / f"{name}.md" for name in cards]
     for path, text in zip(paths, cards.values(), strict=True):

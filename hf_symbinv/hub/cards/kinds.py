@@ -39,6 +39,14 @@ TASKS = {
         "(request | !grant) & busy",
     ),
     "copy": Kind("copies of strings of symbols", ("copying",), "symbol-task", "a b c a"),
+    "tseitin": Kind(
+        "clauses that stand for propositional formulas",
+        ("propositional-logic", "formal-methods"),
+        "symbol-task",
+        "(request | !grant) & busy",
+    ),
 }
+# Tasks of the papers; the others have no models of a paper's sizes, and no card of a family.
+PAPER_TASKS = ("ltl", "prop", "copy")
 
-__all__ = ["EMBEDDINGS", "TASKS", "Kind"]
+__all__ = ["EMBEDDINGS", "PAPER_TASKS", "TASKS", "Kind"]

@@ -26,6 +26,7 @@ _OF_TASK = {
     "ltl": ("hahn2021teaching",),
     "prop": ("hahn2021teaching", "isik2025interchangeable"),
     "copy": ("isik2025interchangeable",),
+    "tseitin": ("tseitin1968complexity", "hahn2021teaching"),
 }
 
 

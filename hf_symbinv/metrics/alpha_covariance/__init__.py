@@ -183,8 +183,8 @@ def once_for_all_renamings(
     """`predict` for a model whose answer to a renamed input is known to be the renamed answer.
 
     Args:
-        predict: Answers a list of inputs, in order, with symbols of the input only. Called once, with one of `inputs`
-            for all that are renamings of each other.
+        predict: Answers a list of inputs, in order, with symbols of the input only, and names that no input has. Called
+            once, with one of `inputs` for all that are renamings of each other.
         inputs: Texts in prefix notation, or in `notation`.
         base_tokens: Words that look like symbols and are none.
         notation: A task's own; None for prefix notation.

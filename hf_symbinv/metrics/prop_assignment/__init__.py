@@ -49,7 +49,13 @@ def compute_prop_assignment(
         ValueError: If the numbers of predictions, formulas and references differ or are 0.
         AigerMissingError: If py-aiger-sat is not installed.
     """
-    checker = Checker(judge, normalized=normalized_assignment, initializer=load_aiger, workers=workers, timeout=timeout)
+    checker = Checker(
+        judge,
+        normalized=lambda _, assignment: normalized_assignment(assignment),
+        initializer=load_aiger,
+        workers=workers,
+        timeout=timeout,
+    )
     with checker:
         return check_all(
             checker, ASSIGNMENTS, predictions, formulas, references,

@@ -1,0 +1,143 @@
+"""Verdicts on clauses agree with truth tables, and Tseitin's clauses stand for every formula."""
+
+import itertools
+import random
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from hf_symbinv.logic import FormulaSyntaxError, parse_prefix, to_prefix
+from hf_symbinv.logic.clauses import clauses_to_prefix, parse_clauses
+from hf_symbinv.solvers.clauses import judge, normalized_clauses, tseitin_clauses
+
+from .test_prop import completions, formulas, holds
+
+small = formulas(st.sampled_from("abc"))
+literals = st.tuples(st.sampled_from("abcxy"), st.booleans())
+clause_lists = st.lists(st.lists(literals, min_size=1, max_size=3).map(tuple), min_size=1, max_size=6).map(tuple)
+NAMES = [f"new_{place}" for place in range(100)]
+
+
+def satisfied(clauses, values):
+    return all(any(values[name] == positive for name, positive in clause) for clause in clauses)
+
+
+def stand_for(clauses, formula):
+    """The definition, row by row of the truth table."""
+    new = sorted({name for clause in clauses for name, _ in clause} - set(formula.symbols()))
+    for valuation in completions(formula, {}):
+        rows = [dict(zip(new, row, strict=True)) for row in itertools.product((False, True), repeat=len(new))]
+        if holds(formula, valuation) != any(satisfied(clauses, {**valuation, **row}) for row in rows):
+            return False
+    return True
+
+
+@settings(max_examples=300)
+@given(small, clause_lists)
+def test_the_verdict_is_that_of_the_truth_table(formula, clauses):
+    verdict, message = judge(to_prefix(formula), clauses_to_prefix(clauses), 5)
+    assert verdict == ("correct" if stand_for(clauses, formula) else "incorrect")
+    assert bool(message) == (verdict == "incorrect")
+
+
+@settings(max_examples=200)
+@given(formulas(st.sampled_from("abcde")))
+def test_tseitins_clauses_stand_for_the_formula_with_a_symbol_for_each_gate(formula):
+    answer = tseitin_clauses(to_prefix(formula), iter(NAMES))
+    assert judge(to_prefix(formula), answer, 100) == ("correct", "")
+    gates = sum(node.name is None and node.operator != "!" for node in formula.preorder())
+    new = dict.fromkeys(name for clause in parse_clauses(answer) for name, _ in clause if name.startswith("new_"))
+    assert list(new) == NAMES[:gates]
+    assert tseitin_clauses(to_prefix(formula), iter(NAMES[:gates])) == answer
+    assert not gates or tseitin_clauses(to_prefix(formula), iter(NAMES[: gates - 1])) is None
+
+
+@settings(max_examples=200)
+@given(small, st.randoms(use_true_random=False))
+def test_damaged_clauses_are_judged_by_what_is_left_of_them(formula, generator):
+    clauses = [list(clause) for clause in parse_clauses(tseitin_clauses(to_prefix(formula), iter("xyztuvwpqrs")))]
+    clause = generator.choice(clauses)
+    place = generator.randrange(len(clause))
+    name, positive = clause[place]
+    kind = generator.choice(("turn", "drop", "leave out"))
+    if kind == "turn":
+        clause[place] = name, not positive
+    elif kind == "drop" and len(clause) > 1:
+        del clause[place]
+    else:
+        assume(len(clauses) > 1)
+        clauses.remove(clause)
+    damaged = tuple(map(tuple, clauses))
+    assume(len({name for clause in damaged for name, _ in clause}) < 10)
+    verdict, _ = judge(to_prefix(formula), clauses_to_prefix(damaged), 100)
+    assert verdict == ("correct" if stand_for(damaged, formula) else "incorrect")
+
+
+@pytest.mark.parametrize("place", range(8))
+def test_only_clauses_that_say_when_the_whole_formula_is_false_may_be_left_out(place):
+    clauses = parse_clauses(tseitin_clauses("^&abc", iter("de")))
+    left_out, rest = clauses[place], (*clauses[:place], *clauses[place + 1 :])
+    needed = left_out[0] != ("e", True) or len(left_out) == 1
+    assert judge("^&abc", clauses_to_prefix(rest), 2)[0] == ("incorrect" if needed else "correct")
+
+
+@pytest.mark.parametrize(
+    ("formula", "clauses"),
+    [
+        ("&ab", "c!a!b;!ca;!cb;c"),
+        ("|ab", "!cab;c!a;c!b;c"),
+        ("^ab", "!cab;!c!a!b;ca!b;c!ab;c"),
+        ("!&!!a!b", "c!ab;!ca;!c!b;!c"),
+        ("& a 1", "b;c!a!b;!ca;!cb;c"),
+        ("a", "a"),
+        ("!a", "!a"),
+        ("0", "!a;a"),
+    ],
+)
+def test_clauses_of_gates(formula, clauses):
+    known = parse_prefix(formula).symbols()
+    names = (name for name in "abcdefgh" if name not in known)
+    assert parse_clauses(tseitin_clauses(formula, names)) == parse_clauses(clauses)
+
+
+@pytest.mark.parametrize(
+    ("formula", "clauses", "message"),
+    [
+        ("&ab", "a", "the clauses can be satisfied with a=1, b=0, where the formula is false"),
+        ("&ab", "a;b;!a", "the clauses cannot be satisfied with a=1, b=1, where the formula is true"),
+        ("&ab", "cx", "the clauses have 2 new symbols; they may have 1"),
+        ("0", "a", "the clauses can be satisfied, where the formula is false"),
+        ("1", "a;!a", "the clauses cannot be satisfied, where the formula is true"),
+    ],
+)
+def test_a_wrong_answer_is_told_where_it_is_wrong(formula, clauses, message):
+    assert judge(formula, clauses, 1) == ("incorrect", message)
+
+
+def test_clauses_that_are_satisfiable_exactly_if_the_formula_is_are_not_enough():
+    assert judge("&ab", "c", 1)[0] == "incorrect"
+
+
+@pytest.mark.parametrize("text", ["", "!", "a;", "&ab", "a b c ;"])
+def test_a_text_that_is_no_list_of_clauses_is_invalid(text):
+    verdict, message = judge("&ab", text, 9)
+    assert verdict == "invalid" and "expected a symbol" in message
+    assert normalized_clauses(text) == text
+
+
+def test_many_symbols_are_judged_in_as_many_steps_as_there_are_true_rows():
+    names = [f"x{place}" for place in range(10)]
+    formula = " ".join(["|"] * 9 + names)
+    answer = tseitin_clauses(formula, iter(NAMES))
+    assert judge(formula, answer, 9) == ("correct", "")
+    random.Random(0).shuffle(names)
+    assert judge(formula, " ".join(names), 0) == ("correct", "")
+    assert judge(formula, " ".join(names[1:]), 0)[0] == "incorrect"
+
+
+def test_what_is_no_propositional_formula_is_refused():
+    with pytest.raises(FormulaSyntaxError):
+        judge("&a", "a", 1)
+    with pytest.raises(ValueError, match="belongs to linear temporal logic"):
+        tseitin_clauses("Uab", iter("c"))
