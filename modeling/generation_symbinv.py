@@ -38,6 +38,7 @@ from .generation_arguments_symbinv import (
     refuse_arguments,
     refuse_symbols,
 )
+from .shared_stream_symbinv import choose_streams
 
 
 class GrammarLogitsProcessor(LogitsProcessor, ABC):
@@ -497,7 +498,8 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
                     f"decoder_input_ids has batch {len(prompt)}, input_ids {len(input_ids)}; give one prompt per input"
                 )
             referents.append(referents_of(prompt, base, None, views))
-        return self.model.embedding.assign(torch.cat(referents, dim=1))
+        slots = self.model.embedding.assign(torch.cat(referents, dim=1))
+        return choose_streams(slots, referents[0], self.config.max_streams)
 
     def prepare_inputs_for_generation(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Adds that shuffled slots come back as ids, which are slots here, and the encoder's output once per input."""
