@@ -161,6 +161,11 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
     _no_split_modules = ["EncoderLayer", "DecoderLayer"]
     _input_embed_layer = "embedding"
 
+    def __init__(self, config: SymbolInvariantConfig, *args: Any, **kwargs: Any):
+        # `from_pretrained(name, max_streams=8)` sets fields of a configuration that was checked without them.
+        config.validate_components()
+        super().__init__(config, *args, **kwargs)
+
     def save_pretrained(self, *args: Any, **kwargs: Any) -> None:
         """As `PreTrainedModel.save_pretrained`, and the copy of an encoder-decoder's code also serves `AutoModel`."""
         home = SymbolInvariantModel.__module__.split(".")[-1]

@@ -382,6 +382,15 @@ def test_a_checkpoint_is_loaded_with_any_limit(tmp_path):
         assert AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "again").config.max_streams == limit
 
 
+def test_a_limit_that_a_checkpoint_cannot_have_is_refused_when_it_is_loaded(tmp_path):
+    model_with(None).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="max_streams=-2: must be at least 1"):
+        AutoModelForSeq2SeqLM.from_pretrained(tmp_path, max_streams=-2)
+    tiny_model(symbol_embedding="learned", components=["EP", "DP", "CP"]).save_pretrained(tmp_path / "learned")
+    with pytest.raises(ValueError, match='max_streams=8: symbol_embedding="learned" has one stream'):
+        AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "learned", max_streams=8)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
