@@ -1,8 +1,8 @@
 """Hundreds of symbols: copying and graph colouring by models whose streams are shared by many symbols.
 
-A model with streams is trained once, with few symbols and few streams, and tested with many symbols by several limits
-of streams. Beside it stand canonical names, alpha-renaming and learned rows, whose models have a row for each of the most
-symbols. A graph is a list of edges and its answer a colour for each vertex, as in examples/graph_colouring.py.
+A model with streams is trained once, with few streams, and tested with many symbols by several limits of streams.
+Beside it stand canonical names, alpha-renaming and learned rows, whose models have a row for each name. A graph is a
+list of edges and its answer a colour for each vertex, as in examples/graph_colouring.py.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def measure_many(job: Job) -> dict[Measure, Result]:
     found: dict[Measure, Result] = {}
     asked: Sequence[Question] = []
     for symbols in sizes["symbols"]:
-        asked = questions(task, sizes["test"], symbols, symbols, sizes["rows"], seed=10_000 + job.seed)
+        asked = questions(task, sizes["test"], (symbols, symbols), sizes["rows"], seed=10_000 + job.seed)
         given = answers(folder, limit, asked, sizes["test_batch"])
         judged = [right(task, question, answer) for question, answer in zip(asked, given, strict=True)]
         parts, whole = zip(*judged, strict=True)

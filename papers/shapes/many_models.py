@@ -37,21 +37,21 @@ class Question:
     answer: list[int]
 
 
-def questions(task: str, sizes: Mapping[str, Any], fewest: int, most: int, rows: int, seed: int) -> list[Question]:
-    """Random questions with `fewest` to `most` symbols, whose names are drawn from those of the models.
+def questions(task: str, sizes: Mapping[str, Any], symbols: Sequence[int], rows: int, seed: int) -> list[Question]:
+    """Random questions, whose symbols are drawn from those of the models.
 
     Args:
         task: `copy` or `colouring`.
         sizes: `names`, how many names there are; of strings `shortest` and `longest`, their lengths, and of graphs
             `edges`, for each vertex.
-        fewest, most: Symbols.
+        symbols: Of a question, the fewest and the most.
         rows: How many.
         seed: Of the draws.
     """
     generator, found = random.Random(seed), []
     for _ in range(rows):
-        symbols = generator.sample(range(BASE, BASE + sizes["names"]), generator.randint(fewest, most))
-        found.append(_copy(generator, symbols, sizes) if task == "copy" else _graph(generator, symbols, sizes))
+        drawn = generator.sample(range(BASE, BASE + sizes["names"]), generator.randint(*symbols))
+        found.append(_copy(generator, drawn, sizes) if task == "copy" else _graph(generator, drawn, sizes))
     return found
 
 
@@ -148,7 +148,7 @@ def trained(job: Job) -> Path:
     job.time_left()
     job.say(f"model {folder.name}: {arguments['max_steps']} steps, {model.num_parameters():,} parameters")
     rows = arguments["max_steps"] * arguments["per_device_train_batch_size"]
-    data = questions(task, sizes["train"], *sizes["train"]["symbols"], rows, seed=job.seed)
+    data = questions(task, sizes["train"], sizes["train"]["symbols"], rows, seed=job.seed)
     job.train(model, folder, arguments, train_dataset=data, data_collator=collate)
     return folder
 

@@ -15,7 +15,7 @@ SIZES = {"names": 90, "shortest": 20, "longest": 80, "edges": 0.75}
 @pytest.mark.parametrize("task", ["copy", "colouring"])
 @pytest.mark.parametrize("symbols", [2, 3, 17, 64])
 def test_a_question_has_so_many_symbols_and_its_own_answer_is_right(task, symbols):
-    for question in questions(task, SIZES, symbols, symbols, 20, seed=0):
+    for question in questions(task, SIZES, (symbols, symbols), 20, seed=0):
         assert len({*question.ids} - {EOS, SEPARATOR}) == symbols
         assert question.answer[-1] == EOS
         (correct, count), whole = right(task, question, question.answer[:-1])
