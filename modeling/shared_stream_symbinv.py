@@ -89,10 +89,10 @@ def log_shares(
         _rotated(states[:, last:].to(wide), own) for states, own in zip((queries, keys), angles, strict=True)
     )
     rows = rows.reshape(keys.shape[0], -1, width)  # (B, N·T, D)
-    scores = rows @ columns.squeeze(1).transpose(1, 2) / math.sqrt(width)  # (B, N·T, L)
-    scores = _sum_by_symbol(scores, symbol_slots - last, missing.shape[1])  # (B, N·T, R)
+    scores = rows @ columns.squeeze(1).transpose(1, 2) / math.sqrt(width)  # (B, N·T, L), narrower under autocast
+    scores = _sum_by_symbol(scores.to(wide), symbol_slots - last, missing.shape[1])  # (B, N·T, R)
     # Not -inf, of which an example without such symbols would make nan.
-    scores = scores.masked_fill(missing.unsqueeze(1), torch.finfo(wide).min)
+    scores = scores.masked_fill(missing.unsqueeze(1), torch.finfo(scores.dtype).min)
     return scores.log_softmax(2).reshape(-1, length, missing.shape[1])
 
 

@@ -298,6 +298,14 @@ class TestDealing:
         if model.adacos is not None:
             assert model.adacos.scale.isfinite() and model.adacos.scale != model.adacos.initial_scale
 
+    def test_autocast_gives_the_loss_to_rounding(self):
+        rng, model = random.Random(15), model_with(3, dtype=torch.float32)
+        batch = batch_of(rng, (8, 2, 5))
+        labels = answers_for(rng, batch)
+        expected = model(**batch, labels=labels).loss
+        with torch.autocast("cpu", torch.bfloat16):
+            torch.testing.assert_close(model(**batch, labels=labels).loss.float(), expected, rtol=0.05, atol=0)
+
 
 class TestDecoding:
     @pytest.mark.parametrize("positions", ["rope", "sinusoidal"])
