@@ -430,7 +430,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
             "frequent; remove the field",
         )
         _require(
-            self.num_fresh_symbols is None,
+            not self.num_fresh_symbols,
             f"max_streams={limit}, num_fresh_symbols={self.num_fresh_symbols}: a symbol that has not occurred has no "
             "share of a stream; remove one of the two fields",
         )
