@@ -1,1 +1,1 @@
-"""Shapes of models with streams beside their alternatives."""
+"""Every shape of model with streams beside canonical names, alpha-renaming and learned rows; no paper has these."""
