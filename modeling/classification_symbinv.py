@@ -20,6 +20,7 @@ from .modeling_symbinv import (
     require_kind,
     require_one_per_token,
 )
+from .shared_stream_symbinv import streams_of
 
 
 class SymbolInvariantEncoder(EncodingModel):
@@ -106,7 +107,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
         outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
-        active = Slots.from_referents(outputs.slot_referents).active
+        active = Slots.from_referents(outputs.slot_referents, max_streams=self.config.max_streams).active
         logits = self._pool(mean_over_streams(outputs.last_hidden_state, active), attention_mask)
         output = SequenceClassifierOutput(
             loss=None if labels is None else self._loss(logits, labels),
@@ -215,8 +216,9 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
         """One view `(B, L, D)` of the streams."""
         if isinstance(self.model.embedding, OneStreamEmbedding):
             return outputs.last_hidden_state.squeeze(1)
-        active = Slots.from_referents(outputs.slot_referents).active
-        return aggregate_streams(outputs.last_hidden_state, outputs.symbol_slots, active)
+        limit = self.config.max_streams
+        active = Slots.from_referents(outputs.slot_referents, max_streams=limit).active
+        return aggregate_streams(outputs.last_hidden_state, streams_of(outputs.symbol_slots, limit), active)
 
 
 SymbolInvariantForSequenceClassification.register_for_auto_class("AutoModelForSequenceClassification")

@@ -37,9 +37,9 @@ class Slots:
 
     Attributes:
         referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
-        active: `(B, K)` bool, the streams that take part in means. An example without symbols has one anonymous
-            stream: active, with referent -1. `(B, K, L)`, by place, where symbols come in while a text grows: then a
-            slot counts from the place on where its symbol is known.
+        active: `(B, S)` bool, the streams that take part in means; with streams S = K, but at most `max_streams`. An
+            example without symbols has one anonymous stream: active, with referent -1. `(B, S, L)`, by place, where
+            symbols come in while a text grows: then a slot counts from the place on where its symbol is known.
         vectors: the random part of each slot's row, `(K, D_random)` the same for all examples or `(B, K, D_random)`;
             None if there is none.
     """
@@ -49,14 +49,17 @@ class Slots:
     vectors: torch.Tensor | None = None
 
     @classmethod
-    def from_referents(cls, referents: torch.Tensor, vectors: torch.Tensor | None = None) -> "Slots":
+    def from_referents(
+        cls, referents: torch.Tensor, vectors: torch.Tensor | None = None, max_streams: int | None = None
+    ) -> "Slots":
         """The slots of `referents (B, K)`, all active that have one, and stream 0: without one it is anonymous.
 
         Args:
             referents: `(B, K)` int64, -1 where a slot has none.
             vectors: `(K, D_random)` or `(B, K, D_random)`, the random part of each slot's row; None if there is none.
+            max_streams: streams at most; None for no limit.
         """
-        active = referents >= 0
+        active = referents[:, :max_streams] >= 0
         active[:, 0] = True
         return cls(referents, active, vectors)
 
@@ -221,7 +224,7 @@ class StreamsEmbedding(nn.Module):
         """
         actual, views = self.config.base_vocab_size, self.config.num_views
         view = 0 if views == 1 else ((input_ids - actual) % views).unsqueeze(1)
-        streams = torch.arange(slots.referents.shape[1], device=input_ids.device).view(1, -1, 1)  # (1, S, 1)
+        streams = torch.arange(slots.active.shape[1], device=input_ids.device).view(1, -1, 1)  # (1, S, 1)
         is_own = symbol_slots.unsqueeze(1) == streams  # (B, S, L)
         rows = torch.where(input_ids.unsqueeze(1) < actual, input_ids.unsqueeze(1), actual + views + view)
         rows = torch.where(is_own, actual + view, rows)
@@ -568,7 +571,8 @@ class StreamsHead(Head):
         base_logits = mean_over_streams(hidden_states, slots.active) @ table[:base].T  # (B, L, V_n)
         actual = table[base : base + self.config.num_views]
         symbol_logits = torch.stack([hidden_states @ row for row in actual], dim=-1)  # (B, S, L, num_views)
-        symbol_logits = symbol_logits.masked_fill(~slots.writable.unsqueeze(3), -math.inf)
+        writable = slots.writable[:, : hidden_states.shape[1]].unsqueeze(3)  # (B, S, 1 or L, 1)
+        symbol_logits = symbol_logits.masked_fill(~writable, -math.inf)
         symbol_logits = symbol_logits.transpose(1, 2).flatten(2)  # (B, L, S · num_views)
         return torch.cat((base_logits, symbol_logits), dim=-1)
 

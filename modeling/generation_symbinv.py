@@ -58,6 +58,7 @@ from .generation_arguments_symbinv import (
     refuse_arguments,
     refuse_symbols,
 )
+from .shared_stream_symbinv import choose_streams
 
 
 class GrammarLogitsProcessor(LogitsProcessor, ABC):
@@ -582,7 +583,8 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
             own = referents_of(prompt, base, None, views)
         if self.config.answers_have_new_symbols:
             return slots_of_answers(questions, own, limit)
-        return self.model.embedding.assign(questions if own is None else torch.cat((questions, own), dim=1))
+        slots = self.model.embedding.assign(questions if own is None else torch.cat((questions, own), dim=1))
+        return choose_streams(slots, questions, self.config.max_streams)
 
     def prepare_inputs_for_generation(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Adds that slots which are shuffled or come in return as ids, slots here, and the encoder once per input."""

@@ -15,9 +15,11 @@ from transformers.utils import ModelOutput
 from .classification_symbinv import SymbolInvariantEncoder
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import Slots, make_head, refuse_embeddings, slots_to_ids
+from .layers_symbinv import position_ids, rotary_angles
 from .loss_symbinv import AdaCos, token_loss
 from .modeling_symbinv import (
     TIED_WEIGHTS,
+    SymbolInvariantEncoderOutput,
     SymbolInvariantPreTrainedModel,
     accept_missing_head,
     label_columns,
@@ -25,6 +27,7 @@ from .modeling_symbinv import (
     require_kind,
     require_one_per_token,
 )
+from .shared_stream_symbinv import deal_out, log_shares
 
 
 @dataclass
@@ -118,8 +121,13 @@ class SymbolInvariantForMaskedLM(SymbolInvariantPreTrainedModel):
         if return_id_logits is None:
             return_id_logits = labels is None or not self.training
         outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
-        config, slots = self.config, Slots.from_referents(outputs.slot_referents)
+        config = self.config
+        slots = Slots.from_referents(outputs.slot_referents, max_streams=config.max_streams)
         cosines = self.lm_head(outputs.last_hidden_state, slots)
+        shares = None if config.max_streams is None else self._shares(outputs, attention_mask, slots)
+        if shares is not None:
+            scale = 1.0 if self.adacos is None else self.adacos.scale.clone()
+            cosines = deal_out(cosines, shares, slots, config.num_views, scale)
         logits = cosines if self.adacos is None else self.adacos(cosines)
         loss = None
         if labels is not None:
@@ -136,6 +144,17 @@ class SymbolInvariantForMaskedLM(SymbolInvariantPreTrainedModel):
             attentions=outputs.attentions,
         )
         return self._as_wanted(output, return_dict)
+
+    def _shares(
+        self, outputs: SymbolInvariantEncoderOutput, attention_mask: torch.Tensor | None, slots: Slots
+    ) -> torch.Tensor | None:
+        """What `log_shares` says of the encoder's states, as places to fill and as those that are pointed at."""
+        angles = None
+        if self.config.encoder_positions == "rope":
+            mask = torch.ones_like(outputs.symbol_slots) if attention_mask is None else attention_mask
+            angles = rotary_angles(position_ids(mask), self.config, self.dtype)
+        states = outputs.last_hidden_state
+        return log_shares(states, states, (angles, angles), outputs.symbol_slots, slots)
 
 
 SymbolInvariantForMaskedLM.register_for_auto_class("AutoModelForMaskedLM")

@@ -55,6 +55,7 @@ from .layers_symbinv import (
     tree_positions,
 )
 from .loss_symbinv import AdaCos, token_loss
+from .shared_stream_symbinv import choose_streams, deal_out, log_shares, streams_of
 
 # The head's parameter is the embedding's, so checkpoints hold it once, under the embedding's name.
 TIED_WEIGHTS = {"lm_head.weight": "model.embedding.weight"}
@@ -120,6 +121,7 @@ class SymbolInvariantModelOutput(ModelOutput):
         slot_vectors: `(K, D_random)`, the random part of each slot's row, if the embedder draws one.
         slot_active: with `num_fresh_symbols` `(B·N, K, T)` bool, the symbols of the question and those that have
             occurred in the answer by each place, and an anonymous stream.
+        symbol_shares: `(B·N, T, R)`, where symbols share the last stream, the logarithm of each one's share of it.
     """
 
     last_hidden_state: torch.Tensor | None = None
@@ -133,6 +135,7 @@ class SymbolInvariantModelOutput(ModelOutput):
     slot_referents: torch.Tensor | None = None
     slot_vectors: torch.Tensor | None = None
     slot_active: torch.Tensor | None = None
+    symbol_shares: torch.Tensor | None = None
 
 
 @dataclass
@@ -171,6 +174,11 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
     _supports_sdpa = True
     _no_split_modules = ["EncoderLayer", "DecoderLayer"]
     _input_embed_layer = "embedding"
+
+    def __init__(self, config: SymbolInvariantConfig, *args: Any, **kwargs: Any):
+        # `from_pretrained(name, max_streams=8)` sets fields of a configuration that was checked without them.
+        config.validate_components()
+        super().__init__(config, *args, **kwargs)
 
     def save_pretrained(self, *args: Any, **kwargs: Any) -> None:
         """As `PreTrainedModel.save_pretrained`, and the copy of an encoder-decoder's code also serves `AutoModel`."""
@@ -557,7 +565,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         return SymbolInvariantEncoderOutput(
             last_hidden_state=states[-1],
             slot_referents=slots.referents,
-            symbol_slots=source.symbol_slots,
+            symbol_slots=symbol_slots,
             slot_vectors=slots.vectors,
             hidden_states=states if output_hidden_states else None,
             attentions=attentions if output_attentions else None,
@@ -574,7 +582,8 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         if self.config.answers_have_new_symbols:  # nothing of an answer may reach the encoder
             return Slots.from_referents(self.embedding.assign(referents).referents), referents
         prompt = [] if prompt_ids is None else [referents_of(prompt_ids, base, None, views)]
-        return self.embedding.assign(torch.cat((referents, *prompt), dim=1)), referents
+        slots = self.embedding.assign(torch.cat((referents, *prompt), dim=1))
+        return choose_streams(slots, referents, self.config.max_streams), referents
 
     def _symbol_slots(self, referents: torch.Tensor, slots: Slots) -> torch.Tensor:
         """The slot `(B, L)` of each of `referents (B, L)`, -1 for -1.
@@ -589,7 +598,8 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
     def _source(self, slots: Slots, symbol_slots: torch.Tensor, attention_mask: torch.Tensor, rotary: bool) -> Sequence:
         """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
         angles = rotary_angles(position_ids(attention_mask), self.config, self.dtype) if rotary else None
-        return Sequence(symbol_slots, slots.active, attention_mask.bool()[:, None, None, :], angles)
+        streams = streams_of(symbol_slots, self.config.max_streams)
+        return Sequence(streams, slots.active, attention_mask.bool()[:, None, None, :], angles)
 
     def _tree_positions(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, dtype: torch.dtype
@@ -655,7 +665,8 @@ class SymbolInvariantModel(EncodingModel):
                 decoder_input_ids, input_ids, attention_mask, output_attentions, output_hidden_states
             )
         states = encoder_outputs.last_hidden_state
-        slots = Slots.from_referents(encoder_outputs.slot_referents, encoder_outputs.slot_vectors)
+        limit = self.config.max_streams
+        slots = Slots.from_referents(encoder_outputs.slot_referents, encoder_outputs.slot_vectors, limit)
         if decoder_input_ids is None:
             decoder_input_ids = torch.full(
                 (states.shape[0], 1), self.config.decoder_start_token_id, device=states.device
@@ -674,7 +685,7 @@ class SymbolInvariantModel(EncodingModel):
         if attention_mask is None:
             attention_mask = torch.ones_like(encoder_outputs.symbol_slots)
         has_keys = past_key_values is not None and any(past_key_values.is_updated.values())
-        rotary = self.config.decoder_positions == "rope" and not has_keys
+        rotary = self.config.decoder_positions == "rope" and (not has_keys or limit is not None)
         source = self._source(slots, encoder_outputs.symbol_slots, attention_mask, rotary)
         past = 0 if past_key_values is None else past_key_values.get_seq_length()
         if past and not has_keys:
@@ -689,12 +700,17 @@ class SymbolInvariantModel(EncodingModel):
         every_state, own, cross = self.decoder(
             hidden_states, states, target, source, past_key_values, output_attentions
         )
+        shares = None
+        if limit is not None:
+            angles = target.angles, source.angles
+            shares = log_shares(every_state[-1], states, angles, encoder_outputs.symbol_slots, slots)
         output = SymbolInvariantModelOutput(
             last_hidden_state=every_state[-1],
             past_key_values=past_key_values,
             slot_referents=slots.referents,
             slot_vectors=slots.vectors,
             slot_active=slots.active if slots.by_place else None,
+            symbol_shares=shares,
             decoder_hidden_states=every_state if output_hidden_states else None,
             decoder_attentions=own if output_attentions else None,
             cross_attentions=cross if output_attentions else None,
@@ -757,6 +773,7 @@ class SymbolInvariantModel(EncodingModel):
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
             _refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
+        symbol_slots = streams_of(symbol_slots, self.config.max_streams)
         hidden_states = self.embedding(input_ids, symbol_slots, of_answers)
         placed = self._place(hidden_states, symbol_slots, of_answers.active, past, attention_mask)
         return *placed, slots
@@ -859,9 +876,12 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
             if labels is not None:
                 columns = growing_label_columns(labels, slots, config.base_vocab_size, config.num_views)
         else:
-            slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
+            slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors, config.max_streams)
             slots = slots.repeat_interleave(outputs.last_hidden_state.shape[0] // slots.referents.shape[0])
         cosines = self.lm_head(outputs.last_hidden_state, slots)
+        if outputs.symbol_shares is not None:
+            scale = 1.0 if self.adacos is None else self.adacos.scale.clone()
+            cosines = deal_out(cosines, outputs.symbol_shares, slots, config.num_views, scale)
         logits = cosines if self.adacos is None else self.adacos(cosines)
         loss = (
             None
@@ -870,7 +890,8 @@ class SymbolInvariantForConditionalGeneration(SymbolInvariantPreTrainedModel, Sy
         )
         if return_id_logits:
             logits = slots_to_ids(logits, slots, config)
-        shared = {key: outputs.get(key) for key in outputs if key not in ("last_hidden_state", "slot_active")}
+        inner = ("last_hidden_state", "slot_active", "symbol_shares")
+        shared = {key: outputs.get(key) for key in outputs if key not in inner}
         output = SymbolInvariantLMOutput(loss=loss, logits=logits, **shared)
         return self._as_wanted(output, return_dict)
 

@@ -61,6 +61,7 @@ renamer-sizes        Cycles of basic blocks by larger models (Renamer Tables 1 a
 renamer-readout      Cycles of basic blocks by what is read out (the paper does not name its readout)
 renamer-figure2      Predictions for all renamings of one block (Renamer Figure 2)
 renamer-derivatives  Derivatives or not, also with one more coefficient (Renamer Tables 3 and 4)
+shape-many           Hundreds of symbols: copying and graph colouring by number of streams (in no paper)
 """
 
 

@@ -136,29 +136,29 @@ def _measure(job: dict[str, Any]) -> dict[str, Any]:
     decode(job["prompts"][:1])
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
-    held = _reset_peak()
+    held = reset_peak()
     seconds = []
     for _ in range(1 + job["repeats"]):
         start = time.perf_counter()
         decode(job["prompts"])
         seconds.append((time.perf_counter() - start) / len(job["prompts"]))
     counted = seconds[1:]
-    peak = torch.cuda.max_memory_allocated() if on_gpu else _peak() - held
+    most = torch.cuda.max_memory_allocated() if on_gpu else peak() - held
     return {
         "seconds_per_sample": median(counted),
         "seconds_range": [min(counted), max(counted)],
-        "peak_bytes": peak,
+        "peak_bytes": most,
     }
 
 
-def _reset_peak() -> int:
+def reset_peak() -> int:
     """Bytes that are resident now, where the kernel's high-water mark starts again; the mark itself elsewhere."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    return _peak()
+    return peak()
 
 
-def _peak() -> int:
+def peak() -> int:
     """The high-water mark of resident memory, in bytes."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():

@@ -85,7 +85,8 @@ def test_a_run_is_pushed_when_it_is_complete_and_a_push_that_failed_by_the_same_
         "configuration_symbinv.py",
         "embedding_symbinv.py", "generation_arguments_symbinv.py", "generation_config.json", "generation_symbinv.py",
         "kernels_symbinv.py", "layers_symbinv.py", "loss_symbinv.py", "model.safetensors", "modeling_symbinv.py",
-        "recipe.json", "run.json", "tokenization_symbinv.py", "tokenizer_config.json", "versions_symbinv.py",
+        "recipe.json", "run.json", "shared_stream_symbinv.py", "tokenization_symbinv.py", "tokenizer_config.json",
+        "versions_symbinv.py",
     }  # fmt: skip
     assert json.loads(files["run.json"])["finished"] and b"symbol-invariance" in files["README.md"]
     assert not list(home.rglob("training_args.bin"))

@@ -46,6 +46,7 @@ CODE = {
     "layers_symbinv.py",
     "loss_symbinv.py",
     "modeling_symbinv.py",
+    "shared_stream_symbinv.py",
     "tokenization_symbinv.py",
     "versions_symbinv.py",
 }
