@@ -27,10 +27,12 @@ def made(shape, kind):
 
 class TestRows:
     @pytest.mark.parametrize("scale", ["smoke", "cpu"])
-    def test_every_table_has_four_models_and_a_sentence_at_every_scale(self, scale):
+    def test_every_table_has_a_sentence_and_four_models_trained_alike_at_every_scale(self, scale):
         for name in TABLES:
             assert EXPERIMENTS[name].sizes(scale)["about"].endswith(".")
-            assert [row.values["model"] for row in EXPERIMENTS[name].rows_of(scale)] == list(MODELS)
+            rows = EXPERIMENTS[name].rows_of(scale)
+            assert [row.values["model"] for row in rows if "times" not in row.values] == list(MODELS)
+            assert len({row.name for row in rows}) == len({row.labels for row in rows}) == len(rows)
 
     @pytest.mark.parametrize("shape", SHAPES)
     def test_new_names_are_the_rows_as_in_training_with_every_name_replaced(self, shape):
@@ -130,5 +132,5 @@ def test_all_tables_are_made_and_invariant_models_are_as_right_under_new_names(t
         for row in content["rows"]:
             numbers = row["numbers"]
             assert all(numbers[part.heading]["count"] == 20 for part in (USUAL, MORE, NEW))
-            if row["training"] in ("model=streams", "model=canonical"):
+            if "streams" in row["training"] or "canonical" in row["training"]:
                 assert numbers[USUAL.heading] == numbers[NEW.heading]
