@@ -33,9 +33,9 @@ def main() -> None:
     torch.manual_seed(0)
     tokenizer = SymbolInvariantTokenizer(BASE_TOKENS, views=VIEWS)
     config = SymbolInvariantConfig(
-        base_vocab_size=len(BASE_TOKENS), num_symbols=26, num_views=3, symbol_embedding=args.embedding, d_model=64, d_ff=256,
-        encoder_layers=2, decoder_layers=2, dropout=0.0, loss="cross_entropy", normalize_embeddings=False,
-        normalize_features=False,
+        base_vocab_size=len(BASE_TOKENS), num_symbols=26, num_views=len(VIEWS), symbol_embedding=args.embedding,
+        d_model=64, d_ff=256, encoder_layers=2, decoder_layers=2, dropout=0.0, loss="cross_entropy",
+        normalize_embeddings=False, normalize_features=False,
     )  # fmt: skip
     model = SymbolInvariantForConditionalGeneration(config).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.0)

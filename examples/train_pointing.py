@@ -26,7 +26,11 @@ from hf_symbinv.metrics import wilson_interval
 from hf_symbinv.training import data_record, fit, load_sections, measure_rows, model_errors, training_arguments
 
 NAMES = string.ascii_lowercase
-WORDS = {"base_tokens": [*BASE_TOKENS], "symbols": {name: [i, 0] for i, name in enumerate(NAMES)}, "mask_token": "<mask>"}
+WORDS = {
+    "base_tokens": [*BASE_TOKENS],
+    "symbols": {name: [i, 0] for i, name in enumerate(NAMES)},
+    "mask_token": "<mask>",
+}
 
 
 def drawn(tokenizer: SymbolInvariantWordTokenizer, seed: str, count: int, variables: list[int]) -> list[dict[str, Any]]:

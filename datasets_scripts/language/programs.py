@@ -1,7 +1,7 @@
 """Small programs whose variables have any names, and questions on them.
 
-    c = 1 ; a = 1 ; b = c + c ; return <mask> + b        which variable was forgotten?
-    a = b + c ; c = a + a ;                              which reads come before any assignment?
+c = 1 ; a = 1 ; b = c + c ; return <mask> + b        which variable was forgotten?
+a = b + c ; c = a + a ;                              which reads come before any assignment?
 """
 
 from __future__ import annotations

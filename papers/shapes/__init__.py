@@ -1,1 +1,1 @@
-"""Every shape of model with streams beside its alternatives: views, pointing, classes of tokens, own pairs, a decoder."""
+"""Every shape of model with streams beside canonical names, alpha-renaming and learned rows; no paper has these."""

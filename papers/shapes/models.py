@@ -149,10 +149,11 @@ class Shape:
         if kind != "canonical" or self.head is not AutoModelForCausalLM:
             return rows
         canonical = [self.words.canonical(row["input_ids"]) for row in rows]
-        return [
-            {"input_ids": ids, "labels": [-100 if label < 0 else token for label, token in zip(row["labels"], ids, strict=True)]}
-            for row, ids in zip(rows, canonical, strict=True)
-        ]
+        found = []
+        for row, ids in zip(rows, canonical, strict=True):
+            labels = [-100 if label < 0 else token for label, token in zip(row["labels"], ids, strict=True)]
+            found.append({"input_ids": ids, "labels": labels})
+        return found
 
     def model(self, kind: str, sizes: Mapping[str, Any]) -> PreTrainedModel:
         """A fresh model of a kind; `sizes` are fields of all kinds, and under `kinds` those of some."""

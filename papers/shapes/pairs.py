@@ -17,7 +17,10 @@ from papers.harness.experiments import Job, OutOfTimeError, Result
 from papers.harness.measures import Measure
 from papers.shapes.columns import BY_SYMBOLS, MORE, NEW, USUAL, by_symbols
 
-NAMES = "apple bread cream dates eggs flour grapes honey ice juice kale lemon mango nuts oil".split()
+NAMES = [
+    "apple", "bread", "cream", "dates", "eggs", "flour", "grapes", "honey", "ice", "juice", "kale", "lemon", "mango",
+    "nuts", "oil",
+]  # fmt: skip
 
 
 def expression(generator: random.Random, names: Sequence[str], leaves: int) -> tuple[str, str, str]:

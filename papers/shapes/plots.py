@@ -13,26 +13,28 @@ from papers.shapes.columns import BY_SYMBOLS
 
 
 def draw_by_symbols(found: Sequence[tuple[Setting, Findings]], folder: Path, name: str) -> None:
-    """The share of right answers by the number of symbols, over all seeds, with Wilson's 95 % intervals."""
+    """The share of right answers by the number of symbols, over all seeds, with Wilson's 95 % intervals.
+
+    Rows that are trained longer than the others are left out.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     axes = figure.subplots()
-    labels = dict.fromkeys(row.labels[-1] for row, _ in found)
-    for label, (colour, dashes, marker) in zip(labels, LINES, strict=False):
+    alike = [(row.labels[-1], content) for row, content in found if "times" not in row.values]
+    for label, (colour, dashes, marker) in zip(dict.fromkeys(label for label, _ in alike), LINES, strict=False):
         right, asked = Counter[int](), Counter[int]()
-        for row, content in found:
-            if row.labels[-1] == label:
+        for other, content in alike:
+            if other == label:
                 for symbols, solved, count in content[BY_SYMBOLS.heading]["symbols"]:
                     right[symbols] += solved
                     asked[symbols] += count
         places = sorted(asked)
-        shares = [100 * right[symbols] / asked[symbols] for symbols in places]
-        low, high = zip(*(wilson_interval(right[symbols], asked[symbols]) for symbols in places), strict=True)
-        axes.plot(places, shares, color=colour, linestyle=dashes, marker=marker, markersize=4, linewidth=1.3, label=label)
-        axes.fill_between(
-            places, [100 * value for value in low], [100 * value for value in high], color=colour, alpha=0.12, linewidth=0
-        )
+        intervals = [wilson_interval(right[symbols], asked[symbols]) for symbols in places]
+        low, high = ([100 * side for side in sides] for sides in zip(*intervals, strict=True))
+        style = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 4, "linewidth": 1.3}
+        axes.plot(places, [100 * right[symbols] / asked[symbols] for symbols in places], label=label, **style)
+        axes.fill_between(places, low, high, color=colour, alpha=0.12, linewidth=0)
     axes.set_xlabel("symbols of the question", fontsize=9)
     axes.set_ylabel("right, %", fontsize=9)
     axes.set_ylim(-3, 103)

@@ -1,4 +1,4 @@
-"""Derivatives of terms with unknown functions are those of autograd, and questions have the names they are asked for."""
+"""Derivatives of terms with unknown functions are those of autograd, and questions have the names that they must."""
 
 import random
 

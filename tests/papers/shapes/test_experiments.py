@@ -97,9 +97,7 @@ class TestRights:
     def test_streams_and_canonical_names_are_as_right_under_new_names(self, shape, kind):
         model, sizes = made(shape, kind), SIZES[shape]["data"]
         collate, same = SequenceCollator(PAD), SHAPES[shape]
-        logits = [
-            model(**collate(same.seen_by(kind, same.rows(sizes, part.heading, 0)))).loss for part in (USUAL, NEW)
-        ]
+        logits = [model(**collate(same.seen_by(kind, same.rows(sizes, part.heading, 0)))).loss for part in (USUAL, NEW)]
         assert torch.equal(*logits)
 
     def test_two_labels_of_a_row_are_both_asked(self):
