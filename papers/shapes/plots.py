@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hf_symbinv.metrics import wilson_interval
 from hf_symbinv.plotting.figures import LINES, save_picture
@@ -32,7 +33,7 @@ def draw_by_symbols(found: Sequence[tuple[Setting, Findings]], folder: Path, nam
         places = sorted(asked)
         intervals = [wilson_interval(right[symbols], asked[symbols]) for symbols in places]
         low, high = ([100 * side for side in sides] for sides in zip(*intervals, strict=True))
-        style = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 4, "linewidth": 1.3}
+        style: dict[str, Any] = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 4, "linewidth": 1.3}
         axes.plot(places, [100 * right[symbols] / asked[symbols] for symbols in places], label=label, **style)
         axes.fill_between(places, low, high, color=colour, alpha=0.12, linewidth=0)
     axes.set_xlabel("symbols of the question", fontsize=9)
