@@ -19,6 +19,7 @@ def draw_by_symbols(found: Sequence[tuple[Setting, Findings]], folder: Path, nam
     Rows that are trained longer than the others are left out.
     """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     axes = figure.subplots()
@@ -33,15 +34,22 @@ def draw_by_symbols(found: Sequence[tuple[Setting, Findings]], folder: Path, nam
         places = sorted(asked)
         intervals = [wilson_interval(right[symbols], asked[symbols]) for symbols in places]
         low, high = ([100 * side for side in sides] for sides in zip(*intervals, strict=True))
-        style: dict[str, Any] = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 4, "linewidth": 1.3}
+        style: dict[str, Any] = {
+            "color": colour,
+            "linestyle": dashes,
+            "marker": marker,
+            "markersize": 4,
+            "linewidth": 1.3,
+        }
         axes.plot(places, [100 * right[symbols] / asked[symbols] for symbols in places], label=label, **style)
         axes.fill_between(places, low, high, color=colour, alpha=0.12, linewidth=0)
     axes.set_xlabel("symbols of the question", fontsize=9)
     axes.set_ylabel("right, %", fontsize=9)
     axes.set_ylim(-3, 103)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.tick_params(labelsize=8)
     axes.grid(color="0.88", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False, handlelength=3.0)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False, handlelength=3.5)
     for suffix in (".png", ".svg"):
         save_picture(figure, folder / f"{name}{suffix}")
