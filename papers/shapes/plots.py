@@ -34,14 +34,9 @@ def draw_by_symbols(found: Sequence[tuple[Setting, Findings]], folder: Path, nam
         places = sorted(asked)
         intervals = [wilson_interval(right[symbols], asked[symbols]) for symbols in places]
         low, high = ([100 * side for side in sides] for sides in zip(*intervals, strict=True))
-        style: dict[str, Any] = {
-            "color": colour,
-            "linestyle": dashes,
-            "marker": marker,
-            "markersize": 4,
-            "linewidth": 1.3,
-        }
-        axes.plot(places, [100 * right[symbols] / asked[symbols] for symbols in places], label=label, **style)
+        style: dict[str, Any] = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 4}
+        shares = [100 * right[symbols] / asked[symbols] for symbols in places]
+        axes.plot(places, shares, linewidth=1.3, label=label, **style)
         axes.fill_between(places, low, high, color=colour, alpha=0.12, linewidth=0)
     axes.set_xlabel("symbols of the question", fontsize=9)
     axes.set_ylabel("right, %", fontsize=9)
