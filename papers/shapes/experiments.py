@@ -8,7 +8,6 @@ A table with rows of its own, such as one with many symbols, is a module here, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -49,18 +48,6 @@ TITLES = {
     "pairs": ("A user's own pairs: expressions in prefix notation", "Answers that are the data's own"),
     "decoder": ("A decoder alone: strings and their copies", "Strings copied right, by greedy decoding"),
 }
-# The shape whose models of one stream learn most slowly. They train once more, longer: our choice, because a step of
-# streams takes about as long as five of theirs.
-SLOW, TIMES = "tokens", 5
-
-
-def _rows(shape: str) -> Iterator[Setting]:
-    for kind, label in MODELS.items():
-        yield Setting((label,), {"model": kind})
-    if shape == SLOW:
-        for kind, label in MODELS.items():
-            if kind != "streams":
-                yield Setting((f"{label}, {TIMES} times the steps",), {"model": kind, "times": TIMES})
 
 
 def _experiment(shape: str) -> Experiment:
@@ -73,7 +60,7 @@ def _experiment(shape: str) -> Experiment:
         heads=("model",),
         measures=(USUAL, MORE, NEW),
         unit=f"{counted}, in percent",
-        rows=tuple(_rows(shape)),
+        rows=tuple(Setting((label,), {"model": kind}) for kind, label in MODELS.items()),
         measure=measure_pairs if shape == "pairs" else partial(measure_rows, shape=shape),
         compared=(USUAL, MORE, NEW),
         best="highest",

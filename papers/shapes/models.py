@@ -182,17 +182,12 @@ SHAPES = {
 
 
 def measure(job: Job, shape: Shape) -> dict[Measure, Result]:
-    """Trains a kind of model and counts the rows of each part of the test that it has right.
-
-    Args:
-        job: Its row says the kind, and perhaps how many `times` the steps of the sizes it trains.
-        shape: Of the model.
-    """
-    kind, sizes, steps = job.values["model"], job.sizes["data"], job.sizes["trainer"]["max_steps"]
+    """Trains a kind of model and counts the rows of each part of the test that it has right."""
+    kind, sizes = job.values["model"], job.sizes["data"]
     set_seed(job.seed)
     model = shape.model(kind, job.sizes["model"])
     collate = SequenceCollator(PAD)
-    arguments = {**job.sizes["trainer"], "max_steps": steps * job.values.get("times", 1), "seed": job.seed}
+    arguments = {**job.sizes["trainer"], "seed": job.seed}
     job.say(f"  {arguments['max_steps']} steps, {model.num_parameters():,} parameters")
     rows = shape.seen_by(kind, shape.rows(sizes, "train", job.seed))
     job.train(

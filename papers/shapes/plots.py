@@ -14,20 +14,17 @@ from papers.shapes.columns import BY_SYMBOLS
 
 
 def draw_by_symbols(found: Sequence[tuple[Setting, Findings]], folder: Path, name: str) -> None:
-    """The share of right answers by the number of symbols, over all seeds, with Wilson's 95 % intervals.
-
-    Rows that are trained longer than the others are left out.
-    """
+    """The share of right answers by the number of symbols, over all seeds, with Wilson's 95 % intervals."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     axes = figure.subplots()
-    alike = [(row.labels[-1], content) for row, content in found if "times" not in row.values]
-    for label, (colour, dashes, marker) in zip(dict.fromkeys(label for label, _ in alike), LINES, strict=False):
+    labels = dict.fromkeys(row.labels[-1] for row, _ in found)
+    for label, (colour, dashes, marker) in zip(labels, LINES, strict=False):
         right, asked = Counter[int](), Counter[int]()
-        for other, content in alike:
-            if other == label:
+        for row, content in found:
+            if row.labels[-1] == label:
                 for symbols, solved, count in content[BY_SYMBOLS.heading]["symbols"]:
                     right[symbols] += solved
                     asked[symbols] += count
