@@ -20,31 +20,24 @@ from accelerate import PartialState
 from transformers import DataCollatorForTokenClassification, TrainingArguments, set_seed
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForMaskedLM, SymbolInvariantWordTokenizer
+from hf_symbinv.datasets_scripts.language.programs import BASE_TOKENS, forgotten
 from hf_symbinv.errors import refusals
 from hf_symbinv.metrics import wilson_interval
 from hf_symbinv.training import data_record, fit, load_sections, measure_rows, model_errors, training_arguments
 
-TOKENS, NAMES = ["<s>", "<pad>", "</s>", "<mask>", "=", "+", ";", "1", "return"], string.ascii_lowercase
-WORDS = {"base_tokens": TOKENS, "symbols": {name: [i, 0] for i, name in enumerate(NAMES)}, "mask_token": "<mask>"}
-
-
-def program(generator: random.Random, fewest: int, most: int) -> tuple[str, str]:
-    """A program without one use of a variable that is used once, and that variable."""
-    names, words = generator.sample(NAMES, generator.randint(fewest, most)), list[str]()
-    for place, name in enumerate(names):
-        terms = generator.choices(names[:place], k=2) if place > 1 else ["1"]
-        words += [name, "=", *" + ".join(terms).split(), ";"]
-    words += ["return", *" + ".join(name for name in names if words.count(name) == 1).split()]
-    forgotten = generator.choice([name for name in names if words.count(name) == 2])
-    words[words.index(forgotten, words.index(forgotten) + 1)] = "<mask>"  # the first place is its definition
-    return " ".join(words), forgotten
+NAMES = string.ascii_lowercase
+WORDS = {
+    "base_tokens": [*BASE_TOKENS],
+    "symbols": {name: [i, 0] for i, name in enumerate(NAMES)},
+    "mask_token": "<mask>",
+}
 
 
 def drawn(tokenizer: SymbolInvariantWordTokenizer, seed: str, count: int, variables: list[int]) -> list[dict[str, Any]]:
     """Rows with `input_ids`, and as `labels` the variable's id at the mask."""
     generator, rows = random.Random(seed), []
     for _ in range(count):
-        text, name = program(generator, *variables)
+        text, name = forgotten(generator, NAMES, *variables)
         ids, [label] = tokenizer(text)["input_ids"], tokenizer.convert_tokens_to_ids([name])
         rows.append({"input_ids": ids, "labels": [label if i == tokenizer.mask_token_id else -100 for i in ids]})
     return rows
@@ -60,7 +53,7 @@ def correct(model: SymbolInvariantForMaskedLM, rows: list[dict[str, Any]], colla
 def train(args: argparse.Namespace) -> None:
     recipe, folder = load_sections(Path(__file__).with_suffix(".yaml"), args.override), args.output / "model"
     training_arguments(TrainingArguments, folder, recipe["trainer"])  # refuses what is wrong before data are made
-    fields, data = {"base_vocab_size": len(TOKENS), "num_symbols": len(NAMES), "decoder_layers": 0}, recipe["data"]
+    fields, data = {"base_vocab_size": len(BASE_TOKENS), "num_symbols": len(NAMES), "decoder_layers": 0}, recipe["data"]
     with model_errors():
         config = SymbolInvariantConfig(symbol_embedding=args.embedding, **fields, **recipe["model"])
     tokenizer = SymbolInvariantWordTokenizer(**WORDS)

@@ -61,6 +61,12 @@ renamer-sizes        Cycles of basic blocks by larger models (Renamer Tables 1 a
 renamer-readout      Cycles of basic blocks by what is read out (the paper does not name its readout)
 renamer-figure2      Predictions for all renamings of one block (Renamer Figure 2)
 renamer-derivatives  Derivatives or not, also with one more coefficient (Renamer Tables 3 and 4)
+shape-views          Symbols of several views in answers: derivatives of terms with unknown functions (in no paper)
+shape-pointing       Pointing at symbols: which variable was forgotten? (in no paper)
+shape-tokens         Classes of tokens: is a variable assigned before, is it read later? (in no paper)
+shape-pairs          A user's own pairs: expressions in prefix notation (in no paper)
+shape-decoder        A decoder alone: strings and their copies (in no paper)
+shape-fresh          Answers with new names: Tseitin's clauses and three-address code (in no paper)
 shape-many           Hundreds of symbols: copying and graph colouring by number of streams (in no paper)
 """
 

@@ -10,12 +10,12 @@ from papers.harness.tables import Table
 from papers.identity.experiments import EXPERIMENTS as IDENTITY
 from papers.lexinvariant.experiments import EXPERIMENTS as LEXINVARIANT
 from papers.renamer.experiments import EXPERIMENTS as RENAMER
-from papers.shapes.many import EXPERIMENTS as MANY
+from papers.shapes.experiments import EXPERIMENTS as SHAPES
 from papers.streams.tables import SIZES
 from papers.streams.tables import TABLES as STREAMS
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (*LEXINVARIANT, *IDENTITY, *RENAMER, *MANY)
+    experiment.name: experiment for experiment in (*LEXINVARIANT, *IDENTITY, *RENAMER, *SHAPES)
 }
 TABLES: dict[str, Table | Experiment] = {**STREAMS, **EXPERIMENTS}
 

@@ -1,3 +1,3 @@
-"""Languages: windows of characters, a random Markov language, puzzles, and subwords."""
+"""Languages: windows of characters, a random Markov language, puzzles, small programs, and subwords."""
 
-__all__ = ["characters", "puzzles", "subwords"]
+__all__ = ["characters", "programs", "puzzles", "subwords"]

@@ -1,4 +1,4 @@
-"""Batches for models that read a sequence and give a number or a class."""
+"""Batches for models that read a sequence and give a number or a class, a label for each token, or an answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import torch
 class SequenceCollator:
     """Pads token ids to the longest of a batch.
 
-    Rows have `input_ids` and perhaps `labels`: floating-point numbers for regression, integers for classes.
+    Rows have `input_ids` and perhaps `labels`: floating-point numbers for regression, integers for classes, or lists of
+    integers, which are padded by -100.
 
     Args:
         pad: The id of padding.
@@ -21,7 +22,7 @@ class SequenceCollator:
         self.pad = pad
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
-        """`input_ids` (B, L) and `attention_mask` (B, L), int64; `labels` (B,), float32 or int64."""
+        """`input_ids` (B, L) and `attention_mask` (B, L), int64; `labels` (B,), float32 or int64, or (B, T) int64."""
         sequences = [row["input_ids"] for row in rows]
         longest = max(map(len, sequences))
         batch = {
@@ -29,5 +30,9 @@ class SequenceCollator:
             "attention_mask": torch.tensor([[1] * len(ids) + [0] * (longest - len(ids)) for ids in sequences]),
         }
         if "labels" in rows[0]:
-            batch["labels"] = torch.tensor([row["labels"] for row in rows])
+            labels = [row["labels"] for row in rows]
+            if isinstance(labels[0], Sequence):
+                longest = max(map(len, labels))
+                labels = [[*own, *[-100] * (longest - len(own))] for own in labels]
+            batch["labels"] = torch.tensor(labels)
         return batch

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from papers.harness.comparisons import Best
 from papers.harness.measures import Measure
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ class Experiment:
                 OutOfTimeError: If there was no time to finish; the next call with the same `folder` goes on.
                 MissingDataError: If it needs data that this machine does not have.
         compared: Measures of which rows that differ in their last label are compared over seeds, by the tests of
-            `rank_tests`: the less the better.
+            `rank_tests`.
+        best: Which numbers of these measures are the best.
         draw: Draws the table's pictures into a folder, from the results of each row and seed that are there; None if
             it has none.
     """
@@ -152,6 +154,7 @@ class Experiment:
     rows: tuple[Setting, ...]
     measure: Callable[[Job], dict[Measure, Result]]
     compared: tuple[Measure, ...] = ()
+    best: Best = "lowest"
     draw: Callable[[list[tuple[Setting, Findings]], Path], None] | None = None
 
     def scales(self) -> tuple[str, ...]:

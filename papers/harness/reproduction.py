@@ -117,7 +117,7 @@ def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[i
         table.draw(drawn, place.folder / "tables")
     about = table.sizes(place.scale.name)["about"]
     unit = f"{table.unit}, with 95 % intervals (Wilson for shares, normal for means)"
-    notes = list(comparisons(single_numbers(results, table.compared), len(seeds)))
+    notes = list(comparisons(single_numbers(results, table.compared), len(seeds), table.best))
     if len(rows) < len(table.rows):
         notes.append(f"Of {len(table.rows)} rows {len(table.rows) - len(rows)} are not made at this scale.")
     return Reproduction(table, place.scale.name, about, unit, tuple(seeds), tuple(done), tuple(missing), tuple(notes))

@@ -17,3 +17,8 @@ def test_numbers_are_labels_of_regression_and_integers_are_classes():
     assert SequenceCollator(1)(ROWS)["labels"].dtype == torch.float32
     assert SequenceCollator(1)([{**row, "labels": 1} for row in ROWS])["labels"].dtype == torch.int64
     assert "labels" not in SequenceCollator(1)([{"input_ids": [5]}])
+
+
+def test_labels_of_tokens_are_padded_by_what_losses_leave_out():
+    rows = [{"input_ids": [5, 6, 7], "labels": [5, 4]}, {"input_ids": [8], "labels": [9, 8, 7]}]
+    assert SequenceCollator(1)(rows)["labels"].tolist() == [[5, 4, -100], [9, 8, 7]]

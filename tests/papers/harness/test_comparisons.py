@@ -33,3 +33,8 @@ def test_rows_that_mix_are_not_told_apart():
 
 def test_one_seed_compares_nothing():
     assert list(comparisons(single_numbers(RESULTS, [MAPE]), 1)) == []
+
+
+def test_of_shares_of_right_answers_the_highest_is_the_best():
+    [sentence] = comparisons(single_numbers(RESULTS, [MAPE]), 3, "highest")
+    assert sentence.endswith("highest: B, alone (Conover, 0.05).")

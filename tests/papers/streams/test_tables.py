@@ -94,7 +94,7 @@ class TestScales:
             assert rows, f"{name} makes no row of {table.name}"
             for row in rows:
                 recipe = scale.recipe(row.training, seed=3)
-                assert recipe.config().symbol_embedding in ("streams", "learned", "renamed", "random")
+                assert recipe.config().symbol_embedding in ("streams", "learned", "canonical", "renamed", "random")
                 assert recipe.trainer["seed"] == 3 and recipe.trainer["max_steps"] >= 1
 
     def test_the_reduced_data_are_passed_over_as_often_as_in_the_papers(self):

@@ -1,0 +1,73 @@
+"""Every shape of model with streams beside canonical names, alpha-renaming and learned rows.
+
+No paper has these tables. Each asks the same three things: are answers right as in training, with more symbols than in
+training, and under names that training never had?
+
+A table with rows of its own, such as one with many symbols, is a module here, whose experiments `EXPERIMENTS` lists.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from papers.harness.experiments import Experiment, Family, Job, Result, Setting
+from papers.harness.measures import Measure
+from papers.shapes.columns import MODELS, MORE, NEW, USUAL
+from papers.shapes.fresh import EXPERIMENTS as FRESH
+from papers.shapes.many import EXPERIMENTS as MANY
+from papers.shapes.plots import draw_by_symbols
+
+FAMILY = Family("shapes", Path(__file__).parent / "scales.yaml")
+SOURCE = "in no paper"
+
+
+def measure_rows(job: Job, shape: str) -> dict[Measure, Result]:
+    """Rows of a shape that a kind of model has right, in each part of the test."""
+    from papers.shapes.models import SHAPES, measure
+
+    return measure(job, SHAPES[shape])
+
+
+def measure_pairs(job: Job) -> dict[Measure, Result]:
+    """Exact answers to questions of a user's own pairs, in each part of the test."""
+    from papers.shapes.pairs import measure
+
+    return measure(job)
+
+
+# Shape → title, and what is counted.
+TITLES = {
+    "views": (
+        "Symbols of several views in answers: derivatives of terms with unknown functions",
+        "Derivatives written right, by greedy decoding",
+    ),
+    "pointing": ("Pointing at symbols: which variable was forgotten?", "Programs whose gap gets the right variable"),
+    "tokens": (
+        "Classes of tokens: is a variable assigned before, is it read later?",
+        "Programs all of whose variables get the right classes",
+    ),
+    "pairs": ("A user's own pairs: expressions in prefix notation", "Answers that are the data's own"),
+    "decoder": ("A decoder alone: strings and their copies", "Strings copied right, by greedy decoding"),
+}
+
+
+def _experiment(shape: str) -> Experiment:
+    title, counted = TITLES[shape]
+    return Experiment(
+        name=f"shape-{shape}",
+        family=FAMILY,
+        title=title,
+        source=SOURCE,
+        heads=("model",),
+        measures=(USUAL, MORE, NEW),
+        unit=f"{counted}, in percent",
+        rows=tuple(Setting((label,), {"model": kind}) for kind, label in MODELS.items()),
+        measure=measure_pairs if shape == "pairs" else partial(measure_rows, shape=shape),
+        compared=(USUAL, MORE, NEW),
+        best="highest",
+        draw=partial(draw_by_symbols, name=f"shape-{shape}"),
+    )
+
+
+EXPERIMENTS: tuple[Experiment, ...] = (*map(_experiment, TITLES), *FRESH, *MANY)

@@ -1,0 +1,114 @@
+"""Answers with new names: Tseitin's clauses of formulas, and three-address code of expressions.
+
+A model writes symbols that its question does not have. Answers are judged by what they mean, whatever new symbols are
+called. Models are trained by the recipe of each task, with other sizes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papers.harness.experiments import Experiment, Family, Job, OutOfTimeError, Result, Setting
+from papers.harness.measures import Measure
+from papers.shapes.columns import BY_SYMBOLS, MODELS, MORE, NEW, USUAL, by_symbols
+
+if TYPE_CHECKING:
+    from hf_symbinv.evaluation.answers import Question
+    from hf_symbinv.tasks import SymbolTask
+    from hf_symbinv.training import Recipe
+
+FAMILY = Family("shapes-fresh", Path(__file__).parent / "fresh.yaml")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+# Task → its recipe, and what tables call it.
+TASKS = {
+    "tseitin": ("tseitin-small", "clauses"),
+    "three_address": (str(EXAMPLES / "three_address.yaml"), "three-address code"),
+}
+# In the place of a, b, c, …; training has none of them, in questions or answers.
+OTHERS = "zyxwvuts"
+
+
+def measure_fresh(job: Job) -> dict[Measure, Result]:
+    """Answers that are right, whatever their new symbols are called, in each part of the test.
+
+    Raises:
+        OutOfTimeError: If there was no time to finish; the next call goes on.
+    """
+    from collections import Counter
+
+    from hf_symbinv.datasets_scripts.loading import load_data
+    from hf_symbinv.evaluation.answers import answer_questions
+    from hf_symbinv.evaluation.checkpoints import load_checkpoint
+    from hf_symbinv.training import train
+
+    recipe, folder = recipe_of(job), job.folder / "model"
+    job.say(f"  {recipe.trainer['max_steps']} steps")
+    record = train(recipe, load_data(recipe.task, recipe.data), folder, max_seconds=job.time_left())
+    if not record["finished"]:
+        raise OutOfTimeError
+    checkpoint = load_checkpoint(str(folder))
+    found: dict[Measure, Result] = {}
+    solved, asked = Counter[int](), Counter[int]()
+    for part, questions in parts(job, recipe, checkpoint.task).items():
+        with checkpoint.task.checker() as checker:
+            limit = checkpoint.task.max_new_tokens
+            answers = answer_questions(checkpoint, questions, checker, num_beams=1, max_new_tokens=limit)
+        right = [answer.best.verified for answer in answers]
+        found[part] = {"correct": sum(right), "count": len(right)}
+        if part != NEW:
+            asked.update(question.symbols for question in questions)
+            solved.update(question.symbols for question, is_right in zip(questions, right, strict=True) if is_right)
+    return {**found, BY_SYMBOLS: by_symbols(solved, asked)}
+
+
+def recipe_of(job: Job) -> Recipe:
+    """The recipe of a task, with the sizes of the scale, for a kind of model."""
+    from hf_symbinv.training import Recipe
+
+    kind, sizes = job.values["model"], job.sizes["tasks"][job.values["task"]]
+    fields = dict(sizes["model"])
+    own = fields.pop("kinds", {}).get(kind, {})
+    changes = {
+        **{f"data.{name}": value for name, value in sizes["usual"].items()},
+        **{f"model.{name}": value for name, value in {**fields, **own}.items()},
+        **{f"trainer.{name}": value for name, value in sizes["trainer"].items()},
+        "data.seed": job.seed, "trainer.seed": job.seed, "model.symbol_embedding": kind, "test_rows": 1,
+        "evaluation_rows": 1,
+    }  # fmt: skip
+    return Recipe.load(TASKS[job.values["task"]][0], changes)
+
+
+def parts(job: Job, recipe: Recipe, task: SymbolTask) -> dict[Measure, list[Question]]:
+    """The questions of each part of the test."""
+    from hf_symbinv.datasets_scripts.loading import load_data
+    from hf_symbinv.evaluation.answers import read_question
+    from hf_symbinv.tasks import symbol_names
+
+    sizes, column = job.sizes["tasks"][job.values["task"]], task.columns[0]
+    names, count = symbol_names(sizes["usual"]["num_symbols"]), sizes["test_rows"]
+    usual = list(load_data(recipe.task, recipe.data).splits["test"][column])[:count]
+    wider = load_data(recipe.task, {**recipe.data, **sizes["more"]}).splits["train"][column]
+    more = [text for text in wider if len(task.symbols(text)) > len(names)][:count]
+    new = [task.rename(text, dict(zip(names, OTHERS, strict=False))) for text in usual]
+    texts = {USUAL: usual, MORE: more, NEW: new}
+    return {part: [read_question(task, text, "prefix") for text in own] for part, own in texts.items()}
+
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    Experiment(
+        name="shape-fresh",
+        family=FAMILY,
+        title="Answers with new names: Tseitin's clauses and three-address code",
+        source="in no paper",
+        heads=("task", "model"),
+        measures=(USUAL, MORE, NEW),
+        unit="Answers that their judge finds right, by greedy decoding, in percent",
+        rows=tuple(
+            Setting((label, name), {"task": task, "model": kind})
+            for task, (_, label) in TASKS.items()
+            for kind, name in MODELS.items()
+        ),
+        measure=measure_fresh,
+    ),
+)

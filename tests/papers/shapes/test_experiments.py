@@ -1,0 +1,132 @@
+"""Tables of every shape of model: what kinds of models see, when a row is right, and that the command makes all."""
+
+import json
+
+import pytest
+import torch
+from transformers import set_seed
+
+from hf_symbinv.training.sequences import SequenceCollator
+from papers.__main__ import DONE
+from papers.__main__ import main as papers
+from papers.catalogue import EXPERIMENTS
+from papers.harness.experiments import Setting
+from papers.shapes.columns import BY_SYMBOLS, MODELS, MORE, NEW, USUAL
+from papers.shapes.models import NAMES, OTHERS, PAD, SHAPES, rights
+from papers.shapes.pairs import pairs
+from papers.shapes.plots import draw_by_symbols
+
+TABLES = [name for name in EXPERIMENTS if name.startswith("shape-")]
+SIZES = {shape: EXPERIMENTS[f"shape-{shape}"].sizes("smoke") for shape in SHAPES}
+
+
+def made(shape, kind):
+    set_seed(0)
+    return SHAPES[shape].model(kind, SIZES[shape]["model"]).eval()
+
+
+class TestRows:
+    @pytest.mark.parametrize("scale", ["smoke", "cpu"])
+    def test_every_table_has_a_sentence_and_four_models_at_every_scale(self, scale):
+        for name in TABLES:
+            assert EXPERIMENTS[name].sizes(scale)["about"].endswith(".")
+            assert [row.values["model"] for row in EXPERIMENTS[name].rows_of(scale)] == list(MODELS)
+
+    @pytest.mark.parametrize("shape", SHAPES)
+    def test_new_names_are_the_rows_as_in_training_with_every_name_replaced(self, shape):
+        words = SHAPES[shape].words
+        usual, new = (SHAPES[shape].rows(SIZES[shape]["data"], part.heading, 0) for part in (USUAL, NEW))
+        for one, other in zip(usual, new, strict=True):
+            assert words.canonical(one["input_ids"]) == words.canonical(other["input_ids"])
+            for row, names in ((one, NAMES), (other, OTHERS)):
+                used = {words.ids.parts(token)[0] for token in row["input_ids"]} - {-1}
+                assert used and {chr(ord("a") + referent) for referent in used} <= {*names}
+
+    @pytest.mark.parametrize("shape", SHAPES)
+    @pytest.mark.parametrize("scale", ["smoke", "cpu"])
+    def test_rows_with_more_symbols_have_more_than_any_row_of_training(self, shape, scale):
+        sizes = EXPERIMENTS[f"shape-{shape}"].sizes(scale)["data"] | {"rows": 200, "test_rows": 100}
+        trained, more = (
+            [SHAPES[shape].words.symbols(row["input_ids"]) for row in SHAPES[shape].rows(sizes, part, 0)]
+            for part in ("train", MORE.heading)
+        )
+        assert max(trained) < min(more)
+
+    def test_a_decoder_with_canonical_names_reads_and_copies_them(self):
+        shape = SHAPES["decoder"]
+        [row] = shape.rows({"rows": 1, "usual": {"length": 6, "fewest": 4, "most": 4}}, "train", 0)
+        [seen] = shape.seen_by("canonical", [row])
+        copied = seen["input_ids"][-7:-1]
+        assert copied == seen["input_ids"][1:7] == seen["labels"][-7:-1] and seen["labels"][:8] == [-100] * 8
+        assert list(dict.fromkeys(copied)) == [4, 5, 6, 7]
+        assert shape.seen_by("learned", [row]) == [row]
+
+    def test_pairs_under_new_names_are_the_same_pairs(self):
+        usual, new = (list(pairs(20, 1, 4, 0, prefix)) for prefix in ("", "my"))
+        for one, other in zip(usual, new, strict=True):
+            assert {key: text.replace("my", "") for key, text in other.items()} == one != other
+
+
+class TestRights:
+    @pytest.mark.parametrize("shape", ["views", "decoder"])
+    def test_a_row_is_right_if_and_only_if_greedy_decoding_writes_its_answer(self, shape):
+        """Trained on four rows, of which the last is asked for another answer."""
+        rows = SHAPES[shape].rows(SIZES[shape]["data"] | {"rows": 4}, "train", 0)
+        model, collate = made(shape, "learned").train(), SequenceCollator(PAD)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        for _ in range(150):
+            model(**collate(rows)).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        *known, last = rows
+        changed = [*last["labels"][:-2], 0, last["labels"][-1]]
+        asked = [*known, {"input_ids": [*last["input_ids"][:-2], 0, last["input_ids"][-1]] if shape == "decoder"
+                          else last["input_ids"], "labels": changed}]  # fmt: skip
+        expected = []
+        for row in asked:
+            answer = [token for token in row["labels"] if token >= 0]
+            given = row["input_ids"] if shape == "views" else row["input_ids"][: -len(answer)]
+            ids = model.eval().generate(torch.tensor([given]), max_new_tokens=len(answer), do_sample=False)[0].tolist()
+            expected.append(ids[-len(answer) :] == answer)
+        assert rights(model, asked, collate) == expected == [True, True, True, False]
+
+    @pytest.mark.parametrize("shape", SHAPES)
+    @pytest.mark.parametrize("kind", ["streams", "canonical"])
+    def test_streams_and_canonical_names_are_as_right_under_new_names(self, shape, kind):
+        model, sizes = made(shape, kind), SIZES[shape]["data"]
+        collate, same = SequenceCollator(PAD), SHAPES[shape]
+        logits = [model(**collate(same.seen_by(kind, same.rows(sizes, part.heading, 0)))).loss for part in (USUAL, NEW)]
+        assert torch.equal(*logits)
+
+    def test_two_labels_of_a_row_are_both_asked(self):
+        """A model whose classes are always 3 is right where all labels are 3."""
+        model = made("tokens", "learned")
+        model.classifier.weight.data.zero_()
+        model.classifier.bias.data = torch.tensor([0.0, 0.0, 0.0, 1.0])
+        rows = [{"input_ids": [9, 4, 9], "labels": labels} for labels in ([3, -100, 3], [3, -100, 2], [-100, 3, -100])]
+        assert rights(model, rows, SequenceCollator(PAD), batch=2) == [True, False, True]
+
+
+def test_the_picture_shows_right_answers_by_number_of_symbols(tmp_path):
+    rows = [
+        (Setting((label,), {}), {BY_SYMBOLS.heading: {"symbols": [[3, 9, 10], [8, place, 10]]}})
+        for place, label in enumerate(MODELS.values())
+    ] * 2
+    draw_by_symbols(rows, tmp_path, "shape-test")
+    assert (tmp_path / "shape-test.png").stat().st_size > 5000
+    assert "svg" in (tmp_path / "shape-test.svg").read_text()
+
+
+@pytest.mark.slow
+def test_all_tables_are_made_and_invariant_models_are_as_right_under_new_names(tmp_path, capsys):
+    assert papers([*TABLES, "--output", str(tmp_path)]) == DONE
+    printed = capsys.readouterr().out
+    for name in TABLES:
+        content = json.loads((tmp_path / f"smoke/tables/{name}.json").read_text())
+        assert f"python -m papers {name} --scale smoke" in printed
+        assert (tmp_path / f"smoke/tables/{name}.png").is_file()
+        for row in content["rows"]:
+            numbers = row["numbers"]
+            assert all(numbers[part.heading]["count"] == 20 for part in (USUAL, MORE, NEW))
+            if "streams" in row["training"] or "canonical" in row["training"]:
+                assert numbers[USUAL.heading] == numbers[NEW.heading]
