@@ -401,12 +401,13 @@ def _callee(called: ast.expr) -> str:
 
 
 def _different(names: Sequence[str], text: str) -> list[str]:
-    """The names, with numbers behind those that were there before and that the text has nowhere."""
+    """The names; one that was there before gets a number, so that the text has it nowhere and it is not private."""
     taken, found = set(re.findall(r"\w+", text)), list[str]()
     for name in names:
+        stem = ("_" if name.startswith("_") and name.strip("_") else "") + name.strip("_")
         number, new = 2, name
         while new in found or (new != name and new in taken):
-            number, new = number + 1, f"{name}_{number}"
+            number, new = number + 1, f"{stem}_{number}"
         found.append(new)
     return found
 

@@ -171,6 +171,8 @@ def test_variables_of_two_scopes_with_one_name_are_two_symbols_with_two_names():
     function = read("def f(x, x_2): return [x for x in x], x_2, lambda x: x")
     assert function.variables == ("x", "x_2", "x_3", "x_4")
     assert function.text == "def f(x, x_2): return [x_3 for x_3 in x], x_2, lambda x_4: x_4"
+    assert read("def f(_): return [_ for _ in [_ for _ in _]]").variables == ("_", "_2", "_3")
+    assert read("def f(_1): return lambda _1: lambda __x__: lambda __x__: 0").variables[1::2] == ("_1_2", "_x_2")
 
 
 def test_functions_of_a_file_are_those_that_no_other_function_holds():
