@@ -219,7 +219,9 @@ def _summary(corpus: Corpus) -> list[str]:
 
 def _about(config: BugFindingConfig, summary: Sequence[str]) -> About:
     bug = BUGS[config.bug]
-    options = " ".join(f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in asdict(config).items())
+    options = " ".join(
+        f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in asdict(config).items()
+    )
     counts = "\n".join(f"- {line}" for line in summary)
     story = (
         f"Functions of Python files. {bug.story}\n\nVariables of a function are symbols: two that are written alike in "
@@ -230,9 +232,7 @@ def _about(config: BugFindingConfig, summary: Sequence[str]) -> About:
     return About(
         bug.title, story, f"python -m hf_symbinv.datasets_scripts.code.bug_finding {options} --output FOLDER",
         bug.category, ("code", "python", "bug-detection"), config.license,
-        "Allamanis, Brockschmidt, Khademi. Learning to Represent Programs with Graphs. ICLR, 2018. Vasic, Kanade, "
-        "Maniatis, Bieber, Singh. Neural Program Repair by Jointly Learning to Localize and Repair. ICLR, 2019. Pradel, "
-        "Sen. DeepBugs: A Learning Approach to Name-Based Bug Detection. OOPSLA, 2018.",
+        bug.source,
         "Strings of the code may name people.",
     )  # fmt: skip
 

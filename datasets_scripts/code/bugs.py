@@ -1,9 +1,6 @@
 """Bugs that are put into functions: a variable in the place of another, and two arguments exchanged.
 
-Sources: for misused variables, Allamanis, Brockschmidt, Khademi. Learning to Represent Programs with Graphs. ICLR, 2018,
-and, for the two positions to point at, Vasic, Kanade, Maniatis, Bieber, Singh. Neural Program Repair by Jointly
-Learning to Localize and Repair. ICLR, 2019. For exchanged arguments, Pradel, Sen. DeepBugs: A Learning Approach to
-Name-Based Bug Detection. OOPSLA, 2018.
+Read `Bug`, what a kind of bug is, and then the functions that `BUGS` names.
 """
 
 from __future__ import annotations
@@ -31,8 +28,8 @@ _SYMBOL = {"start": _INT, "end": _INT, "name": _STRING, "line": _INT, "column": 
 _PLACE = {"start": _INT, "end": _INT}
 _SHARED = {
     "text": (_STRING, "a function, or method, without comments"),
-    "symbols": (pyarrow.list_(pyarrow.struct(_SYMBOL)), "its variables, in the order of the text: from start to end stands "
-                "name; line and column, from 1, of the file that it is from; is_use if its value is read there"),
+    "symbols": (pyarrow.list_(pyarrow.struct(_SYMBOL)), "its variables, in the order of the text: from start to end "
+                "stands name; line and column, from 1, in the file; is_use if its value is read there"),
     "file": (_STRING, "the file"),
     "function": (_STRING, "its name, with the classes around it"),
     "line": (_INT, "where it begins in the file, from 1"),
@@ -47,6 +44,7 @@ class Bug(NamedTuple):
         title: Its name for people.
         story: What is done to half of the functions, and what the columns say of it.
         category: The Hub's name of the task.
+        source: The papers that first made such bugs.
         columns: Of a row, with their types and meanings.
         places: Where it can be put into a function; empty if nowhere.
         row: A function as a row, with the bug at one of the places, drawn at random, or, for None, without.
@@ -55,6 +53,7 @@ class Bug(NamedTuple):
     title: str
     story: str
     category: str
+    source: str
     columns: dict[str, tuple[pyarrow.DataType, str]]
     places: Callable[[Function], list[Any]]
     row: Callable[[Function, random.Random | None], Row]
@@ -134,22 +133,26 @@ def exchanged(function: Function, draw: random.Random | None) -> Row:
 BUGS = {
     "misuse": Bug(
         "Misused variables in Python functions",
-        "In half of the functions one use of a variable was replaced by another variable that can be named there and "
-        "that something before gives a value.",
+        "In half of the functions one use of a variable was replaced by another variable that can be named there "
+        "and gets a value before.",
         "token-classification",
+        "Allamanis, Brockschmidt, Khademi. Learning to Represent Programs with Graphs. ICLR, 2018. The two positions "
+        "to point at: Vasic, Kanade, Maniatis, Bieber, Singh. Neural Program Repair by Jointly Learning to Localize "
+        "and Repair. ICLR, 2019.",
         {
             **_SHARED,
             "wrong": (_INT, "which of symbols is the wrong one; -1 in a function that was left as it is"),
-            "right": (pyarrow.list_(_INT), "which of symbols are the variable that belongs there; empty if none is wrong"),
+            "right": (pyarrow.list_(_INT), "which of symbols are the variable that belongs there; empty if none is"),
         },
         misusable,
         misused,
     ),
     "exchange": Bug(
         "Exchanged arguments in Python functions",
-        "In half of the functions two positional arguments of a call were exchanged. They differ, and each has a variable "
-        "in it.",
+        "In half of the functions two positional arguments of a call were exchanged. They differ, and each has a "
+        "variable in it.",
         "text-classification",
+        "Pradel, Sen. DeepBugs: A Learning Approach to Name-Based Bug Detection. OOPSLA, 2018.",
         {
             **_SHARED,
             "label": (pyarrow.int64(), "1 if two arguments were exchanged, else 0"),

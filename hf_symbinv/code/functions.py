@@ -248,7 +248,8 @@ class _Layout:
         self._lines = lines
         first = bisect_right(tokens, self._characters(start_of(node)), key=lambda token: token.start) - 1
         if node.decorator_list:
-            first = bisect_right(tokens, self._characters(start_of(node.decorator_list[0])), key=lambda t: t.start) - 1
+            decorator = self._characters(start_of(node.decorator_list[0]))
+            first = bisect_right(tokens, decorator, key=lambda token: token.start) - 1
             while tokens[first].text != "@":
                 first -= 1
         last = bisect_right(tokens, self._characters(end_of(node)), key=lambda token: token.end)
@@ -307,8 +308,8 @@ class _Layout:
             while self.tokens[at].text != occurrence.name:
                 at -= 1
             return self.offsets[at]
-        if occurrence.index is not None:  # global, nonlocal: names and commas in turn
-            return self.offsets[self.index(start_of(node)) + 1 + 2 * occurrence.index]
+        if occurrence.item is not None:  # global, nonlocal: names and commas in turn
+            return self.offsets[self.index(start_of(node)) + 1 + 2 * occurrence.item]
         if isinstance(node, ast.ExceptHandler):
             at, word = self.index(end_of(node.type)) if node.type is not None else 0, {"as"}
         else:
@@ -334,23 +335,23 @@ def _read(node: _Definition, layout: _Layout, file: str, name: str) -> Function 
     if (reason := _reason(node, names)) is not None:
         return reason
     placed = sorted(
-        ((layout.start(one), one) for one in names if one.variable is not None and not one.variable.is_fixed),
-        key=lambda pair: pair[0],
-    )
-    marks = [(start, start + len(one.name)) for start, one in placed]
-    if any(layout.text[slice(*mark)] != one.name for mark, (_, one) in zip(marks, placed, strict=True)):
+        ((layout.start(one), one, one.variable) for one in names if one.variable is not None
+         and not one.variable.is_fixed),
+        key=itemgetter(0),
+    )  # fmt: skip
+    own = [one for _, one, _ in placed]
+    marks = [(start, start + len(one.name)) for start, one, _ in placed]
+    if any(layout.text[slice(*mark)] != one.name for mark, one in zip(marks, own, strict=True)):
         return Reason.MORE_CHANGES
     if any(before[1] > after[0] for before, after in pairwise(marks)):
         return Reason.MORE_CHANGES
     order: dict[Variable, int] = {}
-    for _, one in placed:
-        order.setdefault(one.variable, len(order))  # type: ignore[arg-type]
-    which = [order[one.variable] for _, one in placed]  # type: ignore[index]
+    which = [order.setdefault(variable, len(order)) for *_, variable in placed]
     variables = _different([variable.name for variable in order], layout.text)
     text, places = write(layout.text, marks, [variables[number] for number in which])
     symbols = tuple(
         Symbol(*place, number, one.is_use, _others(one, order))
-        for place, number, (_, one) in zip(places, which, placed, strict=True)
+        for place, number, one in zip(places, which, own, strict=True)
     )
     ends = [end for _, end in marks]
 
@@ -361,7 +362,7 @@ def _read(node: _Definition, layout: _Layout, file: str, name: str) -> Function 
     calls = tuple(sorted(_calls(node, layout, moved), key=lambda call: call.arguments))
     origin = {moved(offset): layout.position(offset) for offset in {*layout.offsets, *chain.from_iterable(marks)}}
     new = [f"{_unused(layout.text)}{number}" for number in which]
-    if not _reads_as(write(layout.text, marks, new)[0], node, [one for _, one in placed], new):
+    if not _reads_as(write(layout.text, marks, new)[0], node, own, new):
         return Reason.MORE_CHANGES
     return Function(
         file, name, text, tuple(variables), symbols, calls, tuple((at, *origin[at]) for at in sorted(origin))
@@ -381,9 +382,9 @@ def _reason(node: _Definition, names: Sequence[Occurrence]) -> Reason | None:
             return Reason.READS_NAMES
         if isinstance(inner, ast.Call):
             called = inner.func
-            if not inner.args and not inner.keywords and id(called) in free:
-                if isinstance(called, ast.Name) and called.id in _READERS_WITHOUT_ARGUMENTS:
-                    return Reason.READS_NAMES
+            is_bare = not inner.args and not inner.keywords and id(called) in free
+            if is_bare and _callee(called) in _READERS_WITHOUT_ARGUMENTS:
+                return Reason.READS_NAMES
             given = {keyword.arg for keyword in inner.keywords}
             keywords |= given
             passed |= given if _callee(called) == node.name else set()
@@ -457,10 +458,10 @@ def _calls(node: _Definition, layout: _Layout, moved: Callable[[int], int]) -> I
 def _reads_as(text: str, node: _Definition, names: Sequence[Occurrence], new: Sequence[str]) -> bool:
     """Whether a text is the function with other names, which the tree gets."""
     for one, name in zip(names, new, strict=True):
-        if one.index is None:
+        if one.item is None:
             setattr(one.node, one.field, name)
         else:
-            getattr(one.node, one.field)[one.index] = name
+            getattr(one.node, one.field)[one.item] = name
     try:
         return ast.dump(_parse(text).body[0]) == ast.dump(node)
     except SyntaxError:

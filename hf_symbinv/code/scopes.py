@@ -101,7 +101,7 @@ class Occurrence(NamedTuple):
     Attributes:
         node: Of the tree.
         field: Of the node.
-        index: In the field, if that is a list; else None.
+        item: Which one of the field, if that is a list; else None.
         variable: Which one it is; None for a name that is not of the function.
         scope: Where it stands.
         is_use: Whether its value is read here, and nothing else.
@@ -109,7 +109,7 @@ class Occurrence(NamedTuple):
 
     node: ast.AST
     field: str
-    index: int | None
+    item: int | None
     variable: Variable | None
     scope: Scope
     is_use: bool
@@ -118,7 +118,7 @@ class Occurrence(NamedTuple):
     def name(self) -> str:
         """As it is written."""
         value = getattr(self.node, self.field)
-        return value if self.index is None else value[self.index]
+        return value if self.item is None else value[self.item]
 
 
 def names_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Occurrence]:
@@ -131,8 +131,8 @@ def names_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Occurrenc
     walk = _Names(Scope(ScopeKind.OUTSIDE, None))
     walk.read_function(function)
     return [
-        Occurrence(node, place, index, scope.find(name), scope, is_use)
-        for node, place, index, name, scope, is_use in walk.found
+        Occurrence(node, place, item, scope.find(name), scope, is_use)
+        for node, place, item, name, scope, is_use in walk.found
     ]
 
 
@@ -214,7 +214,7 @@ class _Names(ast.NodeVisitor):
             self._visit_all(node.body)
 
     def _read_comprehension(self, node: _Comprehension, results: Sequence[ast.expr]) -> None:
-        first, *further = node.generators
+        first = node.generators[0]
         self.visit(first.iter)
         with self._inside(ScopeKind.COMPREHENSION) as scope:
             scope.first_target = start_of(first.target)
@@ -240,8 +240,8 @@ class _Names(ast.NodeVisitor):
 
     # Names
 
-    def _note(self, node: ast.AST, place: str, name: str, is_use: bool = False, index: int | None = None) -> None:
-        self.found.append((node, place, index, name, self.scope, is_use))
+    def _note(self, node: ast.AST, place: str, name: str, is_use: bool = False, item: int | None = None) -> None:
+        self.found.append((node, place, item, name, self.scope, is_use))
 
     def _bind(self, node: ast.AST, place: str, name: str, since: Place, until: Place = _END) -> Variable:
         """Notes a name that gets a value, from one place of the file to another, in the scope where it stands."""
@@ -333,7 +333,7 @@ class _Names(ast.NodeVisitor):
     def _declare(self, node: ast.Global | ast.Nonlocal) -> None:
         for index, name in enumerate(node.names):
             self.scope.elsewhere[name] = isinstance(node, ast.Nonlocal)
-            self._note(node, "names", name, index=index)
+            self._note(node, "names", name, item=index)
 
     def visit_Global(self, node: ast.Global) -> None:
         self._declare(node)

@@ -92,8 +92,8 @@ CONSTRUCTS = {
         "def f():\n    try: g()\n    except (A, B) as <0>: raise <0>\n    except C: pass",
     ),
     "with and for": (
-        "def f(x):\n    with x as (y, z), g() as w:\n        for w[y] in z: pass\n        else: y += 1",
-        "def f(<0>):\n    with <0> as (<1>, <2>), g() as <3>:\n        for <3>[<1>] in <2>: pass\n        else: <1> += 1",
+        "def f(x):\n    with x as (y, z), g() as w:\n        for w[y] in z: y += 1",
+        "def f(<0>):\n    with <0> as (<1>, <2>), g() as <3>:\n        for <3>[<1>] in <2>: <1> += 1",
     ),
     "match": (
         """
@@ -213,7 +213,9 @@ def test_others_are_the_variables_that_have_a_value_where_a_use_stands():
 
 
 def test_calls_have_the_places_of_their_positional_arguments():
-    function = read("def f(x, y):\n    g(x, (y, 1))\n    x.h((y), x + y, *x, y)\n    g(x)\n    return f'{g(x, y)}', g(*x)")
+    function = read(
+        "def f(x, y):\n    g(x, (y, 1))\n    x.h((y), x + y, *x, y)\n    g(x)\n    return f'{g(x, y)}', g(*x)"
+    )
     found = [(call.callee, [function.text[start:end] for start, end in call.arguments]) for call in function.calls]
     assert found == [("g", ["x", "(y, 1)"]), ("h", ["y", "x + y"])]
 
@@ -256,12 +258,21 @@ def test_what_is_alike_but_harmless_is_given(source):
 
 RUN = [
     ("def f(x, y): return [x * y for x in range(y)] + [x]", (3, 4)),
-    ("def f(n):\n    def add():\n        nonlocal n\n        n += 1\n        return n\n    return add() + add() + n", (5,)),
+    (
+        "def f(n):\n    def add():\n        nonlocal n\n        n += 1\n        return n\n    return add() + add() + n",
+        (5,),
+    ),
     ("def f(x):\n    class C:\n        x = x = 1\n        y = [x for _ in 'ab']\n    return C.x, C.y, x", (7,)),
-    ("def f(*a, **k):\n    try:\n        a[9]\n    except IndexError as e:\n        return f'{e!s:>{len(a)}}', a, k", (1, 2)),
-    ("def f(d):\n    match d:\n        case {'a': x, **r}: return x, r\n        case [x, *r]: return r", ({"a": 1, "b": 2},)),
+    (
+        "def f(*a, **k):\n    try:\n        a[9]\n    except IndexError as e:\n        return f'{e!s:>{len(a)}}', a, k",
+        (1, 2),
+    ),
+    (
+        "def f(d):\n    match d:\n        case {'a': x, **r}: return x, r\n        case [x, *r]: return r",
+        ({"a": 1, "b": 2},),
+    ),
     ("def f(x):\n    if (y := x + 1) > 2: return y\n    import os.path as p\n    return p.join('a', 'b'), y", (0,)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("source", "arguments"), RUN)

@@ -28,7 +28,9 @@ def {name}({a}, {b}):
 def source(tmp_path_factory):
     """A folder with 60 files of two functions each, and one that is not Python."""
     folder, draw = tmp_path_factory.mktemp("sources"), random.Random(0)
-    words = [first + second for first in ("get", "set", "run", "make") for second in ("Row", "Key", "Box", "Tag", "Pin")]
+    words = [
+        first + second for first in ("get", "set", "run", "make") for second in ("Row", "Key", "Box", "Tag", "Pin")
+    ]
     for index in range(60):
         names = dict(zip("abcd", draw.sample(["x", "y", "items", "total", "one", "row"], 4), strict=True))
         functions = []
@@ -130,14 +132,25 @@ def test_a_source_with_too_few_functions_leaves_no_trace(source, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(CodeError, match="0 files leave no function for train; give more Python files"):
         prepare(BugFindingConfig(source=str(tmp_path / "empty")), tmp_path / "made")
-    with pytest.raises(CodeError, match="leave 0 functions for train, which needs 2; give more Python files, or a larg"):
+    with pytest.raises(
+        CodeError, match="leave 0 functions for train, which needs 2; give more Python files, or a larg"
+    ):
         prepare(BugFindingConfig(source=str(source), max_tokens=9), tmp_path / "made")
     assert not (tmp_path / "made").exists()
 
 
 def test_the_command_makes_what_the_function_makes(made, tmp_path, capsys):
     config, folder, said = made
-    options = ["--source", config.source, "--bug", config.bug, "--vocab-size", "300", "--output", str(tmp_path / "made")]
+    options = [
+        "--source",
+        config.source,
+        "--bug",
+        config.bug,
+        "--vocab-size",
+        "300",
+        "--output",
+        str(tmp_path / "made"),
+    ]
     assert main(options) == 0
     assert capsys.readouterr().out.strip() == said.replace(str(folder), str(tmp_path / "made"))
 

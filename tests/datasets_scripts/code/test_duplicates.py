@@ -15,7 +15,10 @@ def functions(*sources: str):
     return [read_functions(textwrap.dedent(source))[0][0] for source in sources]
 
 
-LONG = "def f(a, b):\n    for c in a:\n        b.append(c.strip().lower())\n    b.sort(key=len)\n    return sum(map(int, b))"
+LONG = (
+    "def f(a, b):\n    for c in a:\n        b.append(c.strip().lower())\n    b.sort(key=len)\n    "
+    "return sum(map(int, b))"
+)
 
 
 def test_a_renamed_function_is_a_copy_and_another_one_is_not():
