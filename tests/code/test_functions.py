@@ -1,6 +1,7 @@
 """What of Python code is a symbol: each construct of the language, in files that are read and run."""
 
 import ast
+import sys
 import textwrap
 
 import pytest
@@ -242,6 +243,14 @@ SKIPPED = {
 )
 def test_what_cannot_be_renamed_safely_is_left_out_with_a_reason(source, reason):
     assert reasons(source) == [reason]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the syntax is new in 3.12")
+@pytest.mark.parametrize(
+    "source", ["def f[T](x: T): pass", "def f(x):\n    type T = x", "def f(x):\n    class C[T]: pass"]
+)
+def test_type_parameters_are_left_out(source):
+    assert reasons(source) == [Reason.TYPE_PARAMETERS]
 
 
 @pytest.mark.parametrize(
