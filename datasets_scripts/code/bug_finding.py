@@ -41,8 +41,8 @@ from hf_symbinv.hub.cards.dataset import UNKNOWN
 from hf_symbinv.modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer
 from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 
-# Characters that stand for symbols inside the tokenizer.
-_RESERVED = {"\ufdd0", "\ufdd1"}
+# What stands for something else in the tokenizer: symbols, and the beginning, padding and end of a text.
+_RESERVED = ("\ufdd0", "\ufdd1", "<s>", "<pad>", "</s>")
 # Texts that are encoded at once.
 _AT_ONCE = 500
 
@@ -124,8 +124,10 @@ def read_corpus(config: BugFindingConfig) -> Corpus:
             functions += given
             progress.update(1)
     left_out = {f"left out, as {reason}": reasons[reason] for reason in Reason if reasons[reason]}
-    usable = [one for one in functions if len(one.variables) >= config.min_variables and not _RESERVED & {*one.text}]
-    left_out[f"left out, with fewer than {config.min_variables} variables"] = len(functions) - len(usable)
+    several = [one for one in functions if len(one.variables) >= config.min_variables]
+    left_out[f"left out, with fewer than {config.min_variables} variables"] = len(functions) - len(several)
+    usable = [one for one in several if not any(text in one.text for text in _RESERVED)]
+    left_out["left out, with a text that the tokenizer reserves, as '<s>'"] = len(several) - len(usable)
     distinct, copies = originals(usable, config.share)
     left_out |= {f"left out, as {what}": number for what, number in copies.items()}
     splits: dict[str, list[Function]] = {split: [] for split in SPLITS}

@@ -134,9 +134,7 @@ class Function:
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column in the file, both from 1, of a character of a token in the text, or of a token's end."""
-        start, line, column = self.origin[bisect_right(self.origin, offset, key=itemgetter(0)) - 1]
-        passed, newline, rest = self.text[start:offset].rpartition("\n")
-        return (line + passed.count("\n") + 1, len(rest) + 1) if newline else (line, column + len(rest))
+        return _position(self.text, self.origin, offset)
 
     def pieces(self) -> Iterator[Piece]:
         """Base text and symbols in turn; joined, they are the text."""
@@ -165,16 +163,16 @@ def read_functions(source: str, file: str = "") -> tuple[list[Function], list[Sk
         source: The file's text.
         file: What to call it.
     """
-    source = source.replace("\r\n", "\n").replace("\r", "\n")
+    source = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
         tree, tokens = _parse(source), _tokens(source)
     except (SyntaxError, ValueError, tokenize.TokenError) as error:
         return [], [Skipped(file, "", getattr(error, "lineno", None) or 1, Reason.NO_PYTHON)]
-    except RecursionError:
+    except (RecursionError, MemoryError):  # the parser runs out of a stack of its own
         return [], [Skipped(file, "", 1, Reason.TOO_DEEP)]
     lines = source.split("\n")
     functions, skipped = list[Function](), list[Skipped]()
-    for name, node in _definitions(tree, ""):
+    for name, node in _definitions(tree):
         try:
             found: Function | Reason = _read(node, _Layout(node, tokens, lines), file, name)
         except RecursionError:
@@ -192,13 +190,16 @@ def _parse(source: str) -> ast.Module:
         return ast.parse(source)
 
 
-def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[str, _Definition]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, _Definition):
-            yield prefix + child.name, child
-        elif not isinstance(child, ast.expr):
-            inner = f"{prefix}{child.name}." if isinstance(child, ast.ClassDef) else prefix
-            yield from _definitions(child, inner)
+def _definitions(tree: ast.Module) -> Iterator[tuple[str, _Definition]]:
+    """The functions that no other function holds, with their names, in the order of the file."""
+    waiting: list[tuple[str, ast.AST]] = [("", tree)]
+    while waiting:
+        prefix, node = waiting.pop()
+        if isinstance(node, _Definition):
+            yield prefix + node.name, node
+        elif not isinstance(node, ast.expr):
+            inner = f"{prefix}{node.name}." if isinstance(node, ast.ClassDef) else prefix
+            waiting += [(inner, child) for child in reversed([*ast.iter_child_nodes(node)])]
 
 
 # Text
@@ -241,6 +242,12 @@ def _between(lines: Sequence[str], start: Place, end: Place) -> str:
     return "\n".join([lines[start[0] - 1][start[1] :], *lines[start[0] : end[0] - 1], lines[end[0] - 1][: end[1]]])
 
 
+def _position(text: str, origin: Sequence[tuple[int, int, int]], offset: int) -> tuple[int, int]:
+    start, line, column = origin[bisect_right(origin, offset, key=itemgetter(0)) - 1]
+    passed, newline, rest = text[start:offset].rpartition("\n")
+    return (line + passed.count("\n") + 1, len(rest) + 1) if newline else (line, column + len(rest))
+
+
 class _Layout:
     """The tokens of one function, and where they stand in its text; places of `ast` lead to offsets."""
 
@@ -264,6 +271,7 @@ class _Layout:
             self.offsets.append(length + len(gap))
             length, before = length + len(gap) + len(token.text), token
         self.text = "".join(parts)
+        self.origin = [(at, line, column + 1) for at, (line, column) in zip(self.offsets, self._starts, strict=True)]
 
     def _characters(self, place: Place) -> Place:
         line, byte = place
@@ -305,7 +313,7 @@ class _Layout:
             return self.offset((line, byte - len(occurrence.name.encode())))
         if isinstance(node, ast.MatchMapping):
             at = self.index(end_of(node)) - 1
-            while self.tokens[at].text != occurrence.name:
+            while not self.tokens[at].text.isidentifier():
                 at -= 1
             return self.offsets[at]
         if occurrence.item is not None:  # global, nonlocal: names and commas in turn
@@ -319,11 +327,8 @@ class _Layout:
         return self.offsets[at + 1]
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column in the file, both from 1, of a place in the text; after a token, at its end."""
-        at = bisect_right(self.offsets, offset) - 1
-        line, column = self._starts[at]
-        passed, newline, rest = self.text[self.offsets[at] : offset].rpartition("\n")
-        return (line + passed.count("\n") + 1, len(rest) + 1) if newline else (line, column + len(rest) + 1)
+        """As `Function.position`, in this text."""
+        return _position(self.text, self.origin, offset)
 
 
 # Reading
@@ -388,7 +393,10 @@ def _reason(node: _Definition, names: Sequence[Occurrence]) -> Reason | None:
             given = {keyword.arg for keyword in inner.keywords}
             keywords |= given
             passed |= given if _callee(called) == node.name else set()
-    for variable in {one.variable for one in names if one.variable is not None and not one.variable.is_fixed}:
+    for one in names:
+        variable = one.variable
+        if variable is None or variable.is_fixed:
+            continue
         if variable.name.startswith("__") and not variable.name.endswith("__"):
             return Reason.PRIVATE_NAME
         is_own = variable.scope.parent is not None and variable.scope.parent.kind is ScopeKind.OUTSIDE

@@ -137,6 +137,7 @@ CONSTRUCTS = {
     ),
     "tabs and form feeds": ("def f(x):\n\tif x:\n\t\treturn x\n\x0c\n\treturn 1",
                             "def f(<0>):\n    if <0>:\n        return <0>\n    return 1"),
+    "a mark of the byte order": ("\ufeffdef f(x): return x", "def f(<0>): return <0>"),
     "line ends of other systems": ("def f(x):\r\n    return x\r\n", "def f(<0>):\n    return <0>"),
 }  # fmt: skip
 
@@ -152,7 +153,7 @@ def test_the_text_is_the_same_function_and_reads_as_itself(source, _):
     (again,), skipped = read_functions(function.text)
     assert (again.text, again.spans(), skipped) == (function.text, function.spans(), [])
     if not any("_2" in name for name in function.variables):
-        node = next(one for one in ast.walk(ast.parse(textwrap.dedent(source)))
+        node = next(one for one in ast.walk(ast.parse(textwrap.dedent(source).lstrip("\ufeff")))
                     if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))  # fmt: skip
         assert ast.dump(ast.parse(function.text).body[0]) == ast.dump(node)
 
@@ -160,7 +161,7 @@ def test_the_text_is_the_same_function_and_reads_as_itself(source, _):
 @pytest.mark.parametrize(("source", "_"), CONSTRUCTS.values(), ids=CONSTRUCTS)
 def test_positions_lead_back_to_the_file(source, _):
     source = textwrap.dedent(source)
-    function, lines = read(source), source.replace("\r\n", "\n").split("\n")
+    function, lines = read(source), source.lstrip("\ufeff").replace("\r\n", "\n").split("\n")
     for piece in function.pieces():
         if piece.variable is not None:
             name = function.variables[piece.variable]
@@ -233,7 +234,11 @@ SKIPPED = {
     ],
     Reason.PASSED_BY_NAME: ["def f(x):\n    def g(y): pass\n    g(y=x)", "def f(x): return f(x=x)"],
     Reason.PRIVATE_NAME: ["def f(__x): pass"],
-    Reason.MORE_CHANGES: ["def f(x): return f'{x=}'", "def f(ﬁ): return ﬁ"],
+    Reason.MORE_CHANGES: [
+        "def f(x): return f'{x=}'",
+        "def f(ﬁ): return ﬁ",
+        "def f():\n  match 1:\n    case {**ﬁ}: pass",
+    ],
     Reason.TOO_DEEP: ["def f(x): return " + "+".join("x" * 20000)],
 }
 

@@ -41,6 +41,7 @@ def source(tmp_path_factory):
     (folder / "bad.py").write_text("def f(:\n", encoding="utf-8")
     (folder / "locals.py").write_text("def f(x, y): return locals()\n", encoding="utf-8")
     (folder / "one.py").write_text("def f(x): return x\n", encoding="utf-8")
+    (folder / "end.py").write_text("def f(x, y): return x, y, '</s>'\n", encoding="utf-8")
     (folder / "notes.txt").write_text("def f(x): return x\n", encoding="utf-8")
     return folder
 
@@ -69,10 +70,11 @@ def test_half_of_each_split_has_a_bug_and_no_file_is_in_two(made):
 def test_what_was_left_out_is_counted(made):
     _, folder, said = made
     lines = said.splitlines()
-    assert lines[:2] == ["63 files", "122 functions"]
+    assert lines[:2] == ["64 files", "123 functions"]
     assert "1 left out, as the file is not Python of this version" in lines
     assert "1 left out, as locals, eval, exec, vars, dir or f_locals may read variables by name" in lines
     assert "1 left out, with fewer than 2 variables" in lines
+    assert "1 left out, with a text that the tokenizer reserves, as '<s>'" in lines
     assert "4 variables in a function (median), 4 (95 %)" in lines
     assert sum(len(rows) for rows in load_bugs(folder).values()) == 120
     assert all(f"- {line}" in (folder / "README.md").read_text() for line in lines if not line.startswith(str(folder)))
@@ -105,7 +107,7 @@ def test_a_folder_keeps_its_data_set(made):
 
 
 def test_of_a_folder_files_of_python_are_read_and_of_a_file_all_documents(source, tmp_path):
-    assert "notes.txt" not in dict(python_files(str(source))) and len(dict(python_files(str(source)))) == 63
+    assert "notes.txt" not in dict(python_files(str(source))) and len(dict(python_files(str(source)))) == 64
     marked = tmp_path / "code.txt"
     marked.write_text("\x01a.py\nx = 1\n\x01b\ny = 2\n", encoding="utf-8")
     assert dict(python_files(str(marked))) == {"a.py": "x = 1\n", "b": "y = 2\n"}
