@@ -47,28 +47,29 @@ def tokenizer(functions):
 
 
 def kinds_by_our_rules(function) -> Counter:
-    """How many scopes of a function have which names, each local, free or global."""
-    scopes = {}
+    """How many scopes of a function have which names, local, free or global; those that only import are left out."""
+    scopes, does_more = {}, set()
     for one in names_of(function):
         kind = "global" if one.variable is None else "local" if one.variable.scope is one.scope else "free"
         if one.scope.parent is not None and one.name != "__class__":
-            scopes.setdefault(id(one.scope), set()).add((one.name, kind))
-        for scope in (one.scope, *((one.variable.scope,) if one.variable is not None else ())):
-            if scope.parent is not None:
-                scopes.setdefault(id(scope), set()).update((name, "local") for name in scope.variables)
-    return Counter(map(frozenset, scopes.values()))
+            found = scopes.setdefault(one.scope, {(name, "local") for name in one.scope.variables})
+            found.add((one.name, kind))
+            if not isinstance(one.node, ast.alias):
+                does_more.add(one.scope)
+    return Counter(frozenset(found) for scope, found in scopes.items() if scope in does_more)
 
 
 def kinds_by_the_compiler(table: symtable.SymbolTable) -> Counter:
     """The same by `symtable`; a name that a scope only hands on to another one inside is left out."""
-    found = set()
+    found, does_more = set(), False
     for symbol in table.get_symbols():
-        stands = (symbol.is_referenced() or symbol.is_assigned() or symbol.is_parameter() or symbol.is_imported()
+        stands = (symbol.is_referenced() or symbol.is_assigned() or symbol.is_parameter()
                   or symbol.is_declared_global() or symbol.is_nonlocal() or symbol.is_annotated())  # fmt: skip
-        if stands and symbol.get_name() not in (".0", "__class__"):
+        if (stands or symbol.is_imported()) and symbol.get_name() not in (".0", "__class__"):
             kind = "local" if symbol.is_local() else "free" if symbol.is_free() else "global"
             found.add((symbol.get_name(), kind))
-    counts = Counter([frozenset(found)]) if found else Counter()
+            does_more |= stands
+    counts = Counter([frozenset(found)]) if does_more else Counter()
     return sum(map(kinds_by_the_compiler, table.get_children()), counts)
 
 
