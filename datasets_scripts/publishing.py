@@ -29,6 +29,7 @@ class About(NamedTuple):
         tags: Further words to find it by.
         license: The Hub's name of the licence.
         source: The paper whose data these are made after.
+        people: What the rows hold about people.
     """
 
     title: str
@@ -38,6 +39,7 @@ class About(NamedTuple):
     tags: tuple[str, ...]
     license: str
     source: str
+    people: str = "They hold nothing about people."
 
 
 def publish_rows(
@@ -97,6 +99,6 @@ def _card(folder: Path, schema: pyarrow.Schema, columns: Columns, counts: Mappin
         "Made by hf_symbinv with", "", "```", about.command, "```", "",
         "## Files", "", "| file | bytes | SHA-256 |", "|---|---:|---|",
         *(f"| {file.path} | {file.bytes:,} | `{file.sha256}` |" for file in files), "",
-        "## Licence", "", f"{known} They hold nothing about people.", "", "## Source", "", about.source, "",
+        "## Licence", "", f"{known} {about.people}", "", "## Source", "", about.source, "",
     ]  # fmt: skip
     return check_card("\n".join(lines), "dataset")

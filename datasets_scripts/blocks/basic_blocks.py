@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import hashlib
 import lzma
 import random
 import re
@@ -53,7 +52,7 @@ from hf_symbinv.datasets_scripts.blocks.x86 import (
 from hf_symbinv.datasets_scripts.errors import BlocksError, refuse
 from hf_symbinv.datasets_scripts.publishing import About, publish_rows
 from hf_symbinv.datasets_scripts.questions.builder import claimed
-from hf_symbinv.datasets_scripts.storage import SPLITS
+from hf_symbinv.datasets_scripts.storage import SPLITS, drawn_split
 from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN
 
 LONGEST = 128  # tokens; Renamer, appendix C
@@ -243,7 +242,7 @@ def assign(rows: Sequence[Mapping[str, Any]], splitting: str, seed: int) -> dict
     for row in rows:
         key = row["text"] if splitting == "random" else str(canonical_ids(row["input_ids"]))
         own = row["split"] if splitting == "random" else ""
-        split = own or _drawn_split(f"{seed} {key}")
+        split = own or drawn_split(f"{seed} {key}")
         if split not in splits:
             raise BlocksError(f"split={split!r}: unknown; use train, validation and test")
         splits[split].append({name: value for name, value in row.items() if name != "split"})
@@ -251,11 +250,6 @@ def assign(rows: Sequence[Mapping[str, Any]], splitting: str, seed: int) -> dict
     if empty:
         raise BlocksError(f"{len(rows)} usable blocks leave {' and '.join(empty)} empty; give more blocks")
     return splits
-
-
-def _drawn_split(key: str) -> str:
-    tenth = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % 10
-    return {0: "validation", 1: "test"}.get(tenth, "train")
 
 
 def twins(splits: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float]:
