@@ -87,8 +87,8 @@ def parts(job: Job, recipe: Recipe, task: SymbolTask) -> dict[Measure, list[Ques
 
     sizes, column = job.sizes["tasks"][job.values["task"]], task.columns[0]
     names, count = symbol_names(sizes["usual"]["num_symbols"]), sizes["test_rows"]
-    usual = list(load_data(recipe.task, recipe.data).splits["test"][column])[:count]
-    wider = load_data(recipe.task, {**recipe.data, **sizes["more"]}).splits["train"][column]
+    usual = list(load_data(recipe.task, recipe.data)["test"][column])[:count]
+    wider = load_data(recipe.task, {**recipe.data, **sizes["more"]})["train"][column]
     more = [text for text in wider if len(task.symbols(text)) > len(names)][:count]
     new = [task.rename(text, dict(zip(names, OTHERS, strict=False))) for text in usual]
     texts = {USUAL: usual, MORE: more, NEW: new}
