@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from papers.harness.experiments import Experiment, Family, Job, OutOfTimeError, Result, Setting
 from papers.harness.measures import Measure
-from papers.shapes.columns import BY_SYMBOLS, MODELS, MORE, NEW, USUAL, by_symbols
+from papers.shapes.columns import MODELS, MORE, NEW, USUAL
 
 if TYPE_CHECKING:
     from hf_symbinv.evaluation.answers import Question
@@ -35,8 +35,6 @@ def measure_fresh(job: Job) -> dict[Measure, Result]:
     Raises:
         OutOfTimeError: If there was no time to finish; the next call goes on.
     """
-    from collections import Counter
-
     from hf_symbinv.datasets_scripts.loading import load_data
     from hf_symbinv.evaluation.answers import answer_questions
     from hf_symbinv.evaluation.checkpoints import load_checkpoint
@@ -49,17 +47,13 @@ def measure_fresh(job: Job) -> dict[Measure, Result]:
         raise OutOfTimeError
     checkpoint = load_checkpoint(str(folder))
     found: dict[Measure, Result] = {}
-    solved, asked = Counter[int](), Counter[int]()
     for part, questions in parts(job, recipe, checkpoint.task).items():
         with checkpoint.task.checker() as checker:
             limit = checkpoint.task.max_new_tokens
             answers = answer_questions(checkpoint, questions, checker, num_beams=1, max_new_tokens=limit)
         right = [answer.best.verified for answer in answers]
         found[part] = {"correct": sum(right), "count": len(right)}
-        if part != NEW:
-            asked.update(question.symbols for question in questions)
-            solved.update(question.symbols for question, is_right in zip(questions, right, strict=True) if is_right)
-    return {**found, BY_SYMBOLS: by_symbols(solved, asked)}
+    return found
 
 
 def recipe_of(job: Job) -> Recipe:

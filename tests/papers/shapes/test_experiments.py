@@ -12,11 +12,12 @@ from papers.__main__ import main as papers
 from papers.catalogue import EXPERIMENTS
 from papers.harness.experiments import Setting
 from papers.shapes.columns import BY_SYMBOLS, MODELS, MORE, NEW, USUAL
+from papers.shapes.experiments import TITLES
 from papers.shapes.models import NAMES, OTHERS, PAD, SHAPES, rights
 from papers.shapes.pairs import pairs
 from papers.shapes.plots import draw_by_symbols
 
-TABLES = [name for name in EXPERIMENTS if name.startswith("shape-")]
+TABLES = [f"shape-{shape}" for shape in TITLES]
 SIZES = {shape: EXPERIMENTS[f"shape-{shape}"].sizes("smoke") for shape in SHAPES}
 
 
