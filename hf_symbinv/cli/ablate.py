@@ -80,27 +80,30 @@ def main(arguments: Sequence[str]) -> int:
         for seed in range(options.seeds):
             one = replace(each, trainer={**each.trainer, "seed": seed})
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            folder = options.output / f"{name}-seed{seed}"
             with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
-                record, is_main = train_recipe(one, options.data, str(options.output / f"{name}-seed{seed}"), left)
+                record, is_main = train_recipe(one, options.data, str(folder), left)
             if not record["finished"]:
                 if is_main:
                     print(f"symbinv ablate: time is up; repeat the command to go on with {name}", file=sys.stderr)
                 return UNFINISHED
             records.append(record)
-        rows.append(_row(name, each, records))
+        rows.append(_row(name, folder, records))
     if is_main:
         print(json.dumps(rows) if options.json else _table(rows))
     return DONE
 
 
-def _row(name: str, recipe: Any, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What was measured of one component set."""
+def _row(name: str, folder: Path, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What was measured of one component set, one of whose models lies in `folder`."""
     import torch
 
+    from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 
     with torch.device("meta"):
-        parameters = SymbolInvariantForConditionalGeneration(recipe.config()).num_parameters()
+        config = SymbolInvariantConfig.from_pretrained(folder)
+        parameters = SymbolInvariantForConditionalGeneration(config).num_parameters()
     results = [record["results"] for record in records]
     count = sum(result["test_count"] for result in results)
     correct = sum(round(result["test_accuracy"] * result["test_count"]) for result in results)
