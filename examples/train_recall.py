@@ -14,7 +14,6 @@ import random
 import string
 import sys
 from pathlib import Path
-from typing import Any
 
 import torch
 from accelerate import PartialState
@@ -61,11 +60,9 @@ def train(args: argparse.Namespace) -> None:
         config = SymbolInvariantConfig(symbol_embedding=args.embedding, **fields, **recipe["model"])
     tokenizer = SymbolInvariantWordTokenizer(**WORDS)
     texts = drawn(f"train {data['seed']}", data["rows"], data["assignments"], data["variables"])
+    every_ids = tokenizer(texts, add_special_tokens=False)["input_ids"]
     # What the other assignments set is random, so that only the last word has a label.
-    rows: list[dict[str, Any]] = [
-        {"input_ids": ids, "labels": [-100] * (len(ids) - 1) + ids[-1:]}
-        for ids in tokenizer(texts, add_special_tokens=False)["input_ids"]
-    ]
+    rows = [{"input_ids": ids, "labels": [-100] * (len(ids) - 1) + ids[-1:]} for ids in every_ids]
     measured = measure_rows(
         ((text, "") for text in texts), lambda text: len({*text} & {*NAMES}), lambda text: len(text.split())
     )
