@@ -3,8 +3,9 @@
     accelerate launch examples/train_recall.py
     accelerate launch examples/train_recall.py --output runs/learned --embedding learned
 
-A text is a row of assignments, as in `c = a ; b = c ; c = b ; b = c`. The last one repeats the last that its variable
-had. A decoder alone reads from left to right; with streams it forks one for each variable, when that first occurs.
+A text is a row of assignments, as in `c = a ; b = c ; c = b ; b = c ; c = b`. The first are random, and the last repeat
+what their variables were set to. A decoder alone reads from left to right; with streams it forks one for each variable,
+when that first occurs.
 Embeddings are `streams`, `learned`, `renamed` and `gaussian`. Sizes are in train_recall.yaml, and SECTION.KEY=VALUE
 changes them. Started again with the same folder, it goes on.
 """
@@ -28,15 +29,15 @@ TOKENS, NAMES = ["<s>", "<pad>", "</s>", "=", ";"], string.ascii_lowercase
 WORDS = {"base_tokens": TOKENS, "symbols": {name: [i, 0] for i, name in enumerate(NAMES)}}
 
 
-def drawn(seed: str, count: int, assignments: int, variables: list[int]) -> list[str]:
-    """Texts of so many assignments, between a number of variables from `variables[0]` to `variables[1]`."""
+def drawn(seed: str, count: int, assignments: int, repeated: int, variables: list[int]) -> list[str]:
+    """Texts of `assignments` and some `repeated` ones, between `variables[0]` to `variables[1]` variables."""
     generator, texts = random.Random(seed), []
     for _ in range(count):
         names, last = generator.sample(NAMES, generator.randint(*variables)), dict[str, str]()
-        set_to = [(generator.choice(names), generator.choice(names)) for _ in range(assignments - 1)]
+        set_to = [(generator.choice(names), generator.choice(names)) for _ in range(assignments)]
         last |= set_to  # of equal variables, the last counts
-        asked = generator.choice(list(last))
-        texts.append(" ; ".join(f"{name} = {value}" for name, value in [*set_to, (asked, last[asked])]))
+        set_to += generator.choices(list(last.items()), k=repeated)
+        texts.append(" ; ".join(f"{name} = {value}" for name, value in set_to))
     return texts
 
 
@@ -59,10 +60,11 @@ def train(args: argparse.Namespace) -> None:
     with model_errors():
         config = SymbolInvariantConfig(symbol_embedding=args.embedding, **fields, **recipe["model"])
     tokenizer = SymbolInvariantWordTokenizer(**WORDS)
-    texts = drawn(f"train {data['seed']}", data["rows"], data["assignments"], data["variables"])
-    every_ids = tokenizer(texts, add_special_tokens=False)["input_ids"]
-    # What the other assignments set is random, so that only the last word has a label.
-    rows = [{"input_ids": ids, "labels": [-100] * (len(ids) - 1) + ids[-1:]} for ids in every_ids]
+    lengths, repeated = (data["assignments"], data["repeated"]), slice(4 * data["assignments"] + 2, None, 4)
+    texts = drawn(f"train {data['seed']}", data["rows"], *lengths, data["variables"])
+    rows = [{"input_ids": ids, "labels": [-100] * len(ids)} for ids in tokenizer(texts, add_special_tokens=False).input_ids]
+    for row in rows:  # what the other assignments set is random
+        row["labels"][repeated] = row["input_ids"][repeated]
     measured = measure_rows(
         ((text, "") for text in texts), lambda text: len({*text} & {*NAMES}), lambda text: len(text.split())
     )
@@ -73,7 +75,7 @@ def train(args: argparse.Namespace) -> None:
     if not PartialState().is_main_process:
         return
     for key in ("variables", "more_variables"):
-        test = drawn(f"test {data['seed']}", data["test_rows"], data["assignments"], data[key])
+        test = drawn(f"test {data['seed']}", data["test_rows"], *lengths, data[key])
         right, (fewest, most) = recalled(model.eval(), tokenizer, test), data[key]
         low, high = wilson_interval(right, len(test))
         print(f"{len(test):,} test texts with {fewest} to {most} variables: {right / len(test):.1%} recalled, "
