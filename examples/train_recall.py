@@ -62,7 +62,8 @@ def train(args: argparse.Namespace) -> None:
     tokenizer = SymbolInvariantWordTokenizer(**WORDS)
     lengths, repeated = (data["assignments"], data["repeated"]), slice(4 * data["assignments"] + 2, None, 4)
     texts = drawn(f"train {data['seed']}", data["rows"], *lengths, data["variables"])
-    rows = [{"input_ids": ids, "labels": [-100] * len(ids)} for ids in tokenizer(texts, add_special_tokens=False).input_ids]
+    every_ids = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    rows = [{"input_ids": ids, "labels": [-100] * len(ids)} for ids in every_ids]
     for row in rows:  # what the other assignments set is random
         row["labels"][repeated] = row["input_ids"][repeated]
     measured = measure_rows(
