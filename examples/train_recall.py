@@ -4,10 +4,9 @@
     accelerate launch examples/train_recall.py --output runs/learned --embedding learned
 
 A text is a row of assignments, as in `c = a ; b = c ; c = b ; b = c ; c = b`. The first are random, and the last repeat
-what their variables were set to. A decoder alone reads from left to right; with streams it forks one for each variable,
-when that first occurs.
-Embeddings are `streams`, `learned`, `renamed` and `gaussian`. Sizes are in train_recall.yaml, and SECTION.KEY=VALUE
-changes them. Started again with the same folder, it goes on.
+what their variables were set to. A decoder alone reads from left to right, and with streams forks one for a variable
+when that first occurs. Embeddings are `streams`, `learned`, `renamed` and `gaussian`. Sizes are in train_recall.yaml,
+and SECTION.KEY=VALUE changes them. Started again with the same folder, it goes on.
 """
 
 import argparse
