@@ -29,7 +29,7 @@ class RepeatedEncoder(SymbolInvariantForConditionalGeneration):
             outputs[name] = outputs[name].repeat_interleave(beams, 0)
         kwargs["encoder_outputs"] = OncePerInput(outputs, mask.repeat_interleave(beams, 0))
 
-    def _give_cache(self, settings: Any, kwargs: dict[str, Any]) -> None:
+    def _give_cache(self, slots: Any, settings: Any, kwargs: dict[str, Any]) -> None:
         kwargs["past_key_values"] = EncoderDecoderCache(Cache(layer_class_to_replicate=BeamLayer), DynamicCache())
 
 

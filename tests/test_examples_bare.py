@@ -34,6 +34,9 @@ RUNS = {
         ["trainer.max_steps=3", "data.rows=200"], "recall/model",
         r"1,000 test texts with 8 to 12 variables: \S+% recalled, 95 % interval \S+ to \S+",
     ),
+    "three_address": (
+        QUESTIONS, "three_address", r"8 test questions: \S+ % of the answers verified, 95 % interval \S+ to \S+ %"
+    ),
     "train_templates": (
         ["trainer.max_steps=3"], "templates/model",
         r"1,000 test rows with unseen symbols: squared error \S+, 95 % interval \S+ to \S+",

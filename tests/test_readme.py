@@ -242,6 +242,8 @@ def test_every_command_that_makes_data_makes_them_at_a_small_size(line, tmp_path
         place = tmp_path / ("examples" if f"examples/{name}" in line else ".")
         place.mkdir(exist_ok=True)
         shutil.copy(ROOT / "examples" / name, place)
+    if "--source sources" in line:
+        shutil.copytree(ROOT / "papers", tmp_path / "sources", ignore=shutil.ignore_patterns("__pycache__", "results"))
     (tmp_path / "novels.txt").write_text("It was the best of times, it was the worst of times.\n" * 400)
     small = re.sub(r"(--rows|--draw) \d+", r"\1 100", line)
     small = re.sub(r"--num-symbols 10 --max-size 50 --per-cell 20", "--num-symbols 2 --max-size 5 --per-cell 1", small)

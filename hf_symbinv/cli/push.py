@@ -32,7 +32,7 @@ because the Hub did not take it
 
 EXAMPLE = """\
 $ symbinv push runs/tiny alice/tiny --private
-alice/tiny: model, 15 files
+alice/tiny: model, 17 files
 """
 
 

@@ -69,6 +69,7 @@ pairs-small
 prop-paper
 prop-small
 prop-smoke
+tseitin-small
 """
 
 

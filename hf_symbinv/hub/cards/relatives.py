@@ -57,7 +57,9 @@ RELATIVES = {
             "symbol_embedding", "random_share", "num_symbols", "d_model", "decoder_layers", "num_attention_heads",
             "d_ff", "activation_function", "dropout", "decoder_positions", "loss", *_IDENTITY_FIELDS,
         ),
-        tables=("lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-cipher", "lexinv-symbols"),
+        tables=(
+            "lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-cipher", "lexinv-streams-keys", "lexinv-symbols"
+        ),
         paper="huang2023lexinvariant",
     ),
     "identity-gpt2": Relative(
