@@ -14,7 +14,6 @@ Source: Renamer, appendix E.
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import sys
@@ -29,6 +28,7 @@ import pyarrow
 
 from hf_symbinv.datasets_scripts.calculus.expressions import QUESTION, SYMBOLS, Derivative, derive, ids_of, load_sympy
 from hf_symbinv.datasets_scripts.errors import DerivativesError, refuse
+from hf_symbinv.datasets_scripts.options import options_parser
 from hf_symbinv.datasets_scripts.publishing import About, publish_rows
 from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.hub.cards.dataset import LICENSE
@@ -193,17 +193,8 @@ def load_derivatives(folder: Path) -> datasets.DatasetDict:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m hf_symbinv.datasets_scripts.calculus.derivatives",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    for name, value in asdict(DerivativesConfig()).items():
-        parser.add_argument(
-            f"--{name.replace('_', '-')}", type=type(value), default=value, help="(default: %(default)s)"
-        )
+    parser = options_parser("calculus.derivatives", __doc__, DerivativesConfig(), "Parquet files and card")
     parser.add_argument("--workers", type=int, help="processes (default: one per available core)")
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for Parquet files and card")
     options = vars(parser.parse_args(arguments))
     folder, workers = options.pop("output"), options.pop("workers")
     try:

@@ -15,7 +15,6 @@ function is a near copy of another; `bugs.py` says what is put into them, `dupli
 
 from __future__ import annotations
 
-import argparse
 import random
 import shlex
 import sys
@@ -33,6 +32,7 @@ from hf_symbinv.datasets_scripts.code.bugs import BUGS, Row
 from hf_symbinv.datasets_scripts.code.duplicates import originals
 from hf_symbinv.datasets_scripts.errors import CodeError, refuse
 from hf_symbinv.datasets_scripts.language.characters import STANDARD_LIBRARY, documents
+from hf_symbinv.datasets_scripts.options import options_parser
 from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.publishing import About, publish_rows
 from hf_symbinv.datasets_scripts.questions.builder import claimed
@@ -246,16 +246,7 @@ def load_bugs(folder: Path) -> datasets.DatasetDict:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m hf_symbinv.datasets_scripts.code.bug_finding",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    for name, value in asdict(BugFindingConfig()).items():
-        parser.add_argument(
-            f"--{name.replace('_', '-')}", type=type(value), default=value, help="(default: %(default)s)"
-        )
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for tokenizer, Parquet and card")
+    parser = options_parser("code.bug_finding", __doc__, BugFindingConfig(), "tokenizer, Parquet and card")
     options = vars(parser.parse_args(arguments))
     folder = options.pop("output")
     try:

@@ -11,7 +11,6 @@ Splits are by document, and the BPE sees the training documents only.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections.abc import Iterable, Sequence
@@ -26,6 +25,7 @@ from transformers import PreTrainedTokenizerFast
 
 from hf_symbinv.datasets_scripts.errors import CorpusError, refuse
 from hf_symbinv.datasets_scripts.language.characters import STANDARD_LIBRARY, documents
+from hf_symbinv.datasets_scripts.options import options_parser
 from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info
 from hf_symbinv.files import write_atomically
@@ -178,16 +178,7 @@ def load_blocks(folder: Path) -> datasets.DatasetDict:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m hf_symbinv.datasets_scripts.language.subwords",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    for name, value in asdict(SubwordConfig()).items():
-        parser.add_argument(
-            f"--{name.replace('_', '-')}", type=type(value), default=value, help="(default: %(default)s)"
-        )
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for tokenizer, Parquet and card")
+    parser = options_parser("language.subwords", __doc__, SubwordConfig(), "tokenizer, Parquet and card")
     options = vars(parser.parse_args(arguments))
     folder = options.pop("output")
     try:

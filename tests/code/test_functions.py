@@ -250,12 +250,13 @@ def test_what_cannot_be_renamed_safely_is_left_out_with_a_reason(source, reason)
     assert reasons(source) == [reason]
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="the syntax is new in 3.12")
 @pytest.mark.parametrize(
     "source", ["def f[T](x: T): pass", "def f(x):\n    type T = x", "def f(x):\n    class C[T]: pass"]
 )
 def test_type_parameters_are_left_out(source):
-    assert reasons(source) == [Reason.TYPE_PARAMETERS]
+    # The syntax is new in 3.12: an older version of Python parses nothing of the file.
+    expected = Reason.TYPE_PARAMETERS if sys.version_info >= (3, 12) else Reason.NO_PYTHON
+    assert reasons(source) == [expected]
 
 
 @pytest.mark.parametrize(
