@@ -6,10 +6,11 @@ called. Models are trained by the recipe of each task, with other sizes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.harness.experiments import Experiment, Family, Job, OutOfTimeError, Result, Setting
+from papers.harness.experiments import Experiment, Family, Job, Result, Setting
 from papers.harness.measures import Measure
 from papers.shapes.columns import MODELS, MORE, NEW, USUAL
 
@@ -35,42 +36,25 @@ def measure_fresh(job: Job) -> dict[Measure, Result]:
     Raises:
         OutOfTimeError: If there was no time to finish; the next call goes on.
     """
-    from hf_symbinv.datasets_scripts.loading import load_data
-    from hf_symbinv.evaluation.answers import answer_questions
-    from hf_symbinv.evaluation.checkpoints import load_checkpoint
-    from hf_symbinv.training import train
+    from papers.shapes.recipes import rights, trained
 
-    recipe, folder = recipe_of(job), job.folder / "model"
-    job.say(f"  {recipe.trainer['max_steps']} steps")
-    record = train(recipe, load_data(recipe.task, recipe.data), folder, max_seconds=job.time_left())
-    if not record["finished"]:
-        raise OutOfTimeError
-    checkpoint = load_checkpoint(str(folder))
+    recipe = fresh_recipe(job)
+    checkpoint = trained(job, recipe)
     found: dict[Measure, Result] = {}
     for part, questions in parts(job, recipe, checkpoint.task).items():
-        with checkpoint.task.checker() as checker:
-            limit = checkpoint.task.max_new_tokens
-            answers = answer_questions(checkpoint, questions, checker, num_beams=1, max_new_tokens=limit)
-        right = [answer.best.verified for answer in answers]
+        right = rights(checkpoint, questions)
         found[part] = {"correct": sum(right), "count": len(right)}
     return found
 
 
-def recipe_of(job: Job) -> Recipe:
+def fresh_recipe(job: Job) -> Recipe:
     """The recipe of a task, with the sizes of the scale, for a kind of model."""
-    from hf_symbinv.training import Recipe
+    from papers.shapes.recipes import recipe_of
 
-    kind, sizes = job.values["model"], job.sizes["tasks"][job.values["task"]]
-    fields = dict(sizes["model"])
-    own = fields.pop("kinds", {}).get(kind, {})
-    changes = {
-        **{f"data.{name}": value for name, value in sizes["usual"].items()},
-        **{f"model.{name}": value for name, value in {**fields, **own}.items()},
-        **{f"trainer.{name}": value for name, value in sizes["trainer"].items()},
-        "data.seed": job.seed, "trainer.seed": job.seed, "model.symbol_embedding": kind, "test_rows": 1,
-        "evaluation_rows": 1,
-    }  # fmt: skip
-    return Recipe.load(TASKS[job.values["task"]][0], changes)
+    task = job.values["task"]
+    sizes = job.sizes["tasks"][task]
+    recipe = recipe_of(job, TASKS[task][0], sizes, {**sizes["usual"], "seed": job.seed})
+    return replace(recipe, evaluation_rows=1)
 
 
 def parts(job: Job, recipe: Recipe, task: SymbolTask) -> dict[Measure, list[Question]]:

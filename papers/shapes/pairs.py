@@ -7,15 +7,12 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hf_symbinv.datasets_scripts.loading import load_data
-from hf_symbinv.evaluation.answers import answer_questions
-from hf_symbinv.evaluation.checkpoints import load_checkpoint
 from hf_symbinv.evaluation.report import load_questions
 from hf_symbinv.files import write_atomically
-from hf_symbinv.training import Recipe, train
-from papers.harness.experiments import Job, OutOfTimeError, Result
+from papers.harness.experiments import Job, Result
 from papers.harness.measures import Measure
 from papers.shapes.columns import BY_SYMBOLS, MORE, NEW, USUAL, by_symbols
+from papers.shapes.recipes import recipe_of, rights, trained
 
 NAMES = [
     "apple", "bread", "cream", "dates", "eggs", "flour", "grapes", "honey", "ice", "juice", "kale", "lemon", "mango",
@@ -79,28 +76,13 @@ def measure(job: Job) -> dict[Measure, Result]:
         OutOfTimeError: If there was no time to finish; the next call goes on.
     """
     sizes, parts = job.sizes, files(job)
-    kind, fields = job.values["model"], dict(sizes["model"])
-    own = fields.pop("kinds", {}).get(kind, {})
-    changes = {
-        **{f"model.{name}": value for name, value in {**fields, **own}.items()},
-        **{f"trainer.{name}": value for name, value in sizes["trainer"].items()},
-        "data.pairs": parts[USUAL][0], "data.symbols": "[a-z]+",
-        "model.symbol_embedding": kind, "trainer.seed": job.seed, "test_rows": 1,
-    }  # fmt: skip
-    recipe, folder = Recipe.load("pairs-small", changes), job.folder / "model"
-    job.say(f"  {recipe.trainer['max_steps']} steps")
-    record = train(recipe, load_data(recipe.task, recipe.data), folder, max_seconds=job.time_left())
-    if not record["finished"]:
-        raise OutOfTimeError
-    checkpoint = load_checkpoint(str(folder))
-    task = checkpoint.task
+    data = {"pairs": parts[USUAL][0], "symbols": "[a-z]+"}
+    checkpoint = trained(job, recipe_of(job, "pairs-small", sizes, data))
     found: dict[Measure, Result] = {}
     solved, asked = Counter[int](), Counter[int]()
     for part, (file, split) in parts.items():
-        questions = load_questions(task, file, split, sizes["data"]["test_rows"])
-        with task.checker() as checker:
-            answers = answer_questions(checkpoint, questions, checker, num_beams=1, max_new_tokens=task.max_new_tokens)
-        right = [answer.best.verified for answer in answers]
+        questions = load_questions(checkpoint.task, file, split, sizes["data"]["test_rows"])
+        right = rights(checkpoint, questions)
         found[part] = {"correct": sum(right), "count": len(right)}
         if part != NEW:
             asked.update(question.symbols for question in questions)

@@ -9,7 +9,7 @@ from hf_symbinv.tasks import load_task
 from papers.__main__ import DONE, main
 from papers.harness.experiments import Job
 from papers.shapes.columns import MODELS, MORE, NEW, USUAL
-from papers.shapes.fresh import EXPERIMENTS, OTHERS, TASKS, parts, recipe_of
+from papers.shapes.fresh import EXPERIMENTS, OTHERS, TASKS, fresh_recipe, parts
 
 [FRESH] = EXPERIMENTS
 
@@ -30,14 +30,14 @@ def test_every_row_has_a_recipe_whose_model_may_write_new_symbols(make_job, scal
     assert FRESH.sizes(scale)["about"].endswith(".")
     for row in FRESH.rows_of(scale):
         kind = row.values["model"]
-        config = recipe_of(make_job(row.values["task"], scale, kind)).config()
+        config = fresh_recipe(make_job(row.values["task"], scale, kind)).config()
         assert config.symbol_embedding == kind and bool(config.num_fresh_symbols) == (kind in ("streams", "canonical"))
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_new_names_are_no_names_of_training_and_more_symbols_are_more(make_job, name):
     job = make_job(name, "smoke")
-    recipe = recipe_of(job)
+    recipe = fresh_recipe(job)
     task = load_task(recipe.task)
     found = parts(job, recipe, task)
     fewest = 1 + job.sizes["tasks"][name]["usual"]["num_symbols"]
