@@ -95,8 +95,8 @@ class TestCurves:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("{", "holds no log"),
-            ("[]", "holds no log"),
+            ("{", "not JSON .*; give a run's folder or a trainer_state.json"),
+            ("[]", "holds no JSON object; give a run's folder"),
             ('{"log": [1]}', "holds no log"),
             ('{"log": []}', "holds no loss"),
         ],
