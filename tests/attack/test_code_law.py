@@ -1,0 +1,88 @@
+"""Functions of Python's own library under other names: a model points at the same places, bit for bit.
+
+Each try draws a function and twenty renamings of its variables. Names are drawn from a few hundred words, and the ids
+that stand for them from ten thousand.
+"""
+
+import keyword
+import sysconfig
+from pathlib import Path
+
+import pytest
+import torch
+
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForTokenClassification, SymbolInvariantSubwordTokenizer
+from hf_symbinv.code import RenamingError, read_functions, rename
+from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
+
+RENAMINGS = 20
+FILES = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def words():
+    """Names that functions have."""
+    functions, _ = read_functions((FILES[0].parent / "argparse.py").read_text(encoding="utf-8"))
+    return sorted({name for one in functions for name in one.variables})
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    functions, _ = read_functions((FILES[0].parent / "argparse.py").read_text(encoding="utf-8"))
+    return SymbolInvariantSubwordTokenizer.train(
+        [one.text for one in functions], 600, symbols=[one.spans() for one in functions]
+    )
+
+
+@pytest.fixture(scope="module")
+def models(tokenizer):
+    """Models with fresh weights."""
+    config = SymbolInvariantConfig(
+        base_vocab_size=tokenizer.vocab_size, d_model=16, encoder_layers=2, decoder_layers=0, num_attention_heads=2,
+        d_ff=32, num_labels=2, loss="cross_entropy", normalize_embeddings=False, normalize_features=False,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = SymbolInvariantForTokenClassification(config).eval()
+    return [model, SymbolInvariantForTokenClassification(config).to(torch.bfloat16).eval()]
+
+
+def drawn(random):
+    """A function with two to twelve variables and at most a thousand characters."""
+    while True:
+        functions, _ = read_functions(random.choice(FILES).read_text(encoding="utf-8", errors="replace"))
+        fitting = [one for one in functions if 2 <= len(one.variables) <= 12 and len(one.text) <= 1000]
+        if fitting:
+            return random.choice(fitting)
+
+
+def other_names(function, words, random):
+    """A renaming that captures nothing, as text and spans."""
+    while True:
+        names = random.sample(words, len(function.variables))
+        try:
+            text = rename(function, dict(zip(function.variables, names, strict=True)))
+        except RenamingError:
+            continue
+        [renamed] = read_functions(text)[0]
+        return renamed
+
+
+def test_renaming_changes_no_bit(attack, words, tokenizer, models):
+    assert not any(map(keyword.iskeyword, words))
+    for attempt in attack.tries(10):
+        function = drawn(attempt.random)
+        versions = [function] + [other_names(function, words, attempt.random) for _ in range(RENAMINGS)]
+        rows = []
+        for one in versions:
+            referents = attempt.random.sample(range(26, 10_000), len(words) + len(one.variables))
+            names = dict.fromkeys([*one.variables, *words])
+            table = SymbolTable(
+                {name: referent for name, referent in zip(names, referents, strict=False) if len(name) > 1}
+            )
+            rows.append(tokenizer(one.text, symbols=one.spans(), symbol_table=table)["input_ids"])
+        assert len(set(map(tuple, rows))) > 1
+        model = attempt.random.choice(models)
+        with torch.inference_mode():
+            logits = model(torch.tensor(rows)).logits
+        assert logits.isfinite().all()
+        assert (logits == logits[:1]).all(), function.text
