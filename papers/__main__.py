@@ -68,6 +68,8 @@ shape-pairs          A user's own pairs: expressions in prefix notation (in no p
 shape-decoder        A decoder alone: strings and their copies (in no paper)
 shape-fresh          Answers with new names: Tseitin's clauses and three-address code (in no paper)
 shape-many           Hundreds of symbols: copying and graph colouring by number of streams (in no paper)
+code-misuse          Misused variables in Python functions (in no paper)
+code-exchange        Exchanged arguments in Python functions (in no paper)
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hf_symbinv.errors import UserError
+from papers.code.experiments import EXPERIMENTS as CODE
 from papers.harness.experiments import Experiment
 from papers.harness.reproduction import scales_of
 from papers.harness.scales import Scale
@@ -15,7 +16,7 @@ from papers.streams.tables import SIZES
 from papers.streams.tables import TABLES as STREAMS
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (*LEXINVARIANT, *IDENTITY, *RENAMER, *SHAPES)
+    experiment.name: experiment for experiment in (*LEXINVARIANT, *IDENTITY, *RENAMER, *SHAPES, *CODE)
 }
 TABLES: dict[str, Table | Experiment] = {**STREAMS, **EXPERIMENTS}
 

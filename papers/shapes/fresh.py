@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 FAMILY = Family("shapes-fresh", Path(__file__).parent / "fresh.yaml")
 EXAMPLES = Path(__file__).parents[2] / "examples"
-# Task → its recipe, and what tables call it.
+# Task → its recipe, the file of the task if it is one, and what tables call it.
 TASKS = {
-    "tseitin": ("tseitin-small", "clauses"),
-    "three_address": (str(EXAMPLES / "three_address.yaml"), "three-address code"),
+    "tseitin": ("tseitin-small", None, "clauses"),
+    "three_address": (str(EXAMPLES / "three_address.yaml"), "examples/three_address.py", "three-address code"),
 }
 # In the place of a, b, c, …; training has none of them, in questions or answers.
 OTHERS = "zyxwvuts"
@@ -53,7 +53,8 @@ def fresh_recipe(job: Job) -> Recipe:
 
     task = job.values["task"]
     sizes = job.sizes["tasks"][task]
-    recipe = recipe_of(job, TASKS[task][0], sizes, {**sizes["usual"], "seed": job.seed})
+    name, file, _ = TASKS[task]
+    recipe = recipe_of(job, name, sizes, {**sizes["usual"], "seed": job.seed}, file)
     return replace(recipe, evaluation_rows=1)
 
 
@@ -84,7 +85,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         unit="Answers that their judge finds right, by greedy decoding, in percent",
         rows=tuple(
             Setting((label, name), {"task": task, "model": kind})
-            for task, (_, label) in TASKS.items()
+            for task, (_, _, label) in TASKS.items()
             for kind, name in MODELS.items()
         ),
         measure=measure_fresh,

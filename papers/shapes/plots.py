@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.metrics import wilson_interval
-from hf_symbinv.plotting.figures import LINES, save_picture
+from hf_symbinv.plotting.figures import LINES
 from papers.harness.experiments import Findings, Setting
+from papers.harness.pictures import finish
 from papers.shapes.columns import BY_SYMBOLS
 
 
@@ -39,9 +40,4 @@ def draw_by_symbols(found: Sequence[tuple[Setting, Findings]], folder: Path, nam
     axes.set_ylabel("right, %", fontsize=9)
     axes.set_ylim(-3, 103)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.tick_params(labelsize=8)
-    axes.grid(color="0.88", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False, handlelength=3.5)
-    for suffix in (".png", ".svg"):
-        save_picture(figure, folder / f"{name}{suffix}")
+    finish(figure, axes, folder, name)

@@ -12,7 +12,9 @@ from hf_symbinv.training import Recipe, train
 from papers.harness.experiments import Job, OutOfTimeError
 
 
-def recipe_of(job: Job, name: str, sizes: Mapping[str, Any], data: Mapping[str, Any]) -> Recipe:
+def recipe_of(
+    job: Job, name: str, sizes: Mapping[str, Any], data: Mapping[str, Any], task: str | None = None
+) -> Recipe:
     """A recipe for the kind of model and the seed of a job, which need no test of its own.
 
     Args:
@@ -20,11 +22,13 @@ def recipe_of(job: Job, name: str, sizes: Mapping[str, Any], data: Mapping[str, 
         name: Of the recipe, or its file.
         sizes: `model`, with the fields of some kinds alone under `kinds`, and `trainer`, in the place of the recipe's.
         data: Options in the place of the recipe's.
+        task: The file of the recipe's task, if it is one; None for a task by name.
     """
     kind, fields = job.values["model"], dict(sizes["model"])
     own = fields.pop("kinds", {}).get(kind, {})
     sections = {"data": data, "model": {**fields, **own}, "trainer": sizes["trainer"]}
     changes = {f"{section}.{key}": value for section, keys in sections.items() for key, value in keys.items()}
+    changes |= {} if task is None else {"task": task}
     return Recipe.load(name, {**changes, "model.symbol_embedding": kind, "trainer.seed": job.seed, "test_rows": 1})
 
 

@@ -12,6 +12,7 @@ from papers.catalogue import TABLES, scales_of
 PAPERS = Path(__file__).parents[2] / "papers"
 PAGES = sorted(PAPERS.glob("**/README.md"))
 SHOWN = [page for page in PAGES if page.parent != PAPERS]
+WITHOUT_PAPER = ("code", "shapes")
 # Numbers that no result holds: learning rates of scales, the dropout of SIT, and numbers of a paper's text.
 ELSEWHERE = {"lexinvariant": {"3.38", "2.00"}, "streams": {"0.1", "0.0003", "0.001"}, "renamer": {"0.001", "0.0005"}}
 # Dots and digits that are no results: addresses of papers, theorems, sections, names of models.
@@ -65,7 +66,7 @@ def test_commands_of_a_page_name_tables_and_scales_that_exist(page):
             assert options.scale in scales_of(TABLES[name])
 
 
-@pytest.mark.parametrize("page", [page for page in SHOWN if name_of(page) != "shapes"], ids=name_of)
+@pytest.mark.parametrize("page", [page for page in SHOWN if name_of(page) not in WITHOUT_PAPER], ids=name_of)
 def test_a_page_says_claims_results_and_deviations(page):
     heads = re.findall(r"^## (.*)$", page.read_text(encoding="utf-8"), re.M)
     assert heads == ["What the paper claims", "What is reproduced", "Where we differ"] or heads == [
@@ -74,8 +75,9 @@ def test_a_page_says_claims_results_and_deviations(page):
     assert "| our choice | the paper | effect |" in page.read_text(encoding="utf-8")
 
 
-def test_the_page_without_a_paper_says_what_is_asked_found_and_equal():
-    heads = re.findall(r"^## (.*)$", (PAPERS / "shapes" / "README.md").read_text(encoding="utf-8"), re.M)
+@pytest.mark.parametrize("name", WITHOUT_PAPER)
+def test_a_page_without_a_paper_says_what_is_asked_found_and_equal(name):
+    heads = re.findall(r"^## (.*)$", (PAPERS / name / "README.md").read_text(encoding="utf-8"), re.M)
     assert heads == ["What is asked", "What was found", "What is equal, and what is not"]
 
 

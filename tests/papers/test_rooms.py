@@ -11,7 +11,8 @@ HARNESS = "harness"
 ROOMS = sorted(path.name for path in PAPERS.iterdir() if (path / "__init__.py").is_file())
 # What the papers may use of the product.
 ROOMS_OF_PRODUCT = (
-    "datasets_scripts", "errors", "evaluation", "files", "hub", "logic", "metrics", "plotting", "tasks", "training"
+    "bugs", "datasets_scripts", "errors", "evaluation", "files", "hub", "logic", "metrics", "plotting", "tasks",
+    "training",
 )  # fmt: skip
 # Lists the tables of all rooms, and runs them.
 ABOVE = {PAPERS / "catalogue.py", PAPERS / "__main__.py"}
@@ -32,7 +33,7 @@ def files(folder):
 
 
 def test_the_rooms_are_the_harness_and_a_folder_for_each_relative_with_a_page():
-    assert ROOMS == ["harness", "identity", "lexinvariant", "renamer", "shapes", "streams"]
+    assert ROOMS == ["code", "harness", "identity", "lexinvariant", "renamer", "shapes", "streams"]
     for room in set(ROOMS) - {HARNESS}:
         page = (PAPERS / room / "README.md").read_text(encoding="utf-8")
         assert page.startswith("# ") and "python -m papers " in page, room

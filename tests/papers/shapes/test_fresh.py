@@ -53,5 +53,5 @@ def test_the_table_has_all_models_of_both_tasks(tmp_path, capsys):
     assert main(["shape-fresh", "--output", str(tmp_path)]) == DONE
     assert "python -m papers shape-fresh --scale smoke" in capsys.readouterr().out
     content = json.loads((tmp_path / "smoke/tables/shape-fresh.json").read_text())
-    assert [row["labels"] for row in content["rows"]] == [[t, m] for _, t in TASKS.values() for m in MODELS.values()]
+    assert [row["labels"] for row in content["rows"]] == [[t, m] for _, _, t in TASKS.values() for m in MODELS.values()]
     assert content["missing"] == []
