@@ -13,7 +13,7 @@ NEEDED := -e ".[algebra,plot,test,train]"
 PRE ?= accelerate datasets evaluate huggingface_hub peft safetensors tokenizers transformers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo space test test-fast test-min test-mid test-pre check docs format bench dist clean
+.PHONY: help demo space test test-fast attack test-min test-mid test-pre check docs format bench dist clean
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,12 @@ test: $(DEV_STAMP) ## run all tests, slow ones too, in two processes
 
 test-fast: $(DEV_STAMP) ## run the tests that take at most a few seconds each
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
+
+# SECONDS of all attacks together. Each run has a new seed, which it prints; SEED=... repeats one.
+attack: SECONDS ?= 3600
+attack: SEED ?= $(shell date +%s)
+attack: $(DEV_STAMP) ## throw random damage at the package for an hour, or for SECONDS=...
+	OMP_NUM_THREADS=1 ATTACK_SEED=$(SEED) ATTACK_SECONDS=$(SECONDS) $(BIN)/pytest -n 2 tests/attack
 
 test-min: ## run what the dependencies touch with the lowest versions that are allowed, in .venv-min
 test-mid: ## the same with versions between the lowest and the newest, in .venv-mid

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from harness import Row, Setting, in_turn
 from inputs import encoded, ltl_questions, model_config, paper_model, trained_model
-from transformers import BartConfig, BartForConditionalGeneration
+from transformers import BartConfig, BartForConditionalGeneration, pipeline
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 
+import hf_symbinv
 from hf_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.modeling.beams_symbinv import BeamLayer, OncePerInput
 
@@ -153,6 +154,23 @@ def top_25(setting: Setting) -> list[Row]:
     return rows
 
 
+def one_at_a_time(setting: Setting) -> list[Row]:
+    """Each question a batch of its own, so that no score depends on the others, and all of them in one batch."""
+    count, size, tokens = sizes(setting)
+    pipe = pipeline("ltl-witness", model=hf_symbinv.checkpoint("ltl-small"), device=setting.device)
+    questions = ltl_questions(count, 3, size)
+
+    def asked(batch_size: int) -> Callable[[], None]:
+        def ask() -> None:
+            pipe(questions, batch_size, notation="prefix", max_new_tokens=tokens, **BEAMS)
+
+        return ask
+
+    mine, theirs = in_turn(setting, asked(1), asked(count))
+    what, against = f"{count} questions with `batch_size=1`, bundled checkpoint", "the same in one batch"
+    return [Row("decoding-one-at-a-time", what, against, "s", "at most", 6, mine, theirs, f"at most {tokens} tokens")]
+
+
 BENCHMARKS = {
     "decoding-no-cache": cached,
     "decoding-repeated-encoder": repeated,
@@ -160,4 +178,5 @@ BENCHMARKS = {
     "decoding-bart": bart,
     "decoding-10-symbols": ten_symbols,
     "decoding-top-25": top_25,
+    "decoding-one-at-a-time": one_at_a_time,
 }

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-import pyarrow.parquet
-
 from hf_symbinv.datasets_scripts.errors import OptionsError, refuse
 from hf_symbinv.datasets_scripts.questions import grid, transforms
 from hf_symbinv.datasets_scripts.questions import two_line_texts as texts
@@ -21,7 +19,8 @@ from hf_symbinv.datasets_scripts.questions.builder import (
     prepare,
 )
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
-from hf_symbinv.datasets_scripts.storage import split_files, splits_of
+from hf_symbinv.datasets_scripts.storage import number_of_rows, split_files, splits_of
+from hf_symbinv.errors import exits_refused
 from hf_symbinv.tasks import load_task
 
 _SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout"}
@@ -140,11 +139,11 @@ def main(arguments: Sequence[str] | None = None, *, defaults: RandomQuestionsCon
     options = vars(parser(defaults).parse_args(arguments))
     folder = options["output"]
     try:
-        with _fewer_rows_said_plainly():
+        with exits_refused(), _fewer_rows_said_plainly():
             make(options, defaults)
     except Exception as error:
         return refuse(error)
     for split in splits_of(folder):
-        rows = sum(pyarrow.parquet.read_metadata(file).num_rows for file in split_files(folder, split))
+        rows = sum(number_of_rows(file) for file in split_files(folder, split))
         print(f"{folder}: {rows} {split}")
     return 0

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
 
-from hf_symbinv.errors import UserError, nearest
+from hf_symbinv.datasets_scripts.errors import UnreadableDataError
+from hf_symbinv.datasets_scripts.storage import require_whole
+from hf_symbinv.errors import UserError, first_line, nearest
+from hf_symbinv.files import read_object
+from hf_symbinv.hub import hub_failure
 from hf_symbinv.tasks import PAIRS, SymbolTask
 
 
@@ -67,17 +70,7 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
 
         return load_pairs(options, source)
     if source is not None:
-        try:
-            with quiet():
-                # By its files: the cache of `datasets` knows folders with a card by their last name only.
-                if Path(source).is_dir():
-                    return LoadedData(datasets.load_dataset("parquet", data_dir=source), source, _made_with(source))
-                return LoadedData(datasets.load_dataset(source), source, None)
-        except FileNotFoundError as error:
-            raise UserError(str(error)) from error
-        except datasets.exceptions.DatasetGenerationError as error:
-            reason = str(error.__cause__ or error).partition("\n")[0].rstrip(".")
-            raise UserError(f"{source}: cannot be read ({reason}); make the data set again") from error
+        return _load(source)
     from accelerate import PartialState
 
     from hf_symbinv.datasets_scripts.questions.builder import RandomQuestions, RandomQuestionsConfig
@@ -96,6 +89,48 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
     return LoadedData(builder.as_dataset(), None, made)
 
 
+def _load(source: str) -> LoadedData:
+    """The splits in a folder or a repository."""
+    folder = Path(source)
+    if folder.is_dir():
+        refuse_folders_of_data_sets(folder)
+        made = _made_with(source)
+        require_whole(folder)
+    elif folder.exists():
+        raise UnreadableDataError(f"{source}: is a file; name the folder of a data set, or one on the Hub")
+    try:
+        with quiet():
+            # By its files: the cache of `datasets` knows folders with a card by their last name only.
+            if folder.is_dir():
+                return LoadedData(datasets.load_dataset("parquet", data_dir=source), source, made)
+            return LoadedData(datasets.load_dataset(source), source, None)
+    except Exception as error:  # of many types, for folders without data, damaged files, no network
+        if isinstance(error, ImportError):
+            raise
+        if reason := hub_failure(error, source):
+            raise UnreadableDataError(reason) from error
+        cause = error.__cause__ if isinstance(error, datasets.exceptions.DatasetGenerationError) else None
+        if isinstance(error, FileNotFoundError):
+            raise UnreadableDataError(first_line(error)) from error
+        raise UnreadableDataError(
+            f"{source}: cannot be read ({first_line(cause or error)}); make the data set again"
+        ) from error
+
+
+def refuse_folders_of_data_sets(folder: Path) -> None:
+    """Refuses a folder of which `datasets` would mix the data sets in the folders below.
+
+    Raises:
+        UserError: If Parquet files lie elsewhere than in the folder itself or in its `data`.
+    """
+    below = {path.parent for path in folder.rglob("*.parquet")} - {folder, folder / "data"}
+    hidden = (".", "__")  # which `datasets` does not read either
+    seen = sorted(path for path in below if not any(p.startswith(hidden) for p in path.relative_to(folder).parts))
+    if seen:
+        inner = seen[0].parent if seen[0].name == "data" else seen[0]
+        raise UserError(f"{folder}: is no data set, but holds some in folders below; name one of them, such as {inner}")
+
+
 def _made_with(folder: str) -> dict[str, Any] | None:
     path = Path(folder) / "generation.json"
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+    return read_object(path, "make the data set again", UnreadableDataError) if path.is_file() else None

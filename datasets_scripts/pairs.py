@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from hf_symbinv.datasets_scripts.errors import PairsFormatError
 from hf_symbinv.datasets_scripts.loading import LoadedData, quiet
+from hf_symbinv.datasets_scripts.storage import read_rows
 from hf_symbinv.errors import nearest
 from hf_symbinv.hub.errors import hub_failure
 from hf_symbinv.tasks.pairs import SPECIAL, PairsTask
@@ -163,12 +164,21 @@ def _files_of_splits(folder: Path) -> dict[str, list[Path]]:
     """The files in a folder that are called as a split, such as `train.csv` and `test-00000-of-00002.parquet`.
 
     `datasets` would guess types and make a 1 of the text +1 in a CSV file.
+
+    Raises:
+        PairsFormatError: If files of one split lie in several folders, which may be of several data sets.
     """
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.rglob("*")):
         split = SPLITS.get(re.split(r"[-_.]", path.name)[0])
         if split is not None and path.suffix.lower() in SUFFIXES:
             found.setdefault(split, []).append(path)
+    for split, paths in found.items():
+        homes = sorted({str(path.parent) for path in paths})
+        if len(homes) > 1:
+            raise PairsFormatError(
+                f"{folder}: has files of split {split} in {' and in '.join(homes[:2])}; name the folder of one data set"
+            )
     return found if "train" in found or len(found) == 1 else {}
 
 
@@ -187,7 +197,7 @@ def _json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if text.lstrip().startswith("["):
         try:
             items = [(f"{path}, row {number}", item) for number, item in enumerate(json.loads(text), start=1)]
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise PairsFormatError(f"{path}: is no JSON ({error}); write a list of objects") from None
     else:
         items = []
@@ -195,7 +205,7 @@ def _json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             if line.strip():
                 try:
                     items.append((f"{path}, line {number}", json.loads(line)))
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise PairsFormatError(
                         f"{path}, line {number}: {_short(line)} is no JSON ({error}); write one object on each line"
                     ) from None
@@ -228,18 +238,8 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        file = pyarrow.parquet.ParquetFile(path)
-        number = 0
-        for batch in file.iter_batches():
-            for row in batch.to_pylist():
-                number += 1
-                yield f"{path}, row {number}", row
-    except pyarrow.ArrowException as error:
-        raise PairsFormatError(f"{path}: is no Parquet ({str(error).splitlines()[0]}); write it again") from None
+    for number, row in enumerate(read_rows(path, "write it again", PairsFormatError), start=1):
+        yield f"{path}, row {number}", row
 
 
 def _rows_of_data_set(source: str, config: str | None) -> dict[str, Iterator[tuple[str, dict[str, Any]]]]:

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import lzma
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import IO, Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
-from hf_symbinv.datasets_scripts.errors import OptionsError, PairsFormatError
-from hf_symbinv.files import write_atomically
+from hf_symbinv.datasets_scripts.errors import OptionsError, PairsFormatError, UnreadableDataError
+from hf_symbinv.errors import UserError
+from hf_symbinv.files import reading_parquet, sha256, write_atomically
 from hf_symbinv.hub.cards.dataset import DataFile, Origin, dataset_card
 from hf_symbinv.tasks import SymbolTask
 
@@ -123,11 +125,54 @@ def splits_of(folder: Path) -> list[str]:
     return usual + sorted(names - set(usual))
 
 
-def read_rows(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a Parquet file."""
-    with pyarrow.parquet.ParquetFile(path) as file:
+def read_rows(
+    path: str | os.PathLike[str],
+    remedy: str = "make the data set again",
+    error: type[UserError] = UnreadableDataError,
+) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file; the other arguments and the errors are those of `reading_parquet`."""
+    with reading_parquet(path, remedy, error), pyarrow.parquet.ParquetFile(path) as file:
         for batch in file.iter_batches():
             yield from batch.to_pylist()
+
+
+def number_of_rows(path: Path) -> int:
+    """The number of rows of a Parquet file, as its footer says."""
+    with reading_parquet(path, error=UnreadableDataError):
+        return int(pyarrow.parquet.read_metadata(path).num_rows)
+
+
+def listed_checksums(folder: Path) -> dict[str, str | None]:
+    """File → checksum, as the card in a folder lists them; None where it gives none."""
+    card = folder / CARD
+    text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
+    rows = re.findall(r"^\| (data/\S+) \|(?: [\d,]+ \| `([0-9a-f]{64})` \|)?", text, re.MULTILINE)
+    return {name: checksum or None for name, checksum in rows}
+
+
+def require_whole(folder: Path) -> None:
+    """Makes sure that the files of a data set are those that its card lists, bit by bit.
+
+    Of files that no card lists, the footers must be readable.
+
+    Raises:
+        UnreadableDataError: For a file that is missing or damaged.
+    """
+    listed = listed_checksums(folder)
+    for name, checksum in listed.items():
+        path = folder / name
+        if not path.is_file():
+            raise UnreadableDataError(
+                f"{path}: is missing, and {CARD} lists it; put it back or make the data set again"
+            )
+        if checksum is not None and sha256(path) != checksum:
+            raise UnreadableDataError(
+                f"{path}: damaged (its checksum is not the one in {CARD}); put it back as it was or make the data set "
+                "again"
+            )
+    for path in sorted({*folder.glob("*.parquet"), *folder.glob("data/*.parquet")}):
+        if listed.get(path.relative_to(folder).as_posix()) is None:
+            number_of_rows(path)
 
 
 def publish(task: SymbolTask, folder: Path, origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> None:

@@ -40,14 +40,15 @@ from typing import Any
 import datasets
 import pyarrow
 import pyarrow.parquet
-import yaml
 
 from hf_symbinv.datasets_scripts.errors import TemplateError, refuse
 from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info
+from hf_symbinv.errors import in_short
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import LICENSE, DataFile, size_category
 from hf_symbinv.hub.cards.rendering import check_card
+from hf_symbinv.values import read_yaml_file
 
 CLS = "[CLS]"  # the last token of every string that a model reads, where it answers
 SYMBOL = re.compile(r"s(\d+)")
@@ -251,15 +252,12 @@ def template_task(name: str) -> TemplateTask:
     path = Path(name)
     if not path.is_file():
         raise TemplateError(f"task={name!r}: neither a file nor one of {', '.join(NAMES)}")
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise TemplateError(f"{path}: not readable as YAML: {error}") from error
+    content = read_yaml_file(path, TemplateError)
     if not isinstance(content, dict) or set(content) != {"name", "wildcards", "templates"}:
         raise TemplateError(f"{path}: must have the keys name, wildcards and templates, and no others")
     for key in ("wildcards", "templates"):
         if not isinstance(content[key], list):
-            raise TemplateError(f"{path}: {key} must be a list, not {content[key]!r}")
+            raise TemplateError(f"{path}: {key} must be a list, not {in_short(content[key])}")
     return TemplateTask(
         str(content["name"]),
         frozenset(map(str, content["wildcards"])),
@@ -274,7 +272,9 @@ def _built_in(name: str) -> TemplateTask:
 
 def _read_template(path: Path, index: int, entry: Any) -> Template:
     if not isinstance(entry, dict) or set(entry) != {"text", "label"}:
-        raise TemplateError(f"{path}: template {index} must have the keys text and label, and no others: {entry!r}")
+        raise TemplateError(
+            f"{path}: template {index} must have the keys text and label, and no others: {in_short(entry)}"
+        )
     label = entry["label"]
     if isinstance(label, bool) or not isinstance(label, str | int | float):
         raise TemplateError(f"{path}: label {label!r} of template {index} is neither a number nor a token; quote it")

@@ -40,7 +40,7 @@ PLACES_BEFORE = {
     "logic": (6, 1.5),
 }  # fmt: skip
 PLACES = {
-    "papers": (0, 1), "cli": (0, 2), "plotting": (1, 1.5), "evaluation": (2, 1.5), "training": (3, 1),
+    "papers": (0, 1), "cli": (0, 2), "plotting": (1, 1.5), "evaluation": (2, 1.5), "bugs": (1, 0.5), "training": (3, 1),
     "datasets_scripts": (3, 2), "metrics": (4, 1), "hub": (4, 2), "tasks": (5, 2), "kernels": (5, 3),
     "solvers": (6, 1.5),
     "modeling": (6, 2.5), "logic": (7, 1.5), "code": (6, 0.5),
@@ -160,7 +160,7 @@ def draw() -> str:
                 {room: count_lines(room) for room in arrows}),
     ]  # fmt: skip
     return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 444 {height:g}" font-family="sans-serif" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 520 {height:g}" font-family="sans-serif" '
         'text-anchor="middle">',
         "<title>The rooms of the code and their arrows, before and today</title>",
         "<style>.title { font-size: 20px; font-weight: bold } .room { font-size: 14px; font-weight: bold } "
@@ -168,7 +168,7 @@ def draw() -> str:
         "rect { fill: white; stroke: black }</style>",
         '<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
         'orient="auto"><path d="M0 0 L10 5 L0 10 z"/></marker></defs>',
-        f'<rect width="444" height="{height:g}" style="stroke: none"/>',
+        f'<rect width="520" height="{height:g}" style="stroke: none"/>',
         *elements,
         "</svg>",
         "",

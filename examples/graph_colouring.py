@@ -2,7 +2,7 @@
 
     accelerate launch examples/graph_colouring.py  # all at once, in some minutes on one CPU core
     symbinv data --task examples/graph_colouring.py --num-symbols 5 --max-size 8 --rows 60000 --output data/graphs
-    symbinv train examples/graph_colouring.yaml --data data/graphs --output runs/graphs
+    symbinv train examples/graph_colouring.yaml task=examples/graph_colouring.py --data data/graphs --output runs/graphs
     symbinv evaluate runs/graphs --task examples/graph_colouring.py --data data/graphs
     symbinv solve --task examples/graph_colouring.py --model runs/graphs "ab;bc;ca;cd"
 

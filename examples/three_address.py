@@ -2,7 +2,7 @@
 
     accelerate launch examples/three_address.py  # all at once, in some minutes on one CPU core
     symbinv data --task examples/three_address.py --num-symbols 4 --max-size 6 --rows 60000 --output data/code
-    symbinv train examples/three_address.yaml --data data/code --output runs/code
+    symbinv train examples/three_address.yaml task=examples/three_address.py --data data/code --output runs/code
     symbinv evaluate runs/code --task examples/three_address.py --data data/code
     symbinv solve --task examples/three_address.py --model runs/code "+*ab*ab"
 

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+
+# Characters of a sentence, at most: our choice, some screens.
+LONGEST = 2_000
 
 
 class UserError(ValueError):
@@ -18,12 +23,27 @@ class UserError(ValueError):
 def explain(error: BaseException) -> str | None:
     """The sentence for an error that the user can do something about; None for any other, which is a bug.
 
+    It has `LONGEST` characters at most: of a longer one, which repeats what a file held, the middle is left out.
+
     Besides `UserError` these are imports that miss an extra, files that cannot be read or written, and what the Hub
     refuses.
     """
+    sentence = _sentence(error)
+    return None if sentence is None else cut(sentence)
+
+
+def cut(sentence: str) -> str:
+    """A sentence of at most `LONGEST` characters, with its beginning and its end, which is the remedy."""
+    return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 501]}…{sentence[-500:]}"
+
+
+def _sentence(error: BaseException) -> str | None:
     from hf_symbinv.extras import missing_extra
     from hf_symbinv.hub.errors import hub_failure
 
+    if is_full_disk(error):
+        where = getattr(error, "filename", None)
+        return f"{where or 'writing failed'}: the disk is full; free some space, and repeat the command"
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, ImportError) and error.name is None:  # a task misses its solver, and says so
@@ -47,6 +67,55 @@ def refusals(parser: argparse.ArgumentParser) -> Iterator[None]:
         if message is None:
             raise
         parser.error(message)
+
+
+@contextmanager
+def exits_refused() -> Iterator[None]:
+    """Makes an error of `sys.exit` in a task's code, with which a command would seem to have done its work.
+
+    Raises:
+        UserError: For every exit but those of `argparse`, which are bad usage and help.
+    """
+    try:
+        yield
+    except SystemExit as exit_:
+        place = traceback.extract_tb(exit_.__traceback__)[-1]
+        if place.filename == argparse.__file__:
+            raise
+        raise UserError(
+            f"{place.filename}, line {place.lineno}: ends the program with SystemExit({exit_.code!r}) before its work "
+            "is done; raise an exception there that says what is wrong"
+        ) from exit_
+
+
+def is_full_disk(error: BaseException) -> bool:
+    """Whether something could not be written because the disk is full, or the user's part of it.
+
+    safetensors and torch raise errors of their own, which say so in their text or not at all.
+    """
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    text = str(error)
+    return "No space left on device" in text or ("PytorchStreamWriter" in text and "file write failed" in text)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, without the mark at its end; the name of its type if it has none."""
+    from huggingface_hub.errors import StrictDataclassError
+
+    if isinstance(error, StrictDataclassError) and error.__cause__ is not None:
+        error = error.__cause__  # a wrapper whose first line says nothing
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__).rstrip(".:")
+
+
+def in_short(value: object, limit: int = 200) -> str:
+    """A value as Python writes it, cut to so many characters."""
+    try:
+        text = repr(value)
+    except RecursionError:
+        return f"a {type(value).__name__} that is too deep to show"
+    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -1,10 +1,99 @@
-"""Files that the package writes, and those that come with it."""
+"""Files that the package writes and reads, and those that come with it.
+
+What is read may be damaged, or another program's. Each reader raises a `UserError` of its caller's kind then, whose
+sentence names the file and ends with the remedy.
+"""
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
+from typing import Any
+
+from hf_symbinv.errors import UserError, first_line
+
+
+class DamagedFileError(UserError):
+    """A file that does not hold what it should."""
+
+
+def read_json(path: Path, remedy: str, error: type[UserError] = DamagedFileError) -> Any:
+    """The content of a JSON file.
+
+    Args:
+        path: Of the file.
+        remedy: What to do if it is damaged, as a sentence ends: `write it again or remove it`.
+        error: What is raised then.
+
+    Raises:
+        UserError: If it is no JSON, or holds text that is no Unicode.
+        OSError: If it cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text)
+        if "\\u" in text:  # halves of surrogates, which JSON can spell and no file can hold
+            json.dumps(content, ensure_ascii=False).encode()
+    except RecursionError:
+        raise error(f"{path}: not JSON that can be read (its lists and objects are too deep); {remedy}") from None
+    except ValueError as reason:
+        raise error(f"{path}: not JSON ({first_line(reason)}); {remedy}") from reason
+    return content
+
+
+def read_object(path: Path, remedy: str, error: type[UserError] = DamagedFileError) -> dict[str, Any]:
+    """The object in a JSON file; arguments and errors are those of `read_json`."""
+    content = read_json(path, remedy, error)
+    if not isinstance(content, dict):
+        raise error(f"{path}: holds no JSON object; {remedy}")
+    return content
+
+
+@contextmanager
+def reading_parquet(
+    path: str | os.PathLike[str], remedy: str = "make the data set again", error: type[UserError] = DamagedFileError
+) -> Iterator[None]:
+    """Turns what pyarrow raises for a damaged file into a sentence; arguments are those of `read_json`."""
+    import pyarrow
+
+    try:
+        yield
+    # A flipped bit may make pyarrow ask for more memory than there is, or read text that is no UTF-8.
+    except (pyarrow.ArrowException, UnicodeDecodeError, MemoryError) as reason:
+        raise error(f"{path}: damaged ({first_line(reason)}); {remedy}") from reason
+    except OSError as reason:
+        if reason.errno is not None:
+            raise
+        raise error(f"{path}: damaged ({first_line(reason)}); {remedy}") from reason
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """The checksum of a file, as 64 hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def require_writable(path: Path) -> None:
+    """Makes sure, before the work whose result it will hold, that a file can be written.
+
+    Raises:
+        OSError: If it is a folder, or its folder does not exist or cannot be written to.
+    """
+    number = None
+    if path.is_dir():
+        number = errno.EISDIR
+    elif not path.parent.is_dir():
+        number = errno.ENOENT
+    elif not os.access(path.parent, os.W_OK):
+        number = errno.EACCES
+    if number is not None:
+        raise OSError(number, os.strerror(number), str(path))
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -14,10 +103,15 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         path: What is there is replaced; its folder exists.
         content: Text is written as UTF-8.
     """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    if path.exists() and not path.is_file():  # such as /dev/stdout
+        path.write_bytes(data)
+        return
+    path = path.resolve()  # what a link leads to is replaced, and not the link
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with partial.open("wb") as file:
-            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)

@@ -297,6 +297,12 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     def validate_sizes(self) -> None:
         """Refuses sizes that no model can have."""
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            _require(
+                not isinstance(value, float) or math.isfinite(value),
+                f"{name}={value}: must be finite; JSON has no such number, so the model could not be saved",
+            )
         for name in ("base_vocab_size", "num_views", "d_model", "num_attention_heads", "d_ff", "max_positions"):
             _require(getattr(self, name) >= 1, f"{name}={getattr(self, name)}: must be at least 1")
         for name, rest in (("encoder_layers", " decoder without encoder"), ("decoder_layers", "n encoder alone")):
@@ -322,6 +328,17 @@ class SymbolInvariantConfig(PreTrainedConfig):
                 value is None or 0 <= value < self.base_vocab_size,
                 f"{name}={value}: must be a base id, 0 … {self.base_vocab_size - 1} (base_vocab_size - 1)",
             )
+
+    def validate_activation(self) -> None:
+        """Refuses an activation that transformers does not know."""
+        from transformers.activations import ACT2FN  # which imports torch
+
+        near = difflib.get_close_matches(self.activation_function, ACT2FN, n=1)
+        _require(
+            self.activation_function in ACT2FN,
+            f"activation_function={self.activation_function!r}: unknown; "
+            + (f"did you mean {near[0]}?" if near else "use a name of transformers.activations.ACT2FN, such as relu"),
+        )
 
     def validate_components(self) -> None:
         """Refuses component lists that name no model of the family."""

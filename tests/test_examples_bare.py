@@ -34,6 +34,10 @@ RUNS = {
         ["trainer.max_steps=3", "data.rows=200"], "recall/model",
         r"1,000 test texts with 8 to 12 variables: \S+% recalled, 95 % interval \S+ to \S+",
     ),
+    "train_code": (
+        ["trainer.max_steps=3", f"data.source={EXAMPLES.parent / 'hf_symbinv'}", "finder.wanted=0"], "code/finder",
+        r"suspicions that are right: \S+% of \S+, 95 % interval \S+ to \S+",
+    ),
     "three_address": (
         QUESTIONS, "three_address", r"8 test questions: \S+ % of the answers verified, 95 % interval \S+ to \S+ %"
     ),
@@ -68,7 +72,9 @@ def test_a_program_alone_draws_its_data_trains_measures_and_says_how_to_go_on(na
     done = program(EXAMPLES / f"{name}.py", *short)
     assert done.code == 0, done.err
     assert re.search(rf"^{said}$", done.out, re.MULTILINE), done.out
-    assert re.search(rf"the model is in runs/{folder}; the same command with trainer\.max_steps=6 trains", done.err)
+    assert re.search(
+        rf"the model is in runs/{folder}[,;] .*the same command with trainer\.max_steps=6 trains", done.err
+    )
     record = json.loads((tmp_path / "runs" / folder / "run.json").read_text())
     assert record["processes"] == 1 and len(record["data"]["splits"]["train"]["sha256"]) == 64
     assert "trainer.max_steps=3" in (tmp_path / "runs" / folder / "README.md").read_text()

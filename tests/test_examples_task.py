@@ -86,7 +86,7 @@ def test_data_training_evaluation_and_solving_take_the_file_as_a_task(tmp_path, 
     steps = ["trainer.max_steps=30", "trainer.eval_strategy=no", "test_rows=20"]
 
     assert main(["data", *task, "--num-symbols", "4", "--max-size", "5", "--rows", "900", "--output", str(data)]) == 0
-    recipe = ["examples/graph_colouring.yaml", *sizes, *steps]
+    recipe = ["examples/graph_colouring.yaml", f"task={task[1]}", *sizes, *steps]
     assert main(["train", *recipe, "--data", str(data), "--output", str(model)]) == 0
     assert (model / "model.safetensors").is_file()
 

@@ -1,11 +1,24 @@
 """Files are written completely or not at all."""
 
+import hashlib
 import multiprocessing
+import os
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
-from hf_symbinv.files import bundled_checkpoints, write_atomically
+from hf_symbinv.errors import UserError
+from hf_symbinv.files import (
+    bundled_checkpoints,
+    read_json,
+    read_object,
+    reading_parquet,
+    require_writable,
+    sha256,
+    write_atomically,
+)
 
 
 @pytest.mark.parametrize(("content", "found"), [("ü\n", b"\xc3\xbc\n"), (b"\x00\xff", b"\x00\xff")])
@@ -45,3 +58,87 @@ def test_checkpoints_that_come_with_the_package_are_folders_with_weights():
     found = bundled_checkpoints()
     assert list(found) == ["ltl-small", "prop-small"]
     assert all((folder / "model.safetensors").is_file() for folder in found.values())
+
+
+class MendError(UserError):
+    """What a caller raises."""
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "not JSON (Expecting value: line 1 column 1 (char 0))"),
+        (b'{"a": 1', "not JSON (Expecting ',' delimiter: line 1 column 8 (char 7))"),
+        (b"\xff\xfe", "not JSON ('utf-8' codec can't decode byte 0xff in position 0: invalid start byte)"),
+        (b"[" * 100_000, "not JSON that can be read (its lists and objects are too deep)"),
+        (b"[" + b"9" * 5_000 + b"]", "not JSON (Exceeds the limit (4300 digits) for integer string conversion"),
+        (b'["\\ud800"]', "not JSON ('utf-8' codec can't encode character"),
+        (b"[1]", "holds no JSON object"),
+        (b"null", "holds no JSON object"),
+    ],
+)
+def test_what_is_no_object_is_one_sentence_with_file_and_remedy(content, reason, tmp_path):
+    path = tmp_path / "said.json"
+    path.write_bytes(content)
+    with pytest.raises(MendError) as caught:
+        read_object(path, "write it again", MendError)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: {reason}") and message.endswith("; write it again") and "\n" not in message
+
+
+def test_json_is_read(tmp_path):
+    (tmp_path / "list").write_text('[1, {"\\u00fc": null}]')
+    assert read_json(tmp_path / "list", "") == [1, {"ü": None}]
+    (tmp_path / "object").write_text('{"a": 1}')
+    assert read_object(tmp_path / "object", "") == {"a": 1}
+
+
+def test_a_table_with_a_byte_changed_is_read_or_named(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["a", "bc", "ü"] * 5}), path)
+    whole, refused = path.read_bytes(), 0
+    places = range(0, len(whole), 11)
+    for place in places:
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            with reading_parquet(path, "make it again", MendError):
+                pyarrow.parquet.read_table(path).to_pylist()
+        except MendError as error:
+            refused += 1
+            assert str(error).startswith(f"{path}: damaged (") and str(error).endswith("; make it again")
+    assert refused > len(places) / 4
+    path.unlink()
+    with pytest.raises(FileNotFoundError), reading_parquet(path):
+        pyarrow.parquet.ParquetFile(path)
+
+
+def test_a_checksum_is_that_of_the_bytes(tmp_path):
+    (tmp_path / "file").write_bytes(b"abc" * 100_000)
+    assert sha256(tmp_path / "file") == hashlib.sha256(b"abc" * 100_000).hexdigest()
+
+
+def test_a_link_is_kept_and_what_it_leads_to_is_written(tmp_path):
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_atomically(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_text() == "new"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    reading, writing = os.pipe()
+    write_atomically(Path(f"/dev/fd/{writing}"), "said\n")
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        assert pipe.read() == "said\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("", IsADirectoryError), ("none/file", FileNotFoundError), ("file/file", FileNotFoundError)]
+)
+def test_what_cannot_be_written_is_found_before_the_work(name, error, tmp_path):
+    (tmp_path / "file").touch()
+    require_writable(tmp_path / "file")
+    require_writable(tmp_path / "new")
+    with pytest.raises(error) as caught:
+        require_writable(tmp_path / name)
+    assert caught.value.filename == str(tmp_path / name)

@@ -84,14 +84,15 @@ class TestPublicNames:
 
 def source_files():
     """Where an installation puts every module and data file; linked folders are listed where they really are."""
-    data, suffixes = {"py.typed", "README.md"}, {".py", ".pyi", ".yaml", ".jinja", ".tsv", ".bib"}
+    data, suffixes = {"py.typed", "README.md"}, {".py", ".pyi", ".yaml", ".jinja", ".tab", ".bib"}
     found = {"symbinv.py"}
     for folder, package in PACKAGES.items():
         for path in (ROOT / folder).rglob("*"):
             inside = path.relative_to(ROOT / folder)
             if not path.is_file() or "__pycache__" in path.parts:
                 continue
-            if path.suffix in suffixes or path.name in data or inside.parts[0] == "checkpoints":
+            is_model = inside.parts[0] == "checkpoints" or inside.parts[:2] == ("bugs", "finder")
+            if path.suffix in suffixes or path.name in data or is_model:
                 found.add((Path(package) / inside).as_posix())
     return found
 

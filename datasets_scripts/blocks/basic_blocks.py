@@ -106,7 +106,7 @@ class Selection:
 
 def sample_file() -> Path:
     """The table of a few hundred blocks that comes with this package: drawn from templates, labelled by llvm-mca."""
-    return Path(str(resources.files("hf_symbinv.datasets_scripts.blocks") / "basic_blocks_sample.tsv"))
+    return Path(str(resources.files("hf_symbinv.datasets_scripts.blocks") / "basic_blocks_sample.tab"))
 
 
 def origin_of(source: str | Path) -> str:

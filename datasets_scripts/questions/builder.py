@@ -49,21 +49,28 @@ from hf_symbinv.datasets_scripts.storage import (
     CARD,
     SPLITS,
     Pair,
+    listed_checksums,
     publish,
     read_rows,
+    require_whole,
     schema,
     split_files,
 )
-from hf_symbinv.files import write_atomically
+from hf_symbinv.errors import in_short
+from hf_symbinv.files import read_json, write_atomically
 from hf_symbinv.hub.cards.dataset import Origin
 from hf_symbinv.solvers import Checker
 from hf_symbinv.solvers.pool import Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
+from hf_symbinv.values import described, is_kind
 
 # Rounds in a row in which no question of a size gets an answer, after which that size counts as exhausted.
 FRUITLESS_ROUNDS = 50
+# Symbols, and the size of a question: our choice, far above what a model reads.
+LARGEST = 100_000
 NO_ANSWER = "no answer"
 UNJUDGED = "answer not judged"
+AGAIN = "delete the folder and start again"
 # So that every split of 80/10/10 has one.
 LEAST_ROWS = 10
 
@@ -100,7 +107,16 @@ class QuestionsConfig(datasets.BuilderConfig):
 
     def validate(self) -> None:
         """Raise ValueError for a value out of range (`datasets` also sets fields of configs that exist)."""
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            if item.name in self.recipe() and not is_kind(value, type(item.default)):
+                raise OptionsError(
+                    f"{item.name}={in_short(value)}: must be {described(type(item.default))}; correct it"
+                )
         load_task(self.task)
+        for name in ("num_symbols", "max_size"):
+            if getattr(self, name) > LARGEST:
+                raise OptionsError(f"{name}={in_short(getattr(self, name))}: must be at most {LARGEST:,}; ask for less")
         if self.num_symbols < 0:
             raise OptionsError(f"num_symbols={self.num_symbols}: there cannot be fewer than 0")
         if not 1 <= self.min_size <= self.max_size:
@@ -324,9 +340,13 @@ def read_shard(path: Path, questions: Sequence[str]) -> Harvest:
     Raises:
         WorkFolderError: If the file does not belong to these questions.
     """
-    entries = json.loads(path.read_text(encoding="utf-8"))
-    if [question for question, _, _ in entries] != list(questions):
-        raise WorkFolderError(f"{path}: not the questions of this data set; delete the folder and start again")
+    entries = read_json(path, AGAIN, WorkFolderError)
+    whole = isinstance(entries, list) and all(
+        isinstance(entry, list) and len(entry) == 3 and all(isinstance(part, str) for part in entry)
+        for entry in entries
+    )
+    if not whole or [question for question, _, _ in entries] != list(questions):
+        raise WorkFolderError(f"{path}: not the questions of this data set; {AGAIN}")
     return harvest_of(entries)
 
 
@@ -360,7 +380,7 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
     What is refused before anything was made leaves no trace, so that another try may use the folder.
 
     Raises:
-        WorkFolderError: If `folder` holds another data set, or another process holds it.
+        WorkFolderError: If `folder` holds another data set, or lacks files of its own, or another process holds it.
     """
     marker = folder / "generation.json"
     if not marker.exists() and ((folder / CARD).exists() or (folder / "data").exists()):
@@ -375,10 +395,13 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
         fresh = not marker.exists()
         if fresh:
             write_atomically(marker, json.dumps(description, indent=2) + "\n")
-        elif json.loads(marker.read_text(encoding="utf-8")) != description:
+        elif read_json(marker, "delete the folder, or choose another", WorkFolderError) != description:
             raise WorkFolderError(
                 f"{folder}: holds a data set made in another way, see {marker.name}; choose another folder or delete it"
             )
+        _refuse_lost_files(folder)
+        if (folder / CARD).exists():
+            require_whole(folder)
         try:
             yield None if (folder / CARD).exists() else work
         except (ValueError, OSError) as error:
@@ -393,6 +416,16 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
                     folder.rmdir()
             raise
         shutil.rmtree(work)
+
+
+def _refuse_lost_files(folder: Path) -> None:
+    """A folder with a card is complete, unless a file that the card lists is gone."""
+    lost = [name for name in listed_checksums(folder) if not (folder / name).is_file()]
+    if lost:
+        raise WorkFolderError(
+            f"{folder}: its {CARD} lists {lost[0]}, which is not there; put it back, or delete {CARD} and repeat the "
+            "command, which makes the data again"
+        )
 
 
 def left_out(counts: Counter[str], timeout: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import sys
 import traceback
 from collections import Counter
@@ -18,6 +17,8 @@ from hf_symbinv.tasks import SymbolTask
 
 # Questions tried at a time: some 5 ms of work for LTL.
 BATCH = 1000
+# Seconds for a batch, at most. Our choice: the slowest of the package's tasks takes under one.
+DRAW_SECONDS = 600.0
 # Batches that are drawn while earlier ones are looked through.
 AHEAD = 4
 # Questions drawn for a cell of a grid in a row without a new one, after which it counts as exhausted. Our choice: of
@@ -76,7 +77,7 @@ class Gate:
         self.exhausted: set[int] = set()
         self._drought = -(-task.drought // BATCH)  # in batches
         self._dry: Counter[int] = Counter()  # batches in a row without a hit, by quota
-        self._pool = ProcessPool(partial(draw_batch, task), workers=1, timeout=math.inf, initializer=task.prepare)
+        self._pool = ProcessPool(partial(draw_batch, task), workers=1, timeout=DRAW_SECONDS, initializer=task.prepare)
 
     def __enter__(self) -> Gate:
         return self

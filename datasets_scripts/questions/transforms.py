@@ -23,7 +23,8 @@ from datasets.table import InMemoryTable
 
 from hf_symbinv.datasets_scripts.errors import TransformError
 from hf_symbinv.datasets_scripts.questions.builder import claimed
-from hf_symbinv.datasets_scripts.storage import Pair, publish, schema, split_files, splits_of
+from hf_symbinv.datasets_scripts.storage import Pair, publish, require_whole, schema, split_files, splits_of
+from hf_symbinv.files import reading_parquet
 from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN, Origin
 from hf_symbinv.tasks import TASKS, SymbolTask, symbol_names
 
@@ -179,6 +180,7 @@ def read_folder(folder: Path) -> datasets.DatasetDict:
     splits = splits_of(folder)
     if not splits:
         raise TransformError(f"{folder}: holds no data set (no data/SPLIT-*.parquet); make one with `symbinv data`")
+    require_whole(folder)
     tables = {
         split: pyarrow.concat_tables([_read_table(file) for file in split_files(folder, split)]) for split in splits
     }
@@ -186,11 +188,10 @@ def read_folder(folder: Path) -> datasets.DatasetDict:
 
 
 def _read_table(file: Path) -> pyarrow.Table:
-    try:
-        return pyarrow.parquet.read_table(file)
-    except pyarrow.ArrowInvalid as error:
-        reason = str(error).partition(": ")[2].partition(". ")[0]
-        raise TransformError(f"{file}: damaged ({reason}); make the data set again") from error
+    with reading_parquet(file, error=TransformError):
+        table = pyarrow.parquet.read_table(file)
+        table.validate(full=True)  # text that is no UTF-8 too
+    return table
 
 
 def task_by_columns(data: datasets.DatasetDict) -> SymbolTask:

@@ -19,6 +19,7 @@ from hf_symbinv import __version__
 COMMANDS = {
     "solve": "answer questions, such as formulas, with a model, and verify the answers",
     "verify": "check answers that you have",
+    "check": "look for variables of Python files that were mistaken for others",
     "task": "start a task of your own, and check that it keeps the laws of tasks",
     "data": "make a data set of questions with answers",
     "train": "train a model by a recipe",
@@ -71,8 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    from hf_symbinv.errors import exits_refused
+
     try:
-        code: int = importlib.import_module(f"{__name__}.{name}").main(arguments[1:])
+        with exits_refused():
+            code: int = importlib.import_module(f"{__name__}.{name}").main(arguments[1:])
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:

@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Callable
 
+from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import TASKS
 
 TIMEOUT = 10.0
@@ -45,6 +46,14 @@ def seconds(text: str) -> float:
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of seconds")
     return value
+
+
+def gigabytes(text: str) -> float:
+    """The type of an option that is a positive amount of memory in GB."""
+    try:
+        return seconds(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of gigabytes") from None
 
 
 def minutes(text: str) -> float:
@@ -90,13 +99,20 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
 
 
 def add_timeout(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Adds `--timeout`, the seconds after which the check of an answer is stopped."""
+    """Adds `--timeout` and `--memory`, the limits at which the check of an answer is stopped."""
     parser.add_argument(
         "--timeout",
         type=seconds,
         default=TIMEOUT,
         metavar="SECONDS",
         help="limit for checking one answer (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--memory",
+        type=gigabytes,
+        default=MEMORY,
+        metavar="GB",
+        help="memory that checking one answer may take (default: %(default)g)",
     )
 
 

@@ -91,7 +91,7 @@ def _write(options: argparse.Namespace, facts: ModelFacts) -> tuple[Path, ModelF
     facts = ModelFacts(**{**vars(facts), "results": add_results(facts.results, new)})
     told = {"datasets": options.dataset, "license": options.license}
     if options.output is not None:
-        options.output.write_text(model_card(facts, **told), encoding="utf-8")
+        write_atomically(options.output, model_card(facts, **told))
         return options.output, facts
     path = write_model_card(options.folder, facts, **told)
     if new:

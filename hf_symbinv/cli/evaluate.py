@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from hf_symbinv.cli.arguments import add_decoding, add_task, at_least, command_p
 from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.evaluation import evaluate_checkpoint, load_questions, training_classes
 from hf_symbinv.evaluation.cost import cost_table, measure_cost
+from hf_symbinv.files import require_writable, write_atomically
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT
 from hf_symbinv.tasks import symbol_names
 
@@ -124,26 +124,13 @@ def main(arguments: Sequence[str]) -> int:
     how = generation(command, options)
     if options.every_renaming and not options.alpha_covariance:
         command.error("--every-renaming: only with --alpha-covariance N")
-    with _writable(options.output):
-        report, complaint = _evaluate(command, options, how)
+    if options.output is not None:
+        require_writable(options.output)
+    report, complaint = _evaluate(command, options, how)
     print(report)
     if complaint:
         print(f"symbinv evaluate: {complaint}", file=sys.stderr)
     return NOT_VERIFIED if complaint else DONE
-
-
-@contextlib.contextmanager
-def _writable(path: Path | None) -> Iterator[None]:
-    """A path that cannot be written is found before the work, not after it; work that fails leaves no empty file."""
-    is_new = path is not None and not path.exists()
-    if path is not None:
-        path.touch()
-    try:
-        yield
-    except BaseException:
-        if path is not None and is_new:
-            path.unlink()
-        raise
 
 
 def _evaluate(
@@ -152,7 +139,7 @@ def _evaluate(
     """What to print, and a sentence on exceptions of the judge, if there were any."""
     models = Models(options.model, options.task, options.device, options.embedding_seed)
     task, how = models.task, models.complete(how)
-    with task.checker(timeout=options.timeout) as checker:
+    with task.checker(timeout=options.timeout, memory=options.memory) as checker:
         questions = load_questions(task, options.data, options.split, options.rows)
         alphabet = None if options.alphabet is None else symbol_names(options.alphabet)
         most = max(question.symbols for question in questions)
@@ -182,5 +169,5 @@ def _evaluate(
         table += "\n" + cost_table(costs, str(models.checkpoint.model.device))
     text = json.dumps(content)
     if options.output is not None:
-        options.output.write_text(text + "\n", encoding="utf-8")
+        write_atomically(options.output, text + "\n")
     return text if options.json else table, checker.complaint()

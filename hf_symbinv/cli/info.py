@@ -13,7 +13,8 @@ from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import add_task, command_parser
 from hf_symbinv.cli.models import load_quietly, quiet
 from hf_symbinv.evaluation import bundled_checkpoints, load_other_model
-from hf_symbinv.hub.cards.facts import RECORD, STATE, CardError, read_object
+from hf_symbinv.hub.cards.facts import RECORD, STATE, CardError, read_recorded
+from hf_symbinv.hub.cards.records import Record, State
 from hf_symbinv.hub.cards.relatives import relative_of
 from hf_symbinv.tasks import load_task
 
@@ -138,9 +139,9 @@ def _license(card: Path) -> str | None:
 def _training(folder: Path) -> dict[str, Any]:
     """How it was trained, as far as the record of a run says, or else the state that any Trainer leaves."""
     found = {}
-    for file in (RECORD, STATE):
+    for file, kind in ((RECORD, Record), (STATE, State)):
         try:
-            found[file] = read_object(folder / file)
+            found[file] = read_recorded(folder / file, kind)
         except CardError:
             return {"trained by": f"{file} is damaged"}
     if record := found[RECORD]:

@@ -13,6 +13,7 @@ from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.grid import Grid, GridError
+from hf_symbinv.files import read_json, require_writable, write_atomically
 from hf_symbinv.hub.cards.facts import read_results
 from hf_symbinv.logic import FormulaSyntaxError, read_trace
 from hf_symbinv.plotting.curves import (
@@ -123,10 +124,11 @@ def main(arguments: Sequence[str]) -> int:
     for path in options.output:
         if path.suffix not in kinds:
             command.error(f"--output {path}: unknown kind of file; end it in {', '.join(kinds)}")
+        require_writable(path)
     plot = KINDS[options.kind](options)
     for path in options.output:
         if path.suffix in plot.files:
-            path.write_text(plot.files[path.suffix](), encoding="utf-8")
+            write_atomically(path, plot.files[path.suffix]())
         else:
             save_picture(plot.draw(), path)
     content = {**plot.content, "files": list(map(str, options.output))}
@@ -188,10 +190,7 @@ def read_grids(path: Path) -> list[Grid]:
         UserError: If it holds something else.
         OSError: If it cannot be read.
     """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path}: not JSON ({error}); give a file that `symbinv evaluate --output` wrote") from error
+    content = read_json(path, "give a file that `symbinv evaluate --output` wrote")
     if isinstance(content, dict) and "grid" in content:
         content = content["grid"]  # of an evaluation
     try:

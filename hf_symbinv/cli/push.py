@@ -15,12 +15,16 @@ DESCRIPTION = """\
 Push a folder to the Hub, in one commit. FOLDER holds
 
   a model     what `symbinv train`, `symbinv convert` or save_pretrained wrote;
-              checkpoints to resume from and pickles stay here
+              checkpoints to resume from stay here
   a data set  what `symbinv data` wrote: Parquet files and a card
   a metric    a script of the folder's name and a card, as those of this package;
               it becomes a Space, and evaluate.load("OWNER/NAME") loads it
   a Space     an app with a card whose first lines say `sdk: gradio`, as the
               demo in examples/space
+
+What belongs to one of these goes, and what stays here is listed. --include
+takes more of it along. Refused are pickles, packed files, links that lead out
+of FOLDER, and files with an access token or a private key in them.
 
 The repository is made if there is none. Repeat a push that broke off: until it
 is done the repository stays as it was. The token is that of HF_TOKEN or of
@@ -43,6 +47,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("name", metavar="OWNER/NAME", help="the repository")
     command.add_argument("--private", action="store_true", help="make a new repository private")
     command.add_argument("--revision", default="main", metavar="BRANCH", help="branch (default: %(default)s)")
+    command.add_argument(
+        "--include", action="append", default=[], metavar="PATTERN", help="push these files too, such as 'onnx/*'"
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object")
     return command
 
@@ -58,7 +65,9 @@ def main(arguments: Sequence[str]) -> int:
     logging.set_verbosity_error()  # it tells of each attempt
     if not sys.stderr.isatty():
         disable_progress_bars()
-    pushed = push_folder(options.folder, options.name, private=options.private, revision=options.revision)
+    pushed = push_folder(
+        options.folder, options.name, private=options.private, revision=options.revision, include=options.include
+    )
     for warning in pushed.warnings:
         print(f"symbinv push: {warning}", file=sys.stderr)
     if pushed.left_out:

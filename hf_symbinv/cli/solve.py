@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import add_decoding, add_task, command_parser, generation
+from hf_symbinv.cli.arguments import add_decoding, add_task, at_least, command_parser, generation
 from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
+from hf_symbinv.errors import cut
 from hf_symbinv.evaluation import Answer, Question, answer_questions, read_question
 from hf_symbinv.evaluation.answers import UNCHECKED
 from hf_symbinv.tasks import SymbolTask
@@ -19,7 +20,7 @@ from hf_symbinv.tasks import SymbolTask
 if TYPE_CHECKING:
     from hf_symbinv.solvers import Checker
 
-# Questions that are read before the first of them are answered: one batch.
+# Questions that are read before the first of them are answered.
 AT_ONCE = 100
 
 DESCRIPTION = """\
@@ -74,6 +75,13 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--model", help=MODEL_HELP)
     command.add_argument("--json", action="store_true", help="print one JSON object per question and line")
     add_decoding(command)
+    command.add_argument(
+        "--batch-size",
+        type=at_least(1),
+        default=AT_ONCE,
+        metavar="N",
+        help="questions decoded together, at most; with 1 nothing depends on the others (default: %(default)s)",
+    )
     return command
 
 
@@ -81,13 +89,13 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    how = {**generation(command, options), "num_candidates": options.n_best}
+    how = {**generation(command, options), "num_candidates": options.n_best, "batch_size": options.batch_size}
     models = Models(options.model, options.task, options.device, options.embedding_seed)
     task = models.task
     show = _Show(task, notation_of(command, options, task), options.json, options.n_best > 1)
     items = read_items(task.columns[0], options.questions, options.file)
     code = DONE
-    with task.checker(timeout=options.timeout) as made:
+    with task.checker(timeout=options.timeout, memory=options.memory) as made:
         checker = made if task.judges else None
         for texts in in_chunks(items, AT_ONCE):
             asked = [_question(task, text, show.notation) for text in texts]
@@ -139,7 +147,7 @@ class _Show:
             if self.as_json:
                 _print({self.question: item.text, "error": result})
             else:
-                print(f"symbinv solve: {item.place}: {result}", file=sys.stderr, flush=True)
+                print(f"symbinv solve: {cut(f'{item.place}: {result}')}", file=sys.stderr, flush=True)
             return BAD_INPUT
         if self.as_json:
             _print(self._object(item.text, result))

@@ -9,8 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hf_symbinv.cli import DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import TIMEOUT, at_least, command_parser, seconds
+from hf_symbinv.cli.arguments import TIMEOUT, at_least, command_parser, gigabytes, seconds
 from hf_symbinv.errors import UserError
+from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import check_task, load_task, new_task
 
 DESCRIPTION = """\
@@ -63,6 +64,9 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--seed", type=at_least(0), metavar="N", help="of questions and wrong answers (default: 0)")
     check.add_argument(
         "--timeout", type=seconds, metavar="SECONDS", help=f"limit for one question (default: {TIMEOUT:g})"
+    )
+    check.add_argument(
+        "--memory", type=gigabytes, metavar="GB", help=f"memory that one question may take (default: {MEMORY:g})"
     )
     check.add_argument("--json", action="store_true", default=None, help="print one JSON object")
     return command

@@ -12,6 +12,7 @@ from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import add_task, add_timeout, command_parser
 from hf_symbinv.cli.models import DEFAULT_TASK
 from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
+from hf_symbinv.errors import cut
 from hf_symbinv.solvers import CheckResult
 from hf_symbinv.tasks import SymbolTask, load_task
 
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
         command.error(f"--file {options.file}: leave it out, or leave out the pair before it")
     pairs = iter([Pair("", *options.pair)]) if options.pair else _pairs(read_items("pair", [], options.file))
     code = DONE
-    with task.checker(timeout=options.timeout) as checker:
+    with task.checker(timeout=options.timeout, memory=options.memory) as checker:
         for chunk in in_chunks(pairs, AT_ONCE):
             read = [_read(task, pair, notation) for pair in chunk]
             results = checker.check([item for item in read if isinstance(item, PrefixPair)])
@@ -129,7 +130,7 @@ def _show(task: SymbolTask, pair: Pair, result: CheckResult | str, as_json: bool
             print(json.dumps({**content, "error": result}), flush=True)
         else:
             place = f"{pair.place}: " if pair.place else ""
-            print(f"symbinv verify: {place}{result}", file=sys.stderr, flush=True)
+            print(f"symbinv verify: {cut(place + result)}", file=sys.stderr, flush=True)
         return BAD_INPUT
     if as_json:
         content |= {"verdict": result.verdict, "seconds": round(result.seconds, 6), "message": result.message}

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from hf_symbinv.auto_classes import AUTO_CLASSES, register_auto_classes
-from hf_symbinv.errors import UserError
-from hf_symbinv.files import bundled_checkpoints
+from hf_symbinv.errors import UserError, first_line, in_short
+from hf_symbinv.files import bundled_checkpoints, read_object
 from hf_symbinv.hub import hub_failure
 from hf_symbinv.tasks import SymbolTask, TaskError, task_of_tokenizer
+from hf_symbinv.values import is_kind, require_kinds
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+AGAIN = "save or download it again"
 MODEL_TYPE = "symbol_invariant"
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -168,12 +169,13 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
         )
         found = config.get("model_type")
         raise CheckpointError(f"{name}: its model type is {found!r}, not {MODEL_TYPE!r}; {remedy}")
+    _refuse_damaged_generation(name, source)
     model = _weights(name, source, config, "SymbolInvariantForConditionalGeneration")
+    _refuse_lost_tokens(name, model)
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     except Exception as error:
         raise _unreadable(name, "tokenizer", error) from error
-    _refuse_damaged_generation(name, source)
     task = checked_task(name, tokenizer, model, task)
     return Checkpoint(name, folder, model.to(target).eval(), tokenizer, task)
 
@@ -198,7 +200,7 @@ def load_other_model(name: str) -> tuple[Path | None, PreTrainedModel] | None:
 def kind_of(config: Mapping[str, Any]) -> Kind | None:
     """The kind of the model with this `config.json`; None for one that answers questions, and for other families'."""
     architectures = config.get("architectures")
-    return KINDS.get(architectures[0]) if isinstance(architectures, list) and architectures else None
+    return KINDS.get(architectures[0]) if architectures and is_kind(architectures, list[str]) else None
 
 
 # What transformers and safetensors raise for a damaged file is of many types; all mean the same here.
@@ -209,6 +211,8 @@ def _configuration(name: str, source: str) -> dict[str, Any]:
         content, _ = PreTrainedConfig.get_config_dict(source)
     except Exception as error:
         raise _unreadable(name, "configuration", error) from error
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{name}: its configuration is {in_short(content)}, and no JSON object; {AGAIN}")
     if not content:
         raise CheckpointError(f"{name}: has no config.json; name a repository that holds a model")
     return dict(content)
@@ -240,16 +244,47 @@ def _weights(name: str, source: str, config: dict[str, Any], architecture: str) 
     return loaded
 
 
+class _Generation(TypedDict, total=False):
+    """`generation_config.json`, as far as answers depend on it."""
+
+    bos_token_id: int | None
+    decoder_start_token_id: int | None
+    eos_token_id: int | list[int] | None
+    pad_token_id: int | None
+    early_stopping: bool | str | None
+    grammar: dict[str, Any] | None
+    length_penalty: float | None
+    max_new_tokens: int | None
+    num_beams: int | None
+
+
 def _refuse_damaged_generation(name: str, source: str) -> None:
     """transformers passes over a damaged file of this kind, and the answers are other ones, without the grammar."""
     from transformers.utils import cached_file
 
     try:
         path = cached_file(source, "generation_config.json", _raise_exceptions_for_missing_entries=False)
-        if path is not None:
-            json.loads(Path(path).read_text(encoding="utf-8"))
     except Exception as error:
         raise _unreadable(name, "generation_config.json", error) from error
+    if path is not None:
+        require_kinds(read_object(Path(path), AGAIN, CheckpointError), _Generation, path, AGAIN, CheckpointError)
+
+
+def _refuse_lost_tokens(name: str, model: PreTrainedModel) -> None:
+    """An answer begins and ends with tokens that the generation's configuration, or else the model's, must have."""
+    said, size = model.generation_config, model.config.base_vocab_size
+    start = said.decoder_start_token_id
+    tokens = {
+        "decoder_start_token_id": said.bos_token_id if start is None else start,
+        "pad_token_id": said.pad_token_id,
+        "eos_token_id": said.eos_token_id,
+    }
+    for field, ids in tokens.items():
+        if ids is None or not all(0 <= one < size for one in ([ids] if isinstance(ids, int) else ids)):
+            raise CheckpointError(
+                f"{name}: its generation_config.json has {field}={in_short(ids)}, and an answer needs one of the base "
+                f"tokens, 0 to {size - 1}; {AGAIN}"
+            )
 
 
 def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None) -> SymbolTask:
@@ -307,7 +342,7 @@ def _device(name: str | None) -> Any:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise CheckpointError(
-            f"device {name!r}: not usable here ({_first_line(error)}); use cpu, or cuda with a GPU"
+            f"device {name!r}: not usable here ({first_line(error)}); use cpu, or cuda with a GPU"
         ) from error
     return device
 
@@ -319,15 +354,4 @@ def _unreadable(name: str, part: str, error: Exception) -> Exception:
     if failure is not None:
         return CheckpointError(f"{name}: no such folder, and {failure.removeprefix(f'{name}: ')}")
     where = "" if Path(name).is_dir() or name in bundled_checkpoints() else "no such folder, and from the Hub "
-    return CheckpointError(
-        f"{name}: {where}its {part} cannot be read ({_first_line(error)}); save or download it again"
-    )
-
-
-def _first_line(error: BaseException) -> str:
-    from huggingface_hub.errors import StrictDataclassError
-
-    if isinstance(error, StrictDataclassError) and error.__cause__ is not None:
-        error = error.__cause__  # a wrapper whose first line says nothing
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".:")
+    return CheckpointError(f"{name}: {where}its {part} cannot be read ({first_line(error)}); {AGAIN}")

@@ -124,8 +124,8 @@ def _measure(job: dict[str, Any]) -> dict[str, Any]:
     from hf_symbinv.training.decoding import generate_answers
 
     register_auto_classes()
-    model = AutoModelForSeq2SeqLM.from_pretrained(job["source"]).to(job["device"]).eval()
-    tokenizer = AutoTokenizer.from_pretrained(job["source"])
+    model = AutoModelForSeq2SeqLM.from_pretrained(job["source"], trust_remote_code=False).to(job["device"]).eval()
+    tokenizer = AutoTokenizer.from_pretrained(job["source"], trust_remote_code=False)
     on_gpu = model.device.type == "cuda"
 
     def decode(prompts: list[str]) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
 from hf_symbinv.evaluation.report import evaluate_checkpoint, load_questions, training_classes
 from hf_symbinv.files import write_atomically
-from hf_symbinv.hub.cards.facts import RECORD, RESULTS, add_results, read_facts, read_object, read_results
+from hf_symbinv.hub.cards.facts import RECORD, RESULTS, add_results, read_facts, read_recorded, read_results
 from hf_symbinv.hub.cards.model import NOVEL, write_model_card
+from hf_symbinv.hub.cards.records import Record
 
 # Our choice: questions with each number of symbols whose renamings are answered.
 RENAMED_QUESTIONS = 5
@@ -30,7 +31,7 @@ def measure_pairs(folder: Path) -> dict[str, Any]:
         `test_alpha_covariance` with its interval, and if training has test questions under other names, the share of
         exact answers to the rest, as `test_novel_accuracy` with its count and interval.
     """
-    record = read_object(folder / RECORD)
+    record = read_recorded(folder / RECORD, Record)
     source, counts = str(record["data"]["source"]), record["data"]["builder"]
     found = [one for one in _known(folder) if (one["data"], one["split"]) == (source, "test")]
     evaluation = found[-1] if found else _measured(folder, source, record["recipe"]["test_rows"], counts)

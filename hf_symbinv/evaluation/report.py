@@ -220,8 +220,12 @@ def _pairs(task: PairsTask, data: str, split: str, rows: int | None) -> list[Que
 def _rows(data: str, split: str, rows: int | None) -> list[dict[str, Any]]:
     from datasets import load_dataset
 
-    from hf_symbinv.datasets_scripts.loading import quiet
+    from hf_symbinv.datasets_scripts.loading import quiet, refuse_folders_of_data_sets
+    from hf_symbinv.datasets_scripts.storage import require_whole
 
+    if Path(data).is_dir():
+        refuse_folders_of_data_sets(Path(data))
+        require_whole(Path(data))
     if not Path(data).is_dir() and (Path(data).exists() or not HUB_NAME.fullmatch(data)):
         raise DataError(
             f"{data}: no such folder; make a data set with `symbinv data`, or name one on the Hub as OWNER/NAME"

@@ -41,10 +41,11 @@ def with_code(folder: Path, config: Mapping[str, Any]) -> dict[str, bytes]:
     with TemporaryDirectory() as saved:
         try:
             # A model of the same class is enough: its weights, random ones, are not pushed.
-            model_config = transformers.AutoConfig.from_pretrained(folder)
+            model_config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
             getattr(transformers, AUTO_CLASSES[architecture]).from_config(model_config).save_pretrained(saved)
             if (folder / TOKENIZER_CONFIG).is_file():
-                transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(saved)
+                tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+                tokenizer.save_pretrained(saved)
                 names.append(TOKENIZER_CONFIG)
         except (OSError, StrictDataclassError, ValueError) as error:
             raise PushError(f"{folder}: does not load ({' '.join(str(error).split())}); save it again") from error

@@ -1,31 +1,26 @@
-"""What a folder holds: checkpoint, data set, metric or Space; which files go to the Hub; whether they are whole.
-
-Pickles never go: loading one runs whatever its author put into it.
-"""
+"""What a folder holds: checkpoint, data set, metric or Space; which files go to the Hub; whether they are whole."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from hf_symbinv.files import read_object
 from hf_symbinv.hub.code import with_code
 from hf_symbinv.hub.errors import PushError
+from hf_symbinv.hub.gate import check_files, chosen_files
 from hf_symbinv.hub.space import space_files
 
-CARD, CONFIG = "README.md", "config.json"
+CARD, CONFIG, TOKENIZER_CONFIG = "README.md", "config.json", "tokenizer_config.json"
 WEIGHTS, DATA = "*.safetensors", "data/*.parquet"
 MODEL_TYPES = ("symbol_invariant", "identity_gpt2")
 INDEX = "model.safetensors.index.json"
-PICKLES = {".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth"}
-# Files in which a token could stand; the others are numbers in a binary format.
-TEXTS = {".cfg", ".csv", ".json", ".jsonl", ".md", ".py", ".toml", ".txt", ".yaml", ".yml"}
+AGAIN = "save the model again"
 # How code that travels with a checkpoint names the rest of it.
 SIBLING = re.compile(r"^from \.(\w+) import", re.MULTILINE)
-TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}")
 
 RepoType = Literal["model", "dataset", "space"]
 
@@ -52,116 +47,100 @@ class Content:
     sdk: str | None = None
 
 
-def read_folder(folder: Path) -> Content:
+def read_folder(folder: Path, include: Sequence[str] = ()) -> Content:
     """Finds out what a folder holds, and that it is whole.
 
+    Args:
+        folder: As `push_folder` takes it.
+        include: Patterns of files that are pushed though they do not belong to it.
+
     Raises:
-        PushError: If it is none of these, a file is missing or damaged, or one holds a token.
+        PushError: If it is none of these, or a file is missing, damaged, or one that `check_files` refuses.
     """
     if not folder.is_dir():
         raise PushError(f"{folder}: no such folder; pass one that holds a model, a data set, a metric or a Space")
     if (folder / CONFIG).is_file():
-        content = _model(folder)
+        content = _model(folder, include)
     elif any(folder.glob(DATA)):
-        content = _dataset(folder)
+        content = _dataset(folder, include)
     elif (folder / f"{folder.resolve().name}.py").is_file() and (folder / CARD).is_file():
-        content = _metric(folder)
+        content = _metric(folder, include)
     elif "sdk" in (card := _front_matter(folder)):
-        content = _space(folder, card)
+        content = _space(folder, card, include)
     else:
         raise PushError(
             f"{folder}: holds neither a model ({CONFIG}), nor a data set ({DATA}), nor a metric "
             f"({folder.resolve().name}.py and {CARD}), nor a Space ({CARD} with sdk in its first lines); pass the "
             "folder that one was saved in"
         )
-    for path, file in content.files.items():
-        if isinstance(file, Path) and file.suffix in TEXTS and TOKEN.search(file.read_bytes()):
-            raise PushError(f"{folder / path}: holds an access token; remove it, and make the token invalid on the Hub")
+    check_files(folder, [file for file in content.files.values() if isinstance(file, Path)])
     return content
 
 
-def _model(folder: Path) -> Content:
-    config = _read_json(folder / CONFIG)
+def _model(folder: Path, include: Sequence[str]) -> Content:
+    config = read_object(folder / CONFIG, AGAIN, PushError)
     if config.get("model_type") not in MODEL_TYPES:
         raise PushError(
             f"{folder}: its model type is {config.get('model_type')!r}, which is none of this package's; push it with "
             "`hf upload`"
         )
-    weights = _weights(folder)
-    files: dict[str, Path | bytes] = {
-        path.name: path for path in _visible(folder) if path.is_file() and path.suffix not in PICKLES
-    }
-    for path in weights:
-        _check_weights(path)
-    if "auto_map" not in config:
-        return _content("model", folder, files | with_code(folder, config), replaces=(WEIGHTS, INDEX))
-    named = {
-        f"{reference.rpartition('--')[2].partition('.')[0]}.py" for reference in _strings(config.get("auto_map", {}))
-    }
-    for file in files.values():
-        if isinstance(file, Path) and file.suffix == ".py":
-            named |= {f"{name}.py" for name in SIBLING.findall(file.read_text(encoding="utf-8", errors="replace"))}
-    for name in sorted(named - set(files)):
-        raise PushError(f"{folder}: has no {name}, which its {CONFIG} or code needs; save the model again")
-    return _content("model", folder, files, replaces=(WEIGHTS, INDEX))
+    _check_weights(folder)
+    files, left_out = chosen_files(folder, "model", _named_code(folder), include)
+    made = {} if "auto_map" in config else with_code(folder, config)
+    return Content("model", {**files, **made}, left_out, replaces=(WEIGHTS, INDEX))
 
 
-def _weights(folder: Path) -> list[Path]:
+def _check_weights(folder: Path) -> None:
     index = folder / INDEX
     names = {"model.safetensors"}
     if index.is_file():
-        names = set(_strings(_read_json(index).get("weight_map", {})))
+        names = set(_strings(read_object(index, AGAIN, PushError).get("weight_map", {})))
     for name in sorted(names):
         if not (folder / name).is_file():
             raise PushError(f"{folder}: has no {name}; save the model again with save_pretrained")
-    return [folder / name for name in sorted(names)]
 
 
-def _check_weights(path: Path) -> None:
-    from safetensors import SafetensorError, safe_open
+def _named_code(folder: Path) -> set[str]:
+    """The names of the code that the configurations of a folder name, and of what that imports beside it.
 
-    try:
-        with safe_open(path, framework="np"):
-            pass
-    except SafetensorError as error:
-        raise PushError(f"{path}: damaged ({error}); save the model again or copy the file anew") from error
+    Raises:
+        PushError: If one of these files is missing.
+    """
+    wanted = {
+        f"{reference.rpartition('--')[2].partition('.')[0]}.py": name
+        for name in (CONFIG, TOKENIZER_CONFIG)
+        if (folder / name).is_file()
+        for reference in _strings(read_object(folder / name, AGAIN, PushError).get("auto_map", {}))
+    }
+    found: set[str] = set()
+    while wanted:
+        name, origin = wanted.popitem()
+        if not (folder / name).is_file():
+            raise PushError(f"{folder}: has no {name}, which its {origin} needs; save it again")
+        found.add(name)
+        siblings = SIBLING.findall((folder / name).read_text(encoding="utf-8", errors="replace"))
+        wanted |= {f"{sibling}.py": name for sibling in siblings if f"{sibling}.py" not in found}
+    return found
 
 
-def _dataset(folder: Path) -> Content:
-    import pyarrow
-    import pyarrow.parquet
-
+def _dataset(folder: Path, include: Sequence[str]) -> Content:
     if not (folder / CARD).is_file():
         raise PushError(f"{folder}: has no {CARD}, so it is not complete; repeat the `symbinv data` that makes it")
-    tables = sorted(folder.glob(DATA))
-    for path in tables:
-        try:
-            pyarrow.parquet.ParquetFile(path).close()
-        except pyarrow.ArrowInvalid as error:
-            raise PushError(f"{path}: damaged ({str(error).partition(':')[0]}); make the data set again") from error
-    files = {path.name: path for path in _visible(folder) if path.is_file() and path.suffix not in PICKLES}
-    files |= {f"data/{path.name}": path for path in tables}
-    return _content("dataset", folder, files, replaces=(DATA,))
+    return Content("dataset", *chosen_files(folder, "dataset", _named_code(folder), include), replaces=(DATA,))
 
 
-def _metric(folder: Path) -> Content:
+def _metric(folder: Path, include: Sequence[str]) -> Content:
     name = folder.resolve().name
-    files: dict[str, Path | bytes] = {CARD: folder / CARD, f"{name}.py": folder / f"{name}.py"}
-    for path, text in space_files(name).items():
-        own = folder / path
-        files[path] = own if own.is_file() else text.encode()
-    return _content("space", folder, files, name=name, sdk="gradio")
+    made = {path: text.encode() for path, text in space_files(name).items()}
+    own, left_out = chosen_files(folder, "metric", [f"{name}.py", *made], include)
+    return Content("space", {**made, **own}, left_out, name=name, sdk="gradio")
 
 
-def _space(folder: Path, card: Mapping[str, Any]) -> Content:
+def _space(folder: Path, card: Mapping[str, Any], include: Sequence[str]) -> Content:
     app = str(card.get("app_file", "app.py"))
     if card["sdk"] == "gradio" and not (folder / app).is_file():
         raise PushError(f"{folder}: has no {app}, which is its app; write it, or name another as app_file in {CARD}")
-    inside = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    seen = {path: file for path, file in inside.items() if not any(part.startswith((".", "__")) for part in path.parts)}
-    files = {path.as_posix(): file for path, file in seen.items() if path.suffix not in PICKLES}
-    pickles = [path.as_posix() for path in seen if path.suffix in PICKLES]
-    return Content("space", files, pickles, sdk=str(card["sdk"]))
+    return Content("space", *chosen_files(folder, "space", [app], include), sdk=str(card["sdk"]))
 
 
 def _front_matter(folder: Path) -> dict[str, Any]:
@@ -178,26 +157,6 @@ def _front_matter(folder: Path) -> dict[str, Any]:
         raise PushError(
             f"{card}: its first lines are damaged ({' '.join(str(error).split())}); correct them"
         ) from error
-
-
-def _content(type_: RepoType, folder: Path, files: Mapping[str, Path | bytes], **more: Any) -> Content:
-    pushed = {path.partition("/")[0] for path in files}
-    left_out = [f"{path.name}/" if path.is_dir() else path.name for path in _visible(folder) if path.name not in pushed]
-    return Content(type_, files, left_out, **more)
-
-
-def _visible(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if not path.name.startswith((".", "__")))
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise PushError(f"{path}: damaged ({error}); save the model again") from error
-    if not isinstance(content, dict):
-        raise PushError(f"{path}: damaged (no JSON object); save the model again")
-    return content
 
 
 def _strings(content: Any) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,7 +38,13 @@ class Pushed(NamedTuple):
 
 
 def push_folder(
-    folder: str | Path, name: str, *, private: bool = False, revision: str = "main", token: str | None = None
+    folder: str | Path,
+    name: str,
+    *,
+    private: bool = False,
+    revision: str = "main",
+    include: Sequence[str] = (),
+    token: str | None = None,
 ) -> Pushed:
     """Pushes a model, a data set, a metric or a Space to the Hub, into a repository that is made if there is none.
 
@@ -49,6 +56,8 @@ def push_folder(
         name: OWNER/NAME.
         private: Make it private.
         revision: The branch, made from `main` if there is none.
+        include: Patterns of files that go too, though they do not belong to it by `hf_symbinv.hub.gate.BELONGS`, such
+            as `onnx/*`.
         token: With the right to write there; None for that of HF_TOKEN or of `hf auth login`.
 
     Raises:
@@ -56,7 +65,7 @@ def push_folder(
     """
     from huggingface_hub import HfApi
 
-    content = read_folder(Path(folder))
+    content = read_folder(Path(folder), include)
     owner, slash, short = name.partition("/")
     if not (owner and slash and short) or "/" in short:
         raise PushError(f"{name!r}: no name of a repository; write OWNER/NAME")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hf_symbinv.files import read_object
 from hf_symbinv.metrics.intervals import mean_interval
 from hf_symbinv.plotting.figures import LINES, PictureError, aligned, short
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+NO_LOG = "give a run's folder or a trainer_state.json"
 # Our choice: markers along a line.
 MARKERS = 12
 
@@ -109,13 +110,16 @@ def read_curves(path: Path) -> Curves:
         known = [path / "run.json", path / "trainer_state.json", *reversed(states)]
         file = next((candidate for candidate in known if candidate.is_file()), path / "run.json")
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = read_object(file, NO_LOG, PictureError)
         log = content["log"] if "log" in content else content["log_history"]
         entries = [entry for entry in log if isinstance(entry.get("step"), int)]
+        found = [_curve(entries, key) for key in ("loss", "eval_loss", "eval_accuracy")]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PictureError(f"{file}: holds no log of training; give a run's folder or a trainer_state.json") from error
+        if isinstance(error, PictureError):
+            raise
+        raise PictureError(f"{file}: holds no log of training; {NO_LOG}") from error
     folder = file.parent.parent if file.parent.name.startswith("checkpoint-") else file.parent
-    curves = Curves(folder.resolve().name, *(_curve(entries, key) for key in ("loss", "eval_loss", "eval_accuracy")))
+    curves = Curves(folder.resolve().name, *found)
     if not curves.loss and not curves.validation_loss:
         raise PictureError(f"{file}: its log holds no loss; train with logging_steps set")
     return curves

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from hf_symbinv.solvers.ltl import judge as judge_ltl
 from hf_symbinv.solvers.ltl import load_spot, normalized_trace
-from hf_symbinv.solvers.pool import Outcome, ProcessPool
+from hf_symbinv.solvers.pool import MEMORY, Outcome, ProcessPool
 
 Verdict = Literal["exact", "correct", "incorrect", "invalid", "timeout", "error"]
 # What a judge may say; a checker knows the others.
@@ -58,6 +58,7 @@ class Checker:
         initializer: Loads what `judge` needs, once here and once per process.
         workers: Number of processes; None for one per available core.
         timeout: Hard limit for one pair in seconds.
+        memory: Limit for one pair in GB, as `ProcessPool` takes it.
 
     Raises:
         ImportError: If a solver is not installed (raised by `initializer`).
@@ -72,11 +73,14 @@ class Checker:
         initializer: Callable[[], object] = load_spot,
         workers: int | None = None,
         timeout: float = 10.0,
+        memory: float = MEMORY,
     ) -> None:
         initializer()
         self.failures = 0
         self._normalized = normalized
-        self._pool = ProcessPool(partial(_judge_pair, judge), workers=workers, timeout=timeout, initializer=initializer)
+        self._pool = ProcessPool(
+            partial(_judge_pair, judge), workers=workers, timeout=timeout, initializer=initializer, memory=memory
+        )
 
     def __enter__(self) -> Checker:
         return self

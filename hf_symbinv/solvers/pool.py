@@ -51,6 +51,11 @@ WINDOW_PER_WORKER = 4096
 POLL_SECONDS = 0.005
 # Workers lost in a row with no item to blame and no result in between, after which the pool gives up.
 PATIENCE = 3
+# Address space of a worker beyond what it has when it is ready, in GB. Our choice: formulas of the papers take some ten
+# MB, and one that grows without end 160 MB a second.
+MEMORY = 4.0
+# Seconds from the start of a worker until it is ready. Our choice: the largest libraries load in some ten.
+PREPARE_SECONDS = 300.0
 
 
 class Outcome(NamedTuple):
@@ -91,6 +96,7 @@ class _Worker:
     """One worker process and the chunks it holds, the first of which it is computing."""
 
     def __init__(self, setup: bytes) -> None:
+        self.started, self.is_ready = time.monotonic(), False
         self.connection, theirs = socket.socketpair()
         lifeline, self.lifeline = os.pipe()
         with theirs, tempfile.TemporaryFile() as stamp_file:
@@ -183,6 +189,8 @@ class ProcessPool:
             by a fresh fork of a worker as it was after `initializer`, so that a result depends on nothing but the items
             before it in its run, whatever hidden state the function leaves behind; a run in which an item reaches the
             limit is computed again without that item. A run costs some 5 ms more than its items.
+        memory: Address space in GB that an item may take beyond what its worker has after `initializer`, on Linux;
+            `math.inf` for no limit. An item that takes more is an `error`.
 
     Raises:
         ValueError: For an argument out of range, or a function that other processes cannot import.
@@ -196,7 +204,10 @@ class ProcessPool:
         timeout: float,
         initializer: Callable[[], object] = _nothing,
         isolate: int | None = None,
+        memory: float = MEMORY,
     ) -> None:
+        if not memory > 0:
+            raise ValueError(f"memory={memory}: the limit must be positive gigabytes; use math.inf for no limit")
         if workers is not None and workers < 1:
             raise ValueError(f"workers={workers}: a pool needs at least one worker; use None for one per core")
         if not timeout > 0:
@@ -207,7 +218,7 @@ class ProcessPool:
         self.timeout = timeout
         self._isolate = isolate
         light = not any(imports_transformers(file) for file in _files(function))
-        setup = Setup(list(sys.path), _pickled(function), _pickled(initializer), isolate is not None, light)
+        setup = Setup(list(sys.path), _pickled(function), _pickled(initializer), isolate is not None, light, memory)
         self._setup = encode(tuple(setup))
         self._team: list[_Worker] = []
         self._finalizer = weakref.finalize(self, _close_all, self._team)
@@ -324,17 +335,25 @@ class _Job:
             if events & selectors.EVENT_READ:
                 self.receive(key.data)
         for worker in list(self.team):
+            if not worker.is_ready and time.monotonic() - worker.started > PREPARE_SECONDS:
+                self.team.remove(worker)
+                worker.close()
+                raise PoolError(
+                    f"a worker was not ready after {PREPARE_SECONDS:g} s; load in `prepare` only what `draw`, `solve` "
+                    "and `judge` need"
+                )
             running = worker.running()
             if worker.chunks and running and time.monotonic() - running[0] > self.pool.timeout:
                 self.bury(worker, out_of_time=True)
         self.hand_out_chunks()
 
     def time_left(self) -> float:
-        """Seconds until some item may run out of time."""
+        """Seconds until some item, or a worker that is not ready, may run out of time."""
         now = time.monotonic()
         starts = [running[0] if (running := worker.running()) else now for worker in self.team if worker.chunks]
-        nearest = min(starts, default=now) + self.pool.timeout - now
-        return min(max(nearest, 0.001), 1.0)
+        ends = [min(starts, default=now) + self.pool.timeout]
+        ends += [worker.started + PREPARE_SECONDS for worker in self.team if not worker.is_ready]
+        return min(max(min(ends) - now, 0.001), 1.0)
 
     def hand_out_chunks(self) -> None:
         while True:
@@ -373,6 +392,8 @@ class _Job:
         for kind, value in messages:
             if kind == "failed":
                 raise PoolError(f"a worker could not start:\n{value}")
+            if kind == "ready":
+                worker.is_ready = True
             if kind == "results":
                 self.losses = 0
                 self.accept(worker, value)

@@ -4,9 +4,10 @@ It runs as `python worker.py SOCKET LIFELINE STAMP` (three inherited file descri
 standard library until it has been told what to compute, so that it starts in some 20 ms.
 
 Messages are pickles. The parent sends a `Setup` (as a plain tuple), then chunks, each a list of items. The worker
-answers with `("failed", traceback)` if it cannot start, else with `("results", [(status, value, seconds), ...])` as
-often as it likes; the results of a chunk are complete before the next chunk starts. The value of a `done` item is what
-the function returned, that of an `error` the pair of its message and its traceback.
+answers with `("failed", traceback)` if it cannot start, else with `("ready", None)`, and then with `("results",
+[(status, value, seconds), ...])` as often as it likes; the results of a chunk are complete before the next chunk
+starts. The value of a `done` item is what the function returned, that of an `error` the pair of its message and its
+traceback.
 
 The stamp is a piece of shared memory that tells the parent which item of the chunk is being computed and since when;
 it is what lets the parent name the item that hangs without a message per item.
@@ -17,9 +18,11 @@ from __future__ import annotations
 import fcntl
 import gc
 import importlib
+import math
 import mmap
 import os
 import pickle
+import resource
 import signal
 import socket
 import struct
@@ -44,7 +47,8 @@ FLUSH_SECONDS = 0.02
 class Setup(NamedTuple):
     """What a worker needs before its first chunk.
 
-    `light` is whether to import the package without torch, see `hf_symbinv/auto_classes.py`. The two functions are
+    `light` is whether to import the package without torch, see `hf_symbinv/auto_classes.py`; `memory` is as
+    `ProcessPool` takes it. The two functions are
     pickles inside the pickle, because they can only be read after the path is set.
     """
 
@@ -53,6 +57,7 @@ class Setup(NamedTuple):
     initializer: bytes
     isolate: bool
     light: bool
+    memory: float
 
 
 def encode(message: Any) -> bytes:
@@ -70,13 +75,31 @@ def die_with_parent(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | fcntl.FASYNC)
 
 
+def limit_memory(gigabytes: float) -> None:
+    """Let this process and its forks have so much more address space than it has now, where Linux can tell.
+
+    Counted from now, because libraries reserve more than they use: torch some gigabytes, and CUDA some tens.
+    """
+    if math.isinf(gigabytes):
+        return
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            now = int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = now + int(gigabytes * 1e9)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+
+
 class Worker:
     """Computes chunks; `connection` and `stamp` lead to the parent."""
 
-    def __init__(self, connection: socket.socket, stamp: mmap.mmap, function: Any) -> None:
+    def __init__(self, connection: socket.socket, stamp: mmap.mmap, function: Any, memory: float) -> None:
         self.connection = connection
         self.stamp = stamp
         self.function = function
+        self.memory = memory
 
     def send(self, kind: str, value: Any) -> None:
         self.connection.sendall(encode((kind, value)))
@@ -97,7 +120,9 @@ class Worker:
             STAMP.pack_into(stamp, 0, start, position)
             try:
                 outcome = ("done", function(item))
-            except Exception as error:
+            except MemoryError:  # of the item, and no bug of the function
+                outcome = ("error", (f"stopped at the limit of {self.memory:g} GB of memory", ""))
+            except (Exception, SystemExit) as error:
                 outcome = ("error", (describe(error), traceback_of(error)))
             end = now()
             STAMP.pack_into(stamp, 0, IDLE, position)
@@ -162,7 +187,7 @@ def main() -> None:
     if (message := read(stream)) is None:
         return
     setup = Setup(*message)
-    worker = Worker(connection, mmap.mmap(stamp_fd, STAMP.size), None)
+    worker = Worker(connection, mmap.mmap(stamp_fd, STAMP.size), None, setup.memory)
     try:
         sys.path[:] = setup.path
         if setup.light:
@@ -171,9 +196,11 @@ def main() -> None:
         os.environ.pop("HF_SYMBINV_LIGHT", None)
         worker.function = pickle.loads(setup.function)
         pickle.loads(setup.initializer)()
-    except Exception:
+    except (Exception, SystemExit):
         worker.send("failed", traceback.format_exc())
         return
+    limit_memory(setup.memory)
+    worker.send("ready", None)
     gc.collect()
     gc.freeze()  # what is loaded now stays: no need to look at it again, nor to copy its pages in forks
     compute = worker.compute_in_a_fork if setup.isolate else worker.compute

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.tasks.base import SymbolTask, symbol_names
 from hf_symbinv.tasks.pairs import PAIRS, PairsTask
-from hf_symbinv.tasks.registry import TASKS, TaskError, load_task, new_task, task_of, task_of_tokenizer
+from hf_symbinv.tasks.registry import TASKS, TaskError, load_task, new_task, task_file, task_of, task_of_tokenizer
 
 if TYPE_CHECKING:
     from hf_symbinv.tasks.contract import Law, check_task
@@ -30,6 +30,7 @@ __all__ = [
     "load_task",
     "new_task",
     "symbol_names",
+    "task_file",
     "task_of",
     "task_of_tokenizer",
 ]

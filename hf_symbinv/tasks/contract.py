@@ -21,6 +21,7 @@ from statistics import median
 from typing import Any
 
 from hf_symbinv.solvers import CheckResult, Outcome, ProcessPool
+from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks.base import SymbolTask, symbol_names
 
 # Questions to try for each one that is wanted: draws of other sizes are thrown away.
@@ -62,6 +63,7 @@ def check_task(
     questions: int = 40,
     seed: int = 0,
     timeout: float = 10.0,
+    memory: float = MEMORY,
 ) -> list[Law]:
     """Try every law of a task.
 
@@ -72,6 +74,7 @@ def check_task(
         questions: Different questions to try the laws on, at most.
         seed: Of the questions and of the wrong answers.
         timeout: Limit for one call of `solve` or `judge`, in seconds.
+        memory: Limit for one call in GB, as `ProcessPool` takes it.
 
     Returns:
         One `Law` for each law, in the order in which a task's author meets them.
@@ -88,7 +91,7 @@ def check_task(
             f"min_size={min_size}, max_size={max_size}, questions={questions}: all are at least 1, the smaller size "
             "first"
         )
-    with _Trial(task, num_symbols, min_size, max_size, questions, seed, timeout) as trial:
+    with _Trial(task, num_symbols, min_size, max_size, questions, seed, timeout, memory) as trial:
         laws = []
         for name, statement, attempt in LAWS:
             try:
@@ -114,6 +117,7 @@ class _Trial:
         questions: int,
         seed: int,
         timeout: float,
+        memory: float,
     ) -> None:
         self.task = task
         self.names = symbol_names(num_symbols)
@@ -125,10 +129,15 @@ class _Trial:
         task.prepare()
         # A fork for every draw: its result must not depend on what was drawn before.
         self._drawing = ProcessPool(
-            partial(_draw, task), workers=1, timeout=max(10 * timeout, 60.0), initializer=task.prepare, isolate=1
+            partial(_draw, task),
+            workers=1,
+            timeout=max(10 * timeout, 60.0),
+            initializer=task.prepare,
+            isolate=1,
+            memory=memory,
         )
-        self._solving = ProcessPool(task.solve, timeout=timeout, initializer=task.prepare)
-        self.checker = task.checker(timeout=timeout)
+        self._solving = ProcessPool(task.solve, timeout=timeout, initializer=task.prepare, memory=memory)
+        self.checker = task.checker(timeout=timeout, memory=memory)
 
     def __enter__(self) -> _Trial:
         return self

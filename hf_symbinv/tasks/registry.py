@@ -101,6 +101,12 @@ def load_task(name_or_file: str | Path) -> SymbolTask:
     return task
 
 
+def task_file(name: Any) -> Path | None:
+    """The file that a task's name names, `FILE.py` or `FILE.py:NAME`, if there is such a file."""
+    match = _FILE.fullmatch(name) if isinstance(name, str) else None
+    return Path(match["path"]) if match is not None and Path(match["path"]).is_file() else None
+
+
 def new_task(path: Path) -> str:
     """Write a small task that works, `hf_symbinv.tasks.starter`, into a new file, under a name of its own.
 
@@ -165,7 +171,7 @@ def _imported(path: Path, name: str) -> ModuleType:
             register_auto_classes()
             register_pipelines()
         module = importlib.import_module(path.stem)
-    except Exception as error:  # whatever a user's file raises
+    except (Exception, SystemExit) as error:  # whatever a user's file raises
         raise TaskError(
             f"task={name!r}: the file cannot be imported ({_place(error, path)}{type(error).__name__}: {error})"
         ) from error

@@ -3,6 +3,7 @@
 from .batching import Collator as Collator
 from .batching import GroupedSampler as GroupedSampler
 from .batching import group_keys as group_keys
+from .cards import write_card as write_card
 from .decoding import generate_answers as generate_answers
 from .fitting import fit as fit
 from .recipe import Recipe as Recipe

@@ -22,7 +22,7 @@ import torch
 from transformers import TrainerCallback, TrainingArguments
 from transformers.trainer_pt_utils import AcceleratorConfig
 
-from hf_symbinv.hub.cards.facts import CardError, ModelFacts
+from hf_symbinv.hub.cards.facts import CardError, ModelFacts, read_facts
 from hf_symbinv.hub.cards.model import write_model_card
 from hf_symbinv.tasks.base import SymbolTask
 
@@ -88,10 +88,15 @@ class ModelCardCallback(TrainerCallback):
         write_card(folder, facts)
 
 
-def write_card(folder: Path, facts: ModelFacts) -> None:
-    """`write_model_card`, which at the end of a run only warns if there can be no card."""
+def write_card(folder: Path, facts: ModelFacts | None = None) -> None:
+    """`write_model_card`, which at the end of a run only warns if there can be no card.
+
+    Args:
+        folder: With a model, and what is known of it.
+        facts: What is known; None to read it in the folder.
+    """
     try:
-        write_model_card(folder, facts)
+        write_model_card(folder, facts or read_facts(folder))
     except CardError as error:
         _logger.warning("no card was written: %s", error)
 

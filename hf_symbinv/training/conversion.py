@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from hf_symbinv.errors import UserError
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.facts import CONVERSION, hub_id, read_facts
 from hf_symbinv.hub.cards.model import public, write_model_card
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
@@ -104,7 +105,7 @@ def save_converted(
     repository = "/".join(source.split("/")[:2])  # of OWNER/NAME/FOLDER too
     made = {"source": public(source), "how": how, "base_model": hub_id(repository)}
     text = json.dumps(made, indent=2, ensure_ascii=False)
-    (folder / CONVERSION).write_text(text + "\n", encoding="utf-8")
+    write_atomically(folder / CONVERSION, text + "\n")
     write_model_card(folder, read_facts(folder))
 
 

@@ -17,7 +17,6 @@ tokens out). A release searches with plain cosines, so AdaCos starts with the sc
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +25,8 @@ from typing import Any
 import torch
 from huggingface_hub.errors import StrictDataclassError
 
+from hf_symbinv.errors import UserError
+from hf_symbinv.files import read_object
 from hf_symbinv.hub import hub_failure
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
@@ -75,10 +76,9 @@ STREAM_FIELDS = {"cross_attn", "no_enc_agg", "no_dec_agg", "no_enc_per", "no_dec
 def is_release(path: str | Path) -> bool:
     """Whether a folder, or the folder of a file, holds a checkpoint of the authors."""
     try:
-        content = json.loads((_folder(path) / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return "d_embed_enc" in read_object(_folder(path) / "config.json", "")
+    except (OSError, UserError):
         return False
-    return isinstance(content, dict) and "d_embed_enc" in content
 
 
 def find_release(source: str) -> Path | None:
@@ -137,10 +137,7 @@ def read_release(path: str | Path) -> tuple[SymbolInvariantForConditionalGenerat
         OSError: If a file cannot be read.
     """
     folder = _folder(path)
-    try:
-        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ConversionError(f"{folder / 'config.json'}: not JSON ({error}); download it again") from error
+    content = read_object(folder / "config.json", "download it again", ConversionError)
     _check_architecture(content)
     state = _read_weights(Path(path))
     table, fields, task = _read_table(content, state)

@@ -59,15 +59,16 @@ def fit(
     set_seed(args.seed)
     if words is not None:
         options["processing_class"] = SymbolInvariantWordTokenizer(**words)
-    trainer = trainer_class(model=model, args=args, **options)
-    metrics = run.train(trainer)
-    if metrics is not None:
-        trainer.save_model()
-        trainer.save_state()
-        run.finish(trainer, metrics)
-        if card and trainer.is_world_process_zero():
-            write_card(output, read_facts(output, name=args.hub_model_id))
-    end(trainer)
+    with run.held():
+        trainer = trainer_class(model=model, args=args, **options)
+        metrics = run.train(trainer)
+        if metrics is not None:
+            trainer.save_model()
+            trainer.save_state()
+            run.finish(trainer, metrics)
+            if card and trainer.is_world_process_zero():
+                write_card(output, read_facts(output, name=args.hub_model_id))
+        end(trainer)
     return metrics is not None
 
 

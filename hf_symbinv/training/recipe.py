@@ -9,29 +9,48 @@ test_rows:        test rows that are answered and checked at the end
 start:            folder of a model that the run starts from, or the name of a bundled one, with its weights and its
                   architecture; `model` then has at most dropout and the like. Fresh weights if it is left out
 
-Numbers may be written as `5e-4`, which YAML 1.1 would read as text.
+Values are those of YAML 1.2: `5e-4` is a number, and `no` and `2020-01-01` are texts.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, get_type_hints
 
 import torch
-import yaml
 from transformers import Seq2SeqTrainingArguments, TrainingArguments
 
-from hf_symbinv.errors import UserError, nearest
+from hf_symbinv.errors import UserError, in_short, nearest
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.tasks import PAIRS, SymbolTask, load_task
+from hf_symbinv.tasks.registry import task_file
+from hf_symbinv.training.ranges import refuse_out_of_range
 from hf_symbinv.training.start import load_start, model_errors, start_config
+from hf_symbinv.values import (
+    YamlError,
+    described,
+    is_kind,
+    read_yaml,
+    read_yaml_file,
+    require_kinds,
+)
 
 # Keys whose values have keys.
 SECTIONS = ("data", "model", "trainer")
+
+
+class _Required(TypedDict):
+    task: str
+    data: dict[str, Any]
+    model: dict[str, Any]
+    trainer: dict[str, Any]
+
+
+class _Content(_Required, total=False):
+    start: str | None
 
 
 @dataclass(frozen=True)
@@ -56,6 +75,14 @@ class Recipe:
     test_rows: int = 1000
     start: str | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("evaluation_rows", "test_rows"):
+            value = getattr(self, name)
+            if not is_kind(value, int) or value < 1:
+                raise UserError(
+                    f"{name}={in_short(value)}: must be a whole number of at least 1; the rows are those of the data"
+                )
+
     @classmethod
     def load(cls, name_or_path: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:
         """Reads a recipe.
@@ -66,20 +93,24 @@ class Recipe:
                 own `model`, which describes a new one, does not count, unless the recipe has a start too.
 
         Raises:
-            UserError: if there is no such file or recipe, for text that is not a recipe, or an unknown key.
+            UserError: if there is no such file or recipe, for text that is not a recipe, an unknown key, or a recipe
+                whose task is a file that `overrides` does not name: recipes may come from others, and run no code.
         """
-        try:
-            content = read_yaml(_text_of(name_or_path))
-        except yaml.YAMLError as error:
-            raise UserError(f"{name_or_path}: not YAML: {error}") from error
+        content = read_yaml_file(_path_of(name_or_path))
         known = [field.name for field in fields(cls)]
         if not isinstance(content, dict) or not set(content) <= set(known) or not {"task", *SECTIONS} <= set(content):
-            keys = sorted(content) if isinstance(content, dict) else type(content).__name__
+            keys = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
             raise UserError(
-                f"{name_or_path}: has {keys}; a recipe has task, data, model and trainer, and may have {known[4:]}"
-                f"{_other_way(Path(name_or_path), content)}"
+                f"{name_or_path}: has {in_short(keys)}; a recipe has task, data, model and trainer, and may have "
+                f"{known[4:]}{_other_way(Path(name_or_path), content)}"
             )
+        require_kinds(content, _Content, str(name_or_path), "correct it")
         changes = dict(overrides or {})
+        if "task" not in changes and task_file(content["task"]) is not None:
+            raise UserError(
+                f"{name_or_path}: names {content['task']} as the file of its task, and no code that a recipe names is "
+                f"run; if you trust this file, name it: task={content['task']}"
+            )
         if changes.get("start") is not None and content.get("start") is None:
             content["model"] = {}
         for key, value in changes.items():
@@ -95,6 +126,7 @@ class Recipe:
                 content[section] = value
         if "output_dir" in content["trainer"]:
             raise UserError(f"{name_or_path}: trainer.output_dir belongs on the command line, not in the recipe")
+        require_kinds(content, _Content, str(name_or_path), "correct it")
         _known_arguments(Seq2SeqTrainingArguments, content["trainer"])
         return cls(**content)
 
@@ -140,9 +172,6 @@ class Recipe:
             )
         if options.get("push_to_hub") and "/" not in str(options.get("hub_model_id")):
             raise UserError("trainer.push_to_hub: needs to know where to; set trainer.hub_model_id=OWNER/NAME too")
-        for name in ("eval_strategy", "save_strategy", "logging_strategy"):
-            if options.get(name) is False:  # what YAML makes of `no` without quotes
-                options[name] = "no"
         arguments: Seq2SeqTrainingArguments = training_arguments(Seq2SeqTrainingArguments, folder, options)
         return arguments
 
@@ -164,17 +193,26 @@ def training_arguments(kind: type[TrainingArguments], folder: str | Path, option
     """The arguments of a trainer, of this kind, for a run in a folder.
 
     Raises:
-        UserError: for an unknown argument, and a value that transformers refuses.
+        UserError: for an unknown argument, a value out of range, and one that transformers refuses.
     """
     import accelerate  # noqa: F401, or transformers says in words of its own that it is missing
 
     _known_arguments(kind, options)
+    _require_kinds_of_arguments(kind, options)
+    refuse_out_of_range(options)
     # Several processes on a machine without an accelerator would look for one each.
     where = {"use_cpu": not torch.accelerator.is_available()}
     try:
         return kind(output_dir=str(folder), **{**where, **options})
     except (TypeError, ValueError) as error:
         raise UserError(f"trainer: {error}; see transformers.{kind.__name__} for the arguments") from error
+
+
+def _require_kinds_of_arguments(kind: type[TrainingArguments], options: Mapping[str, Any]) -> None:
+    hints = get_type_hints(kind)
+    for name, value in options.items():
+        if not is_kind(value, hints[name]):
+            raise UserError(f"trainer.{name}={in_short(value)}: must be {described(hints[name])}; correct it")
 
 
 def _known_arguments(kind: type[TrainingArguments], options: Mapping[str, Any]) -> None:
@@ -184,26 +222,6 @@ def _known_arguments(kind: type[TrainingArguments], options: Mapping[str, Any]) 
             near = nearest(name, known)
             hint = "" if near is None else f"did you mean trainer.{near}? "
             raise UserError(f"trainer.{name}: unknown argument; {hint}transformers.{kind.__name__} has all of them")
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML whose floating-point numbers are those of YAML 1.2, which need neither a point nor the exponent's sign."""
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)[eE][-+]?[0-9]+\Z"),
-    list("-+.0123456789"),
-)
-
-
-def read_yaml(text: str) -> Any:
-    """The content of YAML text.
-
-    Raises:
-        yaml.YAMLError: if it is none.
-    """
-    return yaml.load(text, _Loader)
 
 
 def overrides(texts: Sequence[str]) -> dict[str, Any]:
@@ -217,7 +235,7 @@ def overrides(texts: Sequence[str]) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         try:
             found[key] = read_yaml(value)
-        except yaml.YAMLError:
+        except YamlError:
             equals = ""
         if not equals:
             raise UserError(
@@ -236,7 +254,8 @@ def load_sections(path: Path, changes: Sequence[str]) -> dict[str, dict[str, Any
     Raises:
         UserError: for an override that names no section or key of the file, or whose value is not YAML.
     """
-    sections: dict[str, dict[str, Any]] = read_yaml(path.read_text(encoding="utf-8"))
+    sections: dict[str, dict[str, Any]] = read_yaml_file(path)
+    require_kinds(sections, dict[str, dict[str, Any]], str(path), "correct it")
     for key, value in overrides(changes).items():
         section, _, name = key.partition(".")
         if section not in sections or not name:
@@ -284,10 +303,10 @@ def _other_way(path: Path, content: Any) -> str:
     return f"; {program.name} beside it takes this one: accelerate launch {program} --output runs/{path.stem}"
 
 
-def _text_of(name_or_path: str | Path) -> str:
+def _path_of(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if path.is_file():
-        return path.read_text(encoding="utf-8")
+        return path
     if str(name_or_path) in recipe_names():
-        return (_recipes() / f"{name_or_path}.yaml").read_text(encoding="utf-8")
+        return Path(str(_recipes() / f"{name_or_path}.yaml"))
     raise UserError(f"{name_or_path}: no such file, and no recipe of this name; recipes: {', '.join(recipe_names())}")

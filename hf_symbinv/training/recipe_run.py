@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,18 @@ def train(
         if args.push_to_hub and args.should_save:
             _push(args)  # which may be what failed when the run ended
         return record
+    with run.held():
+        record = _trained(run, recipe, task, used, {split: len(rows) for split, rows in data.items()})
+    if record["finished"] and args.push_to_hub and args.should_save:
+        _push(args)
+    return record
+
+
+def _trained(
+    run: Run, recipe: Recipe, task: SymbolTask, used: Mapping[str, datasets.Dataset], rows: Mapping[str, int]
+) -> dict[str, Any]:
+    """Does what is missing of a run; what `train` returns."""
+    args = run.args
     set_seed(args.seed)
     trained = run.trained
     if trained is None:
@@ -101,14 +114,12 @@ def train(
     record = run.finish(
         trainer,
         {**metrics, **test},
-        rows={split: len(rows) for split, rows in data.items()},
+        rows=dict(rows),
         verified_by=task.solver_version(),
     )
     if trainer.is_world_process_zero():
-        write_card(output, read_facts(output, name=args.hub_model_id, task=task))
+        write_card(run.folder, read_facts(run.folder, name=args.hub_model_id, task=task))
     end(trainer)
-    if args.push_to_hub and args.should_save:
-        _push(args)
     return record
 
 

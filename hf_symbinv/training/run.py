@@ -1,7 +1,8 @@
 """A training run in a folder: go on where it was, stop in time, and write down how it was made.
 
 recipe.json     what was asked for, and on which data
-checkpoint-*/   to go on from, as transformers' Trainer writes them, with the seconds of the run up to there
+checkpoint-*/   to go on from, as transformers' Trainer writes them, with the seconds of the run up to there and the
+                checksums of the files
 run.json        the record of a run that is finished
 
 A folder without a checkpoint holds nothing yet, so a start that failed refuses no other one.
@@ -15,20 +16,28 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
+from filelock import FileLock, Timeout
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
-from hf_symbinv.errors import UserError
-from hf_symbinv.files import write_atomically
+from hf_symbinv.errors import UserError, in_short
+from hf_symbinv.files import read_json, read_object, sha256, write_atomically
 from hf_symbinv.training.cards import command, environment, hyperparameters
+from hf_symbinv.values import is_finite
 
 RECORD, ASKED = "run.json", "recipe.json"
+# Held by the process that trains.
+LOCK = ".lock"
 # In each checkpoint: what the trainer writes last, and the wall-clock seconds of the run up to it.
 STATE, SECONDS = "trainer_state.json", "seconds.json"
+# In each checkpoint as well: file → checksum of what one process writes. Each process has its own state of random
+# numbers, and may still be writing it.
+SUMS, OWN = "sha256.json", "rng_state"
 # What a run may go on with in the same folder, if it is more than before.
 LENGTHS = ("trainer.max_steps", "trainer.num_train_epochs")
 
@@ -71,15 +80,17 @@ class Run:
         arguments = self.recipe.get("trainer", {})
         self.recipe["trainer"] = {name: value for name, value in arguments.items() if not name.endswith("token")}
         self.data: dict[str, Any] | None = json.loads(json.dumps(data))
-        self.checkpoint = last_checkpoint(self.folder)
+        self.checkpoint = None if self.record is not None else last_checkpoint(self.folder)
         self._state = None if self.checkpoint is None else TrainerState.load_from_json(str(self.checkpoint / STATE))
         self._refuse_other()
         self.clock = Clock(started, seconds_of(self.checkpoint), max_seconds)
 
     @property
     def record(self) -> dict[str, Any] | None:
-        """The content of `run.json`; None if this run, at its length, is not finished."""
+        """The content of `run.json`; None if this run, at its length, is not finished, or its weights are gone."""
         found = _read(self.folder / RECORD)
+        if not any(self.folder.glob("*.safetensors")):
+            return None
         return found if found is not None and found.get("recipe") == self.recipe else None
 
     @property
@@ -100,6 +111,33 @@ class Run:
         if self.args.load_best_model_at_end and state.best_model_checkpoint:
             return self.folder / Path(state.best_model_checkpoint).name
         return self.checkpoint
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps other processes from training in the folder; of the processes of one run, the main one asks.
+
+        Raises:
+            OtherRunError: If one does already.
+        """
+        if not PartialState().is_main_process:
+            yield
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.folder / LOCK)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            raise OtherRunError(
+                f"{self.folder}: another process is training here; wait until it is done, or choose another folder"
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+            # A start that failed leaves no folder.
+            if [path.name for path in self.folder.iterdir()] in ([], [LOCK]):
+                (self.folder / LOCK).unlink(missing_ok=True)
+                self.folder.rmdir()
 
     def train(self, trainer: Trainer) -> dict[str, float] | None:
         """Does the steps that are missing; all processes call it.
@@ -217,9 +255,10 @@ class Clock(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.is_world_process_zero:
-            write_atomically(
-                Path(args.output_dir) / f"checkpoint-{state.global_step}" / SECONDS, json.dumps(self.seconds()) + "\n"
-            )
+            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            write_atomically(folder / SECONDS, json.dumps(self.seconds()) + "\n")
+            files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(OWN))
+            _write(folder / SUMS, {path.name: sha256(path) for path in files if path.name != SUMS})
 
 
 def end(trainer: Trainer) -> None:
@@ -235,25 +274,72 @@ def end(trainer: Trainer) -> None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The last checkpoint in a run's folder that is complete; None if there is none."""
-    complete = [path.parent for path in folder.glob(f"checkpoint-*/{STATE}") if _read(path) is not None]
-    return max(complete, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    """The last checkpoint in a run's folder that is complete and as it was written; None if none is complete.
+
+    One line on stderr says if a later one is damaged.
+
+    Raises:
+        OtherRunError: If all that are complete are damaged.
+    """
+    steps = {}
+    for path in folder.glob(f"checkpoint-*/{STATE}"):
+        number, state = path.parent.name.removeprefix("checkpoint-"), _read(path)
+        if number.isdecimal() and state is not None and _is_state_of(state, int(number)):
+            steps[int(number)] = path.parent
+    damages: list[str] = []
+    for step in sorted(steps, reverse=True):
+        damage = damage_of(steps[step])
+        if damage is None:
+            if damages and PartialState().is_main_process:
+                print(f"{damages[0]}; {steps[step].name} is whole and takes its place", file=sys.stderr, flush=True)
+            return steps[step]
+        damages.append(damage)
+    if damages:
+        raise OtherRunError(
+            f"{damages[0]}, and no checkpoint before it is whole; remove {folder} to start again, or choose another "
+            "folder"
+        )
+    return None
+
+
+def damage_of(checkpoint: Path) -> str | None:
+    """What of a checkpoint is not as it was written; None if all is, or its files were written without checksums."""
+    if not (checkpoint / SUMS).is_file():
+        return None
+    sums = _read(checkpoint / SUMS)
+    if sums is None:
+        return f"{checkpoint / SUMS}: damaged"
+    for name, checksum in sums.items():
+        if not (checkpoint / name).is_file():
+            return f"{checkpoint / name}: is missing"
+        if sha256(checkpoint / name) != checksum:
+            return f"{checkpoint / name}: damaged (its checksum is not the one in {SUMS})"
+    return None
+
+
+def _is_state_of(state: Mapping[str, Any], step: int) -> bool:
+    """Whether a trainer's state says that this many steps are done, of at least as many."""
+    done, all_steps = state.get("global_step"), state.get("max_steps")
+    return done == step and isinstance(all_steps, int) and 0 < step <= all_steps
 
 
 def seconds_of(checkpoint: Path | None) -> float:
     """The seconds that a run took up to a checkpoint; 0 if there is none, or the run ended before it was said."""
     if checkpoint is None or not (checkpoint / SECONDS).is_file():
         return 0.0
-    return float(json.loads((checkpoint / SECONDS).read_text()))
+    path, remedy = checkpoint / SECONDS, "remove it, and the seconds of the run are counted from here"
+    seconds = read_json(path, remedy, OtherRunError)
+    if not is_finite(seconds) or seconds < 0:
+        raise OtherRunError(f"{path}: {in_short(seconds)}: must be a number of seconds; {remedy}")
+    return float(seconds)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     """The JSON object in a file; None if there is none, also where a file was not written to its end."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        return read_object(path, "")
+    except (FileNotFoundError, UserError):
         return None
-    return content if isinstance(content, dict) else None
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

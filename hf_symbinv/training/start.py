@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.files import bundled_checkpoints
+from hf_symbinv.files import bundled_checkpoints, read_object
 from hf_symbinv.modeling.configuration_symbinv import PRESETS, SymbolInvariantConfig
 from hf_symbinv.tasks import SymbolTask
 
@@ -120,7 +119,8 @@ def _saved_config(folder: str | Path) -> SymbolInvariantConfig:
 def _is_for(task: SymbolTask, folder: str | Path, config: SymbolInvariantConfig) -> bool:
     """Whether a model has the base tokens of a task, by its tokenizer if that was saved with it."""
     path = _folder_of(folder) / "tokenizer_config.json"
-    tokens = json.loads(path.read_text(encoding="utf-8")).get("base_tokens") if path.is_file() else None
+    remedy = f"save the model of start={folder} again"
+    tokens = read_object(path, remedy).get("base_tokens") if path.is_file() else None
     return config.base_vocab_size == len(task.base_tokens) and tokens in (None, list(task.base_tokens))
 
 

@@ -95,7 +95,7 @@ class TestEvaluate:
         ("arguments", "message"),
         [
             (["--data", "nowhere"], "nowhere: no such folder; make a data set with `symbinv data`"),
-            (["--data", "/"], "/, split test: cannot be loaded ("),
+            (["--data", "EMPTY"], "empty, split test: cannot be loaded ("),
             (["--data", "DATA", "--split", "exam"], "split exam: cannot be loaded (Bad split: exam"),
             (["--data", "DATA", "--output", "/no/file"], "/no/file: No such file or directory; check the path"),
             (["--data", "DATA", "--model", "x"], "unrecognized arguments: --model x"),
@@ -104,8 +104,10 @@ class TestEvaluate:
             (["--data", "DATA", "--rows", "0"], "'0': must be an integer of at least 1"),
         ],
     )
-    def test_bad_usage_is_refused_with_a_sentence(self, arguments, message, symbinv, checkpoint, data):
-        arguments = [str(data) if argument == "DATA" else argument for argument in arguments]
+    def test_bad_usage_is_refused_with_a_sentence(self, arguments, message, symbinv, checkpoint, data, tmp_path):
+        (tmp_path / "empty").mkdir()
+        named = {"DATA": str(data), "EMPTY": str(tmp_path / "empty")}
+        arguments = [named.get(argument, argument) for argument in arguments]
         result = symbinv("evaluate", checkpoint, *arguments)
         assert result.code == 2 and result.out == "" and message in result.err and "Traceback" not in result.err
 
@@ -182,22 +184,43 @@ class TestTrain:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        (("evaluate", "--data", "DATA", "--output", "new"), "DATA, split test: cannot be loaded ("),
-        (("train", "ltl-smoke", "--data", "DATA", "--output", "new"), "DATA: cannot be read ("),
-        (("data", "--from", "DATA", "--output", "new", "--reduce", "5"), "data/test-00000-of-00001.parquet: damaged ("),
+        ("evaluate", "--data", "half", "--output", "new"),
+        ("train", "ltl-smoke", "--data", "half", "--output", "new"),
+        ("data", "--from", "half", "--output", "new", "--reduce", "5"),
     ],
 )
+@pytest.mark.parametrize(
+    ("with_card", "reason"),
+    [(True, "its checksum is not the one in README.md"), (False, "Parquet magic bytes not found")],
+)
 def test_a_table_cut_in_half_is_one_sentence_and_leaves_nothing_behind(
-    arguments, message, symbinv, data, tmp_path, monkeypatch
+    arguments, with_card, reason, symbinv, data, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
     shutil.copytree(data, "half")
     table = Path("half/data/test-00000-of-00001.parquet")
     table.write_bytes(table.read_bytes()[: table.stat().st_size // 2])
-    result = symbinv(*("half" if word == "DATA" else word for word in arguments))
-    (told,) = [line for line in result.err.splitlines() if line and "examples/s" not in line]  # which is progress
-    assert result.code == 2 and result.out == "" and message.replace("DATA", "half") in told
-    assert "Parquet magic bytes not found" in told and "make " in told and not Path("new").exists()
+    if not with_card:
+        Path("half/README.md").unlink()
+    result = symbinv(*arguments)
+    (told,) = result.err.splitlines()
+    assert result.code == 2 and result.out == ""
+    assert f"{table}: damaged ({reason}" in told and "make the data set again" in told and not Path("new").exists()
+
+
+def test_a_flipped_bit_in_data_is_found(symbinv, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(data, "flipped")
+    table = Path("flipped/data/validation-00000-of-00001.parquet")
+    content = bytearray(table.read_bytes())
+    content[len(content) // 3] ^= 1
+    table.write_bytes(content)
+    result = symbinv("evaluate", "--data", "flipped", "--rows", "2")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        f"symbinv evaluate: {table}: damaged (its checksum is not the one in README.md); put it back as it was or "
+        "make the data set again\n"
+    )

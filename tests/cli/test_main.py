@@ -135,7 +135,10 @@ class TestEnds:
                 [*MODULE, "verify", "a", "cycle{a}"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
             )
         assert result.returncode == 2
-        assert result.stderr == "symbinv verify: reading or writing failed: No space left on device\n"
+        assert (
+            result.stderr
+            == "symbinv verify: writing failed: the disk is full; free some space, and repeat the command\n"
+        )
 
     def test_ctrl_c_ends_it_in_one_sentence_and_without_orphans(self, hanging_formula):
         command = subprocess.Popen(

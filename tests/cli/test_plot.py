@@ -93,8 +93,9 @@ def test_curves_of_the_bundled_checkpoint_are_drawn_and_printed(symbinv, tmp_pat
 def test_alpha_covariance_is_drawn_and_printed(symbinv, tmp_path):
     part = {"symbols": 2, "alpha_covariance": 0.5, "examples": 2, "values": [0.25, 0.75]}
     evaluation = {
-        "model": "tiny", "data": "ltl", "split": "test", "generation": {}, "groups": [{}],
-        "alpha_covariance": {"alpha_covariance": 0.5, "by_symbols": [part]},
+        "model": "tiny", "data": "ltl", "split": "test", "generation": {},
+        "groups": [{"label": "all", "summary": {"count": 2}}],
+        "alpha_covariance": {"alpha_covariance": 0.5, "examples": 2, "predictions": 4, "by_symbols": [part]},
     }  # fmt: skip
     path = tmp_path / "e.json"
     path.write_text(json.dumps(evaluation))

@@ -124,6 +124,21 @@ class TestWhatIsPushed:
         assert space.sdk == "static"
         assert set(space.files()) == {".gitattributes", "README.md", "app.py", "model/config.json"}
 
+    def test_what_does_not_belong_to_a_model_goes_only_if_it_is_asked_for(self, hub, symbinv, model):
+        for name in ("notes.txt", "train.log", ".env", "plots/loss.png", "plots/old/loss.png", "other.py"):
+            (model / name).parent.mkdir(parents=True, exist_ok=True)
+            (model / name).write_text("harmless")
+        result = symbinv("push", model, "alice/tiny")
+        assert result.code == 0
+        assert result.err.splitlines()[0].endswith(
+            "left here: checkpoint-10/, notes.txt, other.py, plots/, train.log, training_args.bin"
+        )
+        before = set(hub["model", "alice/tiny"].files())
+        result = symbinv("push", model, "alice/tiny", "--include", "plots/*", "--include", ".env")
+        assert result.code == 0 and "left here: checkpoint-10/, notes.txt, other.py, train.log, training_" in result.err
+        added = set(hub["model", "alice/tiny"].files()) - before
+        assert added == {".env", "plots/loss.png", "plots/old/loss.png"}
+
     def test_a_branch_is_made_and_leaves_main_alone(self, hub, symbinv, model):
         assert symbinv("push", model, "alice/tiny").code == 0
         before = hub["model", "alice/tiny"].resolve("main")
@@ -161,8 +176,8 @@ class TestFoldersThatAreRefused:
 
     @pytest.fixture
     def refusal(self, hub, symbinv):
-        def refuse(folder, name="alice/tiny"):
-            result = symbinv("push", folder, name)
+        def refuse(folder, name="alice/tiny", *options):
+            result = symbinv("push", folder, name, *options)
             assert result.code == 2 and result.out == "" and result.err.count("\n") == 1
             assert not hub.requests and not hub.repositories
             return result.err.removeprefix("symbinv push: ").rstrip("\n")
@@ -231,12 +246,14 @@ class TestFoldersThatAreRefused:
     @pytest.mark.parametrize("name", ["modeling_symbinv.py", "layers_symbinv.py"])
     def test_missing_code(self, refusal, model, name):
         (model / name).unlink()
-        assert refusal(model) == f"{model}: has no {name}, which its config.json or code needs; save the model again"
+        message = refusal(model)
+        assert message.startswith(f"{model}: has no {name}, which its ") and message.endswith(" needs; save it again")
 
     @pytest.mark.parametrize("text", ["{", "[]"])
     def test_a_damaged_configuration(self, refusal, model, text):
         (model / "config.json").write_text(text)
-        assert refusal(model).startswith(f"{model / 'config.json'}: damaged (")
+        message = refusal(model)
+        assert message.startswith(f"{model / 'config.json'}: ") and message.endswith("; save the model again")
 
     def test_a_model_of_another_type(self, refusal, model):
         (model / "config.json").write_text('{"model_type": "t5"}')
@@ -260,7 +277,35 @@ class TestFoldersThatAreRefused:
     def test_a_file_with_a_token(self, refusal, model, secret):
         (model / "run.json").write_text(json.dumps({"command": f"train hub_token={secret}"}))
         message = refusal(model)
-        assert message.startswith(f"{model / 'run.json'}: holds an access token; remove it") and secret not in message
+        assert message == (
+            f"{model / 'run.json'}: holds an access token (Hugging Face); remove it, and make it invalid on the Hub"
+        )
+
+    def test_a_pattern_without_a_file(self, refusal, model):
+        assert refusal(model, "alice/tiny", "--include", "onnx/*") == (
+            f"--include onnx/*: no file in {model} has such a path; correct the pattern"
+        )
+
+    def test_a_pickle_that_is_asked_for(self, refusal, model):
+        assert refusal(model, "alice/tiny", "--include", "*.bin") == (
+            f"{model / 'training_args.bin'}: is a pickle or may hold one, and loading one runs what its author put "
+            "into it; save it as safetensors, Parquet or JSON"
+        )
+
+    def test_a_link_to_a_file_outside(self, refusal, model, tmp_path):
+        (tmp_path / "secret.json").write_text("{}")
+        (model / "results.json").symlink_to(tmp_path / "secret.json")
+        assert refusal(model) == (
+            f"{model / 'results.json'}: is a link to {tmp_path / 'secret.json'}, outside the folder; put the file "
+            "itself there, or remove it"
+        )
+
+    def test_a_link_to_a_folder(self, refusal, data, tmp_path):
+        (data / "data").rename(tmp_path / "tables")
+        (data / "data").symlink_to("../tables")
+        assert refusal(data) == (
+            f"{data / 'data'}: is a link to the folder ../tables; put the folder itself there, or remove it"
+        )
 
     @pytest.mark.parametrize("name", ["tiny", "alice/", "/tiny", "a/b/c", "alice/-x", "alice/t..y"])
     def test_a_name_that_no_repository_can_have(self, refusal, model, name):

@@ -220,7 +220,7 @@ LINE = '{"question": "a+b", "answer": "b"}'
         ("a.csv", b"question,answer\n\xff\xfe,b\n", {}, "a.csv: byte .* is no UTF-8 .*; save it as UTF-8"),
         ("a.jsonl", b"\x89PNG\r\n\x1a\n\x00\xff", {}, "a.jsonl: byte 0 is no UTF-8 .*; save it as UTF-8"),
         ("a.jsonl", '{"question": "a\\u0000", "answer": "b"}', {}, r"has the control character '\\x00'; is this a"),
-        ("a.parquet", "none", {}, r"a.parquet: is no Parquet \(.*\); write it again"),
+        ("a.parquet", "none", {}, r"a.parquet: damaged \(.*\); write it again"),
         ("a.csv", "q,a,n\na,b,c\n", {}, "a.csv: has columns q, a, n; say with --question-column and --answer-column"),
         ("a.csv", "q,a,n\na,b,c\n", {"question_column": "q"}, "say with --answer-column which ones"),
         ("a.csv", "q,a,n\na,b,c\n", {"question_column": "qu"}, r"no column 'qu', which --question-column na.*'q'\?"),

@@ -212,7 +212,7 @@ def test_what_is_no_task_or_no_token_is_refused(tmp_path):
         template_task("sum")
     path = tmp_path / "broken.yaml"
     path.write_text("name: [", encoding="utf-8")
-    with pytest.raises(TemplateError, match="not readable as YAML"):
+    with pytest.raises(TemplateError, match="not YAML"):
         template_task(str(path))
     with pytest.raises(TemplateError, match=r"'maybe': neither a symbol such as s0 nor one of \[CLS\]"):
         template_task("copy").token_ids(["maybe"])

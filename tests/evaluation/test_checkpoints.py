@@ -100,9 +100,36 @@ class TestDamage:
     def test_a_generation_configuration_cut_in_half(self, folder):
         path = folder / "generation_config.json"
         path.write_text(path.read_text()[:30])
-        assert f"{folder}: its generation_config.json cannot be read (" in refusal(folder)
+        assert f"{path}: not JSON (" in refusal(folder)
         path.unlink()  # there need not be one
         assert load_checkpoint(str(folder)).model.generation_config.num_beams in (None, 1)
+
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [
+            ("[1]", "holds no JSON object"),
+            ('{"num_beams": "three"}', "num_beams='three': must be a whole number or null"),
+            ('{"grammar": "lasso"}', "grammar='lasso': must be an object or null"),
+            (
+                '{"pad_token_id": 1, "eos_token_id": 2}',
+                "decoder_start_token_id=None, and an answer needs one of the base",
+            ),
+            (
+                '{"decoder_start_token_id": 0, "pad_token_id": 1, "eos_token_id": [99]}',
+                "eos_token_id=[99], and an answer",
+            ),
+        ],
+    )
+    def test_a_generation_configuration_with_which_no_answer_can_be_written(self, folder, content, reason):
+        (folder / "generation_config.json").write_text(content)
+        message = refusal(folder)
+        assert "generation_config.json" in message and reason in message
+        assert message.endswith("; save or download it again")
+
+    @pytest.mark.parametrize("content", ["[]", "3", "null", '"text"', '{"model_type": 3}', '{"architectures": [[]]}'])
+    def test_a_configuration_of_another_shape(self, folder, content):
+        (folder / "config.json").write_text(content)
+        assert refusal(folder).startswith(f"{folder}: ")
 
     def test_a_tokenizer_of_another_task(self, folder):
         path = folder / "tokenizer_config.json"

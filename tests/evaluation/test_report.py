@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from hf_symbinv import COPY, LTL, PROP, TSEITIN
+from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation import (
     Answer,
     Candidate,
@@ -83,7 +84,7 @@ class TestQuestions:
     def test_damaged_files_are_refused(self, tmp_path):
         data = write(tmp_path, formula=["a"], witness=["{a}"])
         (tmp_path / "data" / "test-00000-of-00001.parquet").write_bytes(b"PAR1 but not really")
-        with pytest.raises(DataError, match="cannot be loaded"):
+        with pytest.raises(UserError, match=r"test-00000-of-00001.parquet: damaged \(.*; make the data set again$"):
             load_questions(LTL, data, "test", 10)
 
 

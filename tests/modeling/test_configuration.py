@@ -54,6 +54,7 @@ TABLE_6 = [
     ("ltl", "EA DA CP CA", 2_654_144),
 ]
 
+NOT_FINITE = [float("inf"), float("-inf"), float("nan")]
 GRAMMAR = SymbolInvariantConfig.from_preset("ltl").grammar
 ONE_STREAM = ("learned", "renamed", "random")
 
@@ -403,3 +404,25 @@ def test_names_of_transformers_reach_the_same_fields():
     assert config.num_hidden_layers == config.encoder_layers == 8
     assert config.vocab_size == 18
     assert AutoConfig.for_model("symbol_invariant").to_dict() == config.to_dict()
+
+
+@pytest.mark.parametrize("value", NOT_FINITE)
+@pytest.mark.parametrize(
+    "name", ["dropout", "layer_norm_eps", "rope_theta", "identity_initial", "identity_multiplier", "label_smoothing"]
+)
+def test_numbers_that_json_does_not_have_are_refused(name, value):
+    with pytest.raises(StrictDataclassError) as caught:
+        SymbolInvariantConfig(**{name: value})
+    assert f"{name}={value}: must be finite" in str(caught.value.__cause__ or caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("nope", "use a name of transformers.activations.ACT2FN"), ("rellu", "did you mean relu?")]
+)
+def test_an_unknown_activation_is_refused_when_the_configuration_is_made(name, remedy):
+    with pytest.raises(StrictDataclassError) as caught:
+        SymbolInvariantConfig(activation_function=name)
+    message = str(caught.value.__cause__ or caught.value)
+    assert f"activation_function='{name}': unknown; " in message and remedy in message
+    for known in ("relu", "gelu", "silu", "gelu_new"):
+        assert SymbolInvariantConfig(activation_function=known).activation_function == known

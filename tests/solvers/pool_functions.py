@@ -31,6 +31,8 @@ def behave(order: tuple[str, Any]) -> Any:
         os._exit(argument)
     if action == "unpicklable":
         return lambda: argument
+    if action == "allocate":
+        return len(bytearray(argument))
     if action == "print":
         print(argument)
     return os.getpid()

@@ -410,3 +410,31 @@ def test_a_function_of_the_main_script_is_refused(run_script):
 def test_no_limit_is_a_limit_too(functions):
     with ProcessPool(functions.behave, workers=1, timeout=math.inf) as pool:
         assert next(pool.map([("return", 5)]))[:2] == Outcome("done", 5, 0.0)[:2]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits address space")
+@pytest.mark.parametrize("isolate", [None, 1])
+def test_an_item_that_takes_too_much_memory_is_an_error_and_the_next_is_computed(functions, isolate):
+    with ProcessPool(functions.behave, workers=1, timeout=20.0, memory=0.5, isolate=isolate) as pool:
+        orders = [("allocate", 10**8), ("allocate", 10**9), ("return", "next")]
+        small, large, following = pool.map(orders)
+    assert (small.status, small.value) == ("done", 10**8)
+    assert (large.status, large.value, large.traceback) == ("error", "stopped at the limit of 0.5 GB of memory", "")
+    assert (following.status, following.value) == ("done", "next")
+
+
+def test_without_a_limit_there_is_memory_for_more(functions):
+    with ProcessPool(functions.behave, workers=1, timeout=20.0, memory=math.inf) as pool:
+        (outcome,) = pool.map([("allocate", 10**9)])
+    assert outcome.status == "done"
+    with pytest.raises(ValueError, match="memory=0: the limit must be positive gigabytes"):
+        ProcessPool(functions.behave, timeout=1.0, memory=0)
+
+
+def test_a_worker_that_is_never_ready_is_no_endless_wait(functions, monkeypatch):
+    monkeypatch.setattr("hf_symbinv.solvers.pool.PREPARE_SECONDS", 0.1)
+    with (
+        ProcessPool(functions.behave, workers=1, timeout=20.0, initializer=functions.warm_up_slowly) as pool,
+        pytest.raises(PoolError, match=r"a worker was not ready after 0\.1 s; load in `prepare` only"),
+    ):
+        list(pool.map([("return", 1)]))

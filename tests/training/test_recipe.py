@@ -58,6 +58,10 @@ def test_overrides_replace_single_values(tmp_path):
     ("text", "message"),
     [
         ("data: {", "not YAML"),
+        (GOOD.replace("task: ltl", "task: [ltl]"), r"task=\['ltl'\]: must be text; correct it"),
+        (GOOD.replace("data: {", "data: [").replace("}\nmodel", "]\nmodel"), r"data=.*: must be an object; correct it"),
+        (GOOD + "start: 3\n", "start=3: must be text or null; correct it"),
+        (GOOD + "? [1]\n: 2\n", "cannot be a key; write a name"),
         ("- 1", "a recipe has task, data, model and trainer"),
         (GOOD.removeprefix("task: ltl\n"), "a recipe has task, data, model and trainer"),
         ("data: {}\nmodel: {}\n", "a recipe has task, data, model and trainer"),
@@ -71,7 +75,7 @@ def test_what_is_no_recipe_is_refused(tmp_path, text, message):
 
 
 @pytest.mark.parametrize(
-    "name", ["train_lexinvariant", "train_pointing", "train_recall", "train_renamer", "train_templates"]
+    "name", ["train_code", "train_lexinvariant", "train_pointing", "train_recall", "train_renamer", "train_templates"]
 )
 def test_the_recipe_of_an_example_is_refused_with_the_command_that_takes_it(name):
     program = Path(__file__).parents[2] / "examples" / f"{name}.py"
@@ -134,7 +138,7 @@ def test_a_misspelt_key_of_an_example_is_refused_with_the_one_that_was_meant(tmp
 @pytest.mark.parametrize(
     ("text", "value"),
     [("5e-4", 5e-4), ("1e3", 1000.0), ("-2.E+5", -2e5), (".5e1", 5.0), ("3", 3), ("1.5", 1.5), ("e4", "e4"),
-     ("'5e-4'", "5e-4"), ("5e-4x", "5e-4x"), ("[1e-1, no]", [0.1, False])],
+     ("'5e-4'", "5e-4"), ("5e-4x", "5e-4x"), ("[1e-1, no]", [0.1, "no"])],
 )  # fmt: skip
 def test_numbers_with_an_exponent_are_numbers_as_in_yaml_1_2(tmp_path, text, value):
     (found,) = overrides([f"trainer.learning_rate={text}"]).values()
@@ -183,3 +187,33 @@ def test_a_preset_of_another_task_and_an_unknown_task_are_refused(tmp_path):
         Recipe.load(write(tmp_path, GOOD), {"model.preset": "prop"}).config()
     with pytest.raises(ValueError, match="task='chess': unknown; use one of ltl, "):
         Recipe.load(write(tmp_path, GOOD), {"task": "chess"}).config()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("trainer.learning_rate=fast", "trainer.learning_rate='fast': must be a number; correct it"),
+        ("trainer.learning_rate='1e-3'", "trainer.learning_rate='1e-3': must be a number; correct it"),
+        ("trainer.learning_rate=2020-01-01", "trainer.learning_rate='2020-01-01': must be a number; correct it"),
+        ("trainer.max_steps=1e3", "trainer.max_steps=1000.0: must be a whole number; correct it"),
+        ("trainer.max_steps=true", "trainer.max_steps=True: must be a whole number; correct it"),
+        ("trainer.max_steps=[1]", "trainer.max_steps=[1]: must be a whole number; correct it"),
+        ("trainer.bf16=yes", "trainer.bf16='yes': must be true or false; correct it"),
+        ("trainer.seed=" + "9" * 400, "must be less than 2**63"),
+        (
+            "trainer.report_to={a: 1}",
+            "trainer.report_to={'a': 1}: must be null or text or a list, each item of it text",
+        ),
+        ("test_rows=true", "test_rows=True: must be a whole number of at least 1; the rows are those of the data"),
+        ("data=3", "data=3: unknown key"),
+    ],
+)
+def test_arguments_of_wrong_kinds_are_refused_before_data_are_made(change, sentence):
+    with pytest.raises(UserError) as caught:
+        Recipe.load("ltl-smoke", overrides([change])).check()
+    assert sentence in str(caught.value)
+
+
+def test_a_switch_that_yaml_1_1_would_read_as_no_is_a_text(tmp_path):
+    recipe = Recipe.load("ltl-smoke", overrides(["trainer.eval_strategy=no"]))
+    assert recipe.arguments(tmp_path).eval_strategy == "no"

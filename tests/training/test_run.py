@@ -11,11 +11,13 @@ import time
 import datasets
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, TrainerCallback, set_seed
+from filelock import FileLock
+from transformers import GPT2Config, GPT2LMHeadModel, TrainerCallback, TrainingArguments, set_seed
 
 from hf_symbinv.errors import explain
 from hf_symbinv.training.fitting import fit
-from hf_symbinv.training.run import OtherRunError, last_checkpoint, seconds_of
+from hf_symbinv.training.recipe import training_arguments
+from hf_symbinv.training.run import OtherRunError, Run, last_checkpoint, seconds_of
 from hf_symbinv.training.run_data import data_record, measure_rows
 
 from .runs import RECIPE, assert_equal_up_to_rounding, command, run, weights
@@ -79,11 +81,17 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(data, program, tmp_path)
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("cut", ["", '{"global_step": 6, "lo'])
-def test_a_checkpoint_that_was_not_written_to_its_end_is_passed_over(cut, tmp_path):
-    for step, state in ((3, '{"global_step": 3}'), (6, cut)):
+@pytest.mark.parametrize(
+    "state",
+    [
+        "", '{"global_step": 6, "lo', "{}", "[]", '{"global_step": 6}', '{"global_step": 6, "max_steps": 0}',
+        '{"global_step": 9, "max_steps": 9}', '{"global_step": "6", "max_steps": 9}',
+    ],
+)  # fmt: skip
+def test_a_checkpoint_whose_state_is_cut_or_not_its_own_is_passed_over(state, tmp_path):
+    for step, text in ((3, '{"global_step": 3, "max_steps": 9}'), (6, state), ("last", "{}")):
         (tmp_path / f"checkpoint-{step}").mkdir()
-        (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(state)
+        (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(text)
     assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-3"
     assert seconds_of(tmp_path / "checkpoint-3") == 0
 
@@ -338,3 +346,18 @@ def test_no_rows_have_no_symbols_and_no_size():
 def test_neither_recipe_nor_record_has_an_access_token(tmp_path, rows):
     fit(small_model(), tmp_path, {**ARGUMENTS, "hub_token": "hf_secret"}, train_dataset=rows)
     assert not [path for path in tmp_path.rglob("*.json") if "hf_secret" in path.read_text()]
+
+
+def test_a_second_process_in_the_same_folder_is_refused_and_the_first_goes_on(tmp_path):
+    (tmp_path / "run").mkdir()
+    first = FileLock(tmp_path / "run" / ".lock")
+    run = Run(training_arguments(TrainingArguments, tmp_path / "run", {"report_to": "none"}), {"trainer": {}})
+    with first.acquire(), pytest.raises(OtherRunError) as caught, run.held():
+        raise AssertionError("two at once")
+    assert str(caught.value) == (
+        f"{tmp_path / 'run'}: another process is training here; wait until it is done, or choose another folder"
+    )
+    with run.held(), pytest.raises(OtherRunError), run.held():
+        pass
+    with run.held():
+        pass

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hf_symbinv.files import sha256
 from hf_symbinv.hub.cards.papers import papers_of_task
 from hf_symbinv.hub.cards.rendering import check_card, render
 from hf_symbinv.tasks import SymbolTask
@@ -23,9 +23,7 @@ class DataFile(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path, path: Path) -> DataFile:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return cls(path.relative_to(folder).as_posix(), path.stat().st_size, digest)
+        return cls(path.relative_to(folder).as_posix(), path.stat().st_size, sha256(path))
 
 
 class Origin(NamedTuple):

@@ -4,6 +4,7 @@ All of it lies beside the weights as JSON, so that a card can be written again f
 
 config.json, tokenizer_config.json   from `save_pretrained`
 run.json                             from training
+finder.json                          from `Finder.save_pretrained`, for models that `symbinv check` takes
 conversion.json                      from `symbinv convert`
 results.json                         a list of what `symbinv evaluate --output` wrote, added by `symbinv card --results`
 """
@@ -19,11 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.errors import UserError
+from hf_symbinv.files import read_json, read_object
+from hf_symbinv.hub.cards.records import Config, Conversion, Evaluation, FinderFile, Record, State, Tokenizer
 from hf_symbinv.hub.cards.relatives import relative_of
-from hf_symbinv.tasks import SymbolTask, TaskError, load_task, task_of_tokenizer
+from hf_symbinv.tasks import SymbolTask, TaskError, task_file, task_of_tokenizer
+from hf_symbinv.values import is_finite, require_kinds
 
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer_config.json", "*.safetensors"
 RECORD, STATE, CONVERSION, RESULTS = "run.json", "trainer_state.json", "conversion.json", "results.json"
+FINDER = "finder.json"
+REMEDY = "write it again or remove it"
+EVALUATED = "give what `symbinv evaluate --output` wrote"
 MODEL_TYPES = ("symbol_invariant", "identity_gpt2")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 # What `symbinv evaluate` always writes, of all that a card uses.
@@ -49,6 +56,7 @@ class ModelFacts:
         conversion: `source`, `how` and, if the source is on the Hub, `base_model`, for a model that was made of
             another; else empty.
         results: Evaluations, as `symbinv evaluate` writes them.
+        finder: What `finder.json` has of a model that points at misused variables; empty for others.
     """
 
     name: str
@@ -58,6 +66,7 @@ class ModelFacts:
     record: Mapping[str, Any] = field(default_factory=dict)
     conversion: Mapping[str, str | None] = field(default_factory=dict)
     results: Sequence[Mapping[str, Any]] = ()
+    finder: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def start(self) -> str | None:
@@ -72,17 +81,17 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
     Args:
         folder: With `config.json`, weights, and as much of the rest as there is.
         name: As in `ModelFacts`; None for the folder's own name.
-        task: What the model answers; None to find out.
+        task: What the model answers; None to find out, for which no code that the folder names is run.
 
     Raises:
-        CardError: If there is no model, or a file is not what it should be.
+        CardError: If there is no model, a file is not what it should be, or the task is that of a file.
         OSError: If a file cannot be read.
     """
     if not (folder / CONFIG).is_file():
         raise CardError(
             f"{folder}: has no {CONFIG}; name the folder of a model (`symbinv data` writes the cards of data sets)"
         )
-    config = read_object(folder / CONFIG)
+    config = read_recorded(folder / CONFIG, Config)
     if config.get("model_type") not in MODEL_TYPES:
         raise CardError(
             f"{folder}: its model type is {config.get('model_type')!r}; this command knows what to say of models of "
@@ -93,27 +102,38 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
         raise CardError(
             f"{folder}: holds a {config['architectures'][0]}; save the whole model, {' or '.join(relative.heads)}"
         )
-    record = read_object(folder / RECORD)
-    if not record and (state := read_object(folder / STATE)):
+    record = read_recorded(folder / RECORD, Record)
+    if not record and (state := read_recorded(folder / STATE, State)):
         record = {"log": state.get("log_history", []), "step": state.get("global_step")}
     return ModelFacts(
         name=name or folder.resolve().name,
         config=config,
-        task=task or (None if relative else _find_task(read_object(folder / TOKENIZER), record)),
+        task=task or (None if relative else _find_task(folder, record)),
         parameters=_count_parameters(folder),
         record=record,
-        conversion=read_object(folder / CONVERSION),
+        conversion=read_recorded(folder / CONVERSION, Conversion),
         results=read_results([folder / RESULTS] if (folder / RESULTS).is_file() else []),
+        finder=read_recorded(folder / FINDER, FinderFile),
     )
 
 
-def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; empty if there is no such file."""
+def read_recorded(path: Path, kind: Any) -> dict[str, Any]:
+    """The JSON object in a file; empty if there is no such file.
+
+    Args:
+        path: Of the file.
+        kind: One of `hf_symbinv.hub.cards.records`.
+
+    Raises:
+        CardError: If the file holds something else.
+        OSError: If it cannot be read.
+    """
     if not path.is_file():
         return {}
-    content = _read(path)
-    if not isinstance(content, dict):
-        raise CardError(f"{path}: holds no JSON object; write it again or remove it")
+    content = read_object(path, REMEDY, CardError)
+    require_kinds(content, kind, str(path), REMEDY, CardError)
+    if not is_finite(content.get("seconds") or 0):
+        raise CardError(f"{path}: seconds={content['seconds']}: must be finite; {REMEDY}")
     return content
 
 
@@ -126,10 +146,11 @@ def read_results(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """
     found = []
     for path in paths:
-        content = _read(path)
+        content = read_json(path, REMEDY, CardError)
         for evaluation in content if isinstance(content, list) else [content]:
             if not isinstance(evaluation, dict) or not set(evaluation) >= _EVALUATION or not evaluation["groups"]:
-                raise CardError(f"{path}: no evaluation; give what `symbinv evaluate --output` wrote")
+                raise CardError(f"{path}: no evaluation; {EVALUATED}")
+            require_kinds(evaluation, Evaluation, str(path), EVALUATED, CardError)
             found.append(_with_first_candidates(evaluation))
     return found
 
@@ -173,16 +194,19 @@ def hub_id(name: str) -> str | None:
     return name if _HUB_ID.fullmatch(name) and not Path(name).exists() and ".." not in name else None
 
 
-def _find_task(tokenizer: Mapping[str, Any], record: Mapping[str, Any]) -> SymbolTask | None:
-    """The task with the tokenizer's base tokens, or that of the recipe, whose file may be elsewhere."""
+def _find_task(folder: Path, record: Mapping[str, Any]) -> SymbolTask | None:
+    """The task with the tokenizer's base tokens; None if there is none, and no file here from which it could be."""
     try:
-        return task_of_tokenizer({"base_tokens": (), **tokenizer})
+        return task_of_tokenizer({"base_tokens": (), **read_recorded(folder / TOKENIZER, Tokenizer)})
     except TaskError:
-        try:
-            task = load_task(record["recipe"]["task"])
-        except (KeyError, TaskError):
+        recipe = record.get("recipe")
+        file = task_file(recipe.get("task")) if isinstance(recipe, Mapping) else None
+        if file is None:
             return None
-        return task if list(task.base_tokens) == tokenizer.get("base_tokens") else None
+        raise CardError(
+            f"{folder / RECORD}: names {file} as the file of its task, and no code that a folder names is run; if you "
+            f"trust this file, name it: --task {file}"
+        ) from None
 
 
 def _count_parameters(folder: Path) -> int:
@@ -202,11 +226,4 @@ def _count_parameters(folder: Path) -> int:
     return total
 
 
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CardError(f"{path}: not JSON ({error}); write it again or remove it") from error
-
-
-__all__ = ["CardError", "ModelFacts", "add_results", "hub_id", "read_facts", "read_object", "read_results"]
+__all__ = ["CardError", "ModelFacts", "add_results", "hub_id", "read_facts", "read_recorded", "read_results"]

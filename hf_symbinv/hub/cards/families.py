@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import LICENSE
 from hf_symbinv.hub.cards.kinds import EMBEDDINGS, PAPER_TASKS, TASKS
 from hf_symbinv.hub.cards.papers import cited, papers_of
@@ -73,7 +74,7 @@ def write_family_cards(folder: Path) -> list[Path]:
     cards |= {name: relative_card(name) for name in RELATIVES}
     paths = [folder / f"{name}.md" for name in cards]
     for path, text in zip(paths, cards.values(), strict=True):
-        path.write_text(text, encoding="utf-8")
+        write_atomically(path, text)
     return paths
 
 

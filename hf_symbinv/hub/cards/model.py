@@ -79,7 +79,6 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
     if relative is not None and (task or facts.results):
         raise CardError(f"{facts.name}: a model for {relative.title} answers no questions; leave task and results out")
     variant = variant_of(facts.config)
-    kind = TASKS.get(task.name) if task else None
     results = [] if relative else [*_own_test(facts), *facts.results]
     text = render(
         "model.md.jinja",
@@ -87,7 +86,7 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
         mark=MARK, notes_begin=NOTES_BEGIN, notes_end=NOTES_END, notes=notes,
         title=facts.name.rstrip("/").rpartition("/")[2], name=facts.name,
         parameters=f"{facts.parameters:,}",
-        variant=variant, purpose=relative.title if relative else kind.title if kind else "questions about symbols",
+        variant=variant, purpose=_purpose(facts), finder=_finder(facts.finder) if facts.finder else None,
         **_prose(facts),
         tables=relative.tables if relative else (),
         converted={name: public(value) for name, value in facts.conversion.items() if value},
@@ -106,6 +105,32 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
         papers=papers_of_variant(relative, variant) if relative else papers_of(variant, task.name if task else None),
     )  # fmt: skip
     return check_card(text, "model")
+
+
+def _purpose(facts: ModelFacts) -> str:
+    """What the model is for."""
+    if facts.finder:
+        return "pointing at misused variables of Python functions"
+    if relative := relative_of(facts.config):
+        return relative.title
+    kind = TASKS.get(facts.task.name) if facts.task else None
+    return kind.title if kind else "questions about symbols"
+
+
+def _finder(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Threshold and shares of a finder, with the split that each was measured on."""
+    calibration = said.get("calibration")
+    shares = [("test", what, share) for what, share in said.get("test", {}).items()]
+    if calibration:
+        shown = {**calibration, "count": calibration["shown"]}
+        shares.insert(0, ("validation", "suspicions that are right", shown))
+    return {
+        "threshold": f"{calibration['threshold']:.2f}" if calibration else None,
+        "rows": [
+            (split, what, f"{one['count']:,}", f"{100 * one['right'] / one['count']:.1f} %", _percent(one["interval"]))
+            for split, what, one in shares
+        ],
+    }
 
 
 def _prose(facts: ModelFacts) -> dict[str, str | None]:
@@ -192,7 +217,8 @@ def _own_test(facts: ModelFacts) -> list[dict[str, Any]]:
     """The test at the end of training, as an evaluation; nothing where the same data were evaluated later."""
     results = facts.record.get("results", {})
     summary = {name.removeprefix("test_"): value for name, value in results.items() if name.startswith("test_")}
-    if not summary.get("count") or any(evaluation["split"] == "test" for evaluation in facts.results):
+    measured = {"count", "accuracy", "accuracy_interval"} <= summary.keys() and summary["count"]
+    if not measured or any(evaluation["split"] == "test" for evaluation in facts.results):
         return []
     grammar = facts.config.get("grammar")  # which the test of a run follows
     return [
@@ -227,7 +253,7 @@ def _result(name: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
 def _row(group: Mapping[str, Any]) -> dict[str, str]:
     """A group's cells; empty where only best of N was recorded."""
     summary, best = group["summary"], group.get("best_of_n")
-    known = "accuracy" in summary
+    known = {"accuracy", "accuracy_interval"} <= summary.keys()
     return {
         "label": group["label"],
         "count": f"{summary['count']:,}",
@@ -250,11 +276,11 @@ def _command(name: str, data: str, evaluation: Mapping[str, Any]) -> list[str]:
         parts.append("--novel")
     if "per_symbols" in measured:
         parts += ["--alpha-covariance", str(measured["per_symbols"])]
-        if measured["renamings"] not in (120, None):
+        if measured.get("renamings") not in (120, None):
             parts += ["--renamings", str(measured["renamings"])]
-        if measured["alphabet"] is not None:
+        if measured.get("alphabet") is not None:
             parts += ["--alphabet", str(measured["alphabet"])]
-        parts += ["--every-renaming"] * measured["every_renaming"]
+        parts += ["--every-renaming"] * measured.get("every_renaming", False)
     return parts
 
 

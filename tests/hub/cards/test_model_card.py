@@ -379,3 +379,54 @@ def test_a_users_own_task_has_its_file_in_the_snippet(tmp_path):
     (folder / "run.json").write_text(json.dumps({"recipe": {"task": "examples/graph_colouring.py"}}))
     program, _ = python_blocks(model_card(read_facts(folder)))
     assert 'pipeline("symbol-task", model="graphs", symbol_task="graph_colouring.py")' in program
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "sentence"),
+    [
+        ("conversion.json", {"how": "by hand"}, "{'how': 'by hand'}: must be an object with base_model"),
+        ("conversion.json", {"source": 3, "how": "", "base_model": None}, "source=3: must be text"),
+        ("run.json", {"recipe": ["ltl"]}, "recipe=['ltl']: must be an object"),
+        ("run.json", {"recipe": {"start": 1}}, "recipe.start=1: must be text or null"),
+        ("run.json", {"log": [{"step": "10"}]}, "log.0.step='10': must be a whole number"),
+        ("run.json", {"environment": {"packages": ["torch"]}}, "environment.packages=['torch']: must be an object"),
+        (
+            "run.json",
+            {"results": {"test_accuracy_interval": [1]}},
+            "results.test_accuracy_interval=[1]: must be a list of",
+        ),
+        ("run.json", {"seconds": float("inf")}, "seconds=inf: must be finite"),
+        ("tokenizer_config.json", {"base_tokens": 3}, "base_tokens=3: must be a list, each item of it text"),
+        (
+            "config.json",
+            {"model_type": "symbol_invariant", "architectures": {}},
+            "architectures={}: must be a list, each",
+        ),
+    ],
+)
+def test_recorded_values_of_wrong_kinds_are_named(tiny, file, content, sentence):
+    (tiny / file).write_text(json.dumps(content))
+    with pytest.raises(CardError) as caught:
+        read_facts(tiny)
+    message = str(caught.value)
+    assert message.startswith(f"{tiny / file}: {sentence}") and message.endswith("; write it again or remove it")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"groups": [{"label": "all"}]}, "groups.0={'label': 'all'}: must be an object with summary"),
+        ({"groups": {"all": 1}}, "groups={'all': 1}: must be a list, each item of it an object"),
+        ({"generation": []}, "generation=[]: must be an object"),
+        ({"alpha_covariance": {"alpha_covariance": 1.0}}, "must be an object with examples"),
+        ({"split": None}, "split=None: must be text"),
+    ],
+)
+def test_an_evaluation_with_values_of_wrong_kinds_is_none(change, sentence, tmp_path):
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({**evaluation(), **change}))
+    with pytest.raises(CardError) as caught:
+        read_results([path])
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ") and sentence in message
+    assert message.endswith("; give what `symbinv evaluate --output` wrote")

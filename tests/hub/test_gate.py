@@ -1,0 +1,148 @@
+"""What may leave a folder: no pickle under any name, no secret in any file, and nothing packed."""
+
+import bz2
+import gzip
+import io
+import lzma
+import pickle
+import tarfile
+import zipfile
+import zlib
+
+import numpy
+import pyarrow
+import pyarrow.parquet
+import pytest
+from safetensors.numpy import save_file
+
+from hf_symbinv.hub import PushError
+from hf_symbinv.hub.gate import PRIVATE_KEY, TOKENS, check_files, chosen_files, secret_in
+
+# A made-up secret of each kind, as its issuer's documentation shows them.
+SECRETS = {
+    "Hugging Face": "hf_" + "aB3" * 11 + "x",
+    "GitHub": "ghp_" + "aB3" * 12,
+    "GitLab": "glpat-" + "aB3-" * 5,
+    "OpenAI": "sk-proj-" + "aB3_" * 12,
+    "Anthropic": "sk-ant-api03-" + "aB3-" * 20,
+    "AWS": "AKIA" + "AB3D" * 4,
+    "Google": "AIza" + "aB3-x" * 7,
+    "Slack": "xoxb-1234567890-" + "aB3" * 8,
+    "Stripe": "sk_live_" + "aB3" * 8,
+    "PyPI": "pypi-AgEIcHlwaS5vcmc" + "aB3-" * 20,
+    "npm": "npm_" + "aB3" * 12,
+    "Weights & Biases": "wandb_v1_" + "aB3_" * 12,
+    "JSON Web": "eyJ" + "aB3" * 6 + ".eyJ" + "aB3" * 6 + "." + "aB3" * 6,
+    PRIVATE_KEY: "-----BEGIN OPENSSH PRIVATE KEY-----",
+}
+# What stands before and after a secret.
+PLACES = ["{}", "token={}\n", '{{"source": ["line\\n{}"]}}', "<p>{}</p>", "x{}", "'{}'"]
+CALLING = {"loads": print}
+
+
+def refusal(path) -> str:
+    with pytest.raises(PushError) as caught:
+        check_files(path.parent, [path])
+    return str(caught.value).removeprefix(f"{path}: ")
+
+
+def test_every_kind_of_secret_has_an_example():
+    assert set(SECRETS) == {*TOKENS, PRIVATE_KEY}
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_secret_is_found_wherever_it_stands(kind, place):
+    assert secret_in([place.format(SECRETS[kind]).encode()]) == kind
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32-be"])
+@pytest.mark.parametrize("suffix", [".log", ".sh", ".ini", ".ipynb", ".html", ".env", ".json", ".py", ""])
+def test_every_text_is_scanned_whatever_its_name_and_encoding(tmp_path, suffix, encoding):
+    path = tmp_path / f"notes{suffix}"
+    path.write_bytes(f"key: {SECRETS['GitHub']}\n".encode(encoding))
+    assert refusal(path) == "holds an access token (GitHub); remove it, and make it invalid on its service"
+
+
+def test_a_private_key_is_no_token(tmp_path):
+    path = tmp_path / "notes.md"
+    path.write_text(SECRETS[PRIVATE_KEY])
+    assert refusal(path) == "holds a private key; remove it, and make it invalid on its service"
+
+
+def test_texts_in_tables_and_in_the_header_of_weights_are_scanned(tmp_path):
+    table, weights = tmp_path / "rows.parquet", tmp_path / "model.safetensors"
+    rows = [{"text": "harmless", "more": [{"deep": "z"}]}, {"text": "", "more": [{"deep": SECRETS["Hugging Face"]}]}]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), table, compression="zstd")
+    save_file({"a": numpy.zeros(3)}, weights, metadata={"note": SECRETS["AWS"]})
+    assert refusal(table).startswith("holds an access token (Hugging Face)")
+    assert refusal(weights).startswith("holds an access token (AWS)")
+
+
+@pytest.mark.parametrize(
+    "text", ["hf_transfer", "task-" + "with-a-long-name-" * 4, "sk-learn", "AKIA", "eyJ.eyJ.x", "ghp_"]
+)
+def test_words_that_begin_like_a_secret_are_none(text):
+    assert secret_in([text.encode()]) is None
+
+
+def packed():
+    raw = pickle.dumps(CALLING)
+    yield from {"gz": gzip.compress(raw), "bz2": bz2.compress(raw), "xz": lzma.compress(raw)}.items()
+    for level in (1, 3, 9):
+        yield f"zlib-{level}", zlib.compress(raw * 20, level)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("data.pkl", raw)
+    yield "zip", buffer.getvalue()
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as file:
+        entry = tarfile.TarInfo("data.pkl")
+        entry.size = len(raw)
+        file.addfile(entry, io.BytesIO(raw))
+    yield "tar", buffer.getvalue()
+
+
+@pytest.mark.parametrize(("kind", "content"), list(packed()))
+def test_what_is_packed_does_not_pass(tmp_path, kind, content):
+    path = tmp_path / "results.json"
+    path.write_bytes(content)
+    assert refusal(path) == "is packed, so that nobody sees what is in it; unpack it, or remove it", kind
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_is_known_by_its_content(tmp_path, protocol):
+    path = tmp_path / "results.json"
+    path.write_bytes(pickle.dumps(CALLING, protocol=protocol))
+    assert refusal(path).startswith("is a pickle or may hold one, and loading one runs what its author put into it")
+
+
+def test_arrays_that_may_hold_pickles_are_known_by_their_content(tmp_path):
+    path = tmp_path / "results.json"
+    with path.open("wb") as file:
+        numpy.save(file, numpy.array([print], dtype=object), allow_pickle=True)
+    assert refusal(path).startswith("is a pickle or may hold one")
+    path.write_bytes(b"\x89HDF\r\n\x1a\n")
+    assert refusal(path).startswith("is a pickle or may hold one")
+
+
+@pytest.mark.parametrize("text", ["", ".", "N.", "I1\n.", "{}\n", "cats\nare\nfine.", "x^2 + y\n", "(a & b)\n"])
+def test_texts_are_no_pickles(tmp_path, text):
+    path = tmp_path / "notes.md"
+    path.write_text(text)
+    check_files(tmp_path, [path])
+
+
+@pytest.mark.parametrize("name", ["a.BIN", "a.Pkl", "a.dill", "a.npy", "a.h5", "a.msgpack", "a.PT", "a.joblib"])
+def test_a_pickle_is_known_by_its_name_in_any_case(tmp_path, name):
+    (tmp_path / name).write_text("harmless")
+    (tmp_path / "README.md").write_text("# Ours\n")
+    assert chosen_files(tmp_path, "space") == ({"README.md": tmp_path / "README.md"}, [name])
+    with pytest.raises(PushError, match="is a pickle or may hold one"):
+        chosen_files(tmp_path, "space", include=["a.*"])
+
+
+def test_a_link_inside_the_folder_passes(tmp_path):
+    (tmp_path / "README.md").write_text("# Ours\n")
+    (tmp_path / "LICENSE").symlink_to("README.md")
+    check_files(tmp_path, [tmp_path / "LICENSE"])
