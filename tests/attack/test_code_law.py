@@ -12,6 +12,8 @@ import pytest
 import torch
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForTokenClassification, SymbolInvariantSubwordTokenizer
+from hf_symbinv.bugs import Finder
+from hf_symbinv.bugs.finding import BUNDLED
 from hf_symbinv.code import RenamingError, read_functions, rename
 from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 
@@ -86,3 +88,13 @@ def test_renaming_changes_no_bit(attack, words, tokenizer, models):
             logits = model(torch.tensor(rows)).logits
         assert logits.isfinite().all()
         assert (logits == logits[:1]).all(), function.text
+
+
+def test_the_bundled_finder_suspects_the_same(attack, words):
+    finder = Finder.from_pretrained(BUNDLED)
+    for attempt in attack.tries(10):
+        function = drawn(attempt.random)
+        [expected] = finder.suspicions([function])
+        for _ in range(RENAMINGS):
+            [found] = finder.suspicions([other_names(function, words, attempt.random)])
+            assert found == expected, function.text
