@@ -162,11 +162,15 @@ class Crowd(NamedTuple):
     hog: float
 
 
-def crowd(url: str, formulas: list[str]) -> Crowd:
-    """One visitor asks about the hog, and when that has come as far as Spot, another asks about each formula."""
+def crowd(url: str, formulas: list[str], limit: float = 10.0) -> Crowd:
+    """One visitor asks about the hog, and when that has come as far as Spot, another asks about each formula.
+
+    Args:
+        limit: Seconds for Spot with the hog.
+    """
     number = event(url, "solve")
     with ThreadPoolExecutor(len(formulas) + 1) as visitors:
-        hog = visitors.submit(ask, url, number, HOG, 10.0)
+        hog = visitors.submit(ask, url, number, HOG, limit)
         time.sleep(1)
         others = [visitors.submit(ask, url, number, formula) for formula in formulas]
         slow = hog.result().seconds
@@ -184,7 +188,7 @@ def visitors(setting: Setting) -> list[Row]:
         found, peaks = [], []
         for _ in range(setting.repeats):
             peak[0] = 0.0
-            found.append(crowd(url, formulas))
+            found.append(crowd(url, formulas, 1.0 if setting.tiny else 10.0))
             peaks.append(peak[0])
     refused, first = sum(one.refused for one in found), min(one.first for one in found)
     note = (
