@@ -42,7 +42,7 @@ from hf_symbinv.logic import FormulaSizeError, FormulaSyntaxError
 # Our choice: questions that are worked on at a time, which wait for each other where they need the same, and those that
 # wait for their turn. Who comes then is asked to come again.
 AT_ONCE, MOST_WAITING = 8, 60
-# Our choice: visits whose last answers are kept, each with some MB at most.
+# Our choice: visits whose last answers are kept, with some 0.1 MB each.
 MOST_VISITS = 500
 STYLE = Path(__file__).with_name("style.css")
 EXAMPLES = [
@@ -264,7 +264,7 @@ class Page:
             **shared,
         )  # fmt: skip
         found.success(None, [ours.text, asked, ours.problem], places, js=scripts.SHOW)
-        found.failure(None, None, places, js=scripts.BUSY)
+        found.failure(None, None, [*places, ours.ask], js=scripts.refuse(ASK))
         found.then(None, None, ours.ask, js=scripts.give(ASK))
         renamed = gr.on(
             [theirs.rename.click, theirs.new_names.submit],

@@ -28,8 +28,12 @@ SHOW = f"""(text, asked, problem) => {{
     ({_MOVE})(problem ? "#problem" : "#answer");
     return problem ? [{_VISIBLE}, {_HIDDEN}, {_VISIBLE}] : [{_HIDDEN}, {_VISIBLE}, {_HIDDEN}];
 }}"""
-# For the same three: why there is no answer.
-BUSY = f"""() => [{_HIDDEN}, {_HIDDEN}, {{...{_VISIBLE}, value: `{drawing.problem(FULL)}`}}]"""
+
+
+def refuse(ask: str) -> str:
+    """For the same three, why there is no answer, and the button, which can be pressed again."""
+    problem = f"{{...{_VISIBLE}, value: {json.dumps(drawing.problem(FULL))}}}"
+    return f"() => [{_HIDDEN}, {_HIDDEN}, {problem}, {json.dumps(ask)}]"
 
 
 def choose(values: Sequence[str]) -> str:
