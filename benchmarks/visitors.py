@@ -183,7 +183,8 @@ def crowd(url: str, formulas: list[str], limit: float = 10.0) -> Crowd:
 def visitors(setting: Setting) -> list[Row]:
     """Median and worst wait of thirty visitors behind one whose formula takes Spot twenty seconds, and the memory."""
     count = 4 if setting.tiny else VISITORS
-    formulas = [to_infix(parse_prefix(pair.question)) for pair in ltl_pairs(count, 12 if setting.tiny else 35)]
+    pairs = ltl_pairs(max(10, count), 12 if setting.tiny else 35)[:count]
+    formulas = [to_infix(parse_prefix(pair.question)) for pair in pairs]
     with served(setting.threads) as (url, process), peak_memory(process) as peak:
         found, peaks = [], []
         for _ in range(setting.repeats):
