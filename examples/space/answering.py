@@ -5,6 +5,10 @@
         print(solved.best.text, solved.best.verdict)
         print(answering.rename(solved, read_renaming("request=grant, grant=done, done=x", solved.formula))[0].follows)
 
+Any number of threads may ask at once. There are three lanes, in which one question is answered after the other: one for
+the models, one for what Spot does within half a second, and one for what takes it longer. So only those who ask about a
+formula that keeps Spot busy wait behind one.
+
 Letters: S streams, H heads, L tokens of the question, T tokens of the answer.
 """
 
@@ -12,9 +16,12 @@ from __future__ import annotations
 
 import itertools
 import re
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +30,30 @@ from transformers import pipeline
 
 import hf_symbinv
 from hf_symbinv import Checker, Formula, SymbolTable, find_witness, parse, parse_trace, to_prefix
+from hf_symbinv.errors import in_short
 from hf_symbinv.logic import FormulaSyntaxError, trace_to_prefix
 from hf_symbinv.solvers import ProcessPool
 
 MODEL = Path(hf_symbinv.__file__).parent / "checkpoints" / "ltl-small"
 BASELINE = Path(__file__).parent / "baseline"
-# Our choice: a question of this size, with five beams, takes about two seconds of one core.
-LARGEST = 4_000
+# Our choice: characters of a text, and tokens x names of a question. With five beams the largest takes four seconds on
+# a core that other programs use too.
+LONGEST, LARGEST = 2_000, 1_500
+# Our choice: rows and columns of an attention map that can be read on a page.
+LARGEST_MAP = 60
+MOST_BEAMS = 10
+# Seconds that a visitor may give Spot. The least of them is what it has in the quick lane.
+LEAST_LIMIT, MOST_LIMIT = 0.5, 10.0
+# Questions in the patient lane, the one that Spot works on among them; each takes it at most three times its limit.
+MOST_PATIENT = 4
+# Of each of Spot's four processes, in GB. Our choice: in ten seconds none of our busy formulas takes more than one.
+MEMORY = 1.0
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NAME = r'"(?:[^"\\]|\\.)*"|[^\s,="]+'
 _NEW_NAME = re.compile(rf"\s*(?P<old>{_NAME})\s*=\s*(?P<new>{_NAME})\s*(?:,|$)", re.DOTALL)
 READING, WRITING = "how the formula is read", "how the answer is written"
+# Verdicts on candidates and statuses of searches to which Spot has not come.
+OPEN = ("unchecked", "timeout")
 
 
 class QuestionError(ValueError):
@@ -46,7 +66,7 @@ class Candidate:
 
     Attributes:
         score: Log-probability divided by length; None where the model was not asked.
-        verdict: Of Spot, `unchecked` where Spot was not asked.
+        verdict: Of Spot, `unchecked` where Spot was not asked or had no time left.
         seconds: That Spot took.
     """
 
@@ -62,7 +82,7 @@ class Search:
     """What Spot's own search for a witness came to.
 
     Attributes:
-        status: `done`, `timeout` or `error`.
+        status: `done`, `timeout`, `error`, `unchecked` if Spot has not come to it, or `skipped`.
         witness: In prefix notation; None where none exists or none was found.
     """
 
@@ -72,9 +92,18 @@ class Search:
     seconds: float
 
 
+UNSEARCHED = Search("unchecked", None, "", 0.0)
+UNWANTED = Search("skipped", None, "", 0.0)
+
+
 @dataclass(frozen=True)
 class Solved:
-    """A formula and all that was found out about it: the most likely candidate first, seconds that the model took."""
+    """A formula and all that was found out about it: the most likely candidate first, seconds that the model took.
+
+    Attributes:
+        limit: Seconds that Spot had, which are those of the visitor unless it is `crowded`.
+        crowded: Whether Spot needed more time and had none, because others wait for it with such formulas.
+    """
 
     formula: Formula
     candidates: tuple[Candidate, ...]
@@ -82,6 +111,7 @@ class Solved:
     model_seconds: float
     beams: int
     limit: float
+    crowded: bool = False
 
     @property
     def best(self) -> Candidate:
@@ -136,14 +166,75 @@ class Attention:
     stream: str
 
 
+class Spot:
+    """Spot behind a hard limit, in a process that checks and one that searches, for one question after the other."""
+
+    def __init__(self) -> None:
+        self._lane = ThreadPoolExecutor(max_workers=1)
+        self._solvers: tuple[Checker, ProcessPool] | None = None
+        self._limit = 0.0
+
+    def close(self) -> None:
+        """End the processes after the question that is being answered; those that wait are not."""
+        self._lane.shutdown(cancel_futures=True)
+        self._end()
+
+    def ask(
+        self, formula: Formula, candidates: Sequence[Candidate], search: Search, limit: float
+    ) -> tuple[tuple[Candidate, ...], Search]:
+        """What is open of the candidates and of the search, when it is this question's turn.
+
+        Args:
+            limit: Seconds for each candidate, for all of them but the last, and for the search.
+        """
+        return self._lane.submit(self._ask, formula, candidates, search, limit).result()
+
+    def _ask(
+        self, formula: Formula, candidates: Sequence[Candidate], search: Search, limit: float
+    ) -> tuple[tuple[Candidate, ...], Search]:
+        checker, pool = self._solvers_for(limit)
+        question, checked, spent = to_prefix(formula), [], 0.0
+        for one in candidates:
+            if one.verdict in OPEN and spent < limit:
+                (result,) = checker.check([(question, one.text)])
+                one = replace(one, verdict=result.verdict, message=result.message, seconds=result.seconds)
+                spent = limit if result.verdict == "timeout" else spent + result.seconds
+            checked.append(one)
+        if search.status in OPEN:
+            (outcome,) = pool.map([question])
+            done = outcome.status == "done"
+            value = (outcome.value, "") if done else (None, outcome.value)
+            search = Search(outcome.status, *value, outcome.seconds)
+        return tuple(checked), search
+
+    def _solvers_for(self, limit: float) -> tuple[Checker, ProcessPool]:
+        """The processes with this limit, kept for the next question."""
+        if self._solvers is None or self._limit != limit:
+            self._end()
+            # What the first formula costs a process is not counted as time of the next visitor's.
+            shared: dict[str, Any] = {
+                "workers": 1, "timeout": limit, "memory": MEMORY, "initializer": partial(find_witness, "a")
+            }  # fmt: skip
+            self._solvers = Checker(**shared), ProcessPool(find_witness, **shared)
+            self._limit = limit
+        return self._solvers
+
+    def _end(self) -> None:
+        for solver in self._solvers or ():
+            solver.close()
+        self._solvers = None
+
+
 class Answering:
-    """Both models, and Spot in a process of its own that is ended when it runs out of time."""
+    """Both models, and Spot in processes that are ended when they run out of time."""
 
     def __init__(self, model: Path = MODEL, baseline: Path = BASELINE) -> None:
         self.pipe = pipeline("ltl-witness", model=str(model), device="cpu")
         self.baseline = pipeline("ltl-witness", model=str(baseline), device="cpu")
-        self._solvers: tuple[Checker, ProcessPool] | None = None
-        self._limit = 0.0
+        # One thread, also because each that calls torch gets threads and memory of its own.
+        self._models = ThreadPoolExecutor(max_workers=1)
+        self._quick, self._patient = Spot(), Spot()
+        self._places = threading.Semaphore(MOST_PATIENT)
 
     def __enter__(self) -> Answering:
         return self
@@ -152,11 +243,10 @@ class Answering:
         self.close()
 
     def close(self) -> None:
-        """End Spot's processes."""
-        if self._solvers is not None:
-            for solver in self._solvers:
-                solver.close()
-            self._solvers = None
+        """End Spot's processes, and what waits."""
+        self._models.shutdown(cancel_futures=True)
+        for spot in (self._quick, self._patient):
+            spot.close()
 
     def read(self, text: str) -> Formula:
         """The formula that a text in infix notation is.
@@ -165,6 +255,7 @@ class Answering:
             FormulaSyntaxError: If it is none, with the position and the reason.
             QuestionError: If there is nothing to read, or too much to be answered here.
         """
+        require_text("formula", text)
         if not text.strip():
             raise QuestionError("The box is empty: write a formula, such as G(request -> F grant).")
         formula = parse(text)
@@ -181,18 +272,20 @@ class Answering:
 
         Args:
             text: A formula in infix notation.
-            beams: Of the search, and candidates at most.
-            limit: Seconds after which Spot is stopped. If it is, it is not asked about further candidates.
+            beams: Of the search, and candidates at most; from 1 to `MOST_BEAMS`.
+            limit: Seconds after which Spot is stopped, from `LEAST_LIMIT` to `MOST_LIMIT`. If it is, it is not asked
+                about further candidates.
 
         Raises:
-            FormulaSyntaxError, QuestionError: As `read`.
+            FormulaSyntaxError, FormulaSizeError, QuestionError: As `read`.
+            QuestionError: For a number that is out of range or none.
         """
+        beams = whole("Beams", beams, MOST_BEAMS)
+        require_number("Seconds for Spot", limit, LEAST_LIMIT, MOST_LIMIT)
         formula = self.read(text)
-        start = time.perf_counter()
-        proposed = _ask(self.pipe, formula, beams)
-        seconds = time.perf_counter() - start
-        candidates = self._check(formula, proposed, limit)
-        return Solved(formula, candidates, self._search(formula, limit), seconds, beams, limit)
+        proposed, seconds = self._models.submit(_timed, _ask, self.pipe, formula, beams).result()
+        candidates, search, given = self._have_checked(formula, proposed, UNSEARCHED, limit)
+        return Solved(formula, candidates, search, seconds, beams, given, crowded=given < limit)
 
     def rename(self, solved: Solved, renaming: Mapping[str, str]) -> tuple[Comparison, Comparison]:
         """Both models on the formula under other names: the symbol-invariant one and the baseline.
@@ -201,7 +294,7 @@ class Answering:
             renaming: A permutation of names, as `renamings` and `read_renaming` give.
         """
         renamed = solved.formula.rename(renaming)
-        after = self._check_first(solved, renamed, _ask(self.pipe, renamed, solved.beams))
+        after = self._check_first(solved, renamed, self._propose(self.pipe, renamed, solved.beams))
         own = Comparison(solved.formula, renaming, solved.candidates, after)
         return own, self._rename_baseline(solved, renaming)
 
@@ -215,12 +308,11 @@ class Answering:
         back = {row: name for name, row in rows.items()}
         sides = []
         for formula in (solved.formula, solved.formula.rename(renaming)):
-            answers = _ask(self.baseline, formula.rename(rows), solved.beams)
+            answers = self._propose(self.baseline, formula.rename(rows), solved.beams)
             named = [replace(one, text=_renamed(one.text, back)) for one in answers]
             sides.append(self._check_first(solved, formula, named))
         return Comparison(solved.formula, renaming, *sides)
 
-    @torch.no_grad()
     def attention(self, solved: Solved, view: str, stream: str, layer: int, head: int) -> Attention:
         """Where one head of one stream looks.
 
@@ -231,18 +323,27 @@ class Answering:
             layer, head: Counted from 0.
 
         Raises:
-            QuestionError: If the best answer is no trace, which the model cannot read again.
+            QuestionError: If the best answer is no trace, which the model cannot read again, if the map would be too
+                large, or if there is no such view.
         """
+        if view not in (READING, WRITING):
+            raise QuestionError(f"{in_short(view, 60)} is no view: choose {WRITING!r} or {READING!r}.")
+        return self._models.submit(self._attention, solved, view, stream, layer, head).result()
+
+    @torch.no_grad()
+    def _attention(self, solved: Solved, view: str, stream: str, layer: int, head: int) -> Attention:
         model, tokenizer, table = self.pipe.model, self.pipe.tokenizer, SymbolTable()
         batch = tokenizer(to_prefix(solved.formula.to_base()), symbol_table=table, return_tensors="pt")
         source = batch["input_ids"]
         if view == READING:
+            _require_readable(source, source)
             output = model.model.encode(**batch, output_attentions=True)
             shown, blocks, kind = source, output.attentions, "EP"
         else:
             if not _is_trace(solved.best.text):
                 raise QuestionError("The answer is not complete, so there is nothing to look at while it is written.")
             target = tokenizer(text_target=solved.best.text, symbol_table=table, return_tensors="pt")["input_ids"]
+            _require_readable(target, source)
             start = torch.full((1, 1), model.config.decoder_start_token_id)
             output = model(**batch, decoder_input_ids=torch.cat((start, target[:, :-1]), 1), output_attentions=True)
             shown, blocks, kind = target, output.cross_attentions, "CP"
@@ -255,39 +356,66 @@ class Answering:
         columns, rows = _tokens(tokenizer, source, table), _tokens(tokenizer, shown, table)
         return Attention(rows, columns, tuple(map(tuple, weights[slot, head].tolist())), names[slot])
 
-    def _check(self, formula: Formula, candidates: Sequence[Candidate], limit: float) -> tuple[Candidate, ...]:
-        """The candidates with Spot's verdicts, none after one that ran out of time."""
-        checker, _ = self._solvers_for(limit)
-        question, checked = to_prefix(formula), []
-        for one in candidates:
-            (result,) = checker.check([(question, one.text)])
-            checked.append(replace(one, verdict=result.verdict, message=result.message, seconds=result.seconds))
-            if result.verdict == "timeout":
-                break
-        return (*checked, *candidates[len(checked) :])
+    def _propose(self, pipe: Any, formula: Formula, beams: int) -> tuple[Candidate, ...]:
+        return self._models.submit(_ask, pipe, formula, beams).result()
+
+    def _have_checked(
+        self, formula: Formula, candidates: Sequence[Candidate], search: Search, limit: float
+    ) -> tuple[tuple[Candidate, ...], Search, float]:
+        """The candidates with Spot's verdicts, the outcome of its search, and the seconds that it had.
+
+        What Spot does not do in the quick lane it begins again in the patient one, if there is a place.
+        """
+        checked, search = self._quick.ask(formula, candidates, search, LEAST_LIMIT)
+        late = search.status in OPEN or any(one.verdict in OPEN for one in checked)
+        if not late or limit == LEAST_LIMIT:
+            return checked, search, limit
+        if not self._places.acquire(blocking=False):
+            return checked, search, LEAST_LIMIT
+        try:
+            return *self._patient.ask(formula, checked, search, limit), limit
+        finally:
+            self._places.release()
 
     def _check_first(self, solved: Solved, formula: Formula, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Only the first candidate with Spot's verdict, not even that if Spot ran out of time on `solved`."""
-        if any(one.verdict == "timeout" for one in solved.candidates):
+        if any(one.verdict in OPEN for one in solved.candidates):
             return tuple(candidates)
-        return (*self._check(formula, candidates[:1], solved.limit), *candidates[1:])
+        checked, _, _ = self._have_checked(formula, candidates[:1], UNWANTED, solved.limit)
+        return (*checked, *candidates[1:])
 
-    def _search(self, formula: Formula, limit: float) -> Search:
-        _, pool = self._solvers_for(limit)
-        (outcome,) = pool.map([to_prefix(formula)])
-        done = outcome.status == "done"
-        return Search(outcome.status, outcome.value if done else None, "" if done else outcome.value, outcome.seconds)
 
-    def _solvers_for(self, limit: float) -> tuple[Checker, ProcessPool]:
-        """Spot with this limit, warmed up, and kept for the next question."""
-        if self._solvers is None or self._limit != limit:
-            self.close()
-            checker = Checker(workers=1, timeout=limit)
-            pool = ProcessPool(find_witness, workers=1, timeout=limit)
-            self._solvers, self._limit = (checker, pool), limit
-            list(checker.check([("a", "a;{1}")]))
-            list(pool.map(["a"]))
-        return self._solvers
+def require_text(what: str, text: object) -> None:
+    """Makes sure that something is a text that is not too long.
+
+    Raises:
+        QuestionError: If it is not.
+    """
+    if not isinstance(text, str):
+        raise QuestionError(f"{in_short(text, 60)} is no {what}: send text.")
+    if len(text) > LONGEST:
+        raise QuestionError(f"This {what} has {len(text):,} characters: this demo takes at most {LONGEST:,}.")
+
+
+def require_number(what: str, value: object, least: float, most: float, kind: str = "number") -> None:
+    """Makes sure that something is a number, or as `kind` says a whole one, in a range.
+
+    Raises:
+        QuestionError: If it is not.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not least <= value <= most or (kind != "number" and value != int(value)):
+        raise QuestionError(f"{what}: {in_short(value, 60)} must be a {kind} from {least:g} to {most:g}.")
+
+
+def whole(what: str, value: float, most: int) -> int:
+    """A whole number from 1, which browsers may send as 5.0.
+
+    Raises:
+        QuestionError: If it is none, or out of range.
+    """
+    require_number(what, value, 1, most, "whole number")
+    return int(value)
 
 
 def renamings(names: Sequence[str]) -> list[dict[str, str]]:
@@ -317,6 +445,7 @@ def read_renaming(text: str, formula: Formula) -> dict[str, str]:
     Raises:
         QuestionError: In one sentence, if this gives no formula with the same number of names.
     """
+    require_text("renaming", text)
     names = formula.symbols()
     if not names:
         raise QuestionError("This formula has no names: there is nothing to rename.")
@@ -368,6 +497,21 @@ def _rows(names: Sequence[str], known: str) -> dict[str, str]:
     """Name → the name of the baseline's row for it: its own if there is one, else the next that is free."""
     free = (row for row in known if row not in names)
     return {name: name if name in known else next(free) for name in names}
+
+
+def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """What a function returns, and the seconds that it took."""
+    start = time.perf_counter()
+    return function(*arguments), time.perf_counter() - start
+
+
+def _require_readable(rows: torch.Tensor, columns: torch.Tensor) -> None:
+    """Makes sure that a map of these ids `(1, T)` and `(1, L)` can be read, before it is computed."""
+    if max(rows.shape[1], columns.shape[1]) > LARGEST_MAP:
+        raise QuestionError(
+            f"A map of {rows.shape[1]} by {columns.shape[1]} tokens is too large to be read: this demo draws those "
+            f"of at most {LARGEST_MAP} by {LARGEST_MAP}."
+        )
 
 
 def _ask(pipe: Any, formula: Formula, beams: int) -> tuple[Candidate, ...]:

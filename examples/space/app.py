@@ -17,12 +17,33 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio i
 import drawing
 import gradio as gr
 import scripts
-from answering import READING, WRITING, Answering, QuestionError, Solved, read_renaming, renamings
+from answering import (
+    LEAST_LIMIT,
+    LONGEST,
+    MOST_BEAMS,
+    MOST_LIMIT,
+    READING,
+    WRITING,
+    Answering,
+    QuestionError,
+    Solved,
+    read_renaming,
+    renamings,
+    require_text,
+    whole,
+)
+from guard import Guard
+from starlette.middleware import Middleware
 from transformers.utils import logging
 
 from hf_symbinv import Formula, to_infix
 from hf_symbinv.logic import FormulaSizeError, FormulaSyntaxError
 
+# Our choice: questions that are worked on at a time, which wait for each other where they need the same, and those that
+# wait for their turn. Who comes then is asked to come again.
+AT_ONCE, MOST_WAITING = 8, 60
+# Our choice: visits whose last answers are kept, with some 0.1 MB each.
+MOST_VISITS = 500
 STYLE = Path(__file__).with_name("style.css")
 EXAMPLES = [
     "(request U grant) & X(grant U (done & X !request))",
@@ -87,7 +108,7 @@ class Answer(NamedTuple):
 
 
 def question() -> Question:
-    text = gr.Textbox(EXAMPLES[0], label="Formula", info=HELP, max_lines=5, max_length=2000, elem_id="formula")
+    text = gr.Textbox(EXAMPLES[0], label="Formula", info=HELP, max_lines=5, max_length=LONGEST, elem_id="formula")
     problem = html(elem_id="problem", visible="hidden")
     ask = gr.Button(ASK, variant="primary", elem_id="solve")
     examples = gr.Dataset(
@@ -98,13 +119,17 @@ def question() -> Question:
         elem_id="examples",
     )
     with gr.Accordion("Settings", open=False):
-        beams = gr.Slider(1, 10, 5, step=1, label="Beams, and answers at most")
-        limit = gr.Slider(0.5, 10, 5, step=0.5, label="Seconds after which Spot is stopped", elem_id="limit")
+        beams = gr.Slider(1, MOST_BEAMS, 5, step=1, label="Beams, and answers at most")
+        label = "Seconds after which Spot is stopped"
+        limit = gr.Slider(LEAST_LIMIT, MOST_LIMIT, 5, step=0.5, label=label, elem_id="limit")
     return Question(text, problem, ask, examples, beams, limit)
 
 
 class Page:
-    """What the page does when something is typed or pressed; `Answering` does the work."""
+    """What the page does when something is typed or pressed; `Answering` does the work.
+
+    Inputs are whatever a visitor's program sends: each is checked before it is used.
+    """
 
     def __init__(self, answering: Answering) -> None:
         self.answering = answering
@@ -115,7 +140,7 @@ class Page:
     def solve(self, text: str, beams: int, limit: float, view: str, layer: int, head: int) -> list[Any]:
         """What a formula comes to; the outputs of the event are in this order."""
         try:
-            solved = self.answering.solve(text, int(beams), float(limit))
+            solved = self.answering.solve(text, beams, limit)
         except FormulaSyntaxError as error:
             return [text, drawing.fault(error), *[gr.skip()] * 3, None, [], *[gr.skip()] * 4]
         except (FormulaSizeError, QuestionError) as error:
@@ -138,7 +163,8 @@ class Page:
         if solved is None:
             return gr.skip()
         try:
-            attention = self.answering.attention(solved, view, stream or "", int(layer) - 1, int(head) - 1)
+            place = whole("Layer", layer, self.layers) - 1, whole("Head", head, self.heads) - 1
+            attention = self.answering.attention(solved, view, stream or "", *place)
         except QuestionError as error:
             return drawing.problem(str(error))
         return drawing.heatmap(attention)
@@ -150,6 +176,7 @@ class Page:
         if solved is None:
             return gr.skip(), history
         try:
+            require_text("renaming", new_names)
             choices = [] if new_names.strip() else renamings(solved.formula.symbols())
             renaming = choices[len(history) % len(choices)] if choices else read_renaming(new_names, solved.formula)
         except QuestionError as error:
@@ -174,7 +201,7 @@ class Page:
                             label="New names",
                             info="Leave this empty to shuffle the names of the formula.",
                             placeholder=suggestion(first),
-                            max_length=2000,
+                            max_length=LONGEST,
                             scale=3,
                             min_width=300,
                             elem_id="names",
@@ -215,8 +242,11 @@ class Page:
 
     def connect(self, ours: Question, theirs: Answer, asked: gr.Textbox, solved: gr.State, history: gr.State) -> None:
         """What happens when something is typed, chosen or pressed."""
-        # One at a time: the models and Spot's processes are shared.
-        alone: dict[str, Any] = {"concurrency_id": "models", "concurrency_limit": 1, "api_visibility": "private"}
+        # As they were sent: what Gradio says of wrong inputs is for programmers, and it says nothing of NaN.
+        shared: dict[str, Any] = {
+            "concurrency_id": "questions", "concurrency_limit": AT_ONCE,
+            "preprocess": False, "api_visibility": "private",
+        }  # fmt: skip
         places = [theirs.hint, theirs.results, ours.problem]
         ours.examples.click(None, ours.examples, ours.text, js=scripts.choose(EXAMPLES))
         ours.text.change(None, None, places, js=scripts.CLEAR)
@@ -231,21 +261,22 @@ class Page:
              theirs.new_names, theirs.stream, theirs.heatmap],
             show_progress_on=[theirs.hint, theirs.witness],
             trigger_mode="always_last",  # who asks about another formula meanwhile need not ask twice
-            **alone,
+            **shared,
         )  # fmt: skip
-        found.then(None, [ours.text, asked, ours.problem], places, js=scripts.SHOW)
+        found.success(None, [ours.text, asked, ours.problem], places, js=scripts.SHOW)
+        found.failure(None, None, [*places, ours.ask], js=scripts.refuse(ASK))
         found.then(None, None, ours.ask, js=scripts.give(ASK))
         renamed = gr.on(
             [theirs.rename.click, theirs.new_names.submit],
             self.rename,
             [solved, history, theirs.new_names],
             [theirs.renamed, history],
-            **alone,
+            **shared,
         )
         renamed.then(None, None, None, js=scripts.move("#renamed"))
         chosen = [solved, theirs.view, theirs.stream, theirs.layer, theirs.head]
         changed = [one.input for one in (theirs.view, theirs.stream, theirs.layer, theirs.head)]
-        gr.on(changed, self.look, chosen, theirs.heatmap, **alone)
+        gr.on(changed, self.look, chosen, theirs.heatmap, **shared)
 
 
 def main() -> None:
@@ -258,7 +289,12 @@ def main() -> None:
             font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
         ).set(block_info_text_color="*neutral_600", block_info_text_color_dark="*neutral_400")
         page = Page(answering).blocks()
-        page.launch(theme=theme, css_paths=STYLE, ssr_mode=False, footer_links=[], show_error=True)
+        page.queue(max_size=MOST_WAITING, api_open=False)
+        events = {number: len(event.inputs) for number, event in page.fns.items() if event.fn is not None}
+        page.launch(
+            theme=theme, css_paths=STYLE, ssr_mode=False, footer_links=[], show_error=True, enable_monitoring=False,
+            state_session_capacity=MOST_VISITS, app_kwargs={"middleware": [Middleware(Guard, events=events)]},
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ VERDICTS = {
     "error": ("Spot failed", "open"),
     "unchecked": ("not checked", "open"),
 }
-# Of a heat map: pixels of a cell, tokens that fit a page, letters of a label.
-CELL, LARGEST_MAP, LONGEST_LABEL = 24, 60, 14
+# Of a heat map: pixels of a cell, letters of a label.
+CELL, LONGEST_LABEL = 24, 14
 # Letters of a formula on each side of a fault: with the caret between them they fit the width of a phone.
 MARGIN = 17
 LEGEND = (
@@ -125,13 +125,16 @@ def witness(solved: Solved) -> str:
 
 def _busy(solved: Solved) -> str:
     """A sentence if Spot ran out of time on the answers."""
-    if all(one.verdict != "timeout" for one in solved.candidates):
-        return ""
     left = sum(one.verdict == "unchecked" for one in solved.candidates)
+    if not left and all(one.verdict != "timeout" for one in solved.candidates):
+        return ""
     rest = f"; {left} answer{'s were' if left > 1 else ' was'} not checked" if left else ""
+    remedy = "Give it more time under Settings."
+    if solved.crowded:
+        remedy = "It had no more time because others wait for it with such formulas: ask again in a minute."
     return (
         f'<p class="busy" role="status">Spot was busy for {solved.limit:g} s with this formula and was stopped at its '
-        f"limit{rest}. Give it more time under Settings.</p>"
+        f"limit{rest}. {remedy}</p>"
     )
 
 
@@ -263,8 +266,6 @@ def tally(history: Iterable[tuple[bool, bool | None]]) -> str:
 def heatmap(attention: Attention) -> str:
     """Attention weights as an SVG: rows look at columns; tokens of the stream's own symbol are marked."""
     rows, columns = attention.rows, attention.columns
-    if max(len(rows), len(columns)) > LARGEST_MAP:
-        return f'<p class="why">A map of {len(rows)} by {len(columns)} tokens is too large to be read here.</p>'
     left = 10 + 8 * min(LONGEST_LABEL, max(map(len, rows)))
     top = 10 + 8 * min(LONGEST_LABEL, max(map(len, columns)))
     largest = max(max(row) for row in attention.weights) or 1.0

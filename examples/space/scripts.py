@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import drawing
+
 _VISIBLE = '{__type__: "update", visible: true}'
 _HIDDEN = '{__type__: "update", visible: "hidden"}'
 # What was asked for moves into sight, as on a phone it is below the question; what is in sight stays where it is.
@@ -16,6 +18,8 @@ _MOVE = """(selector) => setTimeout(() => {
     if (top < 0 || top > innerHeight / 2) shown.scrollIntoView({behavior: still ? "auto" : "smooth"});
 }, 50)"""  # until it has been drawn
 
+FULL = "So many visitors are here that this page cannot take your question now: ask again in a minute."
+
 # For the hint, the results and the problem: all that was said is about another formula.
 CLEAR = f"() => [{_VISIBLE}, {_HIDDEN}, {_HIDDEN}]"
 # For the same three: what was found, unless the box holds another formula by now.
@@ -24,6 +28,12 @@ SHOW = f"""(text, asked, problem) => {{
     ({_MOVE})(problem ? "#problem" : "#answer");
     return problem ? [{_VISIBLE}, {_HIDDEN}, {_VISIBLE}] : [{_HIDDEN}, {_VISIBLE}, {_HIDDEN}];
 }}"""
+
+
+def refuse(ask: str) -> str:
+    """For the same three, why there is no answer, and the button, which can be pressed again."""
+    problem = f"{{...{_VISIBLE}, value: {json.dumps(drawing.problem(FULL))}}}"
+    return f"() => [{_HIDDEN}, {_HIDDEN}, {problem}, {json.dumps(ask)}]"
 
 
 def choose(values: Sequence[str]) -> str:

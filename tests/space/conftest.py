@@ -82,7 +82,7 @@ def site():
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
-    assert ready.wait(120), "the server has not started within two minutes"
+    assert ready.wait(300), "the server has not started within five minutes"
     assert process.poll() is None, "\n".join(lines)
     yield Site(f"http://127.0.0.1:{port}/", lines)
     os.killpg(process.pid, signal.SIGTERM)

@@ -1,11 +1,13 @@
 """The demo's answers: verified by Spot within its limit, renamed bit for bit, and honest about what cannot be asked."""
 
 import itertools
+import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from answering import READING, WRITING, QuestionError, read_renaming, renamings
+from answering import LARGEST_MAP, MOST_PATIENT, READING, WRITING, QuestionError, read_renaming, renamings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,8 +51,37 @@ class TestBadInput:
             answering.solve("a U ")
 
     def test_what_would_take_minutes_is_refused(self, answering):
-        with pytest.raises(QuestionError, match=r"159 tokens and 80 names: this demo takes at most .* = 4,000"):
+        with pytest.raises(QuestionError, match=r"159 tokens and 80 names: this demo takes at most .* = 1,500"):
             answering.solve(" & ".join(f"x{i}" for i in range(80)))
+
+    def test_a_text_that_is_too_long_is_refused_before_it_is_read(self, answering):
+        for text in ("a" * 2001, "(" * 2001):
+            with pytest.raises(QuestionError) as error:
+                answering.solve(text)
+            assert str(error.value) == "This formula has 2,001 characters: this demo takes at most 2,000."
+        with pytest.raises(QuestionError, match=r"This renaming has 2,001 characters"):
+            read_renaming("a" * 2001, parse("a"))
+
+    @pytest.mark.parametrize("text", [None, 7, ["a"], {"a": 1}, b"a"])
+    def test_what_is_no_text_is_no_formula(self, answering, text):
+        with pytest.raises(QuestionError) as error:
+            answering.solve(text)
+        assert str(error.value) == f"{text!r} is no formula: send text."
+
+    @pytest.mark.parametrize("beams", [0, 11, 1e9, -1, 2.5, math.nan, math.inf, "5", [5], None, True, 10**400])
+    def test_beams_are_whole_and_few(self, answering, beams):
+        with pytest.raises(QuestionError, match=r"^Beams: .* must be a whole number from 1 to 10\.$"):
+            answering.solve("a", beams=beams)
+
+    @pytest.mark.parametrize("limit", [0, 0.4, 10.5, 1e9, -1, math.nan, math.inf, "5", [5], None, True, 10**400])
+    def test_spot_cannot_be_kept_for_longer_than_ten_seconds(self, answering, limit):
+        with pytest.raises(QuestionError, match=r"^Seconds for Spot: .* must be a number from 0\.5 to 10\.$"):
+            answering.solve("a", limit=limit)
+
+    def test_there_are_two_views_of_attention(self, answering, solved):
+        for view in (None, "x", ["x"], 1):
+            with pytest.raises(QuestionError, match=r"is no view: choose 'how the answer is written' or 'how the for"):
+                answering.attention(solved, view, "grant", 0, 0)
 
 
 class TestChosenNames:
@@ -150,6 +181,35 @@ class TestSolving:
         assert answering.solve("a & X b", beams=1, limit=0.5).best.verdict == "correct"
 
 
+class TestLanes:
+    def test_who_asks_together_is_answered_as_alone(self, answering):
+        formulas = [f"(request U g{i}) & X(g{i} U (done & X !request))" for i in range(4)]
+        with ThreadPoolExecutor(4) as visitors:
+            together = list(visitors.map(lambda formula: answering.solve(formula, beams=2), formulas))
+        for formula, one in zip(formulas, together, strict=True):
+            alone = answering.solve(formula, beams=2)
+            assert [(each.text, each.score) for each in one.candidates] == [
+                (each.text, each.score) for each in alone.candidates
+            ]
+            assert one.best.verdict == "correct" and not one.crowded and one.limit == 5
+
+    @pytest.mark.slow
+    def test_spot_goes_on_in_the_patient_lane_and_others_pass(self, answering, busy_formula):
+        with ThreadPoolExecutor(2) as visitors:
+            busy = visitors.submit(answering.solve, busy_formula, 1, 10.0)
+            passing = visitors.submit(answering.solve, "a & X b", 1, 10.0)
+            assert passing.result().best.verdict == "correct" and not busy.done()
+        assert busy.result().limit == 10 and "the limit of 10 s" in busy.result().candidates[0].message
+
+    @pytest.mark.slow
+    def test_with_many_long_formulas_spot_has_no_more_time_than_for_a_quick_one(self, answering, busy_formula):
+        taken = [answering._places.acquire(blocking=False) for _ in range(MOST_PATIENT)]
+        one = answering.solve(busy_formula, beams=2, limit=10.0)
+        for _ in taken:
+            answering._places.release()
+        assert all(taken) and one.crowded and one.limit == 0.5 and one.candidates[0].verdict == "timeout"
+
+
 class TestRenaming:
     @pytest.mark.slow
     def test_the_model_follows_every_renaming_bit_for_bit_and_the_baseline_does_not(self, answering, solved):
@@ -208,3 +268,29 @@ class TestAttention:
         with pytest.raises(QuestionError, match="The answer is not complete"):
             answering.attention(replace(solved, candidates=cut), WRITING, "grant", 0, 0)
         assert answering.attention(replace(solved, candidates=cut), READING, "grant", 0, 0).rows
+
+    @pytest.mark.parametrize(
+        ("view", "formula", "answer", "size"),
+        [
+            (READING, f"{'X' * LARGEST_MAP} grant", "grant;{1}", "62 by 62"),
+            (WRITING, "grant", f"{'1;' * 30}{{1}}", "64 by 2"),
+        ],
+    )
+    def test_a_map_that_cannot_be_read_is_refused_before_it_is_computed(
+        self, answering, solved, view, formula, answer, size
+    ):
+        large = replace(solved, formula=parse(formula), candidates=(replace(solved.best, text=answer),))
+        computed = []
+        hooks = [
+            module.register_forward_pre_hook(lambda *_: computed.append(1)) for module in answering.pipe.model.modules()
+        ]
+        with pytest.raises(QuestionError) as error:
+            answering.attention(large, view, "grant", 0, 0)
+        assert str(error.value) == (
+            f"A map of {size} tokens is too large to be read: this demo draws those of at most 60 by 60."
+        )
+        assert not computed
+        answering.attention(solved, view, "grant", 0, 0)
+        assert computed
+        for hook in hooks:
+            hook.remove()

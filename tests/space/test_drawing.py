@@ -1,17 +1,19 @@
 """The pictures say what the values say, and never let a name become HTML."""
 
+import random
 import re
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from itertools import product
 
 import drawing
 import pytest
-from answering import Attention, Candidate, Comparison, Search, Solved
+from answering import Attention, Candidate, Comparison, QuestionError, Search, Solved, read_renaming
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv import Formula, FormulaSyntaxError, parse, parse_trace, trace_to_prefix
+from hf_symbinv import Formula, FormulaSyntaxError, parse, parse_trace, to_infix, trace_to_prefix
 from hf_symbinv.logic import read_trace
 
 NASTY = "<script>alert('&')</script>"
@@ -23,15 +25,22 @@ class Reader(HTMLParser):
     def __init__(self, html):
         super().__init__()
         self.rows, self.tags, self.text = [], [], []
+        self.attributes, self.others = set(), []
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)
         self.tags.append(tag)
+        self.attributes |= found.keys()
         if tag == "tr":
             self.rows.append([])
         elif tag in ("td", "th"):
             self.rows[-1].append([tag, found.get("class") or "", int(found.get("colspan", 1)), ""])
+
+    def handle_comment(self, data):
+        self.others.append(data)
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
 
     def handle_data(self, data):
         self.text.append(data)
@@ -134,6 +143,13 @@ class TestResults:
         assert "busy for 2 s" in text
         assert "".join(Reader(drawing.times(late)).text).count("stopped at its limit of 2 s") == 2
         assert "stopped" not in drawing.witness(solved("correct"))
+        slow = "".join(Reader(drawing.witness(solved("correct", "incorrect", "unchecked"))).text)
+        assert "busy for 2 s with this formula and was stopped at its limit; 1 answer was not checked." in slow
+
+    def test_who_had_less_time_because_of_others_is_told_so(self):
+        text = "".join(Reader(drawing.witness(replace(solved("timeout", "unchecked"), crowded=True))).text)
+        assert "It had no more time because others wait for it with such formulas: ask again in a minute." in text
+        assert "Settings" not in text
 
     def test_it_says_when_no_witness_exists(self):
         assert "no witness exists" in drawing.times(solved("incorrect", search=Search("done", None, "", 0.1)))
@@ -216,22 +232,55 @@ class TestHeatmap:
         words = [word for word in page.text if word.endswith("%") and word[0].isdigit()]
         assert words == ["0%", "20%", "40%", "60%", "80%"]
 
-    def test_a_map_that_cannot_be_read_is_not_drawn(self):
-        words = ("a",) * 61
-        assert "61 by 61 tokens is too large" in drawing.heatmap(Attention(words, words, ((1.0,) * 61,) * 61, "a"))
+
+# What a name or a formula may be made of that wants to be HTML, to end an attribute, or to run.
+PIECES = (
+    "<script>", "</script>", "<img src=x onerror=alert(1)>", '"', "'", ">", "<", "&", "&lt;", "&#60;", "--><!--",
+    "]]>", "</pre>", "</code></td>", "<svg/onload=alert(1)>", "javascript:alert(1)", "{{7*7}}", "${7*7}", "`", "\\",
+    " onmouseover=alert(1) ", "</textarea>", "<style>*{display:none}</style>", "\u202e", "\u2028", "é", "U", "G",
+)  # fmt: skip
 
 
-def test_names_never_become_html():
-    trace = trace_to_prefix(parse_trace("a;{b}").rename({"a": NASTY, "b": '"><img>'}))
-    formula = parse("a U b").rename({"a": NASTY, "b": '"><img>'})
-    own = Candidate(trace, -0.5, "incorrect", f"because of {NASTY}", 0.1)
-    one = Solved(formula, (own,), Search("error", None, NASTY, 0.1), 1.0, 5, 2.0)
-    two = Comparison(formula, {NASTY: '"><img>', '"><img>': NASTY}, (own,), (own,))
-    map_ = Attention((NASTY,), ('"><img>',), ((1.0,),), NASTY)
-    for html in (
-        drawing.witness(one), drawing.times(one), drawing.candidates(one), drawing.comparisons(two, two),
-        drawing.heatmap(map_), drawing.problem(NASTY), drawing.timeline(NASTY), drawing.infix(NASTY),
-        drawing.fault(FormulaSyntaxError(NASTY, NASTY, 3)),
-    ):  # fmt: skip
-        tags = Reader(html).tags
-        assert "script" not in tags and "img" not in tags
+def hostile(seed):
+    """Two names of random pieces."""
+    draw = random.Random(seed)
+    first, second = ("".join(draw.choices(PIECES, k=draw.randint(1, 5))) for _ in range(2))
+    return first, f"{second} "  # another one
+
+
+def every_picture(first, second):
+    """Whatever the page shows of a formula, of answers to it, and of errors, with these names."""
+    names = {"a": first, "b": second}
+    formula, trace = parse("a U b").rename(names), trace_to_prefix(parse_trace("a;{b}").rename(names))
+    own = Candidate(trace, -0.5, "incorrect", f"because of {first}", 0.1)
+    one = Solved(formula, (own, replace(own, verdict="timeout")), Search("error", None, first, 0.1), 1.0, 5, 2.0)
+    two = Comparison(formula, {first: second, second: first}, (own,), (own,))
+    three = Comparison(formula, {first: second, second: first}, (), (), f"not {second}")
+    yield from (drawing.witness(one), drawing.times(one), drawing.candidates(one), drawing.comparisons(two, three))
+    yield from (drawing.heatmap(Attention((first,), (second,), ((1.0,),), first)), drawing.problem(first))
+    yield from (drawing.timeline(first), drawing.infix(first))
+    for text in (first, f"a U {second}", f"{to_infix(formula)} {first}"):
+        try:
+            parse(text)
+        except FormulaSyntaxError as error:
+            yield from (drawing.fault(error), drawing.problem(str(error)))
+        try:
+            read_renaming(text, formula)
+        except QuestionError as error:
+            yield drawing.problem(str(error))
+
+
+OURS = {name for html in every_picture("first", "second") for name in Reader(html).tags}
+ATTRIBUTES = {name for html in every_picture("first", "second") for name in Reader(html).attributes}
+
+
+@pytest.mark.parametrize("seed", range(70))
+def test_names_and_errors_never_become_html(seed):
+    first, second = hostile(seed)
+    pictures = list(every_picture(first, second))
+    assert len(pictures) >= 10
+    for html in pictures:
+        page = Reader(html)
+        page.close()
+        assert set(page.tags) <= OURS and page.attributes <= ATTRIBUTES and not page.others
+    assert "".join(Reader(drawing.problem(first)).text) == first
