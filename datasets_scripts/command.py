@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from hf_symbinv.cli.arguments import add_executor
 from hf_symbinv.datasets_scripts.errors import OptionsError, refuse
 from hf_symbinv.datasets_scripts.questions import grid, transforms
 from hf_symbinv.datasets_scripts.questions import two_line_texts as texts
@@ -25,7 +26,7 @@ from hf_symbinv.tasks import load_task
 
 _SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout"}
 _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
-# What each way to make a data set takes besides --output and --workers.
+# What each way to make a data set takes besides --output, --workers and --executor.
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell"},
@@ -52,6 +53,7 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     tasks = "ltl, prop, copy, tseitin, or a file FILE.py that defines a task"
     add("--task", help=f"{tasks} (default: {own.task}; with --from by its columns)")
     add("--workers", type=int, help="processes (default: one per available core)")
+    add_executor(command, "solve and check questions")
     add("--seed", type=int, help=f"of everything random (default: {own.seed})")
     add("--min-size", type=int, help=f"smallest question, such as nodes of formulas (default: {own.min_size})")
     add("--max-size", type=int, help=f"largest question {either('max_size')}")
@@ -89,7 +91,9 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
         WorkFolderError: If the folder cannot take the data set.
         OSError, ImportError: If a file cannot be read, or a solver is not installed.
     """
-    folder, workers = options.pop("output"), options.pop("workers", None)
+    if "workers" in options and "executor" in options:
+        raise OptionsError("--workers: not together with --executor, which uses all cores of its cluster")
+    folder, workers = options.pop("output"), options.pop("workers", options.pop("executor", None))
     way = next((name for name in ("grid", "from", "from_text") if name in options), "random")
     for name in options:
         if name not in _OPTIONS[way]:
