@@ -32,6 +32,7 @@ MODULES = (
     "scaling",
     "covariance",
     "spot_ratio",
+    "cluster",
     "gpu",
 )
 

@@ -12,6 +12,7 @@ path.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -95,7 +96,7 @@ class Cluster:
             ray.init(
                 self.address,
                 log_to_driver=False,
-                logging_level="ERROR",
+                logging_level=logging.ERROR,
                 # Of the processes that take tasks; the solvers' own processes start from a clean one.
                 runtime_env={"env_vars": {"HF_SYMBINV_LIGHT": "1"}},
             )

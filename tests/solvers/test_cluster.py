@@ -131,8 +131,7 @@ def wait_for_shards(work, run, count):
 def test_an_executor_that_is_none_is_refused(text, tmp_path, capsys):
     with pytest.raises(ClusterError, match="use ray:auto, or ray:HOST:PORT"):
         Cluster.parse(text)
-    with pytest.raises(SystemExit):
-        main(["data", "--output", str(tmp_path / "data"), "--executor", text])
+    assert main(["data", "--output", str(tmp_path / "data"), "--executor", text]) == 2
     assert "ray:HOST:PORT" in capsys.readouterr().err
 
 
