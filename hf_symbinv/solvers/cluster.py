@@ -89,8 +89,6 @@ class Cluster:
             raise ClusterError(f"{self}: Ray is not installed; pip install 'hf_symbinv[cluster]'") from None
         if ray.is_initialized():
             return ray
-        # A head that does not answer would be asked for a minute, in lines of Ray's own log.
-        os.environ.setdefault("RAY_raylet_start_wait_time_s", f"{CONNECT_SECONDS:g}")
         self._require_answer()
         try:
             ray.init(
@@ -105,6 +103,7 @@ class Cluster:
         return ray
 
     def _require_answer(self) -> None:
+        """Asks the head once; Ray would ask a head that is not there for a minute, in lines of its own log."""
         import socket
 
         if self.address == "auto":
