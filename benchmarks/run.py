@@ -33,6 +33,7 @@ MODULES = (
     "covariance",
     "spot_ratio",
     "visitors",
+    "cluster",
     "gpu",
 )
 

@@ -21,11 +21,12 @@ from hf_symbinv.datasets_scripts.questions.builder import (
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
 from hf_symbinv.datasets_scripts.storage import number_of_rows, split_files, splits_of
 from hf_symbinv.errors import exits_refused
+from hf_symbinv.solvers import Cluster
 from hf_symbinv.tasks import load_task
 
 _SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout"}
 _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
-# What each way to make a data set takes besides --output and --workers.
+# What each way to make a data set takes besides --output, --workers and --executor.
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell"},
@@ -52,6 +53,7 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     tasks = "ltl, prop, copy, tseitin, or a file FILE.py that defines a task"
     add("--task", help=f"{tasks} (default: {own.task}; with --from by its columns)")
     add("--workers", type=int, help="processes (default: one per available core)")
+    add("--executor", metavar="ray:ADDRESS", help="a Ray cluster instead, auto or the HOST:PORT of its head")
     add("--seed", type=int, help=f"of everything random (default: {own.seed})")
     add("--min-size", type=int, help=f"smallest question, such as nodes of formulas (default: {own.min_size})")
     add("--max-size", type=int, help=f"largest question {either('max_size')}")
@@ -89,7 +91,11 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
         WorkFolderError: If the folder cannot take the data set.
         OSError, ImportError: If a file cannot be read, or a solver is not installed.
     """
+    if "workers" in options and "executor" in options:
+        raise OptionsError("--workers: not together with --executor, which uses all cores of its cluster")
     folder, workers = options.pop("output"), options.pop("workers", None)
+    if "executor" in options:
+        workers = Cluster.parse(options.pop("executor"))
     way = next((name for name in ("grid", "from", "from_text") if name in options), "random")
     for name in options:
         if name not in _OPTIONS[way]:

@@ -60,6 +60,7 @@ from hf_symbinv.errors import in_short
 from hf_symbinv.files import read_json, write_atomically
 from hf_symbinv.hub.cards.dataset import Origin
 from hf_symbinv.solvers import Checker
+from hf_symbinv.solvers.cluster import RayPool, Workers, open_pool
 from hf_symbinv.solvers.pool import Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
 from hf_symbinv.values import described, is_kind
@@ -196,9 +197,9 @@ def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int])
     return {size: rows for size, rows in missing.items() if rows}
 
 
-def solving_pool(task: SymbolTask, workers: int | None, timeout: float) -> ProcessPool:
+def solving_pool(task: SymbolTask, workers: Workers, timeout: float) -> ProcessPool | RayPool:
     """Processes that find answers with the task's solver, each question within `timeout` seconds."""
-    return ProcessPool(task.solve, workers=workers, timeout=timeout, initializer=task.prepare, isolate=task.shard)
+    return open_pool(task.solve, workers=workers, timeout=timeout, initializer=task.prepare, isolate=task.shard)
 
 
 class Rounds:
@@ -212,7 +213,7 @@ class Rounds:
         bar: Counts the pairs.
     """
 
-    def __init__(self, gate: Gate, pool: ProcessPool, checker: Checker, work: Path, bar: Any) -> None:
+    def __init__(self, gate: Gate, pool: ProcessPool | RayPool, checker: Checker, work: Path, bar: Any) -> None:
         self.gate = gate
         self.pool = pool
         self.checker = checker
@@ -350,7 +351,7 @@ def read_shard(path: Path, questions: Sequence[str]) -> Harvest:
     return harvest_of(entries)
 
 
-def generate(config: RandomQuestionsConfig, work: Path, workers: int | None, *, progress: bool = True) -> Harvest:
+def generate(config: RandomQuestionsConfig, work: Path, workers: Workers, *, progress: bool = True) -> Harvest:
     """Draw and solve until every size is full, with finished shards kept in `work`."""
     task = load_task(config.task)
     quota = quotas(task, config.min_size, config.max_size, config.rows)
@@ -436,7 +437,7 @@ def left_out(counts: Counter[str], timeout: float) -> str:
     return f"Questions left out: {', '.join(f'{counts[name]:,} that {reason}' for name, reason in reasons.items())}."
 
 
-def prepare(config: RandomQuestionsConfig, folder: Path, workers: int | None, *, progress: bool = True) -> None:
+def prepare(config: RandomQuestionsConfig, folder: Path, workers: Workers, *, progress: bool = True) -> None:
     """Make the data set in `folder`, or finish it, or leave it as it is if it is finished.
 
     Raises:

@@ -37,6 +37,7 @@ from hf_symbinv.datasets_scripts.questions.builder import (
 from hf_symbinv.datasets_scripts.questions.sampling import GRID_DROUGHT, GridGate
 from hf_symbinv.datasets_scripts.storage import Pair, publish
 from hf_symbinv.hub.cards.dataset import Origin
+from hf_symbinv.solvers.cluster import Workers
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
 
 
@@ -75,7 +76,7 @@ def missing_samples(sizes: range, per_cell: int, have: Counter[int], exhausted: 
     return {size: per_cell - have[size] for size in sizes if size not in exhausted and have[size] < per_cell}
 
 
-def generate(config: QuestionGridConfig, work: Path, workers: int | None, *, progress: bool = True) -> Harvest:
+def generate(config: QuestionGridConfig, work: Path, workers: Workers, *, progress: bool = True) -> Harvest:
     """Draw and solve row by row of the grid, with finished shards kept in `work`."""
     task, harvest = load_task(config.task), Harvest()
     sizes, numbers = range(config.min_size, config.max_size + 1), range(config.min_symbols, config.num_symbols + 1)
@@ -92,7 +93,7 @@ def generate(config: QuestionGridConfig, work: Path, workers: int | None, *, pro
     return harvest
 
 
-def prepare(config: QuestionGridConfig, folder: Path, workers: int | None, *, progress: bool = True) -> None:
+def prepare(config: QuestionGridConfig, folder: Path, workers: Workers, *, progress: bool = True) -> None:
     """Make the grid in `folder`, or finish it, or leave it as it is if it is finished.
 
     Raises:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.cli import DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import add_decoding, add_task, at_least, command_parser, generation
+from hf_symbinv.cli.arguments import add_decoding, add_executor, add_task, at_least, command_parser, generation
 from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.evaluation import evaluate_checkpoint, load_questions, training_classes
 from hf_symbinv.evaluation.cost import cost_table, measure_cost
@@ -114,6 +114,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     command.add_argument("--output", type=Path, metavar="FILE", help="write the JSON object to this file too")
     add_decoding(command)
+    add_executor(command, "check answers")
     return command
 
 
@@ -139,7 +140,7 @@ def _evaluate(
     """What to print, and a sentence on exceptions of the judge, if there were any."""
     models = Models(options.model, options.task, options.device, options.embedding_seed)
     task, how = models.task, models.complete(how)
-    with task.checker(timeout=options.timeout, memory=options.memory) as checker:
+    with task.checker(workers=options.executor, timeout=options.timeout, memory=options.memory) as checker:
         questions = load_questions(task, options.data, options.split, options.rows)
         alphabet = None if options.alphabet is None else symbol_names(options.alphabet)
         most = max(question.symbols for question in questions)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import add_task, add_timeout, command_parser
+from hf_symbinv.cli.arguments import add_executor, add_task, add_timeout, command_parser
 from hf_symbinv.cli.models import DEFAULT_TASK
 from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
 from hf_symbinv.errors import cut
@@ -71,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     add_notation(command)
     command.add_argument("--json", action="store_true", help="print one JSON object per pair and line")
     add_timeout(command)
+    add_executor(command, "check answers")
     return command
 
 
@@ -87,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
         command.error(f"--file {options.file}: leave it out, or leave out the pair before it")
     pairs = iter([Pair("", *options.pair)]) if options.pair else _pairs(read_items("pair", [], options.file))
     code = DONE
-    with task.checker(timeout=options.timeout, memory=options.memory) as checker:
+    with task.checker(workers=options.executor, timeout=options.timeout, memory=options.memory) as checker:
         for chunk in in_chunks(pairs, AT_ONCE):
             read = [_read(task, pair, notation) for pair in chunk]
             results = checker.check([item for item in read if isinstance(item, PrefixPair)])

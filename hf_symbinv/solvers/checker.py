@@ -10,9 +10,10 @@ from contextlib import closing
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from hf_symbinv.solvers.cluster import Workers, open_pool
 from hf_symbinv.solvers.ltl import judge as judge_ltl
 from hf_symbinv.solvers.ltl import load_spot, normalized_trace
-from hf_symbinv.solvers.pool import MEMORY, Outcome, ProcessPool
+from hf_symbinv.solvers.pool import MEMORY, Outcome
 
 Verdict = Literal["exact", "correct", "incorrect", "invalid", "timeout", "error"]
 # What a judge may say; a checker knows the others.
@@ -56,12 +57,13 @@ class Checker:
             defined at the top level of an importable module, or a method of an object that other processes can import.
         normalized: Makes a text of a question and an answer that answers share if they count as the same.
         initializer: Loads what `judge` needs, once here and once per process.
-        workers: Number of processes; None for one per available core.
+        workers: Number of processes, None for one per available core; or the cluster that they run on.
         timeout: Hard limit for one pair in seconds.
         memory: Limit for one pair in GB, as `ProcessPool` takes it.
 
     Raises:
         ImportError: If a solver is not installed (raised by `initializer`).
+        ClusterError: If the cluster cannot be used.
         ValueError: If `workers` or `timeout` is not positive, or other processes cannot import `judge`.
     """
 
@@ -71,14 +73,14 @@ class Checker:
         *,
         normalized: Callable[[str, str], str] = lambda _, trace: normalized_trace(trace),
         initializer: Callable[[], object] = load_spot,
-        workers: int | None = None,
+        workers: Workers = None,
         timeout: float = 10.0,
         memory: float = MEMORY,
     ) -> None:
         initializer()
         self.failures = 0
         self._normalized = normalized
-        self._pool = ProcessPool(
+        self._pool = open_pool(
             partial(_judge_pair, judge), workers=workers, timeout=timeout, initializer=initializer, memory=memory
         )
 

@@ -177,6 +177,44 @@ def _nothing() -> None:
     """The initializer of a pool that needs none."""
 
 
+class Plan(NamedTuple):
+    """What a pool computes, within which limits; it can be sent to other processes.
+
+    Attributes:
+        setup: Of its processes.
+        timeout, isolate: As `ProcessPool` takes them.
+    """
+
+    setup: Setup
+    timeout: float
+    isolate: int | None
+
+    @classmethod
+    def of(
+        cls,
+        function: Callable[[Any], Any],
+        timeout: float,
+        initializer: Callable[[], object],
+        isolate: int | None,
+        memory: float,
+    ) -> Plan:
+        """The plan of arguments of `ProcessPool`.
+
+        Raises:
+            ValueError: For an argument out of range, or a function that other processes cannot import.
+        """
+        if not memory > 0:
+            raise ValueError(f"memory={memory}: the limit must be positive gigabytes; use math.inf for no limit")
+        if not timeout > 0:
+            raise ValueError(f"timeout={timeout}: the limit must be positive seconds; use math.inf for no limit")
+        if isolate is not None and isolate < 1:
+            raise ValueError(f"isolate={isolate}: a run has at least one item; use None to do without runs")
+        light = not any(imports_transformers(file) for file in _files(function))
+        path = tuple(sys.path)
+        setup = Setup(path, _pickled(function), _pickled(initializer), isolate is not None, light, memory)
+        return cls(setup, timeout, isolate)
+
+
 class ProcessPool:
     """Calls a function on items in other processes, with a hard limit for every item.
 
@@ -206,20 +244,21 @@ class ProcessPool:
         isolate: int | None = None,
         memory: float = MEMORY,
     ) -> None:
-        if not memory > 0:
-            raise ValueError(f"memory={memory}: the limit must be positive gigabytes; use math.inf for no limit")
+        self._open(Plan.of(function, timeout, initializer, isolate, memory), workers)
+
+    @classmethod
+    def of_plan(cls, plan: Plan, workers: int | None) -> ProcessPool:
+        """A pool for a plan, which may come from another process."""
+        pool = cls.__new__(cls)
+        pool._open(plan, workers)
+        return pool
+
+    def _open(self, plan: Plan, workers: int | None) -> None:
         if workers is not None and workers < 1:
             raise ValueError(f"workers={workers}: a pool needs at least one worker; use None for one per core")
-        if not timeout > 0:
-            raise ValueError(f"timeout={timeout}: the limit must be positive seconds; use math.inf for no limit")
-        if isolate is not None and isolate < 1:
-            raise ValueError(f"isolate={isolate}: a run has at least one item; use None to do without runs")
         self.workers = workers or available_cores()
-        self.timeout = timeout
-        self._isolate = isolate
-        light = not any(imports_transformers(file) for file in _files(function))
-        setup = Setup(list(sys.path), _pickled(function), _pickled(initializer), isolate is not None, light, memory)
-        self._setup = encode(tuple(setup))
+        self.timeout, self._isolate = plan.timeout, plan.isolate
+        self._setup = encode(tuple(plan.setup))
         self._team: list[_Worker] = []
         self._finalizer = weakref.finalize(self, _close_all, self._team)
         self._mapping = False

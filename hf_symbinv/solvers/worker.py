@@ -29,6 +29,7 @@ import struct
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 # Monotonic time at which the current item started (IDLE between items), and its position in the chunk. The time comes
@@ -52,7 +53,7 @@ class Setup(NamedTuple):
     pickles inside the pickle, because they can only be read after the path is set.
     """
 
-    path: list[str]
+    path: Sequence[str]
     function: bytes
     initializer: bytes
     isolate: bool

@@ -1,0 +1,179 @@
+"""A real Ray cluster of several nodes on this machine does what the pool of processes does."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hf_symbinv.cli.__main__ import main
+from hf_symbinv.solvers import Checker, Cluster, ClusterError, PoolError, ProcessPool, RayPool, open_pool
+
+ray = pytest.importorskip("ray", reason="the cluster needs Ray")
+
+MEMORY = 80 * 2**20  # of a node's store, in bytes: the least that Ray takes, and some
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    """A cluster whose head computes nothing, with one core beside it."""
+    from ray.cluster_utils import Cluster as Nodes
+
+    found = Nodes(
+        initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
+    )
+    found.add_node(num_cpus=1, object_store_memory=MEMORY)
+    yield found
+    ray.shutdown()
+    found.shutdown()
+
+
+@pytest.fixture
+def cluster(nodes):
+    return Cluster.parse(f"ray:{nodes.address}")
+
+
+def without_seconds(outcomes):
+    return [(one.status, one.value) for one in outcomes]
+
+
+ORDERS = [
+    *(("return", number) for number in range(200)),
+    ("raise", "no"), ("sleep", 30), ("die", signal.SIGKILL), ("allocate", 3 * 10**9), ("return", "last"),
+]  # fmt: skip
+
+
+def test_outcomes_are_those_of_the_pool_of_processes(functions, cluster):
+    with ProcessPool(functions.behave, workers=1, timeout=1.0, memory=1.0) as pool:
+        expected = without_seconds(pool.map(ORDERS))
+    with open_pool(functions.behave, workers=cluster, timeout=1.0, memory=1.0) as pool:
+        assert isinstance(pool, RayPool)
+        assert without_seconds(pool.map(ORDERS)) == expected
+        assert without_seconds(pool.map([])) == []
+    assert [status for status, _ in expected[200:]] == ["error", "timeout", "error", "error", "done"]
+
+
+def test_a_run_sees_nothing_of_another(functions, cluster):
+    with open_pool(functions.count_calls, workers=cluster, timeout=5.0, isolate=3) as pool:
+        assert [one.value for one in pool.map(range(8))] == [1, 2, 3, 1, 2, 3, 1, 2]
+
+
+def test_an_iterator_that_is_dropped_frees_the_cluster(functions, cluster):
+    with open_pool(functions.behave, workers=cluster, timeout=60.0) as pool:
+        outcomes = pool.map(("return" if number < 3 else "sleep", 50) for number in range(9))
+        assert next(outcomes).value == 50
+        with pytest.raises(RuntimeError, match="exhaust or close the iterator"):
+            next(pool.map([("return", 1)]))
+        outcomes.close()
+        [one] = pool.map([("return", 2)])
+        assert one.value == 2
+
+
+def test_processes_that_cannot_start_are_named(functions, cluster):
+    with (
+        open_pool(functions.behave, workers=cluster, timeout=5.0, initializer=functions.warm_up_and_fail) as pool,
+        pytest.raises(PoolError, match=r"(?s)ray:.*no solver here"),
+    ):
+        list(pool.map([("return", 1)]))
+
+
+def test_answers_are_checked_on_a_cluster(cluster):
+    pairs = [("Uab", "a;{b}"), ("Uab", "{a}"), ("Uab", "{b}")]
+    with Checker(workers=cluster) as there, Checker(workers=1) as here:
+        assert [one.verdict for one in there.check(pairs)] == [one.verdict for one in here.check(pairs)]
+
+
+def test_verify_takes_a_cluster(cluster, capsys):
+    assert main(["verify", "a U b", "a; cycle{b}", "--executor", str(cluster)]) == 0
+    assert "correct" in capsys.readouterr().out
+
+
+def sums(folder):
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def data(folder, *where):
+    """The command that makes a data set of some seconds of work."""
+    return [
+        *(sys.executable, "-m", "symbinv", "data", "--task", "ltl", "--rows", "6000", "--max-size", "25", "--seed"),
+        *("3", "--output", str(folder), *where),
+    ]
+
+
+def test_a_data_set_has_the_same_bytes_though_a_node_dies_and_another_joins(nodes, cluster, tmp_path):
+    subprocess.run(data(tmp_path / "here", "--workers", "1"), check=True, capture_output=True)
+    doomed = nodes.add_node(num_cpus=1, object_store_memory=MEMORY)
+    with subprocess.Popen(
+        data(tmp_path / "there", "--executor", str(cluster)), stderr=subprocess.PIPE, text=True
+    ) as run:
+        wait_for_shards(tmp_path / "there" / ".work", run, 2)
+        nodes.remove_node(doomed, allow_graceful=False)
+        nodes.add_node(num_cpus=1, object_store_memory=MEMORY)
+        _, said = run.communicate(timeout=100)
+    assert run.returncode == 0, said
+    assert sums(tmp_path / "there") == sums(tmp_path / "here")
+
+
+def wait_for_shards(work, run, count):
+    while run.poll() is None and len(list(work.glob("*.json"))) < count:
+        time.sleep(0.01)
+    assert run.poll() is None, "the run was too quick to disturb it"
+
+
+@pytest.mark.parametrize("text", ["ray", "ray:", "ray:host", "slurm:host:1", "ray:a b:1", "127.0.0.1:6379"])
+def test_an_executor_that_is_none_is_refused(text, tmp_path, capsys):
+    with pytest.raises(ClusterError, match="use ray:auto, or ray:HOST:PORT"):
+        Cluster.parse(text)
+    assert main(["data", "--output", str(tmp_path / "data"), "--executor", text]) == 2
+    assert "ray:HOST:PORT" in capsys.readouterr().err
+
+
+def test_a_cluster_that_does_not_answer_is_refused_in_one_sentence(tmp_path):
+    run = subprocess.run(
+        data(tmp_path / "data", "--executor", "ray:127.0.0.1:9"), capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 2
+    assert run.stderr.count("\n") == 1
+    assert "ray:127.0.0.1:9: no cluster answers there" in run.stderr
+    assert "ray start --head" in run.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_without_ray_the_package_to_install_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ClusterError, match=r"pip install 'hf_symbinv\[cluster\]'"):
+        Cluster("auto").connect()
+
+
+def test_workers_and_executor_exclude_each_other(tmp_path, capsys):
+    command = ["data", "--output", str(tmp_path / "data"), "--workers", "1", "--executor", "ray:auto"]
+    assert main(command) == 2
+    assert "--workers: not together with --executor" in capsys.readouterr().err
+
+
+def test_nothing_of_a_killed_program_stays_on_the_cluster(functions, nodes, cluster, tmp_path):
+    """The processes of items end with the program that asked for them."""
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[2])\n"
+        "import pool_functions\n"
+        "from hf_symbinv.solvers import Cluster, open_pool\n"
+        "pool = open_pool(pool_functions.behave, workers=Cluster(sys.argv[1]), timeout=600.0)\n"
+        "outcomes = pool.map([('pid', None), ('sleep', 500)])\n"
+        "print(next(outcomes).value, flush=True)\n"
+        "next(outcomes)\n"
+    )
+    command = [sys.executable, "-c", script, nodes.address, os.path.dirname(functions.__file__)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        pid = int(run.stdout.readline())
+        run.kill()
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and os.path.exists(f"/proc/{pid}"):
+        time.sleep(0.1)
+    assert not os.path.exists(f"/proc/{pid}")
