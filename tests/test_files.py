@@ -168,9 +168,7 @@ def test_one_bit_is_found_and_so_is_a_lost_file(summed):
     (summed / "b.safetensors").write_bytes(b"c.safetensors")
     sentence = f"{summed}/b.safetensors: damaged (its checksum is not the one in sha256.json)"
     assert damage_of(summed) == sentence
-    with pytest.raises(
-        MendError, match=r"copy the folder again, or repeat the `symbinv train` that made it; .*"
-    ):
+    with pytest.raises(MendError, match=r"copy the folder again, or repeat the `symbinv train` that made it; .*"):
         require_sums(summed, MendError)
     (summed / "a.safetensors").unlink()
     assert damage_of(summed) == f"{summed}/a.safetensors: is missing"

@@ -4,6 +4,7 @@ Formulas make Spot work for ever, are deep, or have thousands of names. Methods 
 processes, or return something else than they should.
 """
 
+import contextlib
 import os
 import threading
 import time
@@ -255,20 +256,19 @@ def hostile(draw):
     return draw.choice(METHODS), EVIL[draw.choice(sorted(EVIL))]
 
 
-def test_a_hostile_task_ends_no_command_late_and_leaves_nothing(attack, low, tiny, monkeypatch, capfd):
+def test_a_hostile_task_ends_no_command_late_and_leaves_nothing(attack, low, tiny, capfd):
     for attempt in attack.tries(6):
         draw = attempt.random
         method, body = hostile(draw)
         name = f"hostile_{draw.randrange(10**12)}.py"  # a module is imported once
         (attempt.folder / name).write_text(TASK.replace("BODY", body).replace("METHOD", method))
-        monkeypatch.chdir(attempt.folder)
         (attempt.folder / "tiny").symlink_to(tiny)
         command = list(draw.choice(COMMANDS))
         command += [name] if command[0] == "task" else ["--task", name]
         command += ["--timeout", f"{TIMEOUT:g}", "--memory", f"{MEMORY:g}"]
         what = (" ".join(command[:2]), method, body)
         capfd.readouterr()
-        with Watch() as watch:
+        with contextlib.chdir(attempt.folder), Watch() as watch:
             started = time.monotonic()
             try:
                 code = main(command)
@@ -284,4 +284,3 @@ def test_a_hostile_task_ends_no_command_late_and_leaves_nothing(attack, low, tin
         assert not left, what
         assert seconds < 120 + 10 * watch.pause, (what, seconds)
         assert watch.largest < MEMORY + LOADED + watch.pause, (what, watch.largest)
-        monkeypatch.undo()
