@@ -22,9 +22,10 @@ from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
 from hf_symbinv.datasets_scripts.storage import number_of_rows, split_files, splits_of
 from hf_symbinv.errors import exits_refused
 from hf_symbinv.solvers import Cluster
+from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import load_task
 
-_SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout"}
+_SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout", "memory"}
 _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
 # What each way to make a data set takes besides --output, --workers and --executor.
 _OPTIONS = {
@@ -61,6 +62,9 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     drawn.add_argument("--num-symbols", type=int, help=f"symbols to draw with, at most {either('num_symbols')}")
     drawn.add_argument("--rows", type=int, help=f"pairs in all (default: {own.rows})")
     drawn.add_argument("--timeout", type=float, help=f"seconds to solve a question {either('timeout')}")
+    drawn.add_argument(
+        "--memory", type=float, metavar="GB", help=f"memory to draw, solve or check in (default: {MEMORY:g})"
+    )
     drawn.add_argument("--grid", action="store_true", help="for each number of symbols and size, in one split, test")
     drawn.add_argument("--per-cell", type=int, help=f"with --grid: pairs, at most (default: {cell.per_cell})")
     drawn.add_argument(
@@ -102,6 +106,11 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
             others = [f"--{other.replace('_', '-')}" for other in _OPTIONS if name in _OPTIONS[other]]
             rule = f"only with {' or '.join(others)}" if way == "random" else f"not together with --{way}"
             raise OptionsError(f"--{name.replace('_', '-')}: {rule.replace('_', '-')}")
+    memory = options.pop("memory", MEMORY)
+    if not memory > 0:
+        raise OptionsError(f"--memory {memory:g}: must be a positive number of gigabytes; correct it")
+    if workers is not None and workers < 1:
+        raise OptionsError(f"--workers {workers}: must be at least 1; leave it out for one per available core")
     if way == "from":
         task = load_task(options.pop("task")) if "task" in options else None
         transforms.transform(options.pop("from"), folder, task, options)
@@ -110,9 +119,10 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
         texts.convert(task, options["from_text"], folder, options.get("seed", defaults.seed))
     elif way == "grid":
         del options["grid"]
-        grid.prepare(QuestionGridConfig(name="grid", **{"task": defaults.task, **options}), folder, workers)
+        config = QuestionGridConfig(name="grid", **{"task": defaults.task, **options})
+        grid.prepare(config, folder, workers, memory=memory)
     else:
-        prepare(type(defaults)(name="custom", **options), folder, workers)
+        prepare(type(defaults)(name="custom", **options), folder, workers, memory=memory)
 
 
 @contextmanager

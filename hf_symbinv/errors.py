@@ -8,12 +8,15 @@ from __future__ import annotations
 import argparse
 import difflib
 import errno
+import os
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 # Characters of a sentence, at most: our choice, some screens.
 LONGEST = 2_000
+# What a write to a full disk says, or one beyond the user's part of it or beyond the size that a file may have.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class UserError(ValueError):
@@ -94,9 +97,10 @@ def is_full_disk(error: BaseException) -> bool:
     safetensors and torch raise errors of their own, which say so in their text or not at all.
     """
     if isinstance(error, OSError):
-        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return error.errno in _FULL
     text = str(error)
-    return "No space left on device" in text or ("PytorchStreamWriter" in text and "file write failed" in text)
+    told = any(os.strerror(number) in text for number in _FULL)
+    return told or ("PytorchStreamWriter" in text and "file write failed" in text)
 
 
 def first_line(error: BaseException) -> str:

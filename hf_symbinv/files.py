@@ -10,13 +10,18 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from hf_symbinv.errors import UserError, first_line
+
+# In a folder: file → checksum.
+SUMS = "sha256.json"
+# Characters of a file's name, at most, on the file systems of Linux.
+LONGEST_NAME = 256
 
 
 class DamagedFileError(UserError):
@@ -77,6 +82,48 @@ def sha256(path: str | os.PathLike[str]) -> str:
     """The checksum of a file, as 64 hexadecimal digits."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_sums(folder: Path, files: Iterable[Path]) -> None:
+    """Writes the checksums of files of a folder into it, as `SUMS`: name → checksum."""
+    sums = {path.name: sha256(path) for path in sorted(files)}
+    write_atomically(folder / SUMS, json.dumps(sums, indent=2) + "\n")
+
+
+def damage_of(folder: Path) -> str | None:
+    """What in a folder is not as `SUMS` has it; None if all is, or there are no checksums."""
+    if not (folder / SUMS).exists():
+        return None
+    try:
+        sums = read_object(folder / SUMS, "")
+    except (OSError, UserError):
+        sums = {}
+    if not sums:
+        return f"{folder / SUMS}: damaged"
+    for name, checksum in sums.items():
+        if not os.path.isfile(folder / name):
+            return f"{folder / name}: is missing" if len(name) < LONGEST_NAME else f"{folder / SUMS}: damaged"
+        if sha256(folder / name) != checksum:
+            return f"{folder / name}: damaged (its checksum is not the one in {SUMS})"
+    return None
+
+
+def require_sums(folder: Path, error: type[UserError] = DamagedFileError) -> None:
+    """Makes sure that the files of a model are those that were written, where their checksums are known.
+
+    Args:
+        folder: Of the model.
+        error: What is raised.
+
+    Raises:
+        UserError: If one is missing or damaged, or the checksums are.
+    """
+    damage = damage_of(folder)
+    if damage is not None:
+        raise error(
+            f"{damage}; copy the folder again, or repeat the `symbinv train` that made it; if the weights were "
+            f"replaced on purpose, remove {folder / SUMS}"
+        )
 
 
 def require_writable(path: Path) -> None:

@@ -38,7 +38,9 @@ def test_the_first_line_says_what_is_wrong():
     [
         OSError(errno.ENOSPC, "No space left on device", "run/model.safetensors"),
         OSError(errno.EDQUOT, "Disk quota exceeded"),
+        OSError(errno.EFBIG, "File too large", "run/optimizer.pt"),
         Exception('Error while serializing: I/O error: No space left on device (os error 28)'),
+        Exception('Error while serializing: I/O error: File too large (os error 27)'),
         RuntimeError("[enforce fail] PytorchStreamWriter failed writing file: file write failed"),
     ],
 )  # fmt: skip

@@ -3,6 +3,7 @@
 import hashlib
 import multiprocessing
 import os
+import re
 from pathlib import Path
 
 import pyarrow
@@ -12,12 +13,15 @@ import pytest
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import (
     bundled_checkpoints,
+    damage_of,
     read_json,
     read_object,
     reading_parquet,
+    require_sums,
     require_writable,
     sha256,
     write_atomically,
+    write_sums,
 )
 
 
@@ -142,3 +146,37 @@ def test_what_cannot_be_written_is_found_before_the_work(name, error, tmp_path):
     with pytest.raises(error) as caught:
         require_writable(tmp_path / name)
     assert caught.value.filename == str(tmp_path / name)
+
+
+@pytest.fixture
+def summed(tmp_path):
+    """A folder with two files and their checksums."""
+    for name in ("a.safetensors", "b.safetensors"):
+        (tmp_path / name).write_bytes(name.encode())
+    write_sums(tmp_path, tmp_path.glob("*.safetensors"))
+    return tmp_path
+
+
+def test_files_that_are_as_they_were_have_no_damage_and_others_need_no_checksums(summed, tmp_path_factory):
+    assert damage_of(summed) is None and damage_of(tmp_path_factory.mktemp("other")) is None
+    (summed / "c.safetensors").touch()
+    assert damage_of(summed) is None
+    require_sums(summed)
+
+
+def test_one_bit_is_found_and_so_is_a_lost_file(summed):
+    (summed / "b.safetensors").write_bytes(b"c.safetensors")
+    sentence = f"{summed}/b.safetensors: damaged (its checksum is not the one in sha256.json)"
+    assert damage_of(summed) == sentence
+    with pytest.raises(MendError, match=r"copy the folder again, or repeat the `symbinv train` that made it; .*"):
+        require_sums(summed, MendError)
+    (summed / "a.safetensors").unlink()
+    assert damage_of(summed) == f"{summed}/a.safetensors: is missing"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "{}", "[]", '{"a.safetensors": 3}', '{"../b": ""}', f'{{"{"x" * 5000}": ""}}']
+)
+def test_damaged_checksums_are_damage(text, summed):
+    (summed / "sha256.json").write_text(text)
+    assert re.search("damaged|is missing", damage_of(summed)) and len(damage_of(summed)) < 500

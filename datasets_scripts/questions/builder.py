@@ -7,13 +7,13 @@
 
 `symbinv data` leaves the same data set in a folder.
 
-The work is done in rounds. A round draws the questions that are missing in every size, cuts them into shards and
-solves these in parallel; questions without an answer and those that reach the time limit are missing again in the next
-round. Drawing is cheap and done by one process, so no question comes twice anywhere; a shard is solved by a fresh fork,
-so its answers are a function of its questions. Every answer is judged before its shard is written, in
-processes of its own: Spot breaks ties by what its process computed before. A task whose solver and judge contradict
-each other, or raise, makes no data set. Hence the data set is a function of (config, seed), whatever the number
-of processes, but for questions that take about as long as the limit. A finished shard is a file that appears in one
+The work is done in rounds. A round draws the questions that are missing in every size, cuts them into shards and solves
+these in parallel; questions without an answer and those that reach the time limit are missing again in the next round.
+Drawing is cheap and done by one process, so no question comes twice anywhere; a shard is solved by a fresh fork, so its
+answers are a function of its questions. Every answer is judged before its shard is written, in processes of its own:
+Spot breaks ties by what its process computed before. A task whose solver and judge contradict each other, or raise,
+makes no data set. Hence the data set is a function of (config, seed), whatever the number of processes, but for
+questions that take about as long, or as much memory, as the limit. A finished shard is a file that appears in one
 piece, and a run that was killed takes up where it was: it draws again, which costs little, and solves what has no file
 yet.
 """
@@ -61,7 +61,7 @@ from hf_symbinv.files import read_json, write_atomically
 from hf_symbinv.hub.cards.dataset import Origin
 from hf_symbinv.solvers import Checker
 from hf_symbinv.solvers.cluster import RayPool, Workers, open_pool
-from hf_symbinv.solvers.pool import Outcome, ProcessPool
+from hf_symbinv.solvers.pool import MEMORY, Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
 from hf_symbinv.values import described, is_kind
 
@@ -197,9 +197,11 @@ def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int])
     return {size: rows for size, rows in missing.items() if rows}
 
 
-def solving_pool(task: SymbolTask, workers: Workers, timeout: float) -> ProcessPool | RayPool:
-    """Processes that find answers with the task's solver, each question within `timeout` seconds."""
-    return open_pool(task.solve, workers=workers, timeout=timeout, initializer=task.prepare, isolate=task.shard)
+def solving_pool(task: SymbolTask, workers: Workers, timeout: float, memory: float) -> ProcessPool | RayPool:
+    """Processes that find answers with the task's solver, each within `timeout` seconds and `memory` GB."""
+    return open_pool(
+        task.solve, workers=workers, timeout=timeout, initializer=task.prepare, isolate=task.shard, memory=memory
+    )
 
 
 class Rounds:
@@ -351,14 +353,18 @@ def read_shard(path: Path, questions: Sequence[str]) -> Harvest:
     return harvest_of(entries)
 
 
-def generate(config: RandomQuestionsConfig, work: Path, workers: Workers, *, progress: bool = True) -> Harvest:
+def generate(
+    config: RandomQuestionsConfig, work: Path, workers: Workers, *, progress: bool = True, memory: float = MEMORY
+) -> Harvest:
     """Draw and solve until every size is full, with finished shards kept in `work`."""
     task = load_task(config.task)
     quota = quotas(task, config.min_size, config.max_size, config.rows)
     with (
-        solving_pool(task, workers, config.timeout) as pool,
-        task.checker(workers=workers, timeout=config.timeout) as checker,
-        Gate(task, symbol_names(config.num_symbols), config.min_size, config.max_size, task.uniform_from) as gate,
+        solving_pool(task, workers, config.timeout, memory) as pool,
+        task.checker(workers=workers, timeout=config.timeout, memory=memory) as checker,
+        Gate(
+            task, symbol_names(config.num_symbols), config.min_size, config.max_size, task.uniform_from, memory
+        ) as gate,
         progress_of("pairs", config.rows, show=progress) as bar,
     ):
         rounds = Rounds(gate, pool, checker, work, bar)
@@ -437,8 +443,22 @@ def left_out(counts: Counter[str], timeout: float) -> str:
     return f"Questions left out: {', '.join(f'{counts[name]:,} that {reason}' for name, reason in reasons.items())}."
 
 
-def prepare(config: RandomQuestionsConfig, folder: Path, workers: Workers, *, progress: bool = True) -> None:
+def prepare(
+    config: RandomQuestionsConfig,
+    folder: Path,
+    workers: Workers,
+    *,
+    progress: bool = True,
+    memory: float = MEMORY,
+) -> None:
     """Make the data set in `folder`, or finish it, or leave it as it is if it is finished.
+
+    Args:
+        config: Of the data set.
+        folder: Made if there is none.
+        workers: Number of processes, None for one per available core; or the cluster that they run on.
+        progress: Whether progress is shown.
+        memory: Limit in GB for drawing a batch, solving a question and judging an answer, as `ProcessPool` takes it.
 
     Raises:
         WorkFolderError: If the folder cannot take it.
@@ -451,7 +471,7 @@ def prepare(config: RandomQuestionsConfig, folder: Path, workers: Workers, *, pr
     with claimed(folder, {"builder": f"random {config.version}", **recipe, "solver_version": version}) as work:
         if work is None:
             return
-        harvest = generate(config, work, workers, progress=progress)
+        harvest = generate(config, work, workers, progress=progress, memory=memory)
         if len(harvest.pairs) < LEAST_ROWS:
             for shard in work.iterdir():
                 shard.unlink()

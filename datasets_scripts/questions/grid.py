@@ -38,6 +38,7 @@ from hf_symbinv.datasets_scripts.questions.sampling import GRID_DROUGHT, GridGat
 from hf_symbinv.datasets_scripts.storage import Pair, publish
 from hf_symbinv.hub.cards.dataset import Origin
 from hf_symbinv.solvers.cluster import Workers
+from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
 
 
@@ -76,25 +77,29 @@ def missing_samples(sizes: range, per_cell: int, have: Counter[int], exhausted: 
     return {size: per_cell - have[size] for size in sizes if size not in exhausted and have[size] < per_cell}
 
 
-def generate(config: QuestionGridConfig, work: Path, workers: Workers, *, progress: bool = True) -> Harvest:
+def generate(
+    config: QuestionGridConfig, work: Path, workers: Workers, *, progress: bool = True, memory: float = MEMORY
+) -> Harvest:
     """Draw and solve row by row of the grid, with finished shards kept in `work`."""
     task, harvest = load_task(config.task), Harvest()
     sizes, numbers = range(config.min_size, config.max_size + 1), range(config.min_symbols, config.num_symbols + 1)
     with (
-        solving_pool(task, workers, config.timeout) as pool,
-        task.checker(workers=workers, timeout=config.timeout) as checker,
+        solving_pool(task, workers, config.timeout, memory) as pool,
+        task.checker(workers=workers, timeout=config.timeout, memory=memory) as checker,
         progress_of("pairs", len(sizes) * len(numbers) * config.per_cell, show=progress) as bar,
     ):
         for number in numbers:
             bar.set_description(f"{number} symbols")
             missing = partial(missing_samples, sizes, config.per_cell)
-            with GridGate(task, symbol_names(number), config.min_size, config.max_size) as gate:
+            with GridGate(task, symbol_names(number), config.min_size, config.max_size, memory) as gate:
                 harvest.add(Rounds(gate, pool, checker, work, bar).run(missing, f"{number}-", config.seed, number))
     return harvest
 
 
-def prepare(config: QuestionGridConfig, folder: Path, workers: Workers, *, progress: bool = True) -> None:
-    """Make the grid in `folder`, or finish it, or leave it as it is if it is finished.
+def prepare(
+    config: QuestionGridConfig, folder: Path, workers: Workers, *, progress: bool = True, memory: float = MEMORY
+) -> None:
+    """Make the grid in `folder`, or finish it, or leave it as it is if it is finished; arguments as of a builder's.
 
     Raises:
         WorkFolderError: If the folder cannot take it.
@@ -107,7 +112,7 @@ def prepare(config: QuestionGridConfig, folder: Path, workers: Workers, *, progr
     with claimed(folder, {"builder": f"grid {config.version}", **recipe, "solver_version": version}) as work:
         if work is None:
             return
-        harvest = generate(config, work, workers, progress=progress)
+        harvest = generate(config, work, workers, progress=progress, memory=memory)
         if not harvest.pairs:
             raise OptionsError(
                 f"no question of {config.min_symbols} to {config.num_symbols} symbols and sizes {config.min_size} to "

@@ -12,8 +12,9 @@ from itertools import count
 from typing import NamedTuple
 
 from hf_symbinv.datasets_scripts.errors import DrawingError
-from hf_symbinv.solvers.pool import ProcessPool
+from hf_symbinv.solvers.pool import MEMORY, ProcessPool
 from hf_symbinv.tasks import SymbolTask
+from hf_symbinv.tasks.base import MeasureError, size_of, symbols_of
 
 # Questions tried at a time: some 5 ms of work for LTL.
 BATCH = 1000
@@ -63,10 +64,17 @@ class Gate:
         min_size: Smallest size.
         max_size: Largest size.
         uniform_from: Smallest size that has a quota of its own; the sizes below share the quota `SHORT`.
+        memory: Limit for a batch in GB, as `ProcessPool` takes it.
     """
 
     def __init__(
-        self, task: SymbolTask, symbols: Sequence[str], min_size: int, max_size: int, uniform_from: int
+        self,
+        task: SymbolTask,
+        symbols: Sequence[str],
+        min_size: int,
+        max_size: int,
+        uniform_from: int,
+        memory: float = MEMORY,
     ) -> None:
         self.task = task
         self.symbols = tuple(symbols)
@@ -77,7 +85,9 @@ class Gate:
         self.exhausted: set[int] = set()
         self._drought = -(-task.drought // BATCH)  # in batches
         self._dry: Counter[int] = Counter()  # batches in a row without a hit, by quota
-        self._pool = ProcessPool(partial(draw_batch, task), workers=1, timeout=DRAW_SECONDS, initializer=task.prepare)
+        self._pool = ProcessPool(
+            partial(draw_batch, task), workers=1, timeout=DRAW_SECONDS, initializer=task.prepare, memory=memory
+        )
 
     def __enter__(self) -> Gate:
         return self
@@ -144,13 +154,17 @@ class Gate:
             raise DrawingError(f"task {self.task.name}: draw returned {questions!r:.200}; return a list of texts")
         for question in questions:
             try:
-                yield question, self.task.size(question)
+                size = size_of(self.task, question)
+                symbols_of(self.task, question)
+            except MeasureError:
+                raise
             except Exception as error:  # whatever a user's task raises
                 traceback.print_exception(error)
                 raise DrawingError(
-                    f"task {self.task.name}: size raised {type(error).__name__} for {question!r}, which draw returned; "
-                    "mend the task"
+                    f"task {self.task.name}: size or symbols raised {type(error).__name__} for {question!r}, which "
+                    "draw returned; mend the task"
                 ) from error
+            yield question, size
 
     def given_up(self, missing: dict[int, int], hits: set[int]) -> list[int]:
         """The quotas of `missing` that count as exhausted after another batch, which had `hits`.
@@ -172,8 +186,10 @@ class GridGate(Gate):
     after a drought of its own.
     """
 
-    def __init__(self, task: SymbolTask, symbols: Sequence[str], min_size: int, max_size: int) -> None:
-        super().__init__(task, symbols, min_size, max_size, uniform_from=1)
+    def __init__(
+        self, task: SymbolTask, symbols: Sequence[str], min_size: int, max_size: int, memory: float = MEMORY
+    ) -> None:
+        super().__init__(task, symbols, min_size, max_size, uniform_from=1, memory=memory)
         self._drought = GRID_DROUGHT // BATCH
 
     def accepts(self, question: str) -> bool:

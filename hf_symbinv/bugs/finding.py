@@ -29,7 +29,7 @@ from transformers.utils import cached_file
 from hf_symbinv.bugs.reading import PLACE, REMEDY, Encoded, Reader
 from hf_symbinv.code import Function, read_functions
 from hf_symbinv.errors import UserError, first_line
-from hf_symbinv.files import read_object, write_atomically
+from hf_symbinv.files import read_object, require_sums, write_atomically
 from hf_symbinv.metrics.intervals import wilson_interval
 from hf_symbinv.modeling.classification_symbinv import SymbolInvariantForTokenClassification
 from hf_symbinv.modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer
@@ -106,6 +106,7 @@ class Finder:
             UserError: If it is no finder.
         """
         said = _read_json(name)
+        require_sums(Path(name))
         measured, names = said["calibration"], _Calibration.__annotations__
         calibration = None if measured is None else Calibration(**{name: measured[name] for name in names})
         test = {what: (share["right"], share["count"]) for what, share in said["test"].items()}

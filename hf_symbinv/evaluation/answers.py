@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm.auto import tqdm
 
 from hf_symbinv.tasks import SymbolTask, symbol_names
+from hf_symbinv.tasks.base import size_of, symbols_of
 
 if TYPE_CHECKING:
     from hf_symbinv.evaluation.checkpoints import Checkpoint
@@ -106,7 +107,7 @@ def read_question(task: SymbolTask, text: str, notation: str = "prefix", referen
     """
     asked = task.read_question(text, notation)
     prompt = task.prompt(asked)
-    size, symbols = task.size(prompt), len(task.symbols(prompt))
+    size, symbols = size_of(task, prompt), len(symbols_of(task, prompt))
     if size > MAX_TOKENS or size * symbols > MAX_STREAM_TOKENS:
         raise QuestionSizeError(
             f"{size:,} tokens and {symbols:,} symbols for the model to read: the limits are {MAX_TOKENS:,} tokens and "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from hf_symbinv.auto_classes import AUTO_CLASSES, register_auto_classes
 from hf_symbinv.errors import UserError, first_line, in_short
-from hf_symbinv.files import bundled_checkpoints, read_object
+from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
 from hf_symbinv.hub import hub_failure
 from hf_symbinv.tasks import SymbolTask, TaskError, task_of_tokenizer
 from hf_symbinv.values import is_kind, require_kinds
@@ -318,6 +318,7 @@ def _folder(name: str) -> Path | None:
     if name and path.is_dir():
         if not (path / "config.json").exists():
             raise CheckpointError(f"{name}: has no config.json; pass the folder that a checkpoint was saved in")
+        require_sums(path, CheckpointError)
         return path
     bundled = bundled_checkpoints()
     if name in bundled:

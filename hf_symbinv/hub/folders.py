@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hf_symbinv.files import read_object
+from hf_symbinv.files import read_object, require_sums
 from hf_symbinv.hub.code import with_code
 from hf_symbinv.hub.errors import PushError
 from hf_symbinv.hub.gate import check_files, chosen_files
@@ -98,6 +98,7 @@ def _check_weights(folder: Path) -> None:
     for name in sorted(names):
         if not (folder / name).is_file():
             raise PushError(f"{folder}: has no {name}; save the model again with save_pretrained")
+    require_sums(folder, PushError)
 
 
 def _named_code(folder: Path) -> set[str]:

@@ -6,10 +6,12 @@ Runs and models are told apart by markers and dashes too, so that a picture in b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hf_symbinv.errors import UserError
+from hf_symbinv.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +46,7 @@ def short(name: str) -> str:
 
 
 def save_picture(figure: Figure, path: Path) -> None:
-    """Write a figure; the same figure gives the same bytes every time.
+    """Write a figure completely or not at all; the same figure gives the same bytes every time.
 
     Args:
         figure: What to write.
@@ -58,5 +60,7 @@ def save_picture(figure: Figure, path: Path) -> None:
     import matplotlib
 
     dated = {} if path.suffix == ".png" else {"CreationDate" if path.suffix == ".pdf" else "Date": None}
+    content = BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "hf_symbinv", "hatch.linewidth": 0.4}):
-        figure.savefig(path, dpi=200, metadata=dated)
+        figure.savefig(content, format=path.suffix[1:], dpi=200, metadata=dated)
+    write_atomically(path, content.getvalue())

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from contextlib import closing
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from hf_symbinv.errors import in_short
 from hf_symbinv.solvers.cluster import Workers, open_pool
 from hf_symbinv.solvers.ltl import judge as judge_ltl
 from hf_symbinv.solvers.ltl import load_spot, normalized_trace
@@ -46,8 +47,9 @@ class Checker:
             for result in checker.check([("Uab", "a;{b}"), ("Uab", "{a}")]):
                 print(result.verdict)
 
-    Worker processes are started by the first check and kept for the next. The first exception of the judge is logged
-    with its traceback, the others are counted (see `failures`).
+    Worker processes are kept from one check to the next. The first is started at once, and shows that `initializer`
+    keeps to the limits of time and memory before it is called here. The first exception of the judge is logged with its
+    traceback, the others are counted (see `failures`).
 
     Attributes:
         failures: Pairs for which the judge raised an exception.
@@ -56,7 +58,7 @@ class Checker:
         judge: Takes question and answer and returns the verdict `correct`, `incorrect` or `invalid` and a message;
             defined at the top level of an importable module, or a method of an object that other processes can import.
         normalized: Makes a text of a question and an answer that answers share if they count as the same.
-        initializer: Loads what `judge` needs, once here and once per process.
+        initializer: Loads what `judge` needs, once per process and then once here.
         workers: Number of processes, None for one per available core; or the cluster that they run on.
         timeout: Hard limit for one pair in seconds.
         memory: Limit for one pair in GB, as `ProcessPool` takes it.
@@ -64,6 +66,7 @@ class Checker:
     Raises:
         ImportError: If a solver is not installed (raised by `initializer`).
         ClusterError: If the cluster cannot be used.
+        PoolError: If `initializer` raises another exception in a process, or takes too long or too much memory there.
         ValueError: If `workers` or `timeout` is not positive, or other processes cannot import `judge`.
     """
 
@@ -77,12 +80,13 @@ class Checker:
         timeout: float = 10.0,
         memory: float = MEMORY,
     ) -> None:
-        initializer()
         self.failures = 0
         self._normalized = normalized
         self._pool = open_pool(
             partial(_judge_pair, judge), workers=workers, timeout=timeout, initializer=initializer, memory=memory
         )
+        self._pool.start()
+        initializer()
 
     def __enter__(self) -> Checker:
         return self
@@ -109,7 +113,7 @@ class Checker:
         pairs: Iterable[tuple[str, str]],
         references: Iterable[str | None] | None = None,
         progress: bool = False,
-    ) -> Iterator[CheckResult]:
+    ) -> Generator[CheckResult, None, None]:
         """Yield a result for every pair, in order, while later ones are being computed.
 
         Args:
@@ -168,7 +172,7 @@ def _judge_pair(judge: Callable[[str, str], tuple[str, str]], pair: tuple[str, s
     verdict: Any = judge(question, answer)
     if not (isinstance(verdict, tuple) and len(verdict) == 2 and verdict[0] in JUDGED and isinstance(verdict[1], str)):
         raise TypeError(
-            f"judge({question!r}, {answer!r}) returned {verdict!r}; return a verdict, one of {', '.join(JUDGED)}, and "
-            "a message"
+            f"judge({question!r}, {answer!r}) returned {in_short(verdict)}; return a verdict, one of "
+            f"{', '.join(JUDGED)}, and a message"
         )
     return verdict

@@ -176,6 +176,10 @@ class RayPool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def start(self) -> None:
+        """Wait until a process is ready on one of the machines; the errors are those of `ProcessPool.start`."""
+        self._get(self._compute.remote(self._plan, []))
+
     def close(self) -> None:
         """Nothing to end: processes on the machines end with the connection of this program."""
 
@@ -245,14 +249,19 @@ class RayPool:
         ready, _ = self._ray.wait(list(under_way), num_returns=1, timeout=LOOK_SECONDS if block else 0)
         for reference in ready:
             task = under_way.pop(reference)
-            try:
-                task.outcomes = [Outcome(*outcome) for outcome in self._ray.get(reference)]
-            except self._ray.exceptions.RayTaskError as error:
-                raise PoolError(f"{self.cluster}: {error.cause or error}") from None
-            except self._ray.exceptions.RayError as error:
-                raise PoolError(f"{self.cluster}: {first_line(error)}; repeat the command") from error
+            task.outcomes = self._get(reference)
             mean = sum(outcome.seconds for outcome in task.outcomes) / task.size
             self._item_seconds = max(0.5 * self._item_seconds + 0.5 * mean, 1e-6)
+
+    def _get(self, reference: Any) -> list[Outcome]:
+        try:
+            return [Outcome(*outcome) for outcome in self._ray.get(reference)]
+        except self._ray.exceptions.RayTaskError as error:
+            if isinstance(error, ImportError):  # of a solver that a machine lacks
+                raise ImportError(f"{self.cluster}: {error.cause}") from None
+            raise PoolError(f"{self.cluster}: {error.cause or error}") from None
+        except self._ray.exceptions.RayError as error:
+            raise PoolError(f"{self.cluster}: {first_line(error)}; repeat the command") from error
 
 
 # Of a process that takes tasks of Ray; such a process serves one program.
@@ -260,10 +269,12 @@ _pools: dict[Plan, ProcessPool] = {}
 
 
 def compute(plan: Plan, items: list[Any]) -> list[tuple[Any, ...]]:
-    """A task of Ray: the outcomes of items, in a process beside this one that stays for the next task."""
+    """A task of Ray: the outcomes of items, of none when the first process is ready, in a process beside this one that stays for the next task."""
     os.environ.pop("HF_SYMBINV_LIGHT", None)
     if plan not in _pools:
         own = [entry for entry in plan.setup.path if os.path.exists(entry or ".")]
         path = [*own, *(entry for entry in sys.path if entry not in own)]
         _pools[plan] = ProcessPool.of_plan(plan._replace(setup=plan.setup._replace(path=path)), 1)
+    if not items:
+        _pools[plan].start()
     return [tuple(outcome) for outcome in _pools[plan].map(items)]

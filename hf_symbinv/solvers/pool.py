@@ -17,10 +17,12 @@ its start, plus what its function imports (0.05 s for Spot), and serves any numb
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import mmap
 import os
 import pickle
+import resource
 import selectors
 import signal
 import socket
@@ -56,6 +58,10 @@ PATIENCE = 3
 MEMORY = 4.0
 # Seconds from the start of a worker until it is ready. Our choice: the largest libraries load in some ten.
 PREPARE_SECONDS = 300.0
+# How often the memory of a worker that is not ready is looked at.
+PREPARE_POLL_SECONDS = 0.05
+
+_logger = logging.getLogger(__name__)
 
 
 class Outcome(NamedTuple):
@@ -118,6 +124,14 @@ class _Worker:
         self.results: list[Outcome] = []  # of chunks[0]
         self.incoming = bytearray()
         self.outgoing = bytearray(setup)
+
+    def resident(self) -> float:
+        """The memory that the process takes, in GB, as far as Linux tells."""
+        try:
+            with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * resource.getpagesize() / 1e9
+        except (OSError, IndexError):
+            return 0.0
 
     def running(self) -> tuple[float, int] | None:
         """Start and position of the item that is being computed, None if there is none."""
@@ -228,7 +242,7 @@ class ProcessPool:
             before it in its run, whatever hidden state the function leaves behind; a run in which an item reaches the
             limit is computed again without that item. A run costs some 5 ms more than its items.
         memory: Address space in GB that an item may take beyond what its worker has after `initializer`, on Linux;
-            `math.inf` for no limit. An item that takes more is an `error`.
+            `math.inf` for no limit. An item that takes more is an `error`. `initializer` may take as much memory.
 
     Raises:
         ValueError: For an argument out of range, or a function that other processes cannot import.
@@ -257,7 +271,7 @@ class ProcessPool:
         if workers is not None and workers < 1:
             raise ValueError(f"workers={workers}: a pool needs at least one worker; use None for one per core")
         self.workers = workers or available_cores()
-        self.timeout, self._isolate = plan.timeout, plan.isolate
+        self.timeout, self.memory, self._isolate = plan.timeout, plan.setup.memory, plan.isolate
         self._setup = encode(tuple(plan.setup))
         self._team: list[_Worker] = []
         self._finalizer = weakref.finalize(self, _close_all, self._team)
@@ -274,6 +288,23 @@ class ProcessPool:
         """End all workers, busy or not."""
         _close_all(self._team)
 
+    def start(self) -> None:
+        """Wait until a worker is ready, which shows that `initializer` does its work within its limits.
+
+        Raises:
+            ImportError: If `initializer` raised it.
+            PoolError: If it raised another exception, or took too long or too much memory.
+        """
+        job = _Job(self, iter(()), 1)
+        try:
+            while not any(worker.is_ready for worker in self._team):
+                if not self._team:
+                    self._team.append(_Worker(self._setup))
+                job.look_after_workers(block=True)
+        except BaseException:
+            self.close()
+            raise
+
     def map(self, items: Iterable[Any], *, window: int | None = None) -> Generator[Outcome, None, None]:
         """Yield one `Outcome` for every item, in order, as soon as it and all before it are known.
 
@@ -284,7 +315,7 @@ class ProcessPool:
 
         Raises:
             RuntimeError: If another `map` of this pool has not ended.
-            PoolError: If workers cannot start, or keep dying for no item's fault.
+            ImportError, PoolError: As `start`, or if workers keep dying for no item's fault.
         """
         if window is not None and window < 1:
             raise ValueError(f"window={window}: at least one item must be read ahead")
@@ -374,24 +405,31 @@ class _Job:
             if events & selectors.EVENT_READ:
                 self.receive(key.data)
         for worker in list(self.team):
-            if not worker.is_ready and time.monotonic() - worker.started > PREPARE_SECONDS:
-                self.team.remove(worker)
-                worker.close()
-                raise PoolError(
-                    f"a worker was not ready after {PREPARE_SECONDS:g} s; load in `prepare` only what `draw`, `solve` "
-                    "and `judge` need"
-                )
+            if not worker.is_ready:
+                self.refuse_slow_start(worker)
             running = worker.running()
             if worker.chunks and running and time.monotonic() - running[0] > self.pool.timeout:
                 self.bury(worker, out_of_time=True)
         self.hand_out_chunks()
+
+    def refuse_slow_start(self, worker: _Worker) -> None:
+        """Ends a worker that takes too long, or too much memory, to be ready."""
+        limit, reason = self.pool.memory, None
+        if time.monotonic() - worker.started > PREPARE_SECONDS:
+            reason = f"was not ready after {PREPARE_SECONDS:g} s"
+        elif not math.isinf(limit) and worker.resident() > limit:
+            reason = f"took more than {limit:g} GB of memory before it was ready"
+        if reason is not None:
+            self.team.remove(worker)
+            worker.close()
+            raise PoolError(f"a worker {reason}; load in `prepare` only what `draw`, `solve` and `judge` need")
 
     def time_left(self) -> float:
         """Seconds until some item, or a worker that is not ready, may run out of time."""
         now = time.monotonic()
         starts = [running[0] if (running := worker.running()) else now for worker in self.team if worker.chunks]
         ends = [min(starts, default=now) + self.pool.timeout]
-        ends += [worker.started + PREPARE_SECONDS for worker in self.team if not worker.is_ready]
+        ends += [now + PREPARE_POLL_SECONDS for worker in self.team if not worker.is_ready]
         return min(max(min(ends) - now, 0.001), 1.0)
 
     def hand_out_chunks(self) -> None:
@@ -430,7 +468,7 @@ class _Job:
         messages, alive = worker.read()
         for kind, value in messages:
             if kind == "failed":
-                raise PoolError(f"a worker could not start:\n{value}")
+                raise cannot_start(*value)
             if kind == "ready":
                 worker.is_ready = True
             if kind == "results":
@@ -499,6 +537,16 @@ class _Job:
         self.losses += not out_of_time
         if self.losses == PATIENCE:
             raise PoolError(f"{PATIENCE} workers in a row {describe_death(code)} before they computed anything")
+
+
+def cannot_start(error: BaseException | None, message: str, traceback: str) -> Exception:
+    """What is raised if a worker says that it cannot start; other errors than missing libraries are logged."""
+    if isinstance(error, ImportError):
+        return error
+    _logger.error("a worker could not start:\n%s", traceback.rstrip())
+    return PoolError(
+        f"a worker could not start: {message}; mend `prepare` and what is imported, whose traceback is above"
+    )
 
 
 def describe_death(code: int) -> str:

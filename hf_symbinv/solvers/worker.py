@@ -4,7 +4,8 @@ It runs as `python worker.py SOCKET LIFELINE STAMP` (three inherited file descri
 standard library until it has been told what to compute, so that it starts in some 20 ms.
 
 Messages are pickles. The parent sends a `Setup` (as a plain tuple), then chunks, each a list of items. The worker
-answers with `("failed", traceback)` if it cannot start, else with `("ready", None)`, and then with `("results",
+answers with `("failed", (error, message, traceback))` if it cannot start, where `error` is None unless a library is
+missing, else with `("ready", None)`, and then with `("results",
 [(status, value, seconds), ...])` as often as it likes; the results of a chunk are complete before the next chunk
 starts. The value of a `done` item is what the function returned, that of an `error` the pair of its message and its
 traceback.
@@ -43,6 +44,9 @@ HEADER = struct.Struct("<Q")
 # Results are sent when this many seconds have passed since the last message: rare enough to cost nothing beside
 # millisecond items, often enough to keep the parent and its progress bar busy.
 FLUSH_SECONDS = 0.02
+
+# Characters of what an exception says, at most: our choice, half a screen.
+LONGEST = 1_000
 
 
 class Setup(NamedTuple):
@@ -151,7 +155,8 @@ class Worker:
 
 
 def describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {error}"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def traceback_of(error: BaseException) -> str:
@@ -197,8 +202,12 @@ def main() -> None:
         os.environ.pop("HF_SYMBINV_LIGHT", None)
         worker.function = pickle.loads(setup.function)
         pickle.loads(setup.initializer)()
-    except (Exception, SystemExit):
-        worker.send("failed", traceback.format_exc())
+    except (Exception, SystemExit) as error:
+        told = (describe(error), traceback.format_exc())
+        try:
+            worker.send("failed", (error if isinstance(error, ImportError) else None, *told))
+        except (pickle.PicklingError, AttributeError, TypeError):  # an error of a user's own kind
+            worker.send("failed", (None, *told))
         return
     limit_memory(setup.memory)
     worker.send("ready", None)

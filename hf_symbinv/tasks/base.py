@@ -15,8 +15,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hf_symbinv.errors import UserError, in_short
 from hf_symbinv.logic.notation import Token, is_spaced, read_words, write_prefix
-from hf_symbinv.solvers import Checker
+from hf_symbinv.solvers import Checker, ProcessPool
 
 if TYPE_CHECKING:
     from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+# Our choice: drawing a few small questions takes the package's tasks some milliseconds.
+EXAMPLE_SECONDS = 10.0
+# Sizes are kept as 32 bits with a sign.
+LARGEST_SIZE = 1 << 31
 _DEFAULT_NAME = re.compile(r"[a-z]|p[1-9][0-9]+")
 
 
@@ -34,6 +39,40 @@ def symbol_names(count: int) -> tuple[str, ...]:
 
 def _symbol_name(place: int) -> str:
     return LETTERS[place] if place < len(LETTERS) else f"p{place}"
+
+
+class MeasureError(UserError):
+    """A task that measures a question by something that is no measure."""
+
+
+def symbols_of(task: SymbolTask, text: str) -> tuple[str, ...]:
+    """What a task says are the symbols of a text.
+
+    Raises:
+        MeasureError: If it says something else.
+    """
+    found: object = task.symbols(text)
+    names = found if isinstance(found, (tuple, list)) else [None]
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise MeasureError(
+            f"task {task.name}: symbols({in_short(text)}) returned {in_short(found)}; return a tuple of different names"
+        )
+    return tuple(names)
+
+
+def size_of(task: SymbolTask, question: str) -> int:
+    """What a task says is the size of a question.
+
+    Raises:
+        MeasureError: If it is no whole number of at least 0, or larger than any size can be.
+    """
+    found: object = task.size(question)
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < LARGEST_SIZE:
+        raise MeasureError(
+            f"task {task.name}: size({in_short(question)}) returned {in_short(found)}; return a whole number of at "
+            "least 0, the tokens of the question"
+        )
+    return found
 
 
 class SymbolTask(ABC):
@@ -182,8 +221,13 @@ class SymbolTask(ABC):
         return answer
 
     def example(self) -> str:
-        """A question that a card shows."""
-        return next(iter(self.draw(symbol_names(4), 4, 8, 0, 50)), "a")
+        """A question that a card shows, `a` if none is drawn in a few seconds."""
+        with ProcessPool(self._first_drawn, workers=1, timeout=EXAMPLE_SECONDS, initializer=self.prepare) as pool:
+            (outcome,) = pool.map([(symbol_names(4), 4, 8, 0, 50)])
+        return outcome.value if isinstance(outcome.value, str) and outcome.status == "done" else "a"
+
+    def _first_drawn(self, order: tuple[Sequence[str], int, int, int, int]) -> str:
+        return next(iter(self.draw(*order)), "a")
 
     # What follows
 
@@ -209,7 +253,8 @@ class SymbolTask(ABC):
     def rename(self, text: str, renaming: Mapping[str, str]) -> str:
         """A text with its symbols renamed; symbols that `renaming` does not have stay."""
         if not is_spaced(text) and set(renaming.values()) <= set(LETTERS):
-            return text.translate({ord(name): renaming.get(name, name) for name in self.symbols(text)})
+            names = [name for name in self.symbols(text) if len(name) == 1]
+            return text.translate({ord(name): renaming.get(name, name) for name in names})
         return self.write(Token(-1, word, name and renaming.get(name, name)) for _, word, name in self.words(text))
 
     def alpha_class(self, question: str) -> str:
@@ -284,4 +329,4 @@ class SymbolTask(ABC):
         return f"{type(self).__name__}()"
 
 
-__all__ = ["SymbolTask", "symbol_names"]
+__all__ = ["MeasureError", "SymbolTask", "size_of", "symbol_names", "symbols_of"]

@@ -15,6 +15,7 @@ import inspect
 import math
 import random
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from statistics import median
@@ -30,6 +31,8 @@ TRIES = 25
 LONG_NAMES = ("request", "p30", "next state", "grant_1", "p31", "Ready", "x.y", "p1000", "ack", 'say "a"')
 # No task's answers, nor anything that a judge may stumble over.
 JUNK = ("", " ", "\n", "?", '"', '"a', "a", "ab", "p30", "request grant", "é", "((((", "a" * 500, "a " * 200, "1", "-1")
+# Seconds for drawing some hundred questions, at least. Our choice: the package's tasks take one.
+DRAW_SECONDS = 60.0
 SPECIAL = ("<s>", "<pad>", "</s>")
 
 
@@ -126,16 +129,16 @@ class _Trial:
         self.count = questions
         self.seed = seed
         self.timeout = timeout
-        task.prepare()
         # A fork for every draw: its result must not depend on what was drawn before.
         self._drawing = ProcessPool(
             partial(_draw, task),
             workers=1,
-            timeout=max(10 * timeout, 60.0),
+            timeout=max(10 * timeout, DRAW_SECONDS),
             initializer=task.prepare,
             isolate=1,
             memory=memory,
         )
+        self._drawing.start()
         self._solving = ProcessPool(task.solve, timeout=timeout, initializer=task.prepare, memory=memory)
         self.checker = task.checker(timeout=timeout, memory=memory)
 
@@ -173,13 +176,15 @@ class _Trial:
 
     def solved(self, questions: Sequence[str]) -> list[Outcome]:
         """What `solve` says about each question."""
-        outcomes = list(self._solving.map(questions))
-        for question, outcome in zip(questions, outcomes, strict=True):
-            if outcome.status != "done":
-                raise _Broken(f"solve({question!r}): {outcome.value}{_line(outcome)}")
-            if not isinstance(outcome.value, str | None):
-                raise _Broken(f"solve({question!r}) returned {_short(outcome.value)}; return a text or None")
-        return outcomes
+        found = []
+        with closing(self._solving.map(questions)) as outcomes:  # one counterexample is enough, as each may take long
+            for question, outcome in zip(questions, outcomes, strict=True):
+                if outcome.status != "done":
+                    raise _Broken(f"solve({question!r}): {outcome.value}{_line(outcome)}")
+                if not isinstance(outcome.value, str | None):
+                    raise _Broken(f"solve({question!r}) returned {_short(outcome.value)}; return a text or None")
+                found.append(outcome)
+        return found
 
     @cached_property
     def outcomes(self) -> list[Outcome]:
@@ -199,11 +204,13 @@ class _Trial:
 
     def judged(self, pairs: Sequence[tuple[str, str]]) -> list[CheckResult]:
         """The verdict on each pair."""
-        results = list(self.checker.check(pairs))
-        for (question, answer), result in zip(pairs, results, strict=True):
-            if result.verdict in ("error", "timeout"):
-                raise _Broken(f"judge({question!r}, {answer!r}): {result.message}{_line(result)}")
-        return results
+        found = []
+        with closing(self.checker.check(pairs)) as results:
+            for (question, answer), result in zip(pairs, results, strict=True):
+                if result.verdict in ("error", "timeout"):
+                    raise _Broken(f"judge({question!r}, {answer!r}): {result.message}{_line(result)}")
+                found.append(result)
+        return found
 
     @cached_property
     def verdicts(self) -> list[CheckResult]:

@@ -4,6 +4,7 @@ recipe.json     what was asked for, and on which data
 checkpoint-*/   to go on from, as transformers' Trainer writes them, with the seconds of the run up to there and the
                 checksums of the files
 run.json        the record of a run that is finished
+sha256.json     the checksums of its weights
 
 A folder without a checkpoint holds nothing yet, so a start that failed refuses no other one.
 """
@@ -26,7 +27,7 @@ from filelock import FileLock, Timeout
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
 from hf_symbinv.errors import UserError, in_short
-from hf_symbinv.files import read_json, read_object, sha256, write_atomically
+from hf_symbinv.files import SUMS, damage_of, read_json, read_object, write_atomically, write_sums
 from hf_symbinv.training.cards import command, environment, hyperparameters
 from hf_symbinv.values import is_finite
 
@@ -35,9 +36,10 @@ RECORD, ASKED = "run.json", "recipe.json"
 LOCK = ".lock"
 # In each checkpoint: what the trainer writes last, and the wall-clock seconds of the run up to it.
 STATE, SECONDS = "trainer_state.json", "seconds.json"
-# In each checkpoint as well: file → checksum of what one process writes. Each process has its own state of random
-# numbers, and may still be writing it.
-SUMS, OWN = "sha256.json", "rng_state"
+# In each checkpoint, which has checksums of what one process writes. Each process has its own state of random numbers,
+# and may still be writing it.
+OWN = "rng_state"
+WEIGHTS = "*.safetensors"
 # What a run may go on with in the same folder, if it is more than before.
 LENGTHS = ("trainer.max_steps", "trainer.num_train_epochs")
 
@@ -87,11 +89,11 @@ class Run:
 
     @property
     def record(self) -> dict[str, Any] | None:
-        """The content of `run.json`; None if this run, at its length, is not finished, or its weights are gone."""
+        """The content of `run.json`; None if this run, at its length, is not finished, or its weights are not whole."""
         found = _read(self.folder / RECORD)
-        if not any(self.folder.glob("*.safetensors")):
+        if found is None or found.get("recipe") != self.recipe:
             return None
-        return found if found is not None and found.get("recipe") == self.recipe else None
+        return found if any(self.folder.glob(WEIGHTS)) and damage_of(self.folder) is None else None
 
     @property
     def trained(self) -> Path | None:
@@ -152,6 +154,7 @@ class Run:
         if trainer.is_world_process_zero():
             self.folder.mkdir(parents=True, exist_ok=True)
             _write(self.folder / ASKED, {"recipe": self.recipe, "data": self.data})
+            (self.folder / SUMS).unlink(missing_ok=True)  # of weights that are about to be replaced
         if self.trained is not None:  # `Trainer.train` would take one more step
             trainer.state = self._state
             return {}
@@ -179,6 +182,7 @@ class Run:
             "environment": environment(self.args.device),
         }
         if trainer.is_world_process_zero():
+            write_sums(self.folder, self.folder.glob(WEIGHTS))
             _write(self.folder / RECORD, record)
         return record
 
@@ -257,8 +261,8 @@ class Clock(TrainerCallback):
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
             write_atomically(folder / SECONDS, json.dumps(self.seconds()) + "\n")
-            files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(OWN))
-            _write(folder / SUMS, {path.name: sha256(path) for path in files if path.name != SUMS})
+            files = (path for path in folder.iterdir() if path.is_file() and not path.name.startswith(OWN))
+            write_sums(folder, (path for path in files if path.name != SUMS))
 
 
 def end(trainer: Trainer) -> None:
@@ -299,21 +303,6 @@ def last_checkpoint(folder: Path) -> Path | None:
             f"{damages[0]}, and no checkpoint before it is whole; remove {folder} to start again, or choose another "
             "folder"
         )
-    return None
-
-
-def damage_of(checkpoint: Path) -> str | None:
-    """What of a checkpoint is not as it was written; None if all is, or its files were written without checksums."""
-    if not (checkpoint / SUMS).is_file():
-        return None
-    sums = _read(checkpoint / SUMS)
-    if sums is None:
-        return f"{checkpoint / SUMS}: damaged"
-    for name, checksum in sums.items():
-        if not (checkpoint / name).is_file():
-            return f"{checkpoint / name}: is missing"
-        if sha256(checkpoint / name) != checksum:
-            return f"{checkpoint / name}: damaged (its checksum is not the one in {SUMS})"
     return None
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.errors import UserError
+from hf_symbinv.tasks.base import size_of, symbols_of
 
 if TYPE_CHECKING:
     import datasets
@@ -91,7 +93,7 @@ def measure_questions(rows: datasets.Dataset, task: SymbolTask, name: str = "dat
                 yield row
 
     try:
-        return measure_rows(texts(), lambda text: len(task.symbols(text)), task.size)
+        return measure_rows(texts(), lambda text: len(symbols_of(task, text)), partial(size_of, task))
     except UserError:
         raise
     except ValueError as error:

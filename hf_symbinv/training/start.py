@@ -11,7 +11,7 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.files import bundled_checkpoints, read_object
+from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
 from hf_symbinv.modeling.configuration_symbinv import PRESETS, SymbolInvariantConfig
 from hf_symbinv.tasks import SymbolTask
 
@@ -110,6 +110,7 @@ def _saved_config(folder: str | Path) -> SymbolInvariantConfig:
             f"{where}: no folder with a config.json, and no bundled model; name a folder that `symbinv train` or "
             f"`convert` wrote, or one of {', '.join(bundled_checkpoints())}"
         )
+    require_sums(_folder_of(folder))
     try:
         return SymbolInvariantConfig.from_pretrained(_folder_of(folder))
     except (ValueError, OSError, StrictDataclassError) as error:

@@ -128,3 +128,13 @@ def test_an_unknown_kind_of_picture(tmp_path):
 def test_a_long_name_keeps_its_end():
     assert short("run") == "run" and short("a" * 60 + "end").endswith("aend")
     assert len(short("a" * 60)) == LONGEST_NAME
+
+
+def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "curves.svg"
+    path.write_text("old")
+    figure = draw_curves([Curves("run", ((1, 2.0), (2, 1.0)), (), ())])
+    figure.text(0, 0, r"$\frac$")  # what matplotlib finds out while it writes
+    with pytest.raises(ValueError, match="frac"):
+        save_picture(figure, path)
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]

@@ -59,6 +59,16 @@ def warm_up_and_fail() -> None:
     raise RuntimeError("no solver here")
 
 
+def warm_up_without_a_library() -> None:
+    raise ImportError("needs a library; install it")
+
+
+def warm_up_and_eat() -> None:
+    held = []
+    while True:
+        held.append(b"x" * 10**7)
+
+
 def warm_up_and_die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 

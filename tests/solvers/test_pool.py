@@ -200,12 +200,40 @@ def test_warming_up_does_not_count_against_the_limit(functions):
         ]
 
 
-def test_a_worker_that_cannot_start_is_reported_with_its_traceback(functions):
+def test_a_worker_that_cannot_start_is_reported_in_a_sentence_below_its_traceback(functions, caplog):
     with (
         ProcessPool(functions.behave, workers=1, timeout=1.0, initializer=functions.warm_up_and_fail) as pool,
-        pytest.raises(PoolError, match=r"(?s)a worker could not start:.*RuntimeError: no solver here"),
+        pytest.raises(PoolError, match=r"a worker could not start: RuntimeError: no solver here; mend `prepare`"),
     ):
         list(pool.map([("return", 1)]))
+    assert ", in warm_up_and_fail" in caplog.text
+
+
+def test_a_library_that_a_worker_misses_is_missed_here_too(functions, caplog):
+    with (
+        ProcessPool(functions.behave, timeout=1.0, initializer=functions.warm_up_without_a_library) as pool,
+        pytest.raises(ImportError, match=r"^needs a library; install it$"),
+    ):
+        pool.start()
+    assert not caplog.text
+
+
+def test_a_pool_that_was_started_computes_in_the_worker_that_is_ready(functions):
+    with ProcessPool(functions.behave, workers=1, timeout=5.0) as pool:
+        pool.start()
+        [worker] = pool._team
+        pool.start()
+        assert [outcome.value for outcome in pool.map([("pid", None)])] == [worker.process.pid]
+
+
+def test_what_takes_memory_without_end_before_it_is_ready_is_stopped(functions):
+    start = time.monotonic()
+    with (
+        ProcessPool(functions.behave, timeout=1.0, initializer=functions.warm_up_and_eat, memory=0.5) as pool,
+        pytest.raises(PoolError, match=r"a worker took more than 0\.5 GB of memory before it was ready; load in `prep"),
+    ):
+        pool.start()
+    assert time.monotonic() - start < 60 and not pool._team
 
 
 def test_workers_that_always_die_are_not_restarted_for_ever(functions):

@@ -15,6 +15,7 @@ from filelock import FileLock
 from transformers import GPT2Config, GPT2LMHeadModel, TrainerCallback, TrainingArguments, set_seed
 
 from hf_symbinv.errors import explain
+from hf_symbinv.files import damage_of
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.recipe import training_arguments
 from hf_symbinv.training.run import OtherRunError, Run, last_checkpoint, seconds_of
@@ -295,6 +296,24 @@ def test_a_run_without_checkpoints_cannot_be_made_longer(tmp_path, rows):
     fit(small_model(), tmp_path, none, train_dataset=rows)
     with pytest.raises(OtherRunError, match=r"without a checkpoint, so it cannot be made longer; .* to keep one"):
         fit(small_model(), tmp_path, {**none, "max_steps": 8}, train_dataset=rows)
+
+
+def test_a_finished_run_whose_weights_are_damaged_gets_them_again(tmp_path, rows):
+    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+    weights = tmp_path / "model.safetensors"
+    whole = weights.read_bytes()
+    assert json.loads((tmp_path / "sha256.json").read_text()) == {weights.name: hashlib.sha256(whole).hexdigest()}
+    weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+    assert weights.read_bytes() == whole and damage_of(tmp_path) is None
+
+
+def test_while_a_run_goes_on_for_longer_no_checksums_are_those_of_before(tmp_path, rows):
+    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+    assert not fit(small_model(), tmp_path, {**ARGUMENTS, "max_steps": 8}, max_seconds=0.0, train_dataset=rows)
+    assert not (tmp_path / "sha256.json").exists()
+    assert fit(small_model(), tmp_path, {**ARGUMENTS, "max_steps": 8}, train_dataset=rows)
+    assert (tmp_path / "sha256.json").exists() and damage_of(tmp_path) is None
 
 
 def test_a_start_that_failed_refuses_no_other_one(tmp_path, rows):

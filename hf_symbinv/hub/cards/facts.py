@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.files import read_json, read_object
+from hf_symbinv.files import read_json, read_object, require_sums
 from hf_symbinv.hub.cards.records import Config, Conversion, Evaluation, FinderFile, Record, State, Tokenizer
 from hf_symbinv.hub.cards.relatives import relative_of
 from hf_symbinv.tasks import SymbolTask, TaskError, task_file, task_of_tokenizer
@@ -102,6 +102,7 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
         raise CardError(
             f"{folder}: holds a {config['architectures'][0]}; save the whole model, {' or '.join(relative.heads)}"
         )
+    require_sums(folder, CardError)
     record = read_recorded(folder / RECORD, Record)
     if not record and (state := read_recorded(folder / STATE, State)):
         record = {"log": state.get("log_history", []), "step": state.get("global_step")}

@@ -1,0 +1,286 @@
+"""Formulas and tasks that want all time and memory: each call ends at its limit, and no process stays behind.
+
+Formulas make Spot work for ever, are deep, or have thousands of names. Methods of tasks hang, eat memory, die, start
+processes, or return something else than they should.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from hf_symbinv import LTL, PROP
+from hf_symbinv.cli import main
+from hf_symbinv.errors import LONGEST
+
+MARK = "HF_SYMBINV_TEST_OF_LIMITS"
+# Seconds and GB of a call.
+TIMEOUT, MEMORY = 1.0, 0.5
+# GB that a worker has before it computes anything, at most.
+LOADED = 0.4
+
+
+def marked(mark):
+    """The processes that were started after this mark was put into the environment, but for this one."""
+    found = []
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit() and int(path.name) != os.getpid():
+            try:
+                environment, state = (path / "environ").read_bytes(), (path / "stat").read_text().rpartition(")")[2]
+            except OSError:
+                continue
+            if mark in environment and state.split()[0] != "Z":
+                found.append(path)
+    return found
+
+
+class Watch:
+    """Looks at the processes that are started inside of a `with` block.
+
+    Attributes:
+        largest: The most memory that one of them had, in GB.
+        pause: The longest time, in seconds, in which a thread of this process that wanted to run could not: what a busy
+            machine adds to each limit.
+    """
+
+    def __init__(self):
+        self.largest = self.pause = 0.0
+
+    def __enter__(self):
+        self.mark = f"{time.monotonic_ns()}".encode()
+        os.environ[MARK] = self.mark.decode()
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.look)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        del os.environ[MARK]
+
+    def look(self):
+        last = time.monotonic()
+        while not self.over.wait(0.05):
+            now = time.monotonic()
+            self.pause, last = max(self.pause, now - last), now
+            for path in marked(self.mark):
+                try:
+                    pages = int((path / "statm").read_text().split()[1])
+                except (OSError, IndexError):
+                    continue
+                self.largest = max(self.largest, pages * os.sysconf("SC_PAGESIZE") / 1e9)
+
+    def left(self):
+        """The processes that stay, after a moment in which the kernel ends them."""
+        end = time.monotonic() + 10
+        while (found := marked(self.mark)) and time.monotonic() < end:
+            time.sleep(0.02)
+        return found
+
+
+def ltl_formula(draw):
+    """A formula with which Spot, or who reads it, has a hard time."""
+    many = draw.randint(2, 12)
+    return draw.choice(
+        [
+            lambda: " U ".join(f"(a{place} | G b{place})" for place in range(many)),
+            lambda: " & ".join(f"(G F a{place} -> G F b{place})" for place in range(many)),
+            lambda: " xor ".join(f"(F a{place} U G b{place})" for place in range(many)),
+            lambda: " & ".join(f"F(a{place} & X F b{place} & X X G c{place})" for place in range(many)),
+            lambda: "G(" + "X " * draw.choice([30, 300]) + "a <-> F b)",
+            lambda: " | ".join(f"p{place}" for place in range(draw.choice([100, 5_000]))),
+            lambda: " & ".join(f"(p{place} U p{place + 1})" for place in range(draw.choice([20, 2_000]))),
+            lambda: "!" * draw.choice([100, 100_000]) + "a",
+            lambda: "(" * draw.choice([100, 100_000]) + "a",
+            lambda: "X(" * draw.choice([100, 20_000]) + "a" + ")" * 20_000,
+            lambda: "a U " * draw.choice([20, 20_000]) + "b",
+            lambda: "a <-> " * draw.choice([20, 2_000]) + "b",
+            lambda: "&" * draw.choice([1_000, 200_000]) + "a" * draw.choice([10, 200_001]),
+        ]
+    )()
+
+
+def prop_formula(draw):
+    """A formula of which the clauses, or the assignments, are many."""
+    many = draw.choice([5, 50, 2_000])
+    return draw.choice(
+        [
+            lambda: " xor ".join(f"p{place}" for place in range(many)),
+            lambda: " <-> ".join(f"(p{place} & q{place})" for place in range(many)),
+            lambda: " | ".join(f"(p{place} & (q{place} xor r{place}))" for place in range(many)),
+            lambda: "!" * many * 20 + "a",
+            lambda: "(" * many * 20 + "a" + ")" * many * 20,
+        ]
+    )()
+
+
+def answer(draw, task):
+    """An answer that may be as bad."""
+    if task is PROP:
+        return "".join(f"{draw.choice('abc')}{draw.choice('01')}" for _ in range(draw.choice([1, 3, 2_000])))
+    steps = ";".join(draw.choice(["a", "1", "&ab", "!a"]) for _ in range(draw.choice([1, 3, 2_000])))
+    return draw.choice([f"{steps};{{1}}", "{" + steps + "}", "{" + "!" * 50_000 + "a}"])
+
+
+def test_a_formula_takes_no_more_than_its_limits(attack):
+    for attempt in attack.tries(4):
+        draw = attempt.random
+        task = draw.choice([LTL, LTL, PROP])
+        pairs = []
+        for _ in range(3):
+            text = (ltl_formula if task is LTL else prop_formula)(draw)
+            started = time.process_time()
+            try:
+                pairs.append((task.read_question(text, draw.choice(["infix", "prefix"])), answer(draw, task)))
+            except ValueError as error:
+                assert str(error), text[:100]
+            assert time.process_time() - started < 20, text[:100]
+        with Watch() as watch:
+            with task.checker(timeout=TIMEOUT, memory=MEMORY, workers=1) as checker:
+                results = list(checker.check(pairs))
+            left = watch.left()
+        for (question, _), result in zip(pairs, results, strict=True):
+            assert result.verdict in ("correct", "incorrect", "invalid", "timeout", "error"), question[:100]
+            assert result.seconds <= TIMEOUT + 1 + 2 * watch.pause, (result, question[:100])
+            assert result.verdict == "correct" or result.message, question[:100]
+        assert not left
+        assert watch.largest < MEMORY + LOADED, [question[:100] for question, _ in pairs]
+
+
+TASK = """
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from hf_symbinv.tasks.copying import CopyTask
+
+
+class Hostile(CopyTask):
+    name = "hostile"
+
+    def METHOD(self, *arguments):
+        BODY
+        return super().METHOD(*arguments)
+
+
+TASK = Hostile()
+"""
+EVIL = {
+    "sleeps": "time.sleep(10**6)",
+    "spins": "while True: pass",
+    "spins in C": "re.match('(a+)+$', 'a' * 60 + 'b')",
+    "eats": "held = []\n        while True: held.append(b'x' * 10**6)",
+    "eats at once": "held = b'x' * 10**11",
+    "recurses": "self.METHOD(*arguments)",
+    "raises": "raise draw",
+    "raises at length": "raise ValueError('x' * 10**6)",
+    "raises memory": "raise MemoryError",
+    "misses a library": "import no_such_library",
+    "leaves": "sys.exit(0)",
+    "interrupts": "raise KeyboardInterrupt",
+    "ends": "os._exit(0)",
+    "dies": "os.kill(os.getpid(), signal.SIGSEGV)",
+    "starts a process": "subprocess.Popen(['sleep', '600'])",
+    "forks": "os.fork() or time.sleep(600)",
+    "starts a thread": "threading.Thread(target=time.sleep, args=(600,)).start()",
+    "closes files": "os.closerange(3, 100)",
+    "prints": "print('x' * 10**5)",
+    "writes to files": "[os.write(int(name), b'x' * 99) for name in os.listdir('/dev/fd') if 2 < int(name) < 9]",
+}
+JUNK = [
+    "None", "True", "-1", "3.5", "10**30", "float('nan')", "''", "'x' * 10**6", "b'a'", "[]", "[None]", "['a', 3]",
+    "['\\ud800']",
+    "{'a': 1}", "('correct',)", "('correct', None)", "('perfect', '')", "('incorrect', 'x' * 10**6)", "iter(['ab'])",
+    "lambda: 1", "object()", "[['a']]", "['x' * 10**6]", "['a' * n for n in range(2000)]", "self", "os", "range(10**9)",
+]  # fmt: skip
+METHODS = ["draw", "prepare", "solve", "judge"]
+# Of what they return alone: these two are asked in this process.
+MEASURES = ["size", "symbols"]
+COMMANDS = [
+    [
+        "data",
+        "--output",
+        "made",
+        "--num-symbols",
+        "2",
+        "--min-size",
+        "2",
+        "--max-size",
+        "5",
+        "--rows",
+        "20",
+        "--workers",
+        "1",
+    ],
+    ["verify", "ab", "ab"],
+    ["solve", "--model", "tiny", "ab"],
+    ["task", "check", "--questions", "5"],
+]
+
+
+@pytest.fixture
+def low(monkeypatch):
+    """Limits that no option sets, low enough to wait for."""
+    monkeypatch.setattr("hf_symbinv.solvers.pool.PREPARE_SECONDS", 20.0)
+    monkeypatch.setattr("hf_symbinv.datasets_scripts.questions.sampling.DRAW_SECONDS", 3.0)
+    monkeypatch.setattr("hf_symbinv.datasets_scripts.questions.builder.FRUITLESS_ROUNDS", 1)
+    monkeypatch.setattr("hf_symbinv.tasks.contract.DRAW_SECONDS", 3.0)
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """A model for copies."""
+    from hf_symbinv import COPY, SymbolInvariantForConditionalGeneration
+
+    folder = tmp_path_factory.mktemp("limits") / "tiny"
+    sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 8}
+    model = SymbolInvariantForConditionalGeneration(COPY.config(**sizes))
+    model.generation_config.max_new_tokens = 4
+    model.save_pretrained(folder)
+    COPY.tokenizer().save_pretrained(folder)
+    return folder
+
+
+def hostile(draw):
+    """A method, and what it does before or instead of its work."""
+    if draw.random() < 0.35:
+        return draw.choice(METHODS[:1] + METHODS[2:] + MEASURES), f"return {draw.choice(JUNK)}"
+    return draw.choice(METHODS), EVIL[draw.choice(sorted(EVIL))]
+
+
+def test_a_hostile_task_ends_no_command_late_and_leaves_nothing(attack, low, tiny, capfd):
+    for attempt in attack.tries(6):
+        draw = attempt.random
+        method, body = hostile(draw)
+        name = f"hostile_{draw.randrange(10**12)}.py"  # a module is imported once
+        (attempt.folder / name).write_text(TASK.replace("BODY", body).replace("METHOD", method))
+        (attempt.folder / "tiny").symlink_to(tiny)
+        command = list(draw.choice(COMMANDS))
+        command += [name] if command[0] == "task" else ["--task", name]
+        command += ["--timeout", f"{TIMEOUT:g}", "--memory", f"{MEMORY:g}"]
+        what = (" ".join(command[:2]), method, body)
+        capfd.readouterr()
+        with contextlib.chdir(attempt.folder), Watch() as watch:
+            started = time.monotonic()
+            try:
+                code = main(command)
+            except SystemExit as exit_:
+                code = exit_.code or 0
+            seconds = time.monotonic() - started
+            left = watch.left()
+        said = capfd.readouterr()
+        assert code in (0, 1, 2), what
+        sentences = [line for line in said.err.splitlines() if line.startswith((f"symbinv {command[0]}: ", "error: "))]
+        assert code != 2 or sentences, (what, said)
+        assert max(map(len, sentences), default=0) <= LONGEST + 50, what
+        assert not left, what
+        assert seconds < 120 + 10 * watch.pause, (what, seconds)
+        assert watch.largest < MEMORY + LOADED + watch.pause, (what, watch.largest)

@@ -1,0 +1,124 @@
+"""A task's own methods have limits in every command, and what they say is looked at."""
+
+import time
+
+import pytest
+
+TASK = """
+import time
+
+from hf_symbinv.tasks.copying import CopyTask
+
+
+class Strange(CopyTask):
+    name = "strange"
+
+    def {method}(self, *arguments):
+        {body}
+
+
+TASK = Strange()
+"""
+SIZES = ["--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--rows", "20", "--workers", "1"]
+
+
+@pytest.fixture
+def strange(tmp_path, request):
+    """`strange(method, body)`: the file of a task with this method; a module is imported once."""
+
+    def write(method, body):
+        path = tmp_path / f"strange_{abs(hash(request.node.name))}.py"
+        path.write_text(TASK.format(method=method, body=body))
+        return path
+
+    return write
+
+
+class TestPrepare:
+    @pytest.fixture(params=["verify", "task check", "data"])
+    def command(self, request, tmp_path):
+        """A command, to which the task's file is added."""
+        return {
+            "verify": ["verify", "ab", "ab", "--task"],
+            "task check": ["task", "check"],
+            "data": ["data", *SIZES, "--output", tmp_path / "made", "--task"],
+        }[request.param]
+
+    def test_that_never_ends_is_stopped(self, command, strange, symbinv, monkeypatch):
+        monkeypatch.setattr("hf_symbinv.solvers.pool.PREPARE_SECONDS", 1.0)
+        result = symbinv(*command, strange("prepare", "time.sleep(10**6)"))
+        assert result.code == 2 and result.err.splitlines()[-1].endswith(
+            ": a worker was not ready after 1 s; load in `prepare` only what `draw`, `solve` and `judge` need"
+        )
+
+    def test_that_takes_all_memory_is_stopped(self, command, strange, symbinv):
+        body = "held = []\n        while True: held.append(b'x' * 10**7)"
+        result = symbinv(*command, strange("prepare", body), "--memory", "0.5")
+        assert result.code == 2
+        assert ": a worker took more than 0.5 GB of memory before it was ready;" in result.err.splitlines()[-1]
+
+    def test_that_raises_is_one_sentence(self, command, strange, symbinv):
+        result = symbinv(*command, strange("prepare", "raise ValueError('no such table')"))
+        assert result.code == 2 and result.err.splitlines()[-1].endswith(
+            ": a worker could not start: ValueError: no such table; mend `prepare` and what is imported, whose "
+            "traceback is above"
+        )
+
+    def test_that_misses_a_library_says_which(self, command, strange, symbinv):
+        result = symbinv(*command, strange("prepare", "raise ImportError('strange needs sat; pip install sat')"))
+        assert result.code == 2 and result.err.splitlines()[-1].endswith(": strange needs sat; pip install sat")
+
+
+@pytest.mark.parametrize("method", ["draw", "solve"])
+def test_data_are_made_within_the_memory_that_is_allowed(method, strange, symbinv, tmp_path):
+    body = f"held = bytearray(10**9)\n        return super().{method}(*arguments)"
+    path, made = strange(method, body), tmp_path / "made"
+    result = symbinv("data", *SIZES, "--task", path, "--output", made, "--memory", "3")
+    assert result.code == 0, result.err
+    other = symbinv("data", *SIZES, "--task", path, "--output", tmp_path / "other", "--memory", "0.5")
+    assert other.code == 2
+    if method == "draw":
+        assert "stopped at the limit of 0.5 GB of memory" in other.err
+
+
+@pytest.mark.parametrize("option", [["--memory", "0"], ["--memory", "nan"], ["--workers", "0"]])
+def test_limits_that_cannot_be_are_refused(option, symbinv, tmp_path):
+    result = symbinv("data", "--output", tmp_path / "made", *option)
+    assert result.code == 2 and result.err.startswith(f"error: {option[0]} {option[1]}: must be ")
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "value", "rule"),
+    [
+        ("size", "None", "a whole number of at least 0"), ("size", "-1", "a whole number of at least 0"),
+        ("size", "2.5", "a whole number of at least 0"), ("size", "True", "a whole number of at least 0"),
+        ("size", "10**30", "a whole number of at least 0"), ("symbols", "None", "a tuple of different names"),
+        ("symbols", "3", "a tuple of different names"), ("symbols", "'ab'", "a tuple of different names"),
+        ("symbols", "[1]", "a tuple of different names"), ("symbols", "('a', 'a')", "a tuple of different names"),
+    ],
+)  # fmt: skip
+def test_a_size_that_is_none_and_symbols_that_are_no_names_are_refused(method, value, rule, strange, symbinv, tmp_path):
+    result = symbinv("data", *SIZES, "--task", strange(method, f"return {value}"), "--output", tmp_path / "made")
+    assert result.code == 2
+    assert result.err.splitlines()[-1].startswith(f"error: task strange: {method}('")
+    assert result.err.splitlines()[-1].endswith(
+        f") returned {value.replace('10**30', str(10**30))}; return {rule}"
+        + (", the tokens of the question" if method == "size" else "")
+    )
+
+
+def test_an_example_that_is_never_drawn_is_the_letter_a(strange, monkeypatch):
+    from hf_symbinv.tasks import load_task
+
+    monkeypatch.setattr("hf_symbinv.tasks.base.EXAMPLE_SECONDS", 0.5)
+    start = time.monotonic()
+    assert load_task(strange("draw", "time.sleep(10**6)")).example() == "a"
+    assert time.monotonic() - start < 60
+
+
+def test_a_task_whose_solver_hangs_is_told_so_at_the_first_question(strange, symbinv):
+    start = time.monotonic()
+    result = symbinv("task", "check", strange("solve", "time.sleep(10**6)"), "--timeout", "0.5")
+    assert result.code == 1 and "stopped at the limit of 0.5 s" in result.out
+    assert time.monotonic() - start < 100  # 40 questions, for each of five laws
