@@ -257,9 +257,10 @@ class RayPool:
         try:
             return [Outcome(*outcome) for outcome in self._ray.get(reference)]
         except self._ray.exceptions.RayTaskError as error:
-            if isinstance(error, ImportError):  # of a solver that a machine lacks
-                raise ImportError(f"{self.cluster}: {error.cause}") from None
-            raise PoolError(f"{self.cluster}: {error.cause or error}") from None
+            cause = error.cause or error
+            if isinstance(cause, ImportError):  # of a solver that a machine lacks
+                raise ImportError(f"{self.cluster}: {cause}") from None
+            raise PoolError(f"{self.cluster}: {cause}") from None
         except self._ray.exceptions.RayError as error:
             raise PoolError(f"{self.cluster}: {first_line(error)}; repeat the command") from error
 
@@ -269,7 +270,10 @@ _pools: dict[Plan, ProcessPool] = {}
 
 
 def compute(plan: Plan, items: list[Any]) -> list[tuple[Any, ...]]:
-    """A task of Ray: the outcomes of items, of none when the first process is ready, in a process beside this one that stays for the next task."""
+    """A task of Ray: the outcomes of items, in a process beside this one that stays for the next task.
+
+    Without items it ends when that process is ready.
+    """
     os.environ.pop("HF_SYMBINV_LIGHT", None)
     if plan not in _pools:
         own = [entry for entry in plan.setup.path if os.path.exists(entry or ".")]
