@@ -6,6 +6,7 @@ that stand for them from ten thousand.
 
 import keyword
 import sysconfig
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,13 +49,19 @@ def models(tokenizer):
     return [model, SymbolInvariantForTokenClassification(config).to(torch.bfloat16).eval()]
 
 
+@cache
+def fitting(file):
+    """The functions of a file with two to twelve variables and at most a thousand characters."""
+    functions, _ = read_functions(file.read_text(encoding="utf-8", errors="replace"))
+    return [one for one in functions if 2 <= len(one.variables) <= 12 and len(one.text) <= 1000]
+
+
 def drawn(random):
-    """A function with two to twelve variables and at most a thousand characters."""
+    """One of these functions, of any file."""
     while True:
-        functions, _ = read_functions(random.choice(FILES).read_text(encoding="utf-8", errors="replace"))
-        fitting = [one for one in functions if 2 <= len(one.variables) <= 12 and len(one.text) <= 1000]
-        if fitting:
-            return random.choice(fitting)
+        found = fitting(random.choice(FILES))
+        if found:
+            return random.choice(found)
 
 
 def other_names(function, words, random):
