@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from hf_symbinv import __version__
 
 COMMANDS = {
-    "solve": "answer questions, such as formulas, with a model, and verify the answers",
-    "verify": "check answers that you have",
+    "solve": "answer questions, such as formulas, and check or prove the answers",
+    "verify": "check answers, certificates and recorded traces",
     "check": "look for variables of Python files that were mistaken for others",
     "task": "start a task of your own, and check that it keeps the laws of tasks",
     "data": "make a data set of questions with answers",
