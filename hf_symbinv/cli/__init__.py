@@ -36,7 +36,7 @@ DONE, NOT_VERIFIED, BAD_INPUT, UNFINISHED, INTERRUPTED, NO_READER = 0, 1, 2, 3, 
 EXAMPLE = """\
 $ symbinv solve "G(request -> F grant)"
 G(request -> F grant)
-  witness  cycle{grant}
+  witness  cycle{!request}
   verdict  correct
 """
 

@@ -77,7 +77,17 @@ cannot be read
 
 EXAMPLE = """\
 $ symbinv solve "G(request -> F grant)" "a & X b & !a"
+G(request -> F grant)
+  witness  cycle{!request}
+  verdict  correct
+a & X b & !a
+  witness  there is none
+  verdict  unsatisfiable, as spot proves
 $ symbinv solve --model ltl-small "a & X b & !a"
+a & X b & !a
+  witness  not found: the model missed it, or there is none
+  tried    a; b & !a; cycle{1}
+  verdict  incorrect: these words of the trace violate the formula: a; cycle{!a & b}
 """
 
 

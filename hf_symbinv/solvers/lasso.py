@@ -200,9 +200,9 @@ def _trace(steps: list[dict[str, bool]], loop: int) -> Trace:
 def conjunction(literals: dict[str, bool]) -> Formula:
     """The conjunction of symbols, or their negations where they are false; 1 without any."""
     result: Formula | None = None
-    for name, positive in reversed(literals.items()):
+    for name, positive in literals.items():
         literal = Formula.ap(name) if positive else ~Formula.ap(name)
-        result = literal if result is None else literal & result
+        result = literal if result is None else result & literal
     return Formula.true() if result is None else result
 
 
