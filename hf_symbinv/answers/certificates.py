@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,7 +63,9 @@ def certify(answer: Answer, portfolio: Portfolio) -> dict[str, Any]:
     specification = answer.specification
     versions = {"hf_symbinv": __version__, "spot": portfolio.spot_version()}
     if answer.found_by == "bounded":
-        versions["python-sat"] = importlib.metadata.version("python-sat")
+        from importlib.metadata import version  # here, because few answers need it
+
+        versions["python-sat"] = version("python-sat")
     return {
         "certificate": FORMAT,
         "specification": specification.text,

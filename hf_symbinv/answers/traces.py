@@ -149,13 +149,14 @@ def _vcd(recording: Recording) -> str:
             signals[name] = writer.register_var(scope or "trace", last, "wire", size=1, init="x")
         # The number of the step keeps apart those that are alike.
         number = writer.register_var("symbinv", STEP, "integer", init=0)
-        cycle = writer.register_var("symbinv", "cycle", "wire", size=1, init=0) if recording.loop is not None else None
+        loop = recording.loop
+        cycle = None if loop is None else writer.register_var("symbinv", "cycle", "wire", size=1, init=0)
         for place, step in enumerate(recording.steps):
             for name, signal in signals.items():
                 writer.change(signal, place, int(step[name]) if name in step else "x")
             writer.change(number, place, place)
-            if cycle is not None:
-                writer.change(cycle, place, int(place >= recording.loop))
+            if loop is not None:
+                writer.change(cycle, place, int(place >= loop))
         writer.close(len(recording.steps))
     return output.getvalue()
 
