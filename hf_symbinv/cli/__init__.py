@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from hf_symbinv import __version__
 
 COMMANDS = {
-    "solve": "answer questions, such as formulas, with a model, and verify the answers",
-    "verify": "check answers that you have",
+    "solve": "answer questions, such as formulas, and check or prove the answers",
+    "verify": "check answers, certificates and recorded traces",
     "check": "look for variables of Python files that were mistaken for others",
     "task": "start a task of your own, and check that it keeps the laws of tasks",
     "data": "make a data set of questions with answers",
@@ -36,7 +36,7 @@ DONE, NOT_VERIFIED, BAD_INPUT, UNFINISHED, INTERRUPTED, NO_READER = 0, 1, 2, 3, 
 EXAMPLE = """\
 $ symbinv solve "G(request -> F grant)"
 G(request -> F grant)
-  witness  cycle{grant}
+  witness  cycle{!request}
   verdict  correct
 """
 

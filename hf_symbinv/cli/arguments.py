@@ -10,7 +10,10 @@ from hf_symbinv.solvers.cluster import Cluster, ClusterError
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import TASKS
 
+DEFAULT_TASK = "ltl"
 TIMEOUT = 10.0
+# Questions that are read before the first of them are answered by a model.
+AT_ONCE = 100
 
 
 def command_parser(name: str, description: str, example: str) -> argparse.ArgumentParser:
@@ -106,14 +109,14 @@ def add_timeout(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
         type=seconds,
         default=TIMEOUT,
         metavar="SECONDS",
-        help="limit for checking one answer (default: %(default)g)",
+        help="limit for checking one answer, and for each solver (default: %(default)g)",
     )
     parser.add_argument(
         "--memory",
         type=gigabytes,
         default=MEMORY,
         metavar="GB",
-        help="memory that checking one answer may take (default: %(default)g)",
+        help="memory that checking one answer, or a solver, may take (default: %(default)g)",
     )
 
 

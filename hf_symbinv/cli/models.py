@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from hf_symbinv.cli.arguments import DEFAULT_TASK
 from hf_symbinv.evaluation import Checkpoint, default_checkpoint, load_checkpoint
 from hf_symbinv.evaluation.sessions import is_random, start_session
 from hf_symbinv.tasks import SymbolTask, load_task
 
 MODEL_HELP = "folder, bundled name or name on the Hub (default: the bundled one for the task)"
-DEFAULT_TASK = "ltl"
 # Of a model that does not say how long its answers are.
 MAX_NEW_TOKENS = 100
 

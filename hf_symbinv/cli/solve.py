@@ -1,33 +1,59 @@
-"""`symbinv solve`: questions in, verified answers out."""
+"""`symbinv solve`: questions in, answers out that were checked or proved."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
+from hf_symbinv.answers import (
+    MEMBERS,
+    Answer,
+    Portfolio,
+    SpecificationError,
+    certify,
+)
+from hf_symbinv.answers.traces import finite_part, recording_of, steps_text, write_recording
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import add_decoding, add_task, at_least, command_parser, generation
-from hf_symbinv.cli.models import MODEL_HELP, Models
-from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
-from hf_symbinv.errors import cut
-from hf_symbinv.evaluation import Answer, Question, answer_questions, read_question
-from hf_symbinv.evaluation.answers import UNCHECKED
-from hf_symbinv.tasks import SymbolTask
+from hf_symbinv.cli.arguments import AT_ONCE, add_decoding, add_task, at_least, command_parser
+from hf_symbinv.cli.specifications import read_question
+from hf_symbinv.cli.texts import Text, add_notation, notation_of, one_line, read_items
+from hf_symbinv.errors import UserError, cut
+from hf_symbinv.files import require_writable, write_atomically
+from hf_symbinv.logic import trace_to_infix
+from hf_symbinv.tasks import LTL
 
-if TYPE_CHECKING:
-    from hf_symbinv.solvers import Checker
-
-# Questions that are read before the first of them are answered.
-AT_ONCE = 100
+# Options that only a model takes.
+OF_MODELS = ("beams", "n_best", "max_new_tokens", "embedding_seed", "device", "batch_size")
 
 DESCRIPTION = """\
-Answer each question with a model, and have the task's solver check the answer.
+Find traces that satisfy specifications of linear temporal logic, or prove that
+there are none. A specification is a formula, or a FILE.ltl with named
+properties, assumptions and guarantees (docs/engineers.md has the syntax); its
+witness is a lasso trace: steps, then a cycle that repeats for ever.
 
-  ltl   a formula with any operators of LTL; the answer, its witness, is a lasso
-        trace: steps, then a cycle that repeats for ever
+Several solvers try, each in a process with limits of time and memory. The first
+answer that was checked or proved wins:
+
+  spot     automata: a witness, or a proof that there is none
+  bounded  a SAT solver on lassos of growing length: likewise, for some proofs
+  model    the guesses of the bundled model, if the others take over a second
+
+Two checkers look at each witness, Spot and one of this package. The verdict is
+`correct`, and says so if one of them did not finish; `unsatisfiable`, with a
+minimal set of properties that contradict each other; or `unknown`.
+
+With --json each question gives its certificate on a line, which `symbinv
+verify` checks again; or, for a question that cannot be read, the question and
+error. --output writes the certificate (.json), the witness for a waveform
+viewer (.vcd) or a spreadsheet (.csv), or its picture (.png, .svg, .pdf).
+
+With --model or another task than ltl, a model answers alone:
+
+  ltl   a formula; the answer, its witness, is a lasso trace
   prop  a formula with & | ! xor <-> ->; the answer is an assignment of some
         symbols that makes it true whatever the others are; a formula that is true
         anyway needs none
@@ -37,25 +63,27 @@ Answer each question with a model, and have the task's solver check the answer.
 
 Any names may be used. Of a file, 100 lines are read at a time. If no candidate
 is verified, the most likely one is shown with its verdict: the model missed an
-answer, or there is none. --n-best tries more candidates.
+answer, or there is none. --n-best tries more candidates. With --json each
+question gives one object on a line: question and answer under the names that
+the task's data sets give them (formula and witness, formula and assignment,
+string and copy), verdict, seconds (decode_seconds and check_seconds together),
+message (why the answer is not verified) and, with --n-best, candidates. A model
+with random embeddings draws them with --embedding-seed, 0 by default.
 
-With --json each question gives one object on a line: question and answer under
-the names that the task's data sets give them (formula and witness, formula and
-assignment, string and copy), verdict, seconds (decode_seconds and check_seconds
-together), message (why the answer is not verified) and, with --n-best,
-candidates; or, for a question that cannot be read, the question and error.
-
-A model with random embeddings draws them with --embedding-seed, 0 by default.
-
-exit codes: 0 every question has a verified answer, or an answer where there is no
-solver, 1 some have none, 2 bad usage or a question that cannot be read
+exit codes: 0 every question has an answer that was checked or proved, or an
+answer where there is no solver, 1 some have none, 2 bad usage or a question that
+cannot be read
 """
 
 EXAMPLE = """\
 $ symbinv solve "G(request -> F grant)" "a & X b & !a"
 G(request -> F grant)
-  witness  cycle{grant}
+  witness  cycle{!request}
   verdict  correct
+a & X b & !a
+  witness  there is none
+  verdict  unsatisfiable, as spot proves
+$ symbinv solve --model ltl-small "a & X b & !a"
 a & X b & !a
   witness  not found: the model missed it, or there is none
   tried    a; b & !a; cycle{1}
@@ -67,20 +95,47 @@ def parser() -> argparse.ArgumentParser:
     """The options of `symbinv solve`."""
     command = command_parser("solve", DESCRIPTION, EXAMPLE)
     command.add_argument(
-        "questions", nargs="*", metavar="QUESTION", help="without any, lines of standard input are read"
+        "questions",
+        nargs="*",
+        metavar="QUESTION",
+        help="a formula, a FILE.ltl, or - for the lines of standard input, which are read without any too",
     )
     command.add_argument("--file", help="read questions from the lines of this file, - for standard input")
     add_task(command, "that of --model, ltl without one")
     add_notation(command)
-    command.add_argument("--model", help=MODEL_HELP)
     command.add_argument("--json", action="store_true", help="print one JSON object per question and line")
+    group = command.add_argument_group("specifications")
+    group.add_argument("--finite", action="store_true", help="formulas speak of finite traces (LTLf)")
+    group.add_argument("--explain", action="store_true", help="say who tried what for how long, and who checked")
+    group.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=MEMBERS,
+        metavar="MEMBER",
+        help="leave out spot, bounded or model",
+    )
+    group.add_argument(
+        "--output",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help=f"write the answer to one question: {', '.join(WRITERS)}; may be repeated",
+    )
+    command.add_argument(
+        "--model",
+        help="have a model answer alone: folder, bundled name or name on the Hub (default for another task than ltl: "
+        "the bundled one)",
+    )
     add_decoding(command)
     command.add_argument(
         "--batch-size",
         type=at_least(1),
         default=AT_ONCE,
         metavar="N",
-        help="questions decoded together, at most; with 1 nothing depends on the others (default: %(default)s)",
+        help="questions that a model decodes together, at most; with 1 nothing depends on the others (default: "
+        "%(default)s)",
     )
     return command
 
@@ -89,115 +144,130 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    how = {**generation(command, options), "num_candidates": options.n_best, "batch_size": options.batch_size}
-    models = Models(options.model, options.task, options.device, options.embedding_seed)
-    task = models.task
-    show = _Show(task, notation_of(command, options, task), options.json, options.n_best > 1)
-    items = read_items(task.columns[0], options.questions, options.file)
+    if options.model is not None or options.task not in (None, LTL.name):
+        for name in ("finite", "explain", "without", "output"):
+            if getattr(options, name) != command.get_default(name):
+                command.error(f"--{name}: a model that answers alone does not take it; leave out --model")
+        if options.questions == ["-"]:
+            options.questions, options.file = [], options.file or "-"
+        from hf_symbinv.cli.guesses import show_guesses
+
+        return show_guesses(command, options)
+    for name in OF_MODELS:
+        if getattr(options, name) != command.get_default(name):
+            option = name.replace("_", "-")
+            command.error(f"--{option} {getattr(options, name)}: only a model takes it; name one, as --model ltl-small")
+    return _answer_all(command, options)
+
+
+def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Have the portfolio answer the questions; the exit code."""
+    for path in options.output:
+        if path.suffix not in WRITERS:
+            command.error(f"--output {path}: unknown kind of file; end it in {', '.join(WRITERS)}")
+        require_writable(path)
+    notation = notation_of(command, options, LTL)
+    if options.questions == ["-"]:
+        options.questions, options.file = [], options.file or "-"
+    if options.output and len(options.questions) != 1:
+        command.error(f"--output {options.output[0]}: the answer to one question is written; give one as an argument")
+    members = [name for name in MEMBERS if name not in options.without]
     code = DONE
-    with task.checker(timeout=options.timeout, memory=options.memory) as made:
-        checker = made if task.judges else None
-        for texts in in_chunks(items, AT_ONCE):
-            asked = [_question(task, text, show.notation) for text in texts]
-            for text, result in zip(texts, _results(asked, models, checker, how), strict=True):
-                code = max(code, show(text, result))
-        if complaint := made.complaint():
-            print(f"symbinv solve: {complaint}", file=sys.stderr)
+    with Portfolio(members, timeout=options.timeout, memory=options.memory) as portfolio:
+        for item in read_items("formula", options.questions, options.file):
+            try:
+                specification = read_question(item, notation, options.finite)
+            except ValueError as error:
+                _refuse(item, error, options.json)
+                code = BAD_INPUT
+                continue
+            answer = portfolio.answer(specification)
+            for path in options.output:
+                _write(path, answer, portfolio)
+            if options.json:
+                print(json.dumps(certify(answer, portfolio)), flush=True)
+            else:
+                print("\n".join([one_line(item.text), *_lines(answer, options.explain)]), flush=True)
+            code = max(code, NOT_VERIFIED if answer.result == "unknown" else DONE)
     return code
 
 
-def _question(task: SymbolTask, item: Text, notation: str) -> Question | str:
-    """The question, or the reason why there is none."""
-    try:
-        return read_question(task, item.text, notation)
-    except ValueError as error:
-        return str(error)
+def _refuse(item: Text, error: ValueError, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"specification": item.text, "error": str(error)}), flush=True)
+    else:
+        place = "" if isinstance(error, SpecificationError) else f"{item.place}: "
+        print(f"symbinv solve: {cut(f'{place}{error}')}", file=sys.stderr, flush=True)
 
 
-def _results(
-    asked: list[Question | str], models: Models, checker: Checker | None, how: dict[str, Any]
-) -> Iterator[Answer | str]:
-    """Answers in the order in which they were asked, and reasons as they are."""
-    questions = [question for question in asked if isinstance(question, Question)]
-    answers: Iterator[Answer] = iter(())
-    if questions:
-        progress = sys.stderr.isatty() and len(questions) > 1
-        told = models.complete(how)
-        answers = iter(answer_questions(models.checkpoint, questions, checker, progress=progress, **told))
-    for question in asked:
-        yield question if isinstance(question, str) else next(answers)
+def _lines(answer: Answer, explain: bool) -> Iterator[str]:
+    """What is shown of an answer to people, below the question."""
+    rows = [("witness", _witness(answer)), ("verdict", _verdict(answer))]
+    if explain:
+        for tried in answer.tried:
+            seconds = f"{tried.seconds:.3f} s  " if tried.seconds else ""
+            rows.append((tried.member, f"{seconds}{tried.outcome}"))
+        rows += [(f"checked by {check.checker}", f"{check.seconds:.3f} s  {check.verdict}") for check in answer.checks]
+        rows.append(("in all", f"{answer.seconds:.3f} s"))
+    width = max(len(label) for label, _ in rows)
+    return (f"  {label.ljust(width)}  {text}" for label, text in rows)
 
 
-class _Show:
-    """Prints results, and gives the exit code that each alone would give.
-
-    Args:
-        task: Of the questions.
-        notation: For answers.
-        as_json: One object per line, else a block for people.
-        candidates: List them in the object.
-    """
-
-    def __init__(self, task: SymbolTask, notation: str, as_json: bool, candidates: bool):
-        self.task, self.notation, self.as_json, self.candidates = task, notation, as_json, candidates
-        self.question, self.answer = task.columns
-
-    def __call__(self, item: Text, result: Answer | str) -> int:
-        if isinstance(result, str):
-            if self.as_json:
-                _print({self.question: item.text, "error": result})
-            else:
-                print(f"symbinv solve: {cut(f'{item.place}: {result}')}", file=sys.stderr, flush=True)
-            return BAD_INPUT
-        if self.as_json:
-            _print(self._object(item.text, result))
-        else:
-            self._print_block(item.text, result)
-        return DONE if result.best.verified or result.best.verdict == UNCHECKED else NOT_VERIFIED
-
-    def _object(self, question: str, answer: Answer) -> dict[str, Any]:
-        best = answer.best
-        content: dict[str, Any] = {
-            self.question: question,
-            self.answer: self._written(best.text),
-            "verdict": best.verdict,
-            "seconds": round(answer.decode_seconds + answer.check_seconds, 6),
-            "decode_seconds": round(answer.decode_seconds, 6),
-            "check_seconds": round(answer.check_seconds, 6),
-            "message": best.message,
-        }
-        if self.candidates:
-            content["candidates"] = [
-                {
-                    self.answer: self._written(candidate.text),
-                    "verdict": candidate.verdict,
-                    "message": candidate.message,
-                }
-                for candidate in answer.candidates
-            ]
-        return content
-
-    def _print_block(self, question: str, answer: Answer) -> None:
-        best, width = answer.best, max(len(self.answer), len("verdict"))
-        lines = {self.answer: self._written(best.text) or "none needed", "verdict": best.verdict}
-        if not best.verified and best.verdict != UNCHECKED:
-            lines = {
-                self.answer: "not verified",
-                "tried": self._written(best.text) or "nothing",
-                "verdict": f"{best.verdict}: {one_line(best.message)}",
-            }
-            if best.verdict in ("incorrect", "invalid"):
-                among = f" among {len(answer.candidates)} candidates" if len(answer.candidates) > 1 else ""
-                lines[self.answer] = f"not found{among}: the model missed it, or there is none"
-        print(one_line(question))
-        for label, text in lines.items():
-            print(f"  {label.ljust(width)}  {text}")
-        sys.stdout.flush()
-
-    def _written(self, answer: str) -> str:
-        """In the user's notation; as it is if it is no answer."""
-        return self.task.write_answer(answer, self.notation)
+def _witness(answer: Answer) -> str:
+    if answer.witness is None:
+        return "not found" if answer.result == "unknown" else "there is none"
+    if answer.specification.finite:
+        return f"{steps_text(finite_part(answer.witness, answer.specification.alive))}, and ends"
+    return trace_to_infix(answer.witness)
 
 
-def _print(content: dict[str, Any]) -> None:
-    print(json.dumps(content), flush=True)
+def _verdict(answer: Answer) -> str:
+    if answer.result == "unknown":
+        return "unknown: no member of the portfolio has an answer within its limits"
+    if answer.result == "satisfiable":
+        missing = [
+            f"{check.checker} did not check it: {check.message}"
+            for check in answer.checks
+            if check.verdict != "correct"
+        ]
+        return "; ".join(["correct", *missing])
+    proof = f"unsatisfiable, as {answer.found_by} proves"
+    if len(answer.specification.properties) == 1:
+        return proof
+    only = "and each is needed" if answer.minimal else "and perhaps fewer are enough"
+    return f"{proof}: {', '.join(answer.subset)} ({only})"
+
+
+def _write(path: Path, answer: Answer, portfolio: Portfolio) -> None:
+    if path.suffix != ".json" and answer.witness is None:
+        raise UserError(f"--output {path}: there is no witness to write; the verdict is {_verdict(answer)}")
+    WRITERS[path.suffix](path, answer, portfolio)
+
+
+def _write_certificate(path: Path, answer: Answer, portfolio: Portfolio) -> None:
+    write_atomically(path, json.dumps(certify(answer, portfolio), indent=2) + "\n")
+
+
+def _write_picture(path: Path, answer: Answer, _: Portfolio) -> None:
+    from hf_symbinv.plotting.figures import save_picture
+    from hf_symbinv.plotting.timeline import Timeline, draw_timeline
+
+    assert answer.witness is not None
+    save_picture(draw_timeline(Timeline.of(answer.witness)), path)
+
+
+def _write_trace(path: Path, answer: Answer, _: Portfolio) -> None:
+    assert answer.witness is not None
+    specification = answer.specification
+    alive = specification.alive if specification.finite else None
+    write_recording(path, recording_of(answer.witness, specification.symbols(), alive))
+
+
+WRITERS: dict[str, Callable[[Path, Answer, Portfolio], Any]] = {
+    ".json": _write_certificate,
+    ".csv": _write_trace,
+    ".vcd": _write_trace,
+    ".png": _write_picture,
+    ".svg": _write_picture,
+    ".pdf": _write_picture,
+}

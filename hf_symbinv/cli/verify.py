@@ -1,4 +1,4 @@
-"""`symbinv verify`: questions with answers in, verdicts out."""
+"""`symbinv verify`: questions with answers, certificates, and recorded traces in, verdicts out."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from hf_symbinv.answers.traces import TABLE, WAVEFORM
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import add_executor, add_task, add_timeout, command_parser
-from hf_symbinv.cli.models import DEFAULT_TASK
+from hf_symbinv.cli.arguments import DEFAULT_TASK, add_executor, add_task, add_timeout, command_parser
 from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
 from hf_symbinv.errors import cut
 from hf_symbinv.solvers import CheckResult
@@ -26,6 +27,14 @@ that it stands for satisfies the formula; it is written in infix,
 correct if it makes the formula true whatever the other symbols are; it is
 written `a=1, b=0` or in prefix notation, `a1b0`. In a file, question and answer
 stand on one line with a tab between them, or on two lines.
+
+A CERTIFICATE.json that `symbinv solve --output` wrote is checked again, by Spot
+and by the package's own checker; what it says of its checks is not believed.
+
+A trace that a simulator recorded, as TRACE.vcd or TRACE.csv, is checked against
+each property of a formula or FILE.ltl. A recording without a cycle is the
+beginning of a trace: a property is `correct` if it holds however the trace goes
+on, `incorrect` if it cannot hold any more, and else `open`.
 
 Verdicts: correct, incorrect, invalid (no answer of the task, or a trace that
 denotes no word), timeout, error (the solver failed).
@@ -65,10 +74,21 @@ class PrefixPair(NamedTuple):
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv verify`."""
     command = command_parser("verify", DESCRIPTION, EXAMPLE)
-    command.add_argument("pair", nargs="*", metavar="QUESTION ANSWER", help="without them, standard input is read")
+    command.add_argument(
+        "pair",
+        nargs="*",
+        metavar="QUESTION ANSWER",
+        help="or a CERTIFICATE.json alone; an answer may be a TRACE.vcd or .csv; without any, standard input is read",
+    )
     command.add_argument("--file", help="read pairs from this file, - for standard input")
     add_task(command, DEFAULT_TASK)
     add_notation(command)
+    command.add_argument("--finite", action="store_true", help="a recorded trace ends where it does (LTLf)")
+    command.add_argument(
+        "--clock",
+        metavar="SIGNAL",
+        help="of a TRACE.vcd: steps are its rising edges (default: each time with a change)",
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object per pair and line")
     add_timeout(command)
     add_executor(command, "check answers")
@@ -79,6 +99,14 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
+    recorded = len(options.pair) == 2 and Path(options.pair[1]).suffix in (TABLE, WAVEFORM)
+    for name in ("finite", "clock"):
+        if getattr(options, name) and not recorded:
+            command.error(f"--{name}: only with a recorded trace, a TRACE.vcd or TRACE.csv")
+    if recorded or (len(options.pair) == 1 and Path(options.pair[0]).suffix == ".json"):
+        from hf_symbinv.cli.evidence import verify_evidence
+
+        return verify_evidence(options)
     task = load_task(options.task or DEFAULT_TASK)
     notation = notation_of(command, options, task)
     if len(options.pair) not in (0, 2):

@@ -3,8 +3,12 @@
 Spot's own parser sorts operands by name, drops repeated ones and folds constants (`b | a | a & 1` comes back as `a |
 b`), so two formulas that differ only by names could come back as different trees. Here the tree is the text's, and
 any text gives an answer at once (Spot 2.13 takes a minute to report the error in `G []`). Read are Spot's operators
-in all their spellings, identifiers and names in double quotes; not its comments, nor what goes beyond plain formulas:
-repetitions (`F[2:5] a`), values (`a=0`) and the regular expressions of PSL.
+in all their spellings, bounded ones too, identifiers and names in double quotes; not its comments, nor what goes beyond
+plain formulas: values (`a=0`) and the regular expressions of PSL.
+
+Bounded operators are written out as Spot does it: `X[3] a` is `X X X a`, `F[2:4] a` is `X X (a | X (a | X a))`,
+`G[1:] a` is `X G a`, and `..` may stand for `:`. The next step of `X[!] a` and `F[0:2!] a` must exist, which differs
+from `X` in finite traces alone: it is read as `! X ! a`.
 
 Precedence, from loose to tight: `->` and `<->` (to the right), `|`, `xor`, `&` (to the left), `U R W M` (to the right),
 then `! X F G`.
@@ -13,8 +17,9 @@ then `! X F G`.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-from hf_symbinv.logic.formula import ARITY, SYMBOL, Formula, FormulaSyntaxError
+from hf_symbinv.logic.formula import ARITY, MAX_BASE_SIZE, SYMBOL, Formula, FormulaSyntaxError
 from hf_symbinv.logic.notation import QUOTED, quote, unquote
 
 _WORD = "[A-Za-z0-9_.]"
@@ -24,6 +29,7 @@ _OPERAND = re.compile(
     rf"""\s*(?:
     (?P<true>1|[tT](?i:rue)(?!{_WORD}))
   | (?P<false>0|f(?i:alse)(?!{_WORD})|F(?i:alse))
+  | (?P<bounded>X\s*\[\s*(?:[0-9]+\s*!?|!)\s*\]|[FG]\s*\[\s*[0-9]+\s*(?:(?::|\.\.)\s*(?:[0-9]+|\$)?)\s*!?\s*\])
   | (?P<not>[!~¬])
   | (?P<finally>F(?![0-9])|<>|[◇⋄♢])
   | (?P<globally>G(?![0-9])|\[\]|[□⬜◻])
@@ -79,6 +85,54 @@ _OPERATOR_WORDS = frozenset({"U", "R", "V", "W", "M", "xor"})
 # Words that Spot reads as something else than a name; it also keeps first_match and S for its extensions.
 _RESERVED = re.compile(r"[URVWMS]|xor|first_match|(?i:true|false)|[FGX].*", re.DOTALL)
 _BARE_NAME = re.compile(_NAME)
+_INDEX = re.compile(rf"\[[^\[\]]*\](?:{_WORD}|\[[^\[\]]*\])*")
+
+
+class _Bounded(NamedTuple):
+    """`X[first]`, `F[first:last]` or `G[first:last]`; without `last` there is no end."""
+
+    operator: str
+    first: int
+    last: int | None
+    strong: bool
+
+    def written_out(self, operand: Formula) -> Formula:
+        if self.operator == "X" or self.last is None:
+            inner = operand if self.operator == "X" else Formula(self.operator, (operand,))
+        else:
+            inner = operand
+            for _ in range(self.last - self.first):
+                inner = Formula("|" if self.operator == "F" else "&", (operand, self._next(inner)))
+        for _ in range(self.first):
+            inner = self._next(inner)
+        return inner
+
+    def size(self, operand: Formula) -> int:
+        """Nodes of the formula that is written out, or a little more."""
+        steps = max(self.first, self.last or 0)
+        return 3 * steps + operand.size * (1 if self.operator == "X" else (self.last or self.first) - self.first + 1)
+
+    def _next(self, operand: Formula) -> Formula:
+        return ~Formula("X", (~operand,)) if self.strong else Formula("X", (operand,))
+
+
+_BOUND = re.compile(
+    r"(?P<operator>[XFG])\s*\[\s*(?P<first>[0-9]*)\s*(?P<range>:|\.\.)?\s*(?P<last>[0-9]*)\s*\$?\s*(?P<strong>!?)"
+)
+
+
+def _read_bounded(token: str, text: str, position: int) -> _Bounded:
+    match = _BOUND.match(token)
+    if match is None:
+        raise FormulaSyntaxError(f"{token!r} has no bounds", text, position)
+    for bound in (match["first"], match["last"]):
+        if len(bound) > 7:
+            raise FormulaSyntaxError(f"the bound {bound} is too large; use one of 7 digits at most", text, position)
+    first = int(match["first"] or 1)  # X[!] is X[1!]
+    last = int(match["last"]) if match["last"] else None
+    if last is not None and last < first:
+        raise FormulaSyntaxError(f"the first bound, {first}, is above the last, {last}; swap them", text, position)
+    return _Bounded(match["operator"], first, last, bool(match["strong"]))
 
 
 def parse_infix(text: str) -> Formula:
@@ -88,7 +142,7 @@ def parse_infix(text: str) -> Formula:
         FormulaSyntaxError: If the text is not one formula.
     """
     operands: list[Formula] = []
-    operators: list[tuple[str, int]] = []  # operator or "(", with its position
+    operators: list[tuple[str | _Bounded, int]] = []  # operator or "(", with its position
     position, expecting_operand, group = 0, True, ""
     end = len(text.rstrip())
     while position < end:
@@ -100,10 +154,12 @@ def parse_infix(text: str) -> Formula:
         if group == "open":
             operators.append(("(", start))
         elif group == "close":
-            _reduce(operands, operators, 0)
+            _reduce(operands, operators, 0, text)
             if not operators:
                 raise FormulaSyntaxError("')' closes nothing", text, start)
             operators.pop()
+        elif group == "bounded":
+            operators.append((_read_bounded(token, text, start), start))
         elif group == "name" or group == "quoted":
             if token in _OPERATOR_WORDS:
                 raise FormulaSyntaxError(f"expected a formula before the operator {token!r}", text, start)
@@ -119,23 +175,32 @@ def parse_infix(text: str) -> Formula:
                 expecting_operand = False
             else:
                 if arity == 2:
-                    _reduce(operands, operators, _PRECEDENCE[operator] + (operator not in _ASSOCIATIVE))
+                    _reduce(operands, operators, _PRECEDENCE[operator] + (operator not in _ASSOCIATIVE), text)
                     expecting_operand = True
                 operators.append((operator, start))
     if expecting_operand:
         raise FormulaSyntaxError("expected a formula, the text ends here", text, len(text))
-    _reduce(operands, operators, 0)
+    _reduce(operands, operators, 0, text)
     if operators:
         raise FormulaSyntaxError(f"expected ')' for the '(' at position {operators[-1][1]}", text, len(text))
     return operands[0]
 
 
-def _reduce(operands: list[Formula], operators: list[tuple[str, int]], precedence: int) -> None:
+def _reduce(operands: list[Formula], operators: list[tuple[str | _Bounded, int]], precedence: int, text: str) -> None:
     """Apply the operators on top of the stack, down to a parenthesis, that bind at least as tightly as `precedence`."""
-    while operators and operators[-1][0] != "(" and _PRECEDENCE[operators[-1][0]] >= precedence:
-        operator, _ = operators.pop()
-        arity = ARITY[operator]
-        operands[-arity:] = [Formula(operator, tuple(operands[-arity:]))]
+    while operators and operators[-1][0] != "(":
+        operator, position = operators[-1]
+        if isinstance(operator, _Bounded):  # binds as tightly as every operator with one operand
+            if operator.size(operands[-1]) > MAX_BASE_SIZE:
+                message = f"written out, this operator takes more than {MAX_BASE_SIZE:,} nodes; use smaller bounds"
+                raise FormulaSyntaxError(message, text, position)
+            operands[-1] = operator.written_out(operands[-1])
+        elif _PRECEDENCE[operator] >= precedence:
+            arity = ARITY[operator]
+            operands[-arity:] = [Formula(operator, tuple(operands[-arity:]))]
+        else:
+            return
+        operators.pop()
 
 
 def _unexpected(text: str, position: int, expecting_operand: bool) -> FormulaSyntaxError:
@@ -143,8 +208,13 @@ def _unexpected(text: str, position: int, expecting_operand: bool) -> FormulaSyn
     character = text[position]
     if character == '"' and expecting_operand:
         return FormulaSyntaxError("this quoted name is not closed by another double quote", text, position)
-    if character in "[{=":
-        hint = "; write repetitions out with X, values with !, and no regular expressions"
+    name, index = re.search(rf"{_WORD}+$", text[:position]), _INDEX.match(text, position)
+    if name and index and not expecting_operand:
+        hint = f"; a name with brackets stands in double quotes: {quote(name[0] + index[0])}"
+    elif character == "[" and expecting_operand and re.search(r"[XFG]\s*$", text[:position]):
+        hint = "; bounds are written X[3], F[2:5], G[0..3], F[2:]"
+    elif character in "[{=":
+        hint = "; write values with !, and no regular expressions"
     elif expecting_operand or character == '"' or re.match(_WORD, character):
         hint = ""
     else:

@@ -85,7 +85,7 @@ class Checker:
         self._pool = open_pool(
             partial(_judge_pair, judge), workers=workers, timeout=timeout, initializer=initializer, memory=memory
         )
-        self._pool.start()
+        self._pool.warm_up()
         initializer()
 
     def __enter__(self) -> Checker:

@@ -176,8 +176,8 @@ class RayPool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def start(self) -> None:
-        """Wait until a process is ready on one of the machines; the errors are those of `ProcessPool.start`."""
+    def warm_up(self) -> None:
+        """Wait until a process is ready on one of the machines; the errors are those of `ProcessPool.warm_up`."""
         self._get(self._compute.remote(self._plan, []))
 
     def close(self) -> None:
@@ -280,5 +280,5 @@ def compute(plan: Plan, items: list[Any]) -> list[tuple[Any, ...]]:
         path = [*own, *(entry for entry in sys.path if entry not in own)]
         _pools[plan] = ProcessPool.of_plan(plan._replace(setup=plan.setup._replace(path=path)), 1)
     if not items:
-        _pools[plan].start()
+        _pools[plan].warm_up()
     return [tuple(outcome) for outcome in _pools[plan].map(items)]

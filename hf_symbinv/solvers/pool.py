@@ -288,7 +288,7 @@ class ProcessPool:
         """End all workers, busy or not."""
         _close_all(self._team)
 
-    def start(self) -> None:
+    def warm_up(self) -> None:
         """Wait until a worker is ready, which shows that `initializer` does its work within its limits.
 
         Raises:
@@ -304,6 +304,21 @@ class ProcessPool:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def busy(self) -> bool:
+        """A `map` or an attempt has not ended."""
+        return self._mapping
+
+    def start(self, item: Any) -> Attempt:
+        """Compute one item beside other work of this process; `poll` the attempt, often, for what became of it.
+
+        Raises:
+            RuntimeError: If a `map` or another attempt of this pool has not ended.
+        """
+        if self._mapping:
+            raise RuntimeError("this pool is busy: exhaust or close the iterator of its other map first")
+        return Attempt(self, item)
 
     def map(self, items: Iterable[Any], *, window: int | None = None) -> Generator[Outcome, None, None]:
         """Yield one `Outcome` for every item, in order, as soon as it and all before it are known.
@@ -330,6 +345,41 @@ class ProcessPool:
             for worker in [worker for worker in self._team if worker.chunks]:
                 self._team.remove(worker)
                 worker.close()
+
+
+class Attempt:
+    """One item in a pool that has no other work; `ProcessPool.start` makes it."""
+
+    def __init__(self, pool: ProcessPool, item: Any) -> None:
+        self._pool, self._job = pool, _Job(pool, iter([item]), 1)
+        pool._mapping = True
+        self._outcome: Outcome | None = None
+
+    def poll(self) -> Outcome | None:
+        """What became of the item, None while it is being computed; limits are enforced in this call.
+
+        Raises:
+            PoolError: If workers cannot start, or keep dying for no item's fault.
+        """
+        if self._outcome is None and self._pool._mapping:
+            self._job.look_after_workers(block=False)
+            self._outcome = self._job.finished.get(0)
+            if self._outcome is not None:
+                self._pool._mapping = False
+        return self._outcome
+
+    def seconds(self) -> float:
+        """Wall-clock time spent on the item; 0 while its worker is not ready."""
+        if self._outcome is not None:
+            return self._outcome.seconds
+        starts = [running[0] for worker in self._pool._team if (running := worker.running())]
+        return time.monotonic() - starts[0] if starts else 0.0
+
+    def cancel(self) -> None:
+        """Stop it, whether it is finished or not; its worker ends if it is not."""
+        if self._outcome is None and self._pool._mapping:
+            self._pool._mapping = False
+            self._pool.close()
 
 
 def _parts(function: Callable[..., Any]) -> Iterator[Any]:

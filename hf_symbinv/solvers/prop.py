@@ -12,7 +12,6 @@ import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib.metadata import version
 from typing import Any
 
 from hf_symbinv.logic import (
@@ -55,6 +54,8 @@ def load_aiger() -> Any:
 def solver_version() -> str:
     """The solver and its version, with that of the SAT solvers behind it."""
     load_aiger()
+    from importlib.metadata import version  # here, because it takes as long as all else of this room
+
     return f"py-aiger-sat {version('py-aiger-sat')} (python-sat {version('python-sat')})"
 
 

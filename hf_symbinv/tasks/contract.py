@@ -138,7 +138,7 @@ class _Trial:
             isolate=1,
             memory=memory,
         )
-        self._drawing.start()
+        self._drawing.warm_up()
         self._solving = ProcessPool(task.solve, timeout=timeout, initializer=task.prepare, memory=memory)
         self.checker = task.checker(timeout=timeout, memory=memory)
 

@@ -214,15 +214,15 @@ def test_a_library_that_a_worker_misses_is_missed_here_too(functions, caplog):
         ProcessPool(functions.behave, timeout=1.0, initializer=functions.warm_up_without_a_library) as pool,
         pytest.raises(ImportError, match=r"^needs a library; install it$"),
     ):
-        pool.start()
+        pool.warm_up()
     assert not caplog.text
 
 
 def test_a_pool_that_was_started_computes_in_the_worker_that_is_ready(functions):
     with ProcessPool(functions.behave, workers=1, timeout=5.0) as pool:
-        pool.start()
+        pool.warm_up()
         [worker] = pool._team
-        pool.start()
+        pool.warm_up()
         assert [outcome.value for outcome in pool.map([("pid", None)])] == [worker.process.pid]
 
 
@@ -232,7 +232,7 @@ def test_what_takes_memory_without_end_before_it_is_ready_is_stopped(functions):
         ProcessPool(functions.behave, timeout=1.0, initializer=functions.warm_up_and_eat, memory=0.5) as pool,
         pytest.raises(PoolError, match=r"a worker took more than 0\.5 GB of memory before it was ready; load in `prep"),
     ):
-        pool.start()
+        pool.warm_up()
     assert time.monotonic() - start < 60 and not pool._team
 
 

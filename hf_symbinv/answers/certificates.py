@@ -1,0 +1,157 @@
+"""Certificates: answers as JSON objects that others can check again, with Spot and with the package's own checker."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hf_symbinv import __version__
+from hf_symbinv.answers.portfolio import MEMBERS, Answer, Check, Portfolio
+from hf_symbinv.answers.specification import Specification, SpecificationError, read_specification
+from hf_symbinv.errors import UserError
+from hf_symbinv.files import read_object
+from hf_symbinv.logic import FormulaSyntaxError, Trace, read_trace, trace_to_infix
+from hf_symbinv.solvers.lasso import EmptyStepError, in_literals
+
+FORMAT = 1
+AGAIN = "write it again with `symbinv solve --output`"
+KINDS: dict[str, type | tuple[type, ...]] = {
+    "certificate": int,
+    "specification": str,
+    "finite": bool,
+    "normal_form": str,
+    "result": str,
+    "witness": (str, type(None)),
+    "found_by": (str, type(None)),
+    "subset": list,
+    "minimal": bool,
+}
+# Seconds for a second opinion on a proof, which may go on for ever. Our choice.
+SECOND_OPINION = 2.0
+
+
+class CertificateError(UserError):
+    """A file that is no certificate, or one that contradicts itself."""
+
+
+class Certificate(NamedTuple):
+    """What a certificate claims.
+
+    Attributes:
+        specification: The question.
+        result: `satisfiable`, `unsatisfiable` or `unknown`.
+        witness: Of a satisfiable question.
+        subset: Names of properties that no trace satisfies together, of an unsatisfiable one.
+        minimal: Without any one of them, one does.
+    """
+
+    specification: Specification
+    result: str
+    witness: Trace | None
+    subset: tuple[str, ...]
+    minimal: bool
+
+
+def certify(answer: Answer, portfolio: Portfolio) -> dict[str, Any]:
+    """The certificate of an answer, as JSON has it.
+
+    Args:
+        answer: Of the portfolio.
+        portfolio: It, which knows the versions of its solvers.
+    """
+    specification = answer.specification
+    versions = {"hf_symbinv": __version__, "spot": portfolio.spot_version()}
+    if answer.found_by == "bounded":
+        from importlib.metadata import version  # here, because few answers need it
+
+        versions["python-sat"] = version("python-sat")
+    return {
+        "certificate": FORMAT,
+        "specification": specification.text,
+        "finite": specification.finite,
+        "normal_form": specification.normal_form(),
+        "result": answer.result,
+        "witness": None if answer.witness is None else trace_to_infix(answer.witness),
+        "found_by": answer.found_by,
+        "checks": [{**asdict(check), "seconds": round(check.seconds, 6)} for check in answer.checks],
+        "subset": list(answer.subset),
+        "minimal": answer.minimal,
+        "tried": [{**asdict(tried), "seconds": round(tried.seconds, 6)} for tried in answer.tried],
+        "versions": versions,
+        "seconds": round(answer.seconds, 6),
+    }
+
+
+def read_certificate(path: Path) -> Certificate:
+    """What the certificate in a file claims.
+
+    Raises:
+        CertificateError: If it is none, or its normal form is not that of its specification.
+        OSError: If it cannot be read.
+    """
+    content = read_object(path, AGAIN, CertificateError)
+    for key, kind in KINDS.items():
+        if not isinstance(content.get(key), kind) or (kind is int and content[key] is True):
+            raise CertificateError(f"{path}: no certificate, {key} is missing or of another kind; {AGAIN}")
+    if content["certificate"] != FORMAT:
+        raise CertificateError(f"{path}: a certificate of format {content['certificate']}; this version reads {FORMAT}")
+    try:
+        specification = read_specification(content["specification"], f"{path}, specification", finite=content["finite"])
+        witness = None if content["witness"] is None else in_literals(read_trace(content["witness"]))
+    except SpecificationError as error:
+        raise CertificateError(str(error)) from None
+    except (FormulaSyntaxError, EmptyStepError) as error:
+        raise CertificateError(f"{path}: witness: {error}; {AGAIN}") from None
+    if specification.normal_form() != content["normal_form"]:
+        raise CertificateError(f"{path}: the normal form is not that of the specification; {AGAIN}")
+    subset = content["subset"]
+    unknown = [name for name in subset if name not in specification.names]
+    if unknown or content["result"] not in ("satisfiable", "unsatisfiable", "unknown"):
+        result = f"no result is called {content['result']!r}"
+        wrong = f"subset: no property is called {unknown[0]!r}" if unknown else result
+        raise CertificateError(f"{path}: {wrong}; {AGAIN}")
+    evidence = {"satisfiable": (True, False), "unsatisfiable": (False, True), "unknown": (False, False)}
+    if evidence[content["result"]] != (witness is not None, bool(subset)):
+        raise CertificateError(f"{path}: a result {content['result']!r} with another's evidence; {AGAIN}")
+    return Certificate(specification, content["result"], witness, tuple(subset), content["minimal"])
+
+
+def verify_certificate(certificate: Certificate, portfolio: Portfolio) -> tuple[Check, ...]:
+    """What checkers say of a certificate's claim now; nothing of what it says of its checks is believed.
+
+    Returns:
+        For a witness, the verdicts of both checkers. For a subset, what each exact member finds: `unsatisfiable`,
+        `satisfiable`, or that it reached its limit; and `not minimal`, if fewer properties are enough against what it
+        says. None for `unknown`.
+    """
+    specification = certificate.specification
+    if certificate.witness is not None:
+        return portfolio.check(specification.conjuncts(), certificate.witness)
+    if certificate.result == "unknown":
+        return ()
+    checks = []
+    conjuncts = specification.only(certificate.subset).conjuncts()
+    for name, member in MEMBERS.items():
+        if member.is_unsatisfiable is not None:
+            limit = {} if name == "spot" else {"limit": SECOND_OPINION}
+            outcome = portfolio.prove(conjuncts, name, **limit)
+            if outcome.status == "done":
+                checks.append(Check(name, "unsatisfiable" if outcome.value else "satisfiable", outcome.seconds))
+            else:
+                checks.append(Check(name, outcome.status, outcome.seconds, outcome.value))
+    if certificate.minimal and len(certificate.subset) > 1:
+        kept, _ = portfolio.minimal_subset(
+            specification.only(certificate.subset), range(len(certificate.subset)), "spot"
+        )
+        if kept != certificate.subset:
+            checks.append(Check("spot", "not minimal", 0.0, f"{', '.join(kept)} contradict each other already"))
+    return tuple(checks)
+
+
+def confirmed(certificate: Certificate, checks: tuple[Check, ...]) -> bool:
+    """The checks confirm the claim: both of a witness, at least one proof and none that denies it of a subset."""
+    verdicts = [check.verdict for check in checks]
+    if certificate.witness is not None:
+        return bool(verdicts) and set(verdicts) == {"correct"}
+    return "unsatisfiable" in verdicts and not {"satisfiable", "not minimal"} & set(verdicts)

@@ -1,0 +1,332 @@
+"""A portfolio of solvers: the first checked answer wins, and the others are stopped.
+
+    with Portfolio() as portfolio:
+        answer = portfolio.answer(read_specification("G(request -> F grant)"))
+        print(answer.result, answer.witness)
+
+Each member works in a process of its own, with limits of time and memory from outside. Spot begins. A member that has
+less hope, or costs more, begins when those before it hesitate, so that most answers need one process and no model.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from hf_symbinv.answers import automata, guessing, unrolling
+from hf_symbinv.answers.finding import Finding
+from hf_symbinv.answers.specification import Specification, conjunction
+from hf_symbinv.errors import UserError
+from hf_symbinv.logic import Formula, Trace
+from hf_symbinv.solvers.lasso import truth
+from hf_symbinv.solvers.ltl import load_spot, solver_version
+from hf_symbinv.solvers.pool import MEMORY, Attempt, Outcome, PoolError, ProcessPool
+
+Result = Literal["satisfiable", "unsatisfiable", "unknown"]
+TIMEOUT = 10.0
+# Seconds between two looks at the members.
+LOOK = 0.001
+# Seconds for Spot's check of a witness that the other checker has accepted. Our choice: most take a hundredth of it.
+CHECK_SECONDS = 2.0
+
+
+class Member(NamedTuple):
+    """A solver of the portfolio.
+
+    Attributes:
+        find: Conjuncts → what it finds; called in another process.
+        load: What that process imports first; this does not count.
+        delay: Seconds of work that those before it get. Our choice: Spot needs less for nearly all of our collection.
+        is_unsatisfiable: Whether no trace satisfies the conjuncts; None if it cannot tell.
+    """
+
+    find: Callable[[tuple[Formula, ...]], Finding]
+    load: Callable[[], object]
+    delay: float
+    is_unsatisfiable: Callable[[tuple[Formula, ...]], bool] | None
+
+
+MEMBERS = {
+    "spot": Member(automata.find, load_spot, 0.0, automata.is_unsatisfiable),
+    "bounded": Member(unrolling.find, unrolling.load_solver, 0.2, unrolling.is_unsatisfiable),
+    "model": Member(guessing.find, guessing.load_model, 1.0, None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a member did.
+
+    Attributes:
+        member: Its name.
+        seconds: From its start, or from when its process was ready, to its end.
+        outcome: For people: `found a witness (automaton of 2 states)`, `stopped`, `not needed`.
+    """
+
+    member: str
+    seconds: float
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a checker says: `correct`, `incorrect`, `timeout` or `error` of a witness, `unsatisfiable` of properties."""
+
+    checker: str
+    verdict: str
+    seconds: float
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the portfolio says of a specification.
+
+    Attributes:
+        specification: The question.
+        result: `satisfiable` with a witness that was checked, `unsatisfiable` with a proof, or `unknown`.
+        witness: A trace of which every word satisfies all properties; None if there is none.
+        found_by: The member that found the witness or the proof; None if none did.
+        checks: Of the witness.
+        subset: Names of properties that no trace satisfies together; empty for other results.
+        minimal: Without any one of them a trace does.
+        tried: Who tried what, in the portfolio's order.
+        seconds: From the question to the answer.
+    """
+
+    specification: Specification
+    result: Result
+    witness: Trace | None
+    found_by: str | None
+    checks: tuple[Check, ...]
+    subset: tuple[str, ...]
+    minimal: bool
+    tried: tuple[Tried, ...]
+    seconds: float
+
+    @property
+    def certain(self) -> bool:
+        """There is an answer, and no checker is missing or against it."""
+        return self.result != "unknown" and all(check.verdict in ("correct", "unsatisfiable") for check in self.checks)
+
+
+class Portfolio:
+    """Answers questions, one after the other; its processes are started when they are needed, and kept.
+
+    Args:
+        members: Names of those that may try; all without.
+        timeout: Limit in seconds for each member and question, and for each check.
+        memory: Limit in GB, as `ProcessPool` takes it.
+
+    Raises:
+        UserError: If there is no member, or none of the name.
+        SpotMissingError: If Spot is not installed: it checks every witness.
+    """
+
+    def __init__(self, members: Sequence[str] = tuple(MEMBERS), *, timeout: float = TIMEOUT, memory: float = MEMORY):
+        for name in members:
+            if name not in MEMBERS:
+                raise UserError(f"member {name!r}: not in the portfolio; use some of {', '.join(MEMBERS)}")
+        if not members:
+            raise UserError("no member of the portfolio is left; leave one of them in")
+        if importlib.util.find_spec("spot") is None:
+            load_spot()
+        self._members = {name: MEMBERS[name] for name in MEMBERS if name in members}
+        self._limits: dict[str, Any] = {"workers": 1, "timeout": timeout, "memory": memory}
+        self._pools: dict[str, ProcessPool] = {}
+        self._spot_version: str | None = None
+
+    def __enter__(self) -> Portfolio:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes."""
+        for pool in self._pools.values():
+            pool.close()
+
+    def answer(self, specification: Specification) -> Answer:
+        """The first answer that was checked or proved.
+
+        Raises:
+            PoolError: If Spot's process cannot run at all, which checks witnesses.
+        """
+        return _Race(self, specification).run()
+
+    def check(self, conjuncts: tuple[Formula, ...], trace: Trace, limit: float = math.inf) -> tuple[Check, ...]:
+        """The verdicts of both checkers, Spot and the package's own, on a trace.
+
+        Args:
+            conjuncts: That every word of the trace shall satisfy.
+            trace: Every step is a conjunction of literals.
+            limit: In seconds for Spot; that of the portfolio holds too.
+        """
+        start = time.monotonic()
+        try:
+            verdict = "correct" if truth(conjunction(conjuncts), trace) == "true" else "incorrect"
+            own = Check("hf_symbinv", verdict, time.monotonic() - start)
+        except ValueError as error:
+            own = Check("hf_symbinv", "error", time.monotonic() - start, str(error))
+        return own, self.judge(conjuncts, trace, limit)
+
+    def judge(self, conjuncts: tuple[Formula, ...], trace: Trace, limit: float = math.inf) -> Check:
+        """Spot's verdict on a trace; arguments are those of `check`."""
+        outcome = self._run("spot", automata.judge_each, conjuncts, trace, limit=limit)
+        if outcome.status == "done":
+            return Check("spot", outcome.value[0], outcome.seconds, outcome.value[1])
+        return Check("spot", outcome.status, outcome.seconds, outcome.value)
+
+    def prove(self, conjuncts: tuple[Formula, ...], member: str, limit: float = math.inf) -> Outcome:
+        """Have a member look whether no trace satisfies the conjuncts; the value is true or false."""
+        return self._run(member, MEMBERS[member].is_unsatisfiable, conjuncts, limit=limit)
+
+    def spot_version(self) -> str:
+        """Spot's version, such as `2.13`."""
+        if self._spot_version is None:
+            self._spot_version = str(self._run("spot", solver_version).value).removeprefix("spot ")
+        return self._spot_version
+
+    def minimal_subset(
+        self, specification: Specification, places: Sequence[int], member: str
+    ) -> tuple[tuple[str, ...], bool]:
+        """Names of properties that no trace satisfies together, and whether each of them is needed.
+
+        One property after the other is left out, and stays out if the others are still unsatisfiable.
+
+        Args:
+            specification: Unsatisfiable.
+            places: Conjuncts that are so together.
+            member: That proves it of subsets.
+        """
+        conjuncts = specification.conjuncts()
+        rules = tuple(range(len(specification.properties), len(conjuncts)))
+        kept = [place for place in places if place < len(specification.properties)]
+        deadline, minimal = time.monotonic() + self._limits["timeout"], True
+        for place in list(kept) if len(kept) > 1 else []:
+            others = [other for other in kept if other != place]
+            if time.monotonic() > deadline:
+                minimal = False
+                break
+            outcome = self.prove(tuple(conjuncts[at] for at in (*others, *rules)), member)
+            minimal &= outcome.status == "done"
+            if outcome.status == "done" and outcome.value:
+                kept = others
+        return tuple(specification.names[place] for place in kept), minimal
+
+    def _run(self, name: str, *call: Any, limit: float = math.inf) -> Outcome:
+        """A function's outcome in a member's process, or in one like it if that is busy."""
+        pool = self.pool(name)
+        if pool.busy:
+            pool = self.pool(name, "beside")
+        attempt = pool.start(call)
+        while (outcome := attempt.poll()) is None:
+            if attempt.seconds() > limit:
+                attempt.cancel()
+                return Outcome("timeout", f"stopped at the limit of {limit:g} s", limit)
+            time.sleep(LOOK)
+        return outcome
+
+    def pool(self, name: str, use: str = "") -> ProcessPool:
+        """The process of a member."""
+        key = f"{name} {use}"
+        if key not in self._pools:
+            self._pools[key] = ProcessPool(_call, initializer=MEMBERS[name].load, **self._limits)
+        return self._pools[key]
+
+
+def _call(item: tuple[Any, ...]) -> Any:
+    """A function and its arguments, which travel as one item."""
+    function, *arguments = item
+    return function(*arguments)
+
+
+class _Race:
+    """One question: the members that have begun, and what they said."""
+
+    def __init__(self, portfolio: Portfolio, specification: Specification) -> None:
+        self.portfolio, self.specification = portfolio, specification
+        self.conjuncts = specification.conjuncts()
+        self.start = time.monotonic()
+        self.running: dict[str, Attempt] = {}
+        self.tried: dict[str, Tried] = {}
+
+    def run(self) -> Answer:
+        waiting = list(self.portfolio._members)
+        try:
+            while waiting or self.running:
+                worked = max((attempt.seconds() for attempt in self.running.values()), default=math.inf)
+                if waiting and worked >= MEMBERS[waiting[0]].delay:
+                    name = waiting.pop(0)
+                    self.running[name] = self.portfolio.pool(name).start((MEMBERS[name].find, self.conjuncts))
+                for name, attempt in list(self.running.items()):
+                    try:
+                        outcome = attempt.poll()
+                    except PoolError as error:  # it cannot start, such as the model without torch
+                        reason = str(error).strip().splitlines()[-1]
+                        outcome = Outcome("error", f"could not start: {reason}", attempt.seconds())
+                        attempt.cancel()
+                    answer = None if outcome is None else self.heard(name, outcome)
+                    if answer is not None:
+                        return answer
+                time.sleep(LOOK)
+            return self.answer("unknown")
+        finally:
+            self.stop()
+
+    def seconds(self) -> float:
+        return time.monotonic() - self.start
+
+    def stop(self) -> None:
+        for name, attempt in self.running.items():
+            self.tried[name] = Tried(name, attempt.seconds(), "stopped")
+            attempt.cancel()
+        self.running.clear()
+
+    def heard(self, name: str, outcome: Outcome) -> Answer | None:
+        """The answer, if what a member said is one."""
+        del self.running[name]
+        if outcome.status != "done":
+            self.tried[name] = Tried(name, outcome.seconds, str(outcome.value))
+            return None
+        finding: Finding = outcome.value
+        found = "proved that there is none" if finding.unsatisfiable else "found none"
+        if finding.witness is not None:
+            found = "found a witness"
+        self.tried[name] = Tried(name, outcome.seconds, f"{found} ({finding.how})")
+        if finding.witness is not None:
+            checks = self.portfolio.check(self.conjuncts, finding.witness, CHECK_SECONDS)
+            verdicts = {check.verdict for check in checks}
+            if "correct" in verdicts and not verdicts & {"incorrect", "invalid"}:
+                return self.answer("satisfiable", name, finding.witness, checks)
+            self.tried[name] = Tried(name, outcome.seconds, f"{found} that {_against(checks)} does not confirm")
+        elif finding.unsatisfiable:
+            self.stop()
+            places = range(len(self.specification.properties)) if finding.core is None else finding.core
+            subset, minimal = self.portfolio.minimal_subset(self.specification, places, name)
+            return self.answer("unsatisfiable", name, subset=subset, minimal=minimal)
+        return None
+
+    def answer(
+        self,
+        result: Result,
+        found_by: str | None = None,
+        witness: Trace | None = None,
+        checks: tuple[Check, ...] = (),
+        subset: tuple[str, ...] = (),
+        minimal: bool = False,
+    ) -> Answer:
+        self.stop()
+        tried = [self.tried.get(name, Tried(name, 0.0, "not needed")) for name in self.portfolio._members]
+        return Answer(
+            self.specification, result, witness, found_by, checks, subset, minimal, tuple(tried), self.seconds()
+        )
+
+
+def _against(checks: tuple[Check, ...]) -> str:
+    return " and ".join(check.checker for check in checks if check.verdict != "correct")

@@ -1,0 +1,80 @@
+"""Recorded traces against specifications: for each property, whether the recording satisfies it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hf_symbinv.answers.portfolio import Portfolio
+from hf_symbinv.answers.specification import Specification
+from hf_symbinv.answers.traces import Recording
+from hf_symbinv.logic import Formula, Trace
+from hf_symbinv.solvers.lasso import truth
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyVerdict:
+    """What a recording says of a property.
+
+    Attributes:
+        name: Of the property.
+        verdict: `correct` on all words that go on as the recording does, `incorrect` on all of them, or `open`; or
+            what stopped Spot, `timeout` or `error`.
+        message: Why; empty if it is correct.
+    """
+
+    name: str
+    verdict: str
+    message: str = ""
+
+
+def verify_recording(
+    specification: Specification, recording: Recording, portfolio: Portfolio
+) -> tuple[PropertyVerdict, ...]:
+    """The verdict on each property.
+
+    The package's own checker decides what it can. What depends on unknown values, or on how the trace goes on, is
+    Spot's to decide.
+
+    Args:
+        specification: What is checked.
+        recording: Of the propositions that it has.
+        portfolio: Whose processes Spot works in.
+    """
+    alive = specification.alive if specification.finite else None
+    trace = recording.trace(alive)
+    verdicts = []
+    for item, formula in zip(specification.properties, specification.conjuncts(), strict=False):
+        verdict, message = _verdict(formula, trace, portfolio)
+        if verdict == "incorrect":
+            step = _first_step(formula, recording, alive)
+            message = message if step is None else f"whatever comes after step {step}"
+        verdicts.append(PropertyVerdict(item.name, verdict, message))
+    return tuple(verdicts)
+
+
+def _verdict(formula: Formula, trace: Trace, portfolio: Portfolio) -> tuple[str, str]:
+    own = truth(formula, trace)
+    if own != "open":
+        return ("correct", "") if own == "true" else ("incorrect", "on every word of the trace")
+    for question, verdict in ((formula, "correct"), (~formula, "incorrect")):
+        check = portfolio.judge((question,), trace)
+        if check.verdict == "correct":
+            return verdict, "" if verdict == "correct" else "on every word of the trace"
+        if check.verdict not in ("incorrect", "correct"):
+            return check.verdict, check.message
+    return "open", "some words that go on as the trace does satisfy it, and some do not"
+
+
+def _first_step(formula: Formula, recording: Recording, alive: Formula | None) -> int | None:
+    """The first step after which the property cannot hold any more; None if only the whole trace says so."""
+    if alive is not None:
+        return None
+    low, high = 0, len(recording.steps)
+    while low < high:  # what is lost after some steps is lost after more
+        middle = (low + high) // 2
+        beginning = Recording(recording.names, recording.steps[: middle + 1], None)
+        if truth(formula, beginning.trace()) == "false":
+            high = middle
+        else:
+            low = middle + 1
+    return low if low < len(recording.steps) else None

@@ -1,0 +1,245 @@
+"""The portfolio's second member: a SAT solver looks for a lasso of one step, of two, and so on.
+
+It never builds an automaton, whose size may be exponential in that of the formula. The clauses for n steps are those
+for n - 1 and as many again. If the clauses that hold of every word have no solution, no word satisfies the formula;
+this proves many contradictions, but not all: `F a & G !a` can be put off for ever.
+
+Source: Biere, Heljanko, Junttila, Latvala, Schuppan 2006, "Linear Encodings of Bounded LTL Model Checking", sections 4
+and 5: the incremental encoding with a copy of the loop's first state, here of formulas in negation normal form.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from hf_symbinv.answers.finding import Finding, settled
+from hf_symbinv.answers.specification import conjunction
+from hf_symbinv.logic import Formula, Trace
+from hf_symbinv.solvers.lasso import conjunction as step_of
+
+# Our choice, by speed on our collection; every solver of python-sat that takes assumptions could stand here.
+SOLVER = "cadical153"
+
+
+def load_solver() -> Any:
+    """The class `pysat.solvers.Solver`.
+
+    For its class of formulas, which is not needed here, pysat would import py-aiger for a second where it is installed.
+    """
+    absent = "aiger_cnf" not in sys.modules
+    if absent:
+        sys.modules["aiger_cnf"] = None  # type: ignore[assignment]
+    try:
+        from pysat.solvers import Solver
+    finally:
+        if absent:
+            del sys.modules["aiger_cnf"]
+    return Solver
+
+
+def find(conjuncts: tuple[Formula, ...]) -> Finding:
+    """A witness with as few steps as can be, or a proof that there is none; without either it goes on for ever."""
+    search = _Search(conjuncts)
+    length = 0
+    while True:
+        search.extend()
+        length += 1
+        if length & (length - 1) == 0 and (core := search.contradiction()) is not None:
+            return Finding(None, True, core, f"the first {length} steps")
+        if length > 10 and length % (length // 10):  # long lassos need not be the shortest
+            continue
+        trace = search.lasso()
+        if trace is not None:
+            witness = settled(conjunction(conjuncts), trace)
+            how = f"lassos of up to {length} steps"
+            return Finding(witness, False, None, how if witness else f"{how}, and one that its own formula refutes")
+
+
+def is_unsatisfiable(conjuncts: tuple[Formula, ...]) -> bool:
+    """Whether no word satisfies all conjuncts; for some that none does, it goes on for ever."""
+    return find(conjuncts).unsatisfiable
+
+
+class _Search:
+    """The clauses for the lassos of so many steps.
+
+    A node of the formula is a literal of the solver at each step. That it is true implies what it says of its operands
+    in this step and of itself in the next one; the step after the last is as yet unbound. In a lasso of k + 1 steps
+    what is promised for step k + 1 is kept in the first step of its cycle, and what an until waits for comes in the
+    cycle. Only this hangs on k: its clauses have a literal of their own, which is assumed once.
+    """
+
+    def __init__(self, conjuncts: Sequence[Formula]) -> None:
+        self.nodes: list[tuple[Any, ...]] = []
+        self._places: dict[tuple[Any, ...], int] = {}
+        self.solver = load_solver()(name=SOLVER)
+        self.variables = 0
+        self._literals: dict[tuple[object, int], int] = {}
+        self.true = self._new()
+        self.solver.add_clause([self.true])
+        roots = _normal(conjuncts, self._place)
+        carried = {a for operator, a, _ in self.nodes if operator == "X"}
+        carried |= {place for place, (operator, *_) in enumerate(self.nodes) if operator in "UR"}
+        self.carried = sorted(carried)
+        self.untils = [place for place, (operator, *_) in enumerate(self.nodes) if operator == "U"]
+        self.chosen = []  # a literal for each conjunct, which makes it true in the first step
+        for root in roots:
+            self.chosen.append(self._new())
+            self.solver.add_clause([-self.chosen[-1], self.at(root, 0)])
+        self.loops: list[int] = []  # for each step: the cycle begins here
+        self.inside = -self.true  # the cycle has begun
+        self.copies = {place: self._new() for place in self.carried}  # of what is true in the cycle's first step
+        self.came = dict.fromkeys(self.untils, -self.true)  # what the until waits for came in the cycle
+
+    def at(self, place: int, step: int) -> int:
+        """The literal of a node in a step."""
+        operator, a, b = self.nodes[place]
+        if operator == "constant":
+            return self.true if a else -self.true
+        key = (a, step) if operator == "literal" else (place, step)
+        if key not in self._literals:
+            self._literals[key] = self._new()
+        return self._literals[key] * (1 if operator != "literal" or b else -1)
+
+    def extend(self) -> None:
+        """Bind one more step."""
+        step = len(self.loops)
+        add = self.solver.add_clause
+        for place, (operator, a, b) in enumerate(self.nodes):
+            if operator in ("literal", "constant"):
+                continue
+            here = self.at(place, step)
+            if operator == "&":
+                add([-here, self.at(a, step)])
+                add([-here, self.at(b, step)])
+            elif operator == "|":
+                add([-here, self.at(a, step), self.at(b, step)])
+            elif operator == "X":
+                add([-here, self.at(a, step + 1)])
+            elif operator == "U":
+                add([-here, self.at(b, step), self.at(a, step)])
+                add([-here, self.at(b, step), self.at(place, step + 1)])
+            else:
+                add([-here, self.at(b, step)])
+                add([-here, self.at(a, step), self.at(place, step + 1)])
+        loop, inside, before = self._new(), self._new(), self.inside
+        add([-loop, -before])
+        add([-loop, inside])
+        add([-before, inside])
+        add([-inside, before, loop])
+        for place in self.carried:
+            add([-loop, -self.copies[place], self.at(place, step)])
+        for place in self.untils:
+            came = self._new()
+            awaited = self.at(self.nodes[place][2], step)
+            add([-came, self.came[place], inside])
+            add([-came, self.came[place], awaited])
+            self.came[place] = came
+        self.loops.append(loop)
+        self.inside = inside
+
+    def contradiction(self) -> tuple[int, ...] | None:
+        """Places of conjuncts that no word satisfies together, as far as the steps show it; else None."""
+        if self.solver.solve(assumptions=self.chosen):
+            return None
+        core = set(self.solver.get_core() or ())
+        return tuple(place for place, literal in enumerate(self.chosen) if literal in core)
+
+    def lasso(self) -> Trace | None:
+        """A lasso of all steps that satisfies all conjuncts; None if there is none."""
+        ends = self._new()
+        count = len(self.loops)
+        self.solver.add_clause([-ends, self.inside])
+        for place in self.carried:
+            self.solver.add_clause([-ends, -self.at(place, count), self.copies[place]])
+        for place in self.untils:
+            self.solver.add_clause([-ends, -self.at(place, count), self.came[place]])
+        if not self.solver.solve(assumptions=[*self.chosen, ends]):
+            self.solver.add_clause([-ends])
+            return None
+        model = set(self.solver.get_model())
+        steps: list[dict[str, bool]] = [{} for _ in range(count)]
+        for (name, step), literal in self._literals.items():
+            if isinstance(name, str) and step < count:
+                steps[step][name] = literal in model
+        loop = next(step for step, literal in enumerate(self.loops) if literal in model)
+        return Trace(tuple(map(step_of, steps[:loop])), tuple(map(step_of, steps[loop:])))
+
+    def _new(self) -> int:
+        self.variables += 1
+        return self.variables
+
+    def _place(self, node: tuple[Any, ...]) -> int:
+        if node not in self._places:
+            self._places[node] = len(self.nodes)
+            self.nodes.append(node)
+        return self._places[node]
+
+
+def _normal(conjuncts: Sequence[Formula], place: Any) -> list[int]:
+    """Places of the conjuncts in negation normal form.
+
+    A node is a tuple: `("literal", name, is positive)`, `("constant", value, None)` or an operator of & | X U R with
+    the places of its operands.
+    """
+    made: dict[tuple[int, bool], int] = {}
+    true = place(("constant", True, None))
+    false = place(("constant", False, None))
+
+    def both(operator: str, left: int, right: int) -> int:
+        neutral, final = (true, false) if operator == "&" else (false, true)
+        if final in (left, right):
+            return final
+        if neutral in (left, right) or left == right:
+            return right if left == neutral else left
+        return int(place((operator, left, right)))
+
+    roots = []
+    for formula in conjuncts:
+        for node in formula.distinct_nodes():
+            for sign in (True, False):
+                parts = [(made[id(operand), sign], made[id(operand), not sign]) for operand in node.operands]
+                made[id(node), sign] = _node(node, sign, parts, place, both, (true, false))
+        roots.append(made[id(formula), True])
+    return roots
+
+
+def _node(
+    node: Formula, sign: bool, parts: list[tuple[int, int]], place: Any, both: Any, constants: tuple[int, int]
+) -> int:
+    """The node, or its negation if `sign` is false; `parts` are those of its operands, with this sign and the other."""
+    true, false = constants
+    conjoin, disjoin, until, release = ("&", "|", "U", "R") if sign else ("|", "&", "R", "U")
+    if node.name is not None:
+        return int(place(("literal", node.name, sign)))
+    if not parts:
+        return true if (node.operator == "1") == sign else false
+    (left, not_left), (right, not_right) = parts[0], parts[-1]
+    match node.operator:
+        case "!":
+            return not_left
+        case "&" | "|":
+            return int(both(conjoin if node.operator == "&" else disjoin, left, right))
+        case "->":
+            return int(both(disjoin, not_left, right))
+        case "^" | "<->":
+            if not sign:
+                left, not_left, right, not_right = not_left, left, not_right, right
+            if (node.operator == "^") == sign:  # they differ
+                right, not_right = not_right, right
+            return int(both("|", both("&", left, right), both("&", not_left, not_right)))
+        case "X":
+            return int(place(("X", left, None)))
+        case "F":
+            return int(place((until, true if sign else false, left)))
+        case "G":
+            return int(place((release, false if sign else true, left)))
+        case "U" | "R":
+            return int(place((until if node.operator == "U" else release, left, right)))
+        case "W":  # right R (left | right)
+            return int(place((release, right, both(disjoin, left, right))))
+        case "M":  # right U (left & right)
+            return int(place((until, right, both(conjoin, left, right))))
+    raise ValueError(f"operator {node.operator!r}: unknown")

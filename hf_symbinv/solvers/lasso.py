@@ -1,0 +1,230 @@
+"""The package's own checker of witnesses: the semantics of LTL on a lasso, in time linear in formula times lasso.
+
+A step of a trace may leave propositions open, so a formula is surely true at a position, surely false, or neither.
+Where it is surely true, every word that the trace denotes satisfies it. That an open formula holds, such as `a | !a`,
+this checker cannot tell; `concrete` closes what is open.
+
+Sets of positions are the bits of an integer. Nothing here knows Spot, and `semantics.py`, which is slower and simpler,
+knows nothing of this.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from hf_symbinv.logic import Formula, Trace
+
+Truth = Literal["true", "false", "open"]
+
+
+class EmptyStepError(ValueError):
+    """A step that no valuation satisfies."""
+
+
+class _Value(NamedTuple):
+    """The positions at which a formula is surely true, and those at which it is surely false."""
+
+    true: int
+    false: int
+
+    def negated(self) -> _Value:
+        return _Value(self.false, self.true)
+
+
+class _Positions(NamedTuple):
+    """The positions of a lasso, which are so many; that after the last is `loop`."""
+
+    number: int
+    loop: int
+
+    def before(self, positions: int) -> int:
+        """The positions whose next one is among the given."""
+        return positions >> 1 | (positions >> self.loop & 1) << (self.number - 1)
+
+    def until(self, left: int, right: int) -> int:
+        """The least solution of u = right | (left & X u)."""
+        found = right
+        while (more := right | left & self.before(found)) != found:
+            found = more
+        return found
+
+    def release(self, left: int, right: int) -> int:
+        """The greatest solution of r = right & (left | X r)."""
+        found = right
+        while (fewer := right & (left | self.before(found))) != found:
+            found = fewer
+        return found
+
+
+def truth(formula: Formula, trace: Trace) -> Truth:
+    """What a formula is on the words that a trace denotes: true on all of them, false on all, or not known.
+
+    Args:
+        formula: With any operators.
+        trace: Every step is a conjunction of literals, as those of `concrete` are.
+
+    Raises:
+        ValueError: If a step is no conjunction of literals.
+    """
+    steps = [literals(step) for step in (*trace.prefix, *trace.cycle)]
+    positions = _Positions(len(steps), len(trace.prefix))
+    everywhere = (1 << len(steps)) - 1
+    values: dict[int, _Value] = {}
+    nothing = _Value(0, 0)
+    symbols: dict[str, _Value] = {}
+    for place, step in enumerate(steps):
+        for name, positive in step.items():
+            true, false = symbols.get(name, nothing)
+            symbols[name] = _Value(true | positive << place, false | (not positive) << place)
+    for node in formula.distinct_nodes():
+        if node.name is not None:
+            values[id(node)] = symbols.get(node.name, nothing)
+        else:
+            operands = [values[id(operand)] for operand in node.operands]
+            values[id(node)] = _value(node.operator, operands, positions, everywhere)
+    result = values[id(formula)]
+    return "true" if result.true & 1 else "false" if result.false & 1 else "open"
+
+
+def _value(operator: str, operands: list[_Value], positions: _Positions, everywhere: int) -> _Value:
+    always = _Value(everywhere, 0)
+    if not operands:
+        return always if operator == "1" else always.negated()
+    left, right = operands[0], operands[-1]
+    match operator:
+        case "!":
+            return left.negated()
+        case "&":
+            return _Value(left.true & right.true, left.false | right.false)
+        case "|":
+            return _Value(left.true | right.true, left.false & right.false)
+        case "->":
+            return _Value(left.false | right.true, left.true & right.false)
+        case "^" | "<->":
+            same = left.true & right.true | left.false & right.false
+            different = left.true & right.false | left.false & right.true
+            return _Value(same, different) if operator == "<->" else _Value(different, same)
+        case "X":
+            return _Value(positions.before(left.true), positions.before(left.false))
+        case "F":
+            return _until(always, right, positions)
+        case "G":
+            return _until(always, right.negated(), positions).negated()
+        case "U":
+            return _until(left, right, positions)
+        case "R":
+            return _until(left.negated(), right.negated(), positions).negated()
+        case "W":  # left W right = !(!right U !(left | right))
+            either = _value("|", [left, right], positions, everywhere)
+            return _until(right.negated(), either.negated(), positions).negated()
+        case "M":  # left M right = right U (left & right)
+            return _until(right, _value("&", [left, right], positions, everywhere), positions)
+    raise ValueError(f"operator {operator!r}: unknown")
+
+
+def _until(left: _Value, right: _Value, positions: _Positions) -> _Value:
+    return _Value(positions.until(left.true, right.true), positions.release(left.false, right.false))
+
+
+def literals(step: Formula) -> dict[str, bool]:
+    """Symbol → value of a step that is a conjunction of literals.
+
+    Raises:
+        ValueError: If it is none, or contradicts itself.
+    """
+    found: dict[str, bool] = {}
+    stack = [step]
+    while stack:
+        node = stack.pop()
+        if node.operator == "&":
+            stack += node.operands
+            continue
+        literal, positive = (node.operands[0], False) if node.operator == "!" else (node, True)
+        if node.operator != "1" and (literal.name is None or found.setdefault(literal.name, positive) != positive):
+            raise ValueError(f"step {step!r}: no conjunction of literals that agree")
+    return found
+
+
+def in_literals(trace: Trace) -> Trace:
+    """A trace whose steps are conjunctions of literals, and whose words are among those of the given one.
+
+    Of a step with more to it, such as `request | !grant`, one way to make it true is taken.
+
+    Raises:
+        EmptyStepError: If no valuation satisfies a step.
+    """
+    return Trace(tuple(map(_chosen, trace.prefix)), tuple(map(_chosen, trace.cycle)))
+
+
+def concrete(trace: Trace, symbols: tuple[str, ...]) -> Trace:
+    """One word of a trace: what its steps leave open of `symbols` is false.
+
+    Raises:
+        ValueError: If a step is no conjunction of literals.
+    """
+
+    def closed(step: Formula) -> Formula:
+        known = literals(step)
+        return conjunction({name: known.get(name, False) for name in (*symbols, *known)})
+
+    return Trace(tuple(map(closed, trace.prefix)), tuple(map(closed, trace.cycle)))
+
+
+def generalized(formula: Formula, trace: Trace, effort: int) -> Trace:
+    """The trace without literals that the truth of a formula does not need, tried one after the other.
+
+    Args:
+        formula: True on all words of the trace.
+        trace: Every step is a conjunction of literals.
+        effort: How many nodes of the formula may be evaluated; then the rest stays as it is.
+    """
+    steps = [literals(step) for step in (*trace.prefix, *trace.cycle)]
+    cost = sum(1 for _ in formula.distinct_nodes())
+    for step in steps:
+        for name in list(step):
+            if (effort := effort - cost) < 0:
+                break
+            value = step.pop(name)
+            shorter = _trace(steps, len(trace.prefix))
+            if truth(formula, shorter) == "true":
+                trace = shorter
+            else:
+                step[name] = value
+    return trace
+
+
+def _trace(steps: list[dict[str, bool]], loop: int) -> Trace:
+    return Trace(tuple(map(conjunction, steps[:loop])), tuple(map(conjunction, steps[loop:])))
+
+
+def conjunction(literals: dict[str, bool]) -> Formula:
+    """The conjunction of symbols, or their negations where they are false; 1 without any."""
+    result: Formula | None = None
+    for name, positive in literals.items():
+        literal = Formula.ap(name) if positive else ~Formula.ap(name)
+        result = literal if result is None else result & literal
+    return Formula.true() if result is None else result
+
+
+def _chosen(step: Formula) -> Formula:
+    try:
+        literals(step)
+        return step
+    except ValueError:
+        pass
+    found = _choose(step, step.symbols(), {})
+    if found is None:
+        raise EmptyStepError("no valuation satisfies a step, so the trace denotes no word")
+    return conjunction(found)
+
+
+def _choose(step: Formula, symbols: tuple[str, ...], chosen: dict[str, bool]) -> dict[str, bool] | None:
+    """Values of some symbols that make a propositional formula true, symbol after symbol; None if there are none."""
+    value = truth(step, Trace((), (conjunction(chosen),)))
+    if value != "open":
+        return chosen if value == "true" else None
+    for positive in (True, False):
+        found = _choose(step, symbols[1:], {**chosen, symbols[0]: positive})
+        if found is not None:
+            return found
+    return None
