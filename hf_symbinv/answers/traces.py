@@ -155,7 +155,7 @@ def _vcd(recording: Recording) -> str:
             for name, signal in signals.items():
                 writer.change(signal, place, int(step[name]) if name in step else "x")
             writer.change(number, place, place)
-            if loop is not None:
+            if loop is not None and cycle is not None:
                 writer.change(cycle, place, int(place >= loop))
         writer.close(len(recording.steps))
     return output.getvalue()
