@@ -197,7 +197,7 @@ def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int])
     return {size: rows for size, rows in missing.items() if rows}
 
 
-def solving_pool(task: SymbolTask, workers: Workers, timeout: float, memory: float) -> ProcessPool | RayPool:
+def solving_pool(task: SymbolTask, workers: Workers, timeout: float, memory: float = MEMORY) -> ProcessPool | RayPool:
     """Processes that find answers with the task's solver, each within `timeout` seconds and `memory` GB."""
     return open_pool(
         task.solve, workers=workers, timeout=timeout, initializer=task.prepare, isolate=task.shard, memory=memory

@@ -6,10 +6,10 @@ import hashlib
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hf_symbinv.datasets_scripts.errors import DrawingError
 from hf_symbinv.solvers.pool import MEMORY, ProcessPool
@@ -142,6 +142,7 @@ class Gate:
                     missing[quota] -= 1
                     if not missing[quota]:
                         del missing[quota]
+                    self._measured("symbols", symbols_of, question)
                     yield question
             for quota in self.given_up(missing, hits):
                 self.exhausted.add(quota)
@@ -153,18 +154,20 @@ class Gate:
         if not isinstance(questions, list) or not all(isinstance(question, str) for question in questions):
             raise DrawingError(f"task {self.task.name}: draw returned {questions!r:.200}; return a list of texts")
         for question in questions:
-            try:
-                size = size_of(self.task, question)
-                symbols_of(self.task, question)
-            except MeasureError:
-                raise
-            except Exception as error:  # whatever a user's task raises
-                traceback.print_exception(error)
-                raise DrawingError(
-                    f"task {self.task.name}: size or symbols raised {type(error).__name__} for {question!r}, which "
-                    "draw returned; mend the task"
-                ) from error
-            yield question, size
+            yield question, self._measured("size", size_of, question)
+
+    def _measured(self, method: str, measure: Callable[[SymbolTask, str], Any], question: str) -> Any:
+        """What a method of the task says of a question that it drew."""
+        try:
+            return measure(self.task, question)
+        except MeasureError:
+            raise
+        except Exception as error:  # whatever a user's task raises
+            traceback.print_exception(error)
+            raise DrawingError(
+                f"task {self.task.name}: {method} raised {type(error).__name__} for {question!r}, which draw returned; "
+                "mend the task"
+            ) from error
 
     def given_up(self, missing: dict[int, int], hits: set[int]) -> list[int]:
         """The quotas of `missing` that count as exhausted after another batch, which had `hits`.
