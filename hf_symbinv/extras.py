@@ -10,6 +10,7 @@ EXTRAS = {
     "matplotlib": "plot",
     "pyarrow": "data",
     "rapidfuzz": "data",
+    "ray": "cluster",
     "scipy": "train",
     "sympy": "algebra",
     "tensorboard": "train",

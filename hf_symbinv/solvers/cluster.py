@@ -24,6 +24,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.errors import UserError, first_line
+from hf_symbinv.extras import missing_extra
 from hf_symbinv.solvers.pool import (
     LARGEST_CHUNK,
     MEMORY,
@@ -85,8 +86,8 @@ class Cluster:
         """
         try:
             import ray
-        except ImportError:
-            raise ClusterError(f"{self}: Ray is not installed; pip install 'hf_symbinv[cluster]'") from None
+        except ImportError as error:
+            raise ClusterError(missing_extra(error, f"--executor {self}") or f"{self}: {error}") from error
         if ray.is_initialized():
             return ray
         self._require_answer()

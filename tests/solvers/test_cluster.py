@@ -148,7 +148,7 @@ def test_a_cluster_that_does_not_answer_is_refused_in_one_sentence(tmp_path):
 
 def test_without_ray_the_package_to_install_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ClusterError, match=r"pip install 'hf_symbinv\[cluster\]'"):
+    with pytest.raises(ClusterError, match=r"needs ray, .*pip install 'hf_symbinv\[cluster\]'"):
         Cluster("auto").connect()
 
 
