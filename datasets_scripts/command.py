@@ -109,7 +109,7 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
     memory = options.pop("memory", MEMORY)
     if not memory > 0:
         raise OptionsError(f"--memory {memory:g}: must be a positive number of gigabytes; correct it")
-    if workers is not None and workers < 1:
+    if isinstance(workers, int) and workers < 1:
         raise OptionsError(f"--workers {workers}: must be at least 1; leave it out for one per available core")
     if way == "from":
         task = load_task(options.pop("task")) if "task" in options else None
