@@ -167,7 +167,7 @@ class RayPool:
         self._plan = self._ray.put(plan)
         # A machine that is gone is nobody's fault: its tasks are repeated as often as it takes.
         self._compute = self._ray.remote(num_cpus=1, max_retries=-1)(compute)
-        self._item_seconds = 0.01  # moving average
+        self._item_seconds = TASK_SECONDS  # moving average; the first tasks hold one item
         self._cores, self._looked, self._alone_since = 0, -LOOK_SECONDS, time.monotonic()
         self._mapping = False
 

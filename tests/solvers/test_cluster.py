@@ -102,7 +102,7 @@ def sums(folder):
 def data(folder, *where):
     """The command that makes a data set of some seconds of work."""
     return [
-        *(sys.executable, "-m", "symbinv", "data", "--task", "ltl", "--rows", "6000", "--max-size", "25", "--seed"),
+        *(sys.executable, "-m", "symbinv", "data", "--task", "ltl", "--rows", "3000", "--max-size", "25", "--seed"),
         *("3", "--output", str(folder), *where),
     ]
 
@@ -110,14 +110,14 @@ def data(folder, *where):
 def test_a_data_set_has_the_same_bytes_though_a_node_dies_and_another_joins(nodes, cluster, tmp_path):
     subprocess.run(data(tmp_path / "here", "--workers", "1"), check=True, capture_output=True)
     doomed = nodes.add_node(num_cpus=1, object_store_memory=MEMORY)
-    with subprocess.Popen(
-        data(tmp_path / "there", "--executor", str(cluster)), stderr=subprocess.PIPE, text=True
-    ) as run:
+    with (
+        open(tmp_path / "said", "w+", encoding="utf-8") as said,
+        subprocess.Popen(data(tmp_path / "there", "--executor", str(cluster)), stdout=said, stderr=said) as run,
+    ):
         wait_for_shards(tmp_path / "there" / ".work", run, 2)
         nodes.remove_node(doomed, allow_graceful=False)
         nodes.add_node(num_cpus=1, object_store_memory=MEMORY)
-        _, said = run.communicate(timeout=100)
-    assert run.returncode == 0, said
+        assert run.wait() == 0, (tmp_path / "said").read_text(encoding="utf-8")
     assert sums(tmp_path / "there") == sums(tmp_path / "here")
 
 
