@@ -221,7 +221,7 @@ class TestLightStart:
     def test_the_command_loads_a_model_and_runs_as_a_module_of_the_package_too(self):
         expected = "X a\n  witness  1; a; cycle{1}\n  verdict  correct\n"
         for start in ("import symbinv; symbinv.main()", "from hf_symbinv.cli import main; main()"):
-            assert python(start, "solve", "X a") == (expected, "")
+            assert python(start, "solve", "X a", "--model", "ltl-small") == (expected, "")
 
 
 NOWHERE = "/dev/null/x"  # a path that nobody can make, root neither
