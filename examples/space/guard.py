@@ -100,7 +100,7 @@ class Guard:
                 422, f"`data` must be a list of {self.events[number]} inputs: texts, numbers, booleans and nulls."
             )
         if not isinstance(session, str) or not 0 < len(session) <= LONGEST_SESSION:
-            raise Refusal(422, f"`session_hash` names the session: send a text of 1 to {LONGEST_SESSION} characters.")
+            raise Refusal(422, f"`session_hash` names the visit: send a text of 1 to {LONGEST_SESSION} characters.")
 
 
 def _is_plain(value: Any) -> bool:

@@ -121,7 +121,7 @@ def test_there_are_no_other_events(server, number):
 @pytest.mark.parametrize("session", [None, "", 5, "x" * 101, ["x"]])
 def test_a_session_has_a_short_name(server, events, session):
     _, answer = join(server, events["solve"], GOOD, session_hash=session)
-    assert answer.status_code == 422 and "`session_hash` names the session" in answer.json()["detail"]
+    assert answer.status_code == 422 and "`session_hash` names the visit" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 60_000, b'{"data": 1' + b"0" * 5000 + b"}", b"[]", b"3"])
