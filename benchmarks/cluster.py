@@ -31,7 +31,7 @@ def nodes_beside_processes(setting: Setting) -> list[Row]:
     import ray
     from ray.cluster_utils import Cluster as Nodes
 
-    rows, size = (30, 10) if setting.tiny else (3 * ROWS, SIZE)
+    rows, size = (30, 10) if setting.tiny else (ROWS, SIZE)
     store = {"object_store_memory": MEMORY}
     cluster = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **store})
     found = []

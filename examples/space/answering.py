@@ -7,7 +7,7 @@
 
 Any number of threads may ask at once. There are three lanes, in which one question is answered after the other: one for
 the models, one for what Spot does within half a second, and one for what takes it longer. So only those who ask about a
-formula that keeps Spot busy wait behind one.
+formula that keeps Spot busy wait behind one. The symbol-invariant model answers those that wait for it in one batch.
 
 Letters: S streams, H heads, L tokens of the question, T tokens of the answer.
 """
@@ -19,7 +19,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,9 @@ BASELINE = Path(__file__).parent / "baseline"
 # Our choice: characters of a text, and tokens x names of a question. With five beams the largest takes four seconds on
 # a core that other programs use too.
 LONGEST, LARGEST = 2_000, 1_500
+# Our choice: tokens x names of a batch, in which each question counts with the most tokens and names of them all. About
+# thirty questions like those of training fit in.
+LARGEST_BATCH = 6_000
 # Our choice: rows and columns of an attention map that can be read on a page.
 LARGEST_MAP = 60
 MOST_BEAMS = 10
@@ -225,6 +228,80 @@ class Spot:
         self._solvers = None
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """A question that waits for the model.
+
+    Attributes:
+        formula, size: The question, its tokens and its names in the operators that the model knows.
+        beams: Of the search.
+        answer: The candidates, and the seconds that their batch took.
+    """
+
+    formula: Formula
+    size: tuple[int, int]
+    beams: int
+    answer: Future[tuple[tuple[Candidate, ...], float]]
+
+
+class Batches:
+    """A model that answers the questions of several threads in one batch, if they come while it is busy.
+
+    Args:
+        pipe: The model.
+        lane: The one thread that calls it.
+    """
+
+    def __init__(self, pipe: Any, lane: ThreadPoolExecutor) -> None:
+        self._pipe, self._lane = pipe, lane
+        self._lock = threading.Lock()
+        self._waiting: list[Waiting] = []
+
+    def close(self) -> None:
+        """Give up those that wait."""
+        for one in self._take_all():
+            one.answer.cancel()
+
+    def ask(self, formula: Formula, beams: int) -> tuple[tuple[Candidate, ...], float]:
+        """The candidates, the most likely first, and the seconds that their batch took."""
+        one = Waiting(formula, _size(formula), beams, Future())
+        with self._lock:
+            self._waiting.append(one)
+        self._lane.submit(self._answer_next)  # does nothing if a batch before has answered it
+        return one.answer.result()
+
+    def _take_all(self) -> list[Waiting]:
+        with self._lock:
+            taken, self._waiting = self._waiting, []
+        return taken
+
+    def _take(self) -> list[Waiting]:
+        """The question that came first, and those after it that fit into a batch with it."""
+        taken: list[Waiting] = []
+        with self._lock:
+            for one in self._waiting:
+                sizes = [other.size for other in (*taken, one)]
+                tokens, names = (max(side) for side in zip(*sizes, strict=True))
+                fits = len(sizes) * tokens * names <= LARGEST_BATCH and one.beams == self._waiting[0].beams
+                if not taken or fits:
+                    taken.append(one)
+            self._waiting = [one for one in self._waiting if one not in taken]
+        return taken
+
+    def _answer_next(self) -> None:
+        taken = self._take()
+        if not taken:
+            return
+        try:
+            answers, seconds = _timed(_ask, self._pipe, [one.formula for one in taken], taken[0].beams)
+        except Exception as error:
+            for one in taken:
+                one.answer.set_exception(error)
+            return
+        for one, candidates in zip(taken, answers, strict=True):
+            one.answer.set_result((candidates, seconds))
+
+
 class Answering:
     """Both models, and Spot in processes that are ended when they run out of time."""
 
@@ -233,6 +310,7 @@ class Answering:
         self.baseline = pipeline("ltl-witness", model=str(baseline), device="cpu")
         # One thread, also because each that calls torch gets threads and memory of its own.
         self._models = ThreadPoolExecutor(max_workers=1)
+        self._batches = Batches(self.pipe, self._models)
         self._quick, self._patient = Spot(), Spot()
         self._places = threading.Semaphore(MOST_PATIENT)
 
@@ -245,6 +323,7 @@ class Answering:
     def close(self) -> None:
         """End Spot's processes, and what waits."""
         self._models.shutdown(cancel_futures=True)
+        self._batches.close()
         for spot in (self._quick, self._patient):
             spot.close()
 
@@ -259,7 +338,7 @@ class Answering:
         if not text.strip():
             raise QuestionError("The box is empty: write a formula, such as G(request -> F grant).")
         formula = parse(text)
-        size, symbols = formula.to_base().size, max(1, len(formula.symbols()))
+        size, symbols = _size(formula)
         if size * symbols > LARGEST:
             raise QuestionError(
                 f"In the operators that the model knows this formula has {size:,} tokens and {symbols:,} names: this "
@@ -283,7 +362,7 @@ class Answering:
         beams = whole("Beams", beams, MOST_BEAMS)
         require_number("Seconds for Spot", limit, LEAST_LIMIT, MOST_LIMIT)
         formula = self.read(text)
-        proposed, seconds = self._models.submit(_timed, _ask, self.pipe, formula, beams).result()
+        proposed, seconds = self._batches.ask(formula, beams)
         candidates, search, given = self._have_checked(formula, proposed, UNSEARCHED, limit)
         return Solved(formula, candidates, search, seconds, beams, given, crowded=given < limit)
 
@@ -294,8 +373,14 @@ class Answering:
             renaming: A permutation of names, as `renamings` and `read_renaming` give.
         """
         renamed = solved.formula.rename(renaming)
+        # Both alone: in a batch the last bits of a score are those of its shape.
+        known = {one.text: one for one in solved.candidates}
+        before = [
+            replace(known[one.text], score=one.score) if one.text in known else one
+            for one in self._propose(self.pipe, solved.formula, solved.beams)
+        ]
         after = self._check_first(solved, renamed, self._propose(self.pipe, renamed, solved.beams))
-        own = Comparison(solved.formula, renaming, solved.candidates, after)
+        own = Comparison(solved.formula, renaming, tuple(before), after)
         return own, self._rename_baseline(solved, renaming)
 
     def _rename_baseline(self, solved: Solved, renaming: Mapping[str, str]) -> Comparison:
@@ -357,7 +442,8 @@ class Answering:
         return Attention(rows, columns, tuple(map(tuple, weights[slot, head].tolist())), names[slot])
 
     def _propose(self, pipe: Any, formula: Formula, beams: int) -> tuple[Candidate, ...]:
-        return self._models.submit(_ask, pipe, formula, beams).result()
+        (candidates,) = self._models.submit(_ask, pipe, [formula], beams).result()
+        return candidates
 
     def _have_checked(
         self, formula: Formula, candidates: Sequence[Candidate], search: Search, limit: float
@@ -514,11 +600,17 @@ def _require_readable(rows: torch.Tensor, columns: torch.Tensor) -> None:
         )
 
 
-def _ask(pipe: Any, formula: Formula, beams: int) -> tuple[Candidate, ...]:
-    """A model's candidates, the most likely first."""
-    results = pipe(to_prefix(formula), notation="prefix", num_beams=beams, num_return_sequences=beams)
-    results = results if isinstance(results, list) else [results]
-    return tuple(Candidate(one["answer"], one["score"]) for one in results)
+def _size(formula: Formula) -> tuple[int, int]:
+    """Tokens and names of a formula in the operators that the model knows."""
+    return formula.to_base().size, max(1, len(formula.symbols()))
+
+
+def _ask(pipe: Any, formulas: Sequence[Formula], beams: int) -> list[tuple[Candidate, ...]]:
+    """A model's candidates for each formula of a batch, the most likely first."""
+    questions = [to_prefix(one) for one in formulas]
+    results = pipe(questions, batch_size=len(questions), notation="prefix", num_beams=beams, num_return_sequences=beams)
+    rows = [one if isinstance(one, list) else [one] for one in results]
+    return [tuple(Candidate(one["answer"], one["score"]) for one in row) for row in rows]
 
 
 def _is_trace(text: str) -> bool:

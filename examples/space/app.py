@@ -39,9 +39,9 @@ from transformers.utils import logging
 from hf_symbinv import Formula, to_infix
 from hf_symbinv.logic import FormulaSizeError, FormulaSyntaxError
 
-# Our choice: questions that are worked on at a time, which wait for each other where they need the same, and those that
-# wait for their turn. Who comes then is asked to come again.
-AT_ONCE, MOST_WAITING = 8, 60
+# Our choice: questions that are worked on at a time, in a batch or after each other where they need the same, and those
+# that wait for their turn. Who comes then is asked to come again.
+AT_ONCE, MOST_WAITING = 30, 60
 # Our choice: visits whose last answers are kept, with some 0.1 MB each.
 MOST_VISITS = 500
 STYLE = Path(__file__).with_name("style.css")

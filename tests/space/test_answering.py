@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -188,10 +189,38 @@ class TestLanes:
             together = list(visitors.map(lambda formula: answering.solve(formula, beams=2), formulas))
         for formula, one in zip(formulas, together, strict=True):
             alone = answering.solve(formula, beams=2)
-            assert [(each.text, each.score) for each in one.candidates] == [
-                (each.text, each.score) for each in alone.candidates
-            ]
+            assert [each.text for each in one.candidates] == [each.text for each in alone.candidates]
+            scores = [each.score for each in alone.candidates]
+            assert [each.score for each in one.candidates] == pytest.approx(scores, abs=1e-5)
             assert one.best.verdict == "correct" and not one.crowded and one.limit == 5
+
+    def test_who_comes_while_the_model_is_busy_shares_a_batch_unless_the_question_is_long(self, answering):
+        short = [f"X(a{i} U b)" for i in range(5)]
+        long = " & ".join(f"p{i} & X q{i}" for i in range(12))
+        go_on = threading.Event()
+        answering._models.submit(go_on.wait)
+        with ThreadPoolExecutor(6) as visitors:
+            asked = [visitors.submit(answering.solve, text, 2 + (text == short[-1])) for text in short]
+            while len(answering._batches._waiting) < len(asked):
+                time.sleep(0.01)
+            asked.append(visitors.submit(answering.solve, long, 2))
+            while len(answering._batches._waiting) < len(asked):
+                time.sleep(0.01)
+            go_on.set()
+            *same, other_beams, alone = (one.result().model_seconds for one in asked)
+        assert len(set(same)) == 1
+        assert len({*same, other_beams, alone}) == 3
+
+    def test_what_a_model_cannot_do_is_said_to_all_who_share_the_batch(self, answering, monkeypatch):
+        def fails(*_, **__):
+            raise RuntimeError("no memory")
+
+        monkeypatch.setattr(answering._batches, "_pipe", fails)
+        with ThreadPoolExecutor(2) as visitors:
+            asked = [visitors.submit(answering.solve, "a U b", 2) for _ in range(2)]
+            for one in asked:
+                with pytest.raises(RuntimeError, match="no memory"):
+                    one.result()
 
     @pytest.mark.slow
     def test_spot_goes_on_in_the_patient_lane_and_others_pass(self, answering, busy_formula):
