@@ -13,6 +13,15 @@ PAPERS = Path(__file__).parents[2] / "papers"
 PAGES = sorted(PAPERS.glob("**/README.md"))
 SHOWN = [page for page in PAGES if page.parent != PAPERS]
 WITHOUT_PAPER = ("code", "shapes")
+COVERAGE = PAPERS / "every-table.md"
+# How many tables and figures each paper has, in the order of the sections.
+COUNTS = [
+    {"Table": 6, "Figure": 19},
+    {"Table": 8, "Figure": 8},
+    {"Table": 2, "Figure": 8},
+    {"Table": 0, "Figure": 5},
+    {"Table": 4, "Figure": 3},
+]
 # Numbers that no result holds: learning rates of scales, the dropout of SIT, and numbers of a paper's text.
 ELSEWHERE = {"lexinvariant": {"3.38", "2.00"}, "streams": {"0.1", "0.0003", "0.001"}, "renamer": {"0.001", "0.0005"}}
 # Dots and digits that are no results: addresses of papers, theorems, sections, names of models.
@@ -87,3 +96,29 @@ def test_every_published_table_is_linked_from_a_page():
     # These show the models of sit-1 as ITE's tables do.
     again = {f"{json.loads(path.read_text())['table']}-cpu.md" for path in (PAPERS / "results").glob("ite-*.json")}
     assert made - again <= linked
+
+
+def numbered(section, kind):
+    """The numbers of the tables or figures that the rows of a section name."""
+    found = set()
+    for row in re.findall(r"^\| (.*?) \|", section, re.M):
+        for first, to, last in re.findall(kind + r"s? (\d+)(?: (to|and) (\d+))?", row):
+            found |= set(range(int(first), int(last) + 1)) if to else {int(first)}
+    return found
+
+
+def test_every_table_and_figure_of_a_paper_has_a_row():
+    sections = COVERAGE.read_text(encoding="utf-8").split("\n## ")[1:]
+    for section, counts in zip(sections, COUNTS, strict=True):
+        for kind, count in counts.items():
+            assert numbered(section, kind) == set(range(1, count + 1)), (section[:40], kind)
+
+
+def test_every_table_of_a_paper_that_can_be_made_has_a_row():
+    text = COVERAGE.read_text(encoding="utf-8")
+    of_papers = {name for name in TABLES if not name.startswith(("code-", "shape-"))}
+    assert {name for name in of_papers if not re.search(rf"`{name}`|\[{name}\]", text)} == set()
+    assert [link for link in links_of(text) if not (PAPERS / link).exists()] == []
+    published = {path.with_suffix(".md").name for path in (PAPERS / "results").glob("*-cpu.json")}
+    linked = {Path(link).name for link in links_of(text)}
+    assert {name for name in published - linked if not name.startswith(("code-", "shape-"))} == set()
