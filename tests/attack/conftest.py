@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import pytest
 
+from .homes import make_home
+
 SEED = os.environ.get("ATTACK_SEED", "0")
 # The property of a report that counts tries; such properties come through from the processes of xdist.
 TRIES = "tries"
@@ -62,6 +64,14 @@ class Attack:
             self.last = number
             yield Try(random.Random(f"{SEED} {self.name} {number}"), folder)
             shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small one of everything that commands read; nobody writes into it."""
+    folder = tmp_path_factory.mktemp("home")
+    make_home(folder)
+    return folder
 
 
 @pytest.fixture

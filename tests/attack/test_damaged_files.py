@@ -14,27 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from hf_symbinv.bugs.finding import BUNDLED
-from hf_symbinv.cli import main
 from hf_symbinv.errors import LONGEST
 
-RECIPE = """
-task: copy
-data: {num_symbols: 2, min_size: 2, max_size: 5, rows: 40, seed: 0}
-model: {num_symbols: 2, d_model: 8, num_attention_heads: 2, encoder_layers: 1, decoder_layers: 1, d_ff: 8}
-evaluation_rows: 4
-test_rows: 4
-trainer: {max_steps: 6, save_steps: 2, per_device_train_batch_size: 8, use_cpu: true, report_to: none, seed: 1}
-"""
-CODE = """
-def total(items, prices):
-    amount = 0
-    for item in items:
-        price = prices[item]
-        amount += price
-    return amount
-"""
-SIZES = ["--task", "copy", "--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--rows", "40", "--workers", "1"]
+from .homes import SIZES, SLOW, made, run
+
 # What each part is read by. The words of a command are paths in the folder of the try.
 COMMANDS = {
     "rows": [
@@ -72,8 +55,6 @@ COMMANDS = {
         ["info", "finder"],
     ],
 }
-# Training takes a second.
-SLOW = "train"
 # Damage of these is found by their checksums, whatever it is.
 KNOWN = re.compile(r"rows/data/.*|unfinished/checkpoint-\d/(?!rng_state|sha256).*|run/[^/]*\.safetensors")
 # Seconds of a command, far above what any takes.
@@ -97,14 +78,6 @@ def ended(*_):
     raise Hanging(f"a command took {HANGS} s")
 
 
-def run(command):
-    """The exit code of a command."""
-    try:
-        return main(command)
-    except SystemExit as exit_:
-        return exit_.code or 0
-
-
 def printed(command, capsys):
     """The exit code of a command, and what it printed on stdout and stderr, without times."""
     capsys.readouterr()
@@ -117,37 +90,6 @@ def printed(command, capsys):
         signal.signal(signal.SIGALRM, before)
     found = capsys.readouterr()
     return code, re.sub(r'"?(train_|test_|eval_)?\w*(seconds|runtime|per_second)"?:? *[\d.]+', "", found.out), found.err
-
-
-def made(command, folder):
-    """What a command left, but for what differs from run to run."""
-    if command[0] == SLOW or command[:2] == ["data", "--task"]:
-        output = folder / command[command.index("--output") + 1]
-        return {
-            path.name: path.read_bytes() for path in output.glob("*.safetensors" if command[0] == SLOW else "data/*")
-        }
-    paths = [path for name in ("made", "made.svg") for path in (folder / name, *(folder / name).rglob("*"))]
-    return {str(path): path.read_bytes() for path in paths if path.is_file() and not path.name.startswith(".")}
-
-
-@pytest.fixture(scope="session")
-def home(tmp_path_factory):
-    """A folder with a whole `rows`, `run`, `unfinished`, `measured` and `finder`, and what is read beside them."""
-    folder = tmp_path_factory.mktemp("whole")
-    (folder / "recipe.yaml").write_text(RECIPE)
-    (folder / "cart.py").write_text(CODE)
-    shutil.copytree(BUNDLED, folder / "finder")
-    with contextlib.chdir(folder):
-        assert run(["data", *SIZES, "--output", "rows"]) == 0
-        assert run(["train", "recipe.yaml", "--data", "rows", "--output", "run"]) == 0
-        shutil.copytree("run", "unfinished", ignore=shutil.ignore_patterns("checkpoint-6", "run.json", "*.safetensors"))
-        for name in ("checkpoint-2", "checkpoint-4"):
-            shutil.copy(f"run/{name}/model.safetensors", f"unfinished/{name}")
-            shutil.rmtree(f"run/{name}")
-        Path("measured").mkdir()
-        measure = ["evaluate", "run", "--data", "rows", "--rows", "4", "--alpha-covariance", "2", "--output"]
-        assert run([*measure, "measured/tiny.json"]) == 0
-    return folder
 
 
 @pytest.fixture(scope="session")
