@@ -1,4 +1,4 @@
-"""The disk is full at any byte: a command ends with its work done, or with one sentence, and later with the same result.
+"""The disk is full at any byte: a command ends with its work done, or with a sentence, and later with the same result.
 
 The system lets no file of the command's processes grow beyond a size that is drawn. What was there before stays as it
 was, or is replaced as a whole; without the limit the same command then leaves what it leaves on an empty disk.
