@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,15 +90,14 @@ def main(arguments: Sequence[str]) -> int:
         for name, each in recipes.items()
         for seed, folder in enumerate(folders[name])
     ]
-    found = run_jobs(jobs, options.executor, lambda line: print(f"symbinv ablate: {line}", file=sys.stderr, flush=True))
+    say = partial(print, "symbinv ablate:", file=sys.stderr, flush=True)
+    found = iter(run_jobs(jobs, options.executor, say))
 
     from accelerate import PartialState  # torch only where it is needed
 
     is_main, rows = PartialState().is_main_process, []
-    for place, (name, its) in enumerate(folders.items()):
-        records = [
-            record for record in found[place * options.seeds : (place + 1) * options.seeds] if record is not None
-        ]
+    for name, its in folders.items():
+        records = [record for record in islice(found, options.seeds) if record is not None]
         if len(records) < options.seeds:
             if is_main:
                 print(f"symbinv ablate: time is up; repeat the command to go on with {name}", file=sys.stderr)

@@ -40,7 +40,8 @@ def test_a_call_without_time_says_how_to_go_on(tmp_path, capsys):
 @pytest.mark.slow
 def test_on_a_cluster_a_node_of_which_dies_the_table_is_the_same(nodes, join, tmp_path, capsys):
     """Four trainings on two nodes of a core each; what the one that dies had begun goes on elsewhere."""
-    assert symbinv(["data", "--task", "prop", "--rows", "400", "--max-size", "8", "--output", str(tmp_path / "data")]) == DONE
+    rows = ["--task", "prop", "--rows", "400", "--max-size", "8"]
+    assert symbinv(["data", *rows, "--output", str(tmp_path / "data")]) == DONE
     sizes = ["trainer.max_steps=12", "trainer.save_steps=2", "trainer.eval_strategy=no", "test_rows=20"]
     words = ["ablate", "prop-smoke", "EP-DP-CP", "DP-CP", "--seeds", "2", "--data", str(tmp_path / "data"), *sizes]
     there, here = tmp_path / "there", tmp_path / "here"
