@@ -29,6 +29,7 @@ MODULES = (
     "processes",
     "decoding",
     "memory",
+    "streaming",
     "scaling",
     "covariance",
     "spot_ratio",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from hf_symbinv.errors import UserError, explain
+from hf_symbinv.errors import InUseError, UserError, explain
 
 # The exit code of `symbinv` for bad usage or input, and of argparse.
 BAD_INPUT = 2
@@ -16,6 +16,10 @@ class OptionsError(UserError):
 
 class WorkFolderError(UserError):
     """A folder that cannot take the data set: another one is in it, or another process is at it."""
+
+
+class BusyFolderError(WorkFolderError, InUseError):
+    """A folder into which another process writes a data set."""
 
 
 class TaskFailedError(UserError):

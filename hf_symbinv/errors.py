@@ -23,6 +23,10 @@ class UserError(ValueError):
     """What a user gave cannot be used; the message names the value, the rule and the remedy."""
 
 
+class InUseError(UserError):
+    """A folder in which another process is at work; the same call can do its work later."""
+
+
 def explain(error: BaseException) -> str | None:
     """The sentence for an error that the user can do something about; None for any other, which is a bug.
 

@@ -24,6 +24,9 @@ GPU, in pieces: with --max-minutes 9 each call stops in time with a checkpoint.
 The tables of lexinvariant models of text also have gpu: sizes for about an hour
 on one large GPU, because the paper's take days.
 
+With --executor models are trained and measured on the machines of a Ray cluster,
+all of which have this checkout, FOLDER and the packages under the same path.
+
 exit codes: 0 the table is complete, 2 bad usage or input, 3 the time was too
 short: repeat the command to go on
 """
@@ -94,12 +97,18 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--max-minutes", type=float, metavar="MINUTES", help="stop after this time, go on another time"
     )
+    command.add_argument(
+        "--executor", metavar="ray:ADDRESS",
+        help="train and measure on a Ray cluster, auto or the HOST:PORT of its head (default: on this machine)",
+    )  # fmt: skip
     command.add_argument("--json", action="store_true", help="print one JSON object per table instead of Markdown")
     return command
 
 
 def check(command: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """Ends the process with a sentence if `options` ask for what there is not."""
+    from hf_symbinv.errors import refusals
+    from hf_symbinv.solvers import Cluster
     from papers.catalogue import TABLES, scales_of
 
     if not options.tables:
@@ -114,6 +123,9 @@ def check(command: argparse.ArgumentParser, options: argparse.Namespace) -> None
         command.error(f"--seeds {options.seeds}: must be an integer of at least 1")
     if options.max_minutes is not None and not 0 < options.max_minutes < math.inf:
         command.error(f"--max-minutes {options.max_minutes:g}: must be a positive number of minutes")
+    if options.executor is not None:
+        with refusals(command):
+            options.executor = Cluster.parse(options.executor)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -142,9 +154,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Makes the tables that `options` ask for and prints them; the exit code."""
-    from hf_symbinv.errors import explain
+    from hf_symbinv.errors import refusals
     from papers.catalogue import find, load_scale
     from papers.harness.reproduction import reproduce
+    from papers.harness.spreading import spread
     from papers.harness.workspace import Workspace
 
     place = Workspace(
@@ -152,17 +165,15 @@ def make(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         load_scale(options.scale),
         max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
         say=lambda line: print(line, file=sys.stderr, flush=True),
+        cluster=options.executor,
     )
-    code = DONE
+    code, seeds = DONE, range(options.seeds)
+    if options.executor is not None:
+        with refusals(command):
+            spread(place, [find(name) for name in options.tables], seeds, options.executor)
     for name in options.tables:
-        try:
-            with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
-                result = reproduce(place, find(name), range(options.seeds))
-        except Exception as error:
-            message = explain(error)
-            if message is None:
-                raise
-            command.error(message)
+        with refusals(command), contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
+            result = reproduce(place, find(name), seeds)
         print(json.dumps(result.to_dict()) if options.json else result.markdown(), flush=True)
         place.say(f"table {name}: also in {place.folder / 'tables' / f'{name}.md'}")
         if result.missing:

@@ -17,6 +17,31 @@ settings.register_profile("repository", derandomize=True, deadline=None, databas
 settings.load_profile("repository")
 
 
+# Of a node's store, in bytes: the least that Ray takes, and some.
+STORE = 80 * 2**20
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    """A Ray cluster on this machine, whose head computes nothing, with one core beside it."""
+    ray = pytest.importorskip("ray", reason="the cluster needs Ray")
+    from ray.cluster_utils import Cluster
+
+    found = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False}
+    )
+    found.add_node(num_cpus=1, object_store_memory=STORE)
+    yield found
+    ray.shutdown()
+    found.shutdown()
+
+
+@pytest.fixture
+def join(nodes):
+    """Adds a node with one core to the cluster."""
+    return lambda: nodes.add_node(num_cpus=1, object_store_memory=STORE)
+
+
 class Printed(NamedTuple):
     code: int
     out: str

@@ -29,7 +29,7 @@ ROOMS = {room: ROOT / room if room in OUTER_PACKAGES | {"papers"} else ROOT / "h
 # Folders that keep to the public names.
 USERS = [room for room in TABLE if room not in ARROWS]
 # Files of the package that stand beside the rooms; every room but `modeling` may import them.
-BESIDE = {"__version__", "auto_classes", "errors", "extras", "files", "lazy", "values"}
+BESIDE = {"__version__", "auto_classes", "errors", "extras", "files", "lazy", "parquet", "values"}
 STANDARD_LIBRARY = set(sys.stdlib_module_names)
 # The subprocesses of tests and the files that are no room of the package.
 SCRIPTS = [ROOT / folder for folder in ("tests", *USERS)]
@@ -39,6 +39,7 @@ INNER = {
     "benchmarks/gpu.py": {f"kernels.triton_kernels.{name}" for name in ("relu_feed_forward", "short_attention")},
     "benchmarks/inputs.py": {"datasets_scripts.storage.Pair"},
     "benchmarks/spot_ratio.py": {f"datasets_scripts.storage.{name}" for name in ("Origin", "Pair", "publish")},
+    "benchmarks/streaming.py": {f"datasets_scripts.storage.{name}" for name in ("Pair", "write_split")},
     "benchmarks/transcription.py": {"modeling.layers_symbinv.tree_positions"},
 }
 

@@ -41,7 +41,7 @@ import datasets
 
 from hf_symbinv import solvers
 from hf_symbinv.datasets_scripts import storage
-from hf_symbinv.datasets_scripts.errors import OptionsError, TaskFailedError, WorkFolderError
+from hf_symbinv.datasets_scripts.errors import BusyFolderError, OptionsError, TaskFailedError, WorkFolderError
 from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.questions import sampling
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate
@@ -398,7 +398,7 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise WorkFolderError(f"{folder}: another process is writing here; wait or choose another folder") from None
+            raise BusyFolderError(f"{folder}: another process is writing here; wait or choose another folder") from None
         fresh = not marker.exists()
         if fresh:
             write_atomically(marker, json.dumps(description, indent=2) + "\n")

@@ -14,7 +14,7 @@ from transformers import Trainer
 
 from hf_symbinv.bugs.reading import Reader, collate, pointing_loss
 from hf_symbinv.bugs.renaming import at_random
-from hf_symbinv.training.batching import GroupedSampler
+from hf_symbinv.training.batching import EpochOfSampler, GroupedSampler
 
 
 class Batches:
@@ -52,4 +52,6 @@ class BugTrainer(Trainer):
         piece = self.args.train_batch_size * self.args.world_size
         keys = [[len({one["name"] for one in row["symbols"]}), 0, len(row["text"])] for row in rows]
         group = piece * self.args.gradient_accumulation_steps
-        return GroupedSampler(torch.tensor(keys), group, piece, self.args.seed)
+        sampler = GroupedSampler(torch.tensor(keys), group, piece, self.args.seed)
+        self.add_callback(EpochOfSampler(sampler, group))
+        return sampler

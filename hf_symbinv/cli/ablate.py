@@ -9,19 +9,28 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.cli import DONE, UNFINISHED
-from hf_symbinv.cli.arguments import at_least, command_parser, minutes
+from hf_symbinv.cli.arguments import add_executor, at_least, command_parser, minutes
 from hf_symbinv.cli.train import read_recipe, train_recipe
 from hf_symbinv.metrics.intervals import wilson_interval
+from hf_symbinv.solvers import run_jobs
+
+if TYPE_CHECKING:
+    from hf_symbinv.training import Recipe
 
 DESCRIPTION = """\
 Train the model of a recipe once for each component set and seed, and print how
 many test answers are correct, over all seeds together, with the 95 % interval
 (Wilson). Each run is a folder of OUTPUT; runs that are there are used, so a
-command that was stopped goes on when it is repeated.
+command that was stopped goes on when it is repeated. With --executor the runs are
+trained on the machines of a Ray cluster, all of which must have OUTPUT and the
+data under the same path; one that a machine began and did not finish goes on
+elsewhere from its last checkpoint.
 
 Components: E, D, C for encoder, decoder, cross-attention; P per stream, A
 aggregated, such as EP-DP-EA-CP. From a checkout of the repository
@@ -57,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--max-minutes", type=minutes, metavar="MINUTES", help="stop after this time, go on another time"
     )
+    add_executor(command, "train")
     command.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     return command
 
@@ -73,25 +83,39 @@ def main(arguments: Sequence[str]) -> int:
     recipes = {"-".join(each): replace(recipe, model={**recipe.model, "components": each}) for each in sets}
     for each in recipes.values():
         each.check()
-    deadline = None if options.max_minutes is None else time.monotonic() + options.max_minutes
-    rows = []
-    for name, each in recipes.items():
-        records = []
-        for seed in range(options.seeds):
-            one = replace(each, trainer={**each.trainer, "seed": seed})
-            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            folder = options.output / f"{name}-seed{seed}"
-            with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
-                record, is_main = train_recipe(one, options.data, str(folder), left)
-            if not record["finished"]:
-                if is_main:
-                    print(f"symbinv ablate: time is up; repeat the command to go on with {name}", file=sys.stderr)
-                return UNFINISHED
-            records.append(record)
-        rows.append(_row(name, folder, records))
+    deadline = None if options.max_minutes is None else time.time() + options.max_minutes
+    folders = {name: [options.output / f"{name}-seed{seed}" for seed in range(options.seeds)] for name in recipes}
+    jobs = [
+        partial(_train, replace(each, trainer={**each.trainer, "seed": seed}), options.data, str(folder), deadline)
+        for name, each in recipes.items()
+        for seed, folder in enumerate(folders[name])
+    ]
+    say = partial(print, "symbinv ablate:", file=sys.stderr, flush=True)
+    found = iter(run_jobs(jobs, options.executor, say))
+
+    from accelerate import PartialState  # torch only where it is needed
+
+    is_main, rows = PartialState().is_main_process, []
+    for name, its in folders.items():
+        records = [record for record in islice(found, options.seeds) if record is not None]
+        if len(records) < options.seeds:
+            if is_main:
+                print(f"symbinv ablate: time is up; repeat the command to go on with {name}", file=sys.stderr)
+            return UNFINISHED
+        rows.append(_row(name, its[-1], records))
     if is_main:
         print(json.dumps(rows) if options.json else _table(rows))
     return DONE
+
+
+def _train(recipe: Recipe, data: str | None, folder: str, deadline: float | None) -> dict[str, Any] | None:
+    """The record of a run; None if it is not finished by the deadline, in seconds since 1970."""
+    left = None if deadline is None else deadline - time.time()
+    if left is not None and left <= 0:
+        return None
+    with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
+        record, _ = train_recipe(recipe, data, folder, left)
+    return record if record["finished"] else None
 
 
 def _row(name: str, folder: Path, records: Sequence[dict[str, Any]]) -> dict[str, Any]:

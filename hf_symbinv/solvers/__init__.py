@@ -2,6 +2,7 @@
 
 from hf_symbinv.solvers.checker import Checker, CheckResult, Verdict
 from hf_symbinv.solvers.cluster import Cluster, ClusterError, RayPool, Workers, open_pool
+from hf_symbinv.solvers.jobs import run_jobs
 from hf_symbinv.solvers.ltl import SpotMissingError, find_witness
 from hf_symbinv.solvers.pool import Outcome, PoolError, ProcessPool, available_cores
 from hf_symbinv.solvers.prop import AigerMissingError
@@ -22,4 +23,5 @@ __all__ = [
     "available_cores",
     "find_witness",
     "open_pool",
+    "run_jobs",
 ]

@@ -6,16 +6,18 @@ about equal lengths go together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from transformers import TrainerCallback
 
 from hf_symbinv.errors import UserError
 from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 from hf_symbinv.solvers import available_cores
+from hf_symbinv.training.run_data import require_columns
 
 if TYPE_CHECKING:
     import datasets
@@ -41,28 +43,16 @@ def tokenize(
     Raises:
         UserError: if a column is missing, or a row cannot be tokenized.
     """
-    question, answer = task.columns
-    if not {question, answer} <= set(dataset.column_names):
-        found = ", ".join(dataset.column_names)
-        raise UserError(f"{name}: has columns {found}; task {task.name} needs {question} and {answer}")
+    require_columns(dataset.column_names, task, name)
 
-    def encode(rows: dict[str, list[str]], indices: list[int]) -> dict[str, Any]:
-        try:
-            prompts = [task.prompt(text) for text in rows[question]]
-            # A copy, or the tokenizer would keep, and be saved with, every name in the data.
-            table = SymbolTable(tokenizer.symbols)
-            return dict(tokenizer(prompts, text_target=rows[answer], symbol_table=table, return_attention_mask=False))
-        except (ValueError, TypeError):
-            for place, index in enumerate(indices):
-                _check(f"{name}, row {index}, column {question}", rows[question][place], task.prompt, tokenizer)
-                _check(f"{name}, row {index}, column {answer}", rows[answer][place], str, tokenizer)
-            raise
+    def encoded(rows: dict[str, list[str]], indices: list[int]) -> dict[str, Any]:
+        return encode(rows, task, tokenizer, lambda place: f"{name}, row {indices[place]}")
 
     import datasets
 
     ids = datasets.List(datasets.Value("int32"))
     return dataset.map(
-        encode,
+        encoded,
         batched=True,
         with_indices=True,
         remove_columns=dataset.column_names,
@@ -72,8 +62,49 @@ def tokenize(
     )
 
 
-def _check(place: str, text: Any, prompt: Callable[[str], str], tokenizer: SymbolInvariantTokenizer) -> None:
-    """Tokenizes one text, and says where it stands if that fails."""
+def encode(
+    rows: Mapping[str, Sequence[str]],
+    task: SymbolTask,
+    tokenizer: SymbolInvariantTokenizer,
+    place_of: Callable[[int], str],
+) -> dict[str, Any]:
+    """`input_ids` and `labels` of some rows, whose symbols get their ids together.
+
+    Args:
+        rows: The texts of the columns `task.columns`.
+        task, tokenizer: As `tokenize` takes them.
+        place_of: Where the row at a place in `rows` stands, for messages.
+
+    Raises:
+        UserError: If a row cannot be tokenized.
+    """
+    question, answer = task.columns
+    try:
+        prompts = [task.prompt(text) for text in rows[question]]
+        # A copy, or the tokenizer would keep, and be saved with, every name in the data.
+        table = SymbolTable(tokenizer.symbols)
+        return dict(tokenizer(prompts, text_target=rows[answer], symbol_table=table, return_attention_mask=False))
+    except (ValueError, TypeError):
+        for place, texts in enumerate(zip(rows[question], rows[answer], strict=True)):
+            require_tokens(f"{place_of(place)}, column {question}", texts[0], tokenizer, task.prompt)
+            require_tokens(f"{place_of(place)}, column {answer}", texts[1], tokenizer)
+        raise
+
+
+def require_tokens(
+    place: str, text: Any, tokenizer: SymbolInvariantTokenizer, prompt: Callable[[str], str] = str
+) -> None:
+    """Makes sure that one text can be tokenized.
+
+    Args:
+        place: Where it stands, as the sentence begins.
+        text: Which may be no text.
+        tokenizer: Of the task.
+        prompt: What the model reads in its place.
+
+    Raises:
+        UserError: If it cannot.
+    """
     if not isinstance(text, str):
         raise UserError(f"{place}: {text!r} is no text")
     try:
@@ -95,6 +126,9 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
         group: examples of one optimizer step, over all processes and micro-batches.
         piece: examples of one micro-batch over all processes, which divide a group evenly.
         seed: of the shuffles.
+
+    Raises:
+        UserError: if the rows do not fill a group.
     """
 
     # As transformers' LengthGroupedSampler: with larger windows less is padded, but each epoch would see nearly the
@@ -103,11 +137,7 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
     window = 50
 
     def __init__(self, keys: torch.Tensor, group: int, piece: int, seed: int):
-        if len(keys) < group:
-            raise UserError(
-                f"{len(keys)} training rows are fewer than the {group} of one optimizer step; use more rows or "
-                "smaller batches"
-            )
+        require_group(len(keys), group)
         self.keys = keys.clamp(min=1)  # without a symbol there is one stream
         self.group, self.piece, self.seed, self.epoch = group, piece, seed, 0
 
@@ -118,7 +148,7 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
-        generator = torch.Generator().manual_seed(hash((self.seed, self.epoch)) % 2**63)
+        generator = seeded(self.seed, self.epoch)
         order = torch.randperm(len(self.keys), generator=generator)[: len(self)]
         windows = order.split(self.window * self.group)
         groups = torch.cat([piece for window in windows for piece in self._cut(window)]).view(-1, self.group)
@@ -140,6 +170,39 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
         key, cut = divmod(int(torch.stack(work).argmin()), count - 1)
         first, second = orders[key].tensor_split([(cut + 1) * unit])
         return chain(self._cut(first), self._cut(second))
+
+
+class EpochOfSampler(TrainerCallback):
+    """Tells a sampler which epoch begins. accelerate does too, but not where each of several processes goes on in the
+    midst of an epoch, whose order would then be that of the first one.
+
+    Args:
+        sampler: With the method `set_epoch`.
+        group: examples of one optimizer step.
+    """
+
+    def __init__(self, sampler: Any, group: int):
+        self.sampler, self.group = sampler, group
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.sampler.set_epoch(state.global_step // (len(self.sampler) // self.group))
+
+
+def require_group(rows: int, group: int) -> None:
+    """Makes sure that rows fill a group.
+
+    Raises:
+        UserError: If they do not.
+    """
+    if rows < group:
+        raise UserError(
+            f"{rows} training rows are fewer than the {group} of one optimizer step; use more rows or smaller batches"
+        )
+
+
+def seeded(*key: int) -> torch.Generator:
+    """A generator whose numbers are a function of the key."""
+    return torch.Generator().manual_seed(hash(key) % 2**63)
 
 
 def padded_work(keys: torch.Tensor) -> torch.Tensor:

@@ -26,7 +26,7 @@ from accelerate.utils import broadcast_object_list
 from filelock import FileLock, Timeout
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
-from hf_symbinv.errors import UserError, in_short
+from hf_symbinv.errors import InUseError, UserError, in_short
 from hf_symbinv.files import SUMS, damage_of, read_json, read_object, write_atomically, write_sums
 from hf_symbinv.training.cards import command, environment, hyperparameters
 from hf_symbinv.values import is_finite
@@ -46,6 +46,10 @@ LENGTHS = ("trainer.max_steps", "trainer.num_train_epochs")
 
 class OtherRunError(UserError):
     """A folder holds a run that was asked for in another way, or on other data."""
+
+
+class BusyRunError(OtherRunError, InUseError):
+    """A folder in which another process trains."""
 
 
 class Run:
@@ -119,7 +123,7 @@ class Run:
         """Keeps other processes from training in the folder; of the processes of one run, the main one asks.
 
         Raises:
-            OtherRunError: If one does already.
+            BusyRunError: If one does already.
         """
         if not PartialState().is_main_process:
             yield
@@ -129,7 +133,7 @@ class Run:
         try:
             lock.acquire(blocking=False)
         except Timeout:
-            raise OtherRunError(
+            raise BusyRunError(
                 f"{self.folder}: another process is training here; wait until it is done, or choose another folder"
             ) from None
         try:

@@ -11,11 +11,13 @@ from accelerate.utils import broadcast_object_list, gather_object
 from transformers import PreTrainedModel, Seq2SeqTrainer
 from transformers.trainer import TRAINING_ARGS_NAME
 
+from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.tasks.base import SymbolTask
-from hf_symbinv.training.batching import Collator, GroupedSampler, group_keys, tokenize
+from hf_symbinv.training.batching import Collator, EpochOfSampler, GroupedSampler, group_keys, tokenize
 from hf_symbinv.training.decoding import generate_answers
 from hf_symbinv.training.scoring import score_answers
 from hf_symbinv.training.sharding import whole_model
+from hf_symbinv.training.streaming import BufferedRows, Positions
 
 
 class SymbolInvariantTrainer(Seq2SeqTrainer):
@@ -25,7 +27,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
 
     Args:
         task: what is asked.
-        train_dataset, eval_dataset: with the columns `task.columns`.
+        train_dataset, eval_dataset: with the columns `task.columns`; `ParquetRows` are read while training goes on.
         processing_class: a SymbolInvariantTokenizer.
         kwargs: every other argument of Seq2SeqTrainer.
     """
@@ -34,13 +36,22 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         self,
         *,
         task: SymbolTask,
-        train_dataset: datasets.Dataset,
+        train_dataset: datasets.Dataset | ParquetRows,
         eval_dataset: datasets.Dataset,
         processing_class: Any,
         **kwargs: Any,
     ):
-        with kwargs["args"].main_process_first(desc="tokenizing"):
-            train = tokenize(train_dataset, task, processing_class, "training data")
+        args = kwargs["args"]
+        self._piece = args.train_batch_size * args.world_size
+        self._group = self._piece * args.gradient_accumulation_steps
+        self._seed = args.data_seed if args.data_seed is not None else args.seed
+        with args.main_process_first(desc="tokenizing"):
+            train: Any
+            if isinstance(train_dataset, ParquetRows):
+                order = {"group": self._group, "piece": self._piece, "seed": self._seed}
+                train = BufferedRows(train_dataset, task, processing_class, **order, name="training data")
+            else:
+                train = tokenize(train_dataset, task, processing_class, "training data")
             evaluation = tokenize(eval_dataset, task, processing_class, "evaluation data")
         super().__init__(
             train_dataset=train,
@@ -55,11 +66,14 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
     def _get_train_sampler(self, train_dataset: Any = None) -> torch.utils.data.Sampler:
         """Groups of one optimizer step: accelerate deals consecutive batches to the processes in turn."""
         dataset = self.train_dataset if train_dataset is None else train_dataset
-        args = self.args
-        piece = args.train_batch_size * args.world_size
-        group = piece * args.gradient_accumulation_steps
-        keys = group_keys(dataset, self.accelerator.unwrap_model(self.model).config.base_vocab_size)
-        return GroupedSampler(keys, group, piece, args.data_seed if args.data_seed is not None else args.seed)
+        sampler: GroupedSampler | Positions
+        if isinstance(dataset, BufferedRows):
+            sampler = Positions(len(dataset))
+        else:
+            keys = group_keys(dataset, self.accelerator.unwrap_model(self.model).config.base_vocab_size)
+            sampler = GroupedSampler(keys, self._group, self._piece, self._seed)
+        self.add_callback(EpochOfSampler(sampler, self._group))
+        return sampler
 
     def evaluate(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> dict[str, Any]:
         """The loss on the evaluation data set, and the scores of the answers to its questions."""

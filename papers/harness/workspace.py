@@ -14,8 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
 from hf_symbinv.files import write_atomically
+from hf_symbinv.solvers import Cluster
 from hf_symbinv.tasks import load_task
 from papers.harness.experiments import Experiment, Job, OutOfTimeError, Setting
 from papers.harness.measurements import Measurement, ModelUnderTest
@@ -36,6 +39,7 @@ class Workspace:
         scale: How large everything is.
         max_seconds: Time for this object's work; None for no limit.
         say: Takes lines that tell what is being done.
+        cluster: Where questions are solved when data are made; None for this machine.
     """
 
     def __init__(
@@ -45,8 +49,9 @@ class Workspace:
         *,
         max_seconds: float | None = None,
         say: Callable[[str], None] = lambda line: None,
+        cluster: Cluster | None = None,
     ) -> None:
-        self.folder, self.scale, self.say = folder / scale.name, scale, say
+        self.folder, self.scale, self.say, self.cluster = folder / scale.name, scale, say, cluster
         self._deadline = None if max_seconds is None else time.monotonic() + max_seconds
 
     def time_left(self) -> float | None:
@@ -61,6 +66,11 @@ class Workspace:
         if left < SHORTEST_PIECE:
             raise OutOfTimeError
         return left
+
+    @property
+    def deadline(self) -> float | None:
+        """When the time is used up, in seconds since 1970; None if there is no limit."""
+        return None if self._deadline is None else time.time() + self._deadline - time.monotonic()
 
     def data(self, task: str, variant: str) -> Path:
         """The folder of a data set: `grid`, or a name of training data; see `Training`."""
@@ -84,10 +94,10 @@ class Workspace:
             f"data {folder.name}: {', '.join(f'{name} {value}' for name, value in sizes['data'][variant].items())}"
         )
         if variant == "grid":
-            grid.prepare(grid.QuestionGridConfig(name="grid", task=task, **sizes["data"]["grid"]), folder, None)
+            grid.prepare(grid.QuestionGridConfig(name="grid", task=task, **sizes["data"]["grid"]), folder, self.cluster)
         else:
             config = builder.RandomQuestionsConfig(name=variant, task=task, **sizes["data"][variant])
-            builder.prepare(config, folder, None)
+            builder.prepare(config, folder, self.cluster)
         return folder
 
     def run_folder(self, training: Training, seed: int) -> Path:
@@ -123,10 +133,11 @@ class Workspace:
 
         source = self.run(training, seed)
         folder = source.with_name(f"{source.name}_converted")
-        if not (folder / "README.md").exists():  # the card, which is written last
-            checkpoint = load_checkpoint(str(source), device="cpu")
-            how = "Rows of two symbols became the actual and the placeholder row."
-            save_converted(to_streams(checkpoint.model), checkpoint.tokenizer, folder, source=source.name, how=how)
+        with FileLock(folder.with_name(f".{folder.name}.lock")):
+            if not (folder / "README.md").exists():  # the card, which is written last
+                checkpoint = load_checkpoint(str(source), device="cpu")
+                how = "Rows of two symbols became the actual and the placeholder row."
+                save_converted(to_streams(checkpoint.model), checkpoint.tokenizer, folder, source=source.name, how=how)
         return folder
 
     def result(self, training: Training, seed: int, measurement: Measurement) -> Path:

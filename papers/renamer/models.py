@@ -25,6 +25,7 @@ from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification, Pre
 from hf_symbinv.datasets_scripts.blocks import basic_blocks, x86
 from hf_symbinv.datasets_scripts.calculus import derivatives, expressions
 from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError
+from hf_symbinv.errors import InUseError
 from hf_symbinv.logic.referents import SymbolIds, random_renaming
 from hf_symbinv.training.fitting import STATE
 from hf_symbinv.training.sequences import SequenceCollator
@@ -151,6 +152,8 @@ def block_data(job: Job, splitting: str) -> datasets.DatasetDict:
         )
     except basic_blocks.BlocksError as error:
         raise MissingDataError(f"{BLOCKS}: {error}") from error
+    except InUseError:
+        raise
     except WorkFolderError as error:
         raise MissingDataError(f"{BLOCKS}={source}: {error}, or name the blocks that are there") from error
     if fresh:

@@ -94,8 +94,8 @@ def test_every_benchmark_of_the_page_exists_and_the_other_way_round(run, scripts
 NAMES = [
     "training-step", "training-two-processes", "decoding-no-cache", "decoding-repeated-encoder", "decoding-finished",
     "decoding-bart", "decoding-10-symbols", "decoding-top-25", "decoding-one-at-a-time",
-    "forward-linear", "alpha-covariance", "memory", "forward-many-symbols", "spot", "spot-all-cores", "cluster",
-    "starting", "tokenizing", "visitors",
+    "forward-linear", "alpha-covariance", "memory", "streaming", "forward-many-symbols", "spot", "spot-all-cores",
+    "cluster", "starting", "tokenizing", "visitors",
 ]  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def in_this_process(module, function, setting, **arguments):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_benchmark_runs_at_toy_size_and_leaves_a_report(run, tmp_path, monkeypatch, name):
     """Ten processes that import torch would take most of the time; `spot` starts its own, as the test of that does."""
-    for module in ("memory", "scaling"):
+    for module in ("memory", "scaling", "streaming"):
         monkeypatch.setattr(f"{module}.in_own_process", in_this_process)
     out = tmp_path / "results" / "report.json"
     code, printed, _ = run(name, "--tiny", "--repeats", "1", "--threads", "1", "--device", "cpu", "--out", str(out))

@@ -1,6 +1,9 @@
 """`symbinv ablate` compares component sets, goes on where it stopped, and refuses what names no model."""
 
 import json
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -32,6 +35,46 @@ def test_a_call_without_time_says_how_to_go_on(tmp_path, capsys):
     arguments = ["ablate", "prop-smoke", "EP-DP-CP", "--output", str(tmp_path), "--max-minutes", "0.0001", *SMALL]
     assert symbinv(arguments) == UNFINISHED
     assert "time is up; repeat the command to go on with EP-DP-CP" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_on_a_cluster_a_node_of_which_dies_the_table_is_the_same(nodes, join, tmp_path, capsys):
+    """Four trainings on two nodes of a core each; what the one that dies had begun goes on elsewhere."""
+    rows = ["--task", "prop", "--rows", "400", "--max-size", "8"]
+    assert symbinv(["data", *rows, "--output", str(tmp_path / "data")]) == DONE
+    sizes = ["trainer.max_steps=12", "trainer.save_steps=2", "trainer.eval_strategy=no", "test_rows=20"]
+    words = ["ablate", "prop-smoke", "EP-DP-CP", "DP-CP", "--seeds", "2", "--data", str(tmp_path / "data"), *sizes]
+    there, here = tmp_path / "there", tmp_path / "here"
+    command = [*words, "--output", str(there), "--executor", f"ray:{nodes.address}"]
+    doomed = join()
+    with (
+        open(tmp_path / "said", "w+", encoding="utf-8") as said,
+        subprocess.Popen([sys.executable, "-m", "symbinv", *command], stdout=subprocess.PIPE, stderr=said) as run,
+    ):
+        while run.poll() is None and len({path.parent for path in there.glob("*/checkpoint-*/seconds.json")}) < 2:
+            time.sleep(0.01)
+        assert run.poll() is None, "the run was too quick to disturb it"
+        nodes.remove_node(doomed, allow_graceful=False)
+        table = run.communicate()[0].decode()
+        said.seek(0)
+        assert run.returncode == DONE, said.read()
+    capsys.readouterr()
+    assert symbinv([*words, "--output", str(here)]) == DONE
+    assert capsys.readouterr().out == table and len(table.splitlines()) == 3
+    for path in here.glob("*/model.safetensors"):
+        assert path.read_bytes() == (there / path.relative_to(here)).read_bytes()
+
+    written = {path: path.stat().st_mtime for path in there.glob("*/run.json")}
+    assert symbinv(command) == DONE  # what is there is used
+    assert capsys.readouterr().out == table
+    assert written == {path: path.stat().st_mtime for path in there.glob("*/run.json")} and len(written) == 4
+
+
+def test_without_a_cluster_at_the_address_nothing_is_trained(tmp_path, capsys):
+    command = ["ablate", "prop-smoke", "EP-DP-CP", "--output", str(tmp_path / "runs"), "--executor", "ray:127.0.0.1:9"]
+    assert symbinv(command) == BAD_INPUT
+    assert "ray:127.0.0.1:9: no cluster answers there" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(

@@ -12,23 +12,7 @@ import pytest
 from hf_symbinv.cli.__main__ import main
 from hf_symbinv.solvers import Checker, Cluster, ClusterError, PoolError, ProcessPool, RayPool, open_pool
 
-ray = pytest.importorskip("ray", reason="the cluster needs Ray")
-
-MEMORY = 80 * 2**20  # of a node's store, in bytes: the least that Ray takes, and some
-
-
-@pytest.fixture(scope="module")
-def nodes():
-    """A cluster whose head computes nothing, with one core beside it."""
-    from ray.cluster_utils import Cluster as Nodes
-
-    found = Nodes(
-        initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
-    )
-    found.add_node(num_cpus=1, object_store_memory=MEMORY)
-    yield found
-    ray.shutdown()
-    found.shutdown()
+pytest.importorskip("ray", reason="the cluster needs Ray")
 
 
 @pytest.fixture
@@ -107,16 +91,16 @@ def data(folder, *where):
     ]
 
 
-def test_a_data_set_has_the_same_bytes_though_a_node_dies_and_another_joins(nodes, cluster, tmp_path):
+def test_a_data_set_has_the_same_bytes_though_a_node_dies_and_another_joins(nodes, join, cluster, tmp_path):
     subprocess.run(data(tmp_path / "here", "--workers", "1"), check=True, capture_output=True)
-    doomed = nodes.add_node(num_cpus=1, object_store_memory=MEMORY)
+    doomed = join()
     with (
         open(tmp_path / "said", "w+", encoding="utf-8") as said,
         subprocess.Popen(data(tmp_path / "there", "--executor", str(cluster)), stdout=said, stderr=said) as run,
     ):
         wait_for_shards(tmp_path / "there" / ".work", run, 2)
         nodes.remove_node(doomed, allow_graceful=False)
-        nodes.add_node(num_cpus=1, object_store_memory=MEMORY)
+        join()
         assert run.wait() == 0, (tmp_path / "said").read_text(encoding="utf-8")
     assert sums(tmp_path / "there") == sums(tmp_path / "here")
 

@@ -5,9 +5,10 @@ import functools
 import pytest
 import torch
 from datasets import Dataset
+from transformers import TrainerState
 
 from hf_symbinv import LTL, TSEITIN, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
-from hf_symbinv.training.batching import Collator, GroupedSampler, group_keys, tokenize
+from hf_symbinv.training.batching import Collator, EpochOfSampler, GroupedSampler, group_keys, tokenize
 
 FORMULAS = ["a", "&ab", "U1a", "X&aUbc", "!0", "&a!a", "|bXc", "Ucd"]
 WITNESSES = ["{a}", "{&ab}", "a;{1}", "1;&ac;{1}", "{1}", "{0}", "b;{1}", "d;{1}"]
@@ -122,6 +123,13 @@ def test_order_is_a_function_of_seed_and_epoch_and_groups_are_shuffled():
     assert first != list(again)
     symbols = keys[torch.tensor(first)].view(-1, 8, 3)[:, 0, 0]
     assert symbols.tolist() != sorted(symbols.tolist())
+
+
+@pytest.mark.parametrize(("step", "epoch"), [(0, 0), (2, 0), (3, 1), (5, 1), (6, 2)])
+def test_a_sampler_is_told_the_epoch_in_which_a_run_goes_on(step, epoch):
+    sampler = GroupedSampler(torch.zeros(26, 3, dtype=torch.long), 8, 4, 0)  # three steps in an epoch
+    EpochOfSampler(sampler, 8).on_epoch_begin(None, TrainerState(global_step=step), None)
+    assert sampler.epoch == epoch
 
 
 def test_rows_that_fill_no_group_sit_out_and_too_few_rows_are_refused():

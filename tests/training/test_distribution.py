@@ -16,6 +16,7 @@ FOLDER = EXAMPLE.parent / "accelerate"
 CONFIGS = sorted(FOLDER.glob("*.yaml"))
 TWO = accelerate("--config_file", str(FOLDER / "cpu-2.yaml"))
 FSDP = accelerate("--config_file", str(FOLDER / "fsdp.yaml"), "--num_processes", "2", "--mixed_precision", "no")
+BATCHES = "trainer.per_device_train_batch_size={}"
 SHARDED = (*FSDP, str(Path(__file__).parent / "shard_on_processors.py"))
 
 
@@ -55,12 +56,22 @@ def test_two_processes_resume_to_the_same_weights_bit_for_bit(data, two, tmp_pat
     resume(data, two, tmp_path / "resumed", TWO)
 
 
-def resume(data, run_to_the_end, output, launcher):
-    """Goes on from the first checkpoint of a run, and finds the weights that the run found."""
+@pytest.mark.slow
+@pytest.mark.parametrize("streaming", ["false", "true"])
+def test_two_processes_resume_in_a_later_epoch_to_the_same_weights_bit_for_bit(data, tmp_path, streaming):
+    """Epochs of five steps, and of the rows of an epoch two and a half buffers."""
+    longer = ("trainer.max_steps=9", "trainer.save_steps=7", "trainer.eval_strategy=no", "model.dropout=0.1")
+    changes = (BATCHES.format(32), *longer, f"data.streaming={streaming}", "data.buffer_size=128")
+    run(data, tmp_path / "straight", *changes, launcher=TWO)
+    resume(data, tmp_path / "straight", tmp_path / "resumed", TWO, *changes, step=7)
+
+
+def resume(data, run_to_the_end, output, launcher, *changes, step=3):
+    """Goes on from a checkpoint of a run, and finds the weights that the run found."""
     output.mkdir()
     shutil.copy(run_to_the_end / "recipe.json", output)
-    shutil.copytree(run_to_the_end / "checkpoint-3", output / "checkpoint-3")
-    run(data, output, "trainer.per_device_train_batch_size=4", launcher=launcher)
+    shutil.copytree(run_to_the_end / f"checkpoint-{step}", output / f"checkpoint-{step}")
+    run(data, output, *(changes or (BATCHES.format(4),)), launcher=launcher)
     resumed, straight = weights(output), weights(run_to_the_end)
     assert resumed.keys() == straight.keys()
     assert all(torch.equal(resumed[name], straight[name]) for name in straight)

@@ -349,6 +349,7 @@ def _data(record: Mapping[str, Any]) -> dict[str, Any] | None:
         ],
         "measured": any(split.symbols or split.size for split in data.splits),
         "summed": any(split.sha256 for split in data.splits),
+        "streamed": any(split.files for split in data.splits),
     }  # fmt: skip
 
 

@@ -26,7 +26,8 @@ class Split:
         name: Of the split.
         rows: Their number.
         symbols, size: The smallest and the largest number of symbols, and size, of a question.
-        sha256: Checksum of the rows' text, in order.
+        sha256: Checksum of the rows' text, in order, or of the checksums of the files that they were streamed from.
+        files: Their number; None where rows were not streamed.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Split:
     symbols: tuple[int, int] | None
     size: tuple[int, int] | None
     sha256: str | None
+    files: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +91,18 @@ def read_training_data(record: Mapping[str, Any]) -> TrainingData | None:
 
 def _split(name: str, content: Any) -> Split:
     found = content if isinstance(content, Mapping) else {}
-    rows, symbols, size, sha256 = (found.get(key) for key in ("rows", "symbols", "size", "sha256"))
+    rows, symbols, size, sha256, files = (found.get(key) for key in ("rows", "symbols", "size", "sha256", "files"))
     if not (
         isinstance(content, Mapping)
-        and (rows is None or _is_count(rows))
+        and all(count is None or _is_count(count) for count in (rows, files))
         and all(pair is None or _is_pair(pair) for pair in (symbols, size))
         and isinstance(sha256, str | None)
     ):
         raise CardError(
-            f"{RECORD}: {KEY}, split {name}: {content!r}: must have rows, symbols and size as [smallest, largest], and "
-            "sha256; remove it, or train again"
+            f"{RECORD}: {KEY}, split {name}: {content!r}: must have rows, symbols and size as [smallest, largest], "
+            "sha256, and perhaps files; remove it, or train again"
         )
-    return Split(name, rows, symbols and (symbols[0], symbols[1]), size and (size[0], size[1]), sha256)
+    return Split(name, rows, symbols and (symbols[0], symbols[1]), size and (size[0], size[1]), sha256, files)
 
 
 def _is_count(value: Any) -> bool:
