@@ -163,7 +163,7 @@ class Portfolio:
 
     @contextmanager
     def watched(self, look: Callable[[], None]) -> Iterator[None]:
-        """Inside, `look` is called every few milliseconds of work; what it raises ends the work, and is raised there."""
+        """Inside, `look` is called every few milliseconds of work; what it raises ends the work and comes out."""
         self._look = look
         try:
             yield

@@ -124,7 +124,7 @@ def test_the_triggers_of_implications_can_be_asked_for(text, triggers):
 
 
 def test_bounds_do_not_make_triggers_without_end():
-    with pytest.raises(SpecificationError, match="^x: over 100 triggers; ask for those that matter as properties"):
+    with pytest.raises(SpecificationError, match=r"^x: over 100 triggers; ask for those that matter as properties"):
         read_specification("x: G[0:200](a -> b)").with_triggers()
 
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -27,9 +28,9 @@ def process():
 
 
 def ask(address, body):
-    connection = http.client.HTTPConnection(address, timeout=60)
-    connection.request("POST", "/ltl", body)
-    return json.load(connection.getresponse())
+    with closing(http.client.HTTPConnection(address, timeout=60)) as connection:
+        connection.request("POST", "/ltl", body)
+        return json.load(connection.getresponse())
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
