@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hf_symbinv import __version__
-from hf_symbinv.answers.portfolio import MEMBERS, Answer, Check, Portfolio
+from hf_symbinv.answers.portfolio import MEMBERS, SHORTEST, Answer, Check, Portfolio
 from hf_symbinv.answers.specification import Specification, SpecificationError, read_specification
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import read_object
-from hf_symbinv.logic import FormulaSyntaxError, Trace, read_trace, trace_to_infix
-from hf_symbinv.solvers.lasso import EmptyStepError, in_literals
+from hf_symbinv.logic import FormulaSyntaxError, Trace, read_assignment, read_trace, trace_to_infix
+from hf_symbinv.logic.infix import infix_name
+from hf_symbinv.solvers.lasso import EmptyStepError, conjunction, in_literals, literals
 
 FORMAT = 1
 AGAIN = "write it again with `symbinv solve --output`"
@@ -20,12 +21,14 @@ KINDS: dict[str, type | tuple[type, ...]] = {
     "certificate": int,
     "specification": str,
     "finite": bool,
+    "propositional": bool,
     "normal_form": str,
     "result": str,
     "witness": (str, type(None)),
     "found_by": (str, type(None)),
     "subset": list,
     "minimal": bool,
+    "shortest": bool,
 }
 # Seconds for a second opinion on a proof, which may go on for ever. Our choice.
 SECOND_OPINION = 2.0
@@ -44,6 +47,7 @@ class Certificate(NamedTuple):
         witness: Of a satisfiable question.
         subset: Names of properties that no trace satisfies together, of an unsatisfiable one.
         minimal: Without any one of them, one does.
+        shortest: No witness has fewer steps, prefix and cycle together.
     """
 
     specification: Specification
@@ -51,6 +55,7 @@ class Certificate(NamedTuple):
     witness: Trace | None
     subset: tuple[str, ...]
     minimal: bool
+    shortest: bool = False
 
 
 def certify(answer: Answer, portfolio: Portfolio) -> dict[str, Any]:
@@ -70,17 +75,32 @@ def certify(answer: Answer, portfolio: Portfolio) -> dict[str, Any]:
         "certificate": FORMAT,
         "specification": specification.text,
         "finite": specification.finite,
+        "propositional": specification.propositional,
         "normal_form": specification.normal_form(),
         "result": answer.result,
-        "witness": None if answer.witness is None else trace_to_infix(answer.witness),
+        "witness": None if answer.witness is None else witness_text(specification, answer.witness),
         "found_by": answer.found_by,
         "checks": [{**asdict(check), "seconds": round(check.seconds, 6)} for check in answer.checks],
         "subset": list(answer.subset),
         "minimal": answer.minimal,
+        "shortest": answer.shortest,
         "tried": [{**asdict(tried), "seconds": round(tried.seconds, 6)} for tried in answer.tried],
         "versions": versions,
         "seconds": round(answer.seconds, 6),
     }
+
+
+def witness_text(specification: Specification, witness: Trace) -> str:
+    """A witness in infix: a trace, or the assignment that its only step is where formulas are propositional."""
+    if not specification.propositional:
+        return trace_to_infix(witness)
+    return ", ".join(f"{infix_name(name)}={value:d}" for name, value in literals(witness.cycle[0]).items())
+
+
+def _read_witness(specification: Specification, text: str) -> Trace:
+    if not specification.propositional:
+        return in_literals(read_trace(text))
+    return Trace((), (conjunction(dict(read_assignment(text).values) if text else {}),))
 
 
 def read_certificate(path: Path) -> Certificate:
@@ -97,8 +117,11 @@ def read_certificate(path: Path) -> Certificate:
     if content["certificate"] != FORMAT:
         raise CertificateError(f"{path}: a certificate of format {content['certificate']}; this version reads {FORMAT}")
     try:
-        specification = read_specification(content["specification"], f"{path}, specification", finite=content["finite"])
-        witness = None if content["witness"] is None else in_literals(read_trace(content["witness"]))
+        specification = read_specification(
+            content["specification"], f"{path}, specification",
+            finite=content["finite"], propositional=content["propositional"],
+        )  # fmt: skip
+        witness = None if content["witness"] is None else _read_witness(specification, content["witness"])
     except SpecificationError as error:
         raise CertificateError(str(error)) from None
     except (FormulaSyntaxError, EmptyStepError) as error:
@@ -114,20 +137,23 @@ def read_certificate(path: Path) -> Certificate:
     evidence = {"satisfiable": (True, False), "unsatisfiable": (False, True), "unknown": (False, False)}
     if evidence[content["result"]] != (witness is not None, bool(subset)):
         raise CertificateError(f"{path}: a result {content['result']!r} with another's evidence; {AGAIN}")
-    return Certificate(specification, content["result"], witness, tuple(subset), content["minimal"])
+    shortest = content["shortest"] and witness is not None
+    return Certificate(specification, content["result"], witness, tuple(subset), content["minimal"], shortest)
 
 
 def verify_certificate(certificate: Certificate, portfolio: Portfolio) -> tuple[Check, ...]:
     """What checkers say of a certificate's claim now; nothing of what it says of its checks is believed.
 
     Returns:
-        For a witness, the verdicts of both checkers. For a subset, what each exact member finds: `unsatisfiable`,
+        For a witness, the verdicts of both checkers; and `not the shortest`, if there is a shorter one against what it
+        says, or what stopped the search for one. For a subset, what each exact member finds: `unsatisfiable`,
         `satisfiable`, or that it reached its limit; and `not minimal`, if fewer properties are enough against what it
         says. None for `unknown`.
     """
     specification = certificate.specification
     if certificate.witness is not None:
-        return portfolio.check(specification.conjuncts(), certificate.witness)
+        checks = portfolio.check(specification.conjuncts(), certificate.witness)
+        return (*checks, _shorter(certificate, certificate.witness, portfolio)) if certificate.shortest else checks
     if certificate.result == "unknown":
         return ()
     checks = []
@@ -147,6 +173,23 @@ def verify_certificate(certificate: Certificate, portfolio: Portfolio) -> tuple[
         if kept != certificate.subset:
             checks.append(Check("spot", "not minimal", 0.0, f"{', '.join(kept)} contradict each other already"))
     return tuple(checks)
+
+
+def _shorter(certificate: Certificate, witness: Trace, portfolio: Portfolio) -> Check:
+    """What the search for a shorter witness says of one that is called the shortest: `correct` if there is none."""
+    outcome = portfolio.run("bounded", SHORTEST["bounded"], certificate.specification.conjuncts())
+    if outcome.status != "done":
+        return Check("bounded", outcome.status, outcome.seconds, str(outcome.value))
+    shortest = outcome.value.witness
+    if shortest is None:
+        return Check("bounded", "error", outcome.seconds, outcome.value.how)
+    if _steps(shortest) < _steps(witness):
+        return Check("bounded", "not the shortest", outcome.seconds, trace_to_infix(shortest))
+    return Check("bounded", "correct", outcome.seconds)
+
+
+def _steps(trace: Trace) -> int:
+    return len(trace.prefix) + len(trace.cycle)
 
 
 def confirmed(certificate: Certificate, checks: tuple[Check, ...]) -> bool:

@@ -20,10 +20,13 @@ LONGEST_GUESS = 100
 
 @cache
 def load_model() -> Checkpoint:
-    """The model for formulas that comes with the package; torch is imported here."""
+    """The model for formulas that comes with the package; torch is imported here, and draws no bars."""
+    from transformers.utils import logging
+
     from hf_symbinv.evaluation import default_checkpoint, load_checkpoint
     from hf_symbinv.tasks import LTL
 
+    logging.disable_progress_bar()
     return load_checkpoint(default_checkpoint(LTL), None, LTL)
 
 

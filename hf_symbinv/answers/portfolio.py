@@ -13,7 +13,8 @@ from __future__ import annotations
 import importlib.util
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -55,6 +56,11 @@ MEMBERS = {
     "bounded": Member(unrolling.find, unrolling.load_solver, 0.2, unrolling.is_unsatisfiable),
     "model": Member(guessing.find, guessing.load_model, 1.0, None),
 }
+# What members do where the shortest witness is wanted: a model has no proof that there is no shorter one.
+SHORTEST: dict[str, Callable[[tuple[Formula, ...]], Finding]] = {
+    "spot": automata.find,
+    "bounded": unrolling.find_shortest,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,8 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a checker says: `correct`, `incorrect`, `timeout` or `error` of a witness, `unsatisfiable` of properties."""
+    """What a checker says: `correct`, `incorrect`, `open`, `timeout` or `error` of a witness, or of properties
+    `unsatisfiable`."""
 
     checker: str
     verdict: str
@@ -94,6 +101,7 @@ class Answer:
         checks: Of the witness.
         subset: Names of properties that no trace satisfies together; empty for other results.
         minimal: Without any one of them a trace does.
+        shortest: It is proved that no witness has fewer steps, prefix and cycle together.
         tried: Who tried what, in the portfolio's order.
         seconds: From the question to the answer.
     """
@@ -105,6 +113,7 @@ class Answer:
     checks: tuple[Check, ...]
     subset: tuple[str, ...]
     minimal: bool
+    shortest: bool
     tried: tuple[Tried, ...]
     seconds: float
 
@@ -136,9 +145,10 @@ class Portfolio:
         if importlib.util.find_spec("spot") is None:
             load_spot()
         self._members = {name: MEMBERS[name] for name in MEMBERS if name in members}
-        self._limits: dict[str, Any] = {"workers": 1, "timeout": timeout, "memory": memory}
+        self.timeout, self.memory = timeout, memory
         self._pools: dict[str, ProcessPool] = {}
         self._spot_version: str | None = None
+        self._look: Callable[[], None] = _nothing
 
     def __enter__(self) -> Portfolio:
         return self
@@ -151,13 +161,27 @@ class Portfolio:
         for pool in self._pools.values():
             pool.close()
 
-    def answer(self, specification: Specification) -> Answer:
+    @contextmanager
+    def watched(self, look: Callable[[], None]) -> Iterator[None]:
+        """Inside, `look` is called every few milliseconds of work; what it raises ends the work and comes out."""
+        self._look = look
+        try:
+            yield
+        finally:
+            self._look = _nothing
+
+    def answer(self, specification: Specification, *, shortest: bool = False) -> Answer:
         """The first answer that was checked or proved.
+
+        Args:
+            specification: The question.
+            shortest: Look for a witness with as few steps as can be, prefix and cycle together. If the limits are
+                reached before it is proved that there is no shorter one, the answer is another.
 
         Raises:
             PoolError: If Spot's process cannot run at all, which checks witnesses.
         """
-        return _Race(self, specification).run()
+        return _Race(self, specification, shortest).run()
 
     def check(self, conjuncts: tuple[Formula, ...], trace: Trace, limit: float = math.inf) -> tuple[Check, ...]:
         """The verdicts of both checkers, Spot and the package's own, on a trace.
@@ -169,27 +193,30 @@ class Portfolio:
         """
         start = time.monotonic()
         try:
-            verdict = "correct" if truth(conjunction(conjuncts), trace) == "true" else "incorrect"
-            own = Check("hf_symbinv", verdict, time.monotonic() - start)
+            found = truth(conjunction(conjuncts), trace)
+            seconds = time.monotonic() - start
+            own = Check("hf_symbinv", "correct" if found == "true" else "incorrect", seconds)
+            if found == "open":
+                own = Check("hf_symbinv", "open", seconds, "as far as it can tell, what is left open decides")
         except ValueError as error:
             own = Check("hf_symbinv", "error", time.monotonic() - start, str(error))
         return own, self.judge(conjuncts, trace, limit)
 
     def judge(self, conjuncts: tuple[Formula, ...], trace: Trace, limit: float = math.inf) -> Check:
         """Spot's verdict on a trace; arguments are those of `check`."""
-        outcome = self._run("spot", automata.judge_each, conjuncts, trace, limit=limit)
+        outcome = self.run("spot", automata.judge_each, conjuncts, trace, limit=limit)
         if outcome.status == "done":
             return Check("spot", outcome.value[0], outcome.seconds, outcome.value[1])
         return Check("spot", outcome.status, outcome.seconds, outcome.value)
 
     def prove(self, conjuncts: tuple[Formula, ...], member: str, limit: float = math.inf) -> Outcome:
         """Have a member look whether no trace satisfies the conjuncts; the value is true or false."""
-        return self._run(member, MEMBERS[member].is_unsatisfiable, conjuncts, limit=limit)
+        return self.run(member, MEMBERS[member].is_unsatisfiable, conjuncts, limit=limit)
 
     def spot_version(self) -> str:
         """Spot's version, such as `2.13`."""
         if self._spot_version is None:
-            self._spot_version = str(self._run("spot", solver_version).value).removeprefix("spot ")
+            self._spot_version = str(self.run("spot", solver_version).value).removeprefix("spot ")
         return self._spot_version
 
     def minimal_subset(
@@ -207,7 +234,7 @@ class Portfolio:
         conjuncts = specification.conjuncts()
         rules = tuple(range(len(specification.properties), len(conjuncts)))
         kept = [place for place in places if place < len(specification.properties)]
-        deadline, minimal = time.monotonic() + self._limits["timeout"], True
+        deadline, minimal = time.monotonic() + self.timeout, True
         for place in list(kept) if len(kept) > 1 else []:
             others = [other for other in kept if other != place]
             if time.monotonic() > deadline:
@@ -219,25 +246,40 @@ class Portfolio:
                 kept = others
         return tuple(specification.names[place] for place in kept), minimal
 
-    def _run(self, name: str, *call: Any, limit: float = math.inf) -> Outcome:
-        """A function's outcome in a member's process, or in one like it if that is busy."""
+    def run(self, name: str, *call: Any, limit: float = math.inf) -> Outcome:
+        """A function's outcome in a member's process, or in one like it if that is busy.
+
+        Args:
+            name: Of the member.
+            call: The function, from the top level of a module, and its arguments.
+            limit: In seconds; that of the portfolio holds too.
+        """
         pool = self.pool(name)
         if pool.busy:
             pool = self.pool(name, "beside")
         attempt = pool.start(call)
-        while (outcome := attempt.poll()) is None:
-            if attempt.seconds() > limit:
-                attempt.cancel()
-                return Outcome("timeout", f"stopped at the limit of {limit:g} s", limit)
-            time.sleep(LOOK)
-        return outcome
+        try:
+            while (outcome := attempt.poll()) is None:
+                if attempt.seconds() > limit:
+                    return Outcome("timeout", f"stopped at the limit of {limit:g} s", limit)
+                self._look()
+                time.sleep(LOOK)
+            return outcome
+        finally:
+            attempt.cancel()
 
     def pool(self, name: str, use: str = "") -> ProcessPool:
         """The process of a member."""
         key = f"{name} {use}"
         if key not in self._pools:
-            self._pools[key] = ProcessPool(_call, initializer=MEMBERS[name].load, **self._limits)
+            self._pools[key] = ProcessPool(
+                _call, workers=1, initializer=MEMBERS[name].load, timeout=self.timeout, memory=self.memory
+            )
         return self._pools[key]
+
+
+def _nothing() -> None:
+    """What is done between two looks at the members, if nothing is."""
 
 
 def _call(item: tuple[Any, ...]) -> Any:
@@ -249,21 +291,27 @@ def _call(item: tuple[Any, ...]) -> Any:
 class _Race:
     """One question: the members that have begun, and what they said."""
 
-    def __init__(self, portfolio: Portfolio, specification: Specification) -> None:
-        self.portfolio, self.specification = portfolio, specification
+    def __init__(self, portfolio: Portfolio, specification: Specification, shortest: bool = False) -> None:
+        self.portfolio, self.specification, self.shortest = portfolio, specification, shortest
         self.conjuncts = specification.conjuncts()
         self.start = time.monotonic()
+        self.members = {name: MEMBERS[name].find for name in portfolio._members}
+        if shortest:
+            self.members = {name: SHORTEST[name] for name in portfolio._members if name in SHORTEST}
+        elif specification.propositional and "bounded" in self.members:  # one step is all that there is to search
+            self.members = {"bounded": unrolling.find}
         self.running: dict[str, Attempt] = {}
         self.tried: dict[str, Tried] = {}
+        self.longer: tuple[str, Trace, tuple[Check, ...]] | None = None  # a witness that may not be the shortest
 
     def run(self) -> Answer:
-        waiting = list(self.portfolio._members)
+        waiting = list(self.members)
         try:
             while waiting or self.running:
                 worked = max((attempt.seconds() for attempt in self.running.values()), default=math.inf)
                 if waiting and worked >= MEMBERS[waiting[0]].delay:
                     name = waiting.pop(0)
-                    self.running[name] = self.portfolio.pool(name).start((MEMBERS[name].find, self.conjuncts))
+                    self.running[name] = self.portfolio.pool(name).start((self.members[name], self.conjuncts))
                 for name, attempt in list(self.running.items()):
                     try:
                         outcome = attempt.poll()
@@ -274,8 +322,9 @@ class _Race:
                     answer = None if outcome is None else self.heard(name, outcome)
                     if answer is not None:
                         return answer
+                self.portfolio._look()
                 time.sleep(LOOK)
-            return self.answer("unknown")
+            return self.answer("unknown") if self.longer is None else self.answer("satisfiable", *self.longer)
         finally:
             self.stop()
 
@@ -303,7 +352,10 @@ class _Race:
             checks = self.portfolio.check(self.conjuncts, finding.witness, CHECK_SECONDS)
             verdicts = {check.verdict for check in checks}
             if "correct" in verdicts and not verdicts & {"incorrect", "invalid"}:
-                return self.answer("satisfiable", name, finding.witness, checks)
+                if not self.shortest or finding.shortest:
+                    return self.answer("satisfiable", name, finding.witness, checks, shortest=finding.shortest)
+                self.longer = (name, finding.witness, checks)
+                return None
             self.tried[name] = Tried(name, outcome.seconds, f"{found} that {_against(checks)} does not confirm")
         elif finding.unsatisfiable:
             self.stop()
@@ -320,12 +372,12 @@ class _Race:
         checks: tuple[Check, ...] = (),
         subset: tuple[str, ...] = (),
         minimal: bool = False,
+        shortest: bool = False,
     ) -> Answer:
         self.stop()
-        tried = [self.tried.get(name, Tried(name, 0.0, "not needed")) for name in self.portfolio._members]
-        return Answer(
-            self.specification, result, witness, found_by, checks, subset, minimal, tuple(tried), self.seconds()
-        )
+        tried = tuple(self.tried.get(name, Tried(name, 0.0, "not needed")) for name in self.portfolio._members)
+        seconds = self.seconds()
+        return Answer(self.specification, result, witness, found_by, checks, subset, minimal, shortest, tried, seconds)
 
 
 def _against(checks: tuple[Check, ...]) -> str:

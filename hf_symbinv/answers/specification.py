@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 from hf_symbinv.errors import UserError, cut
 from hf_symbinv.logic import Formula, FormulaSyntaxError, parse_infix, to_infix
 from hf_symbinv.logic.finite import embed_finite, finite_trace
+from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS
 from hf_symbinv.logic.notation import QUOTED, quote, unquote
 
 Role = Literal["assume", "guarantee", "property"]
@@ -29,6 +30,12 @@ LONGEST = 1 << 22
 ALIVE = "alive"
 # Characters of a formula that stands for its own name, at most. Our choice: half a line.
 LONGEST_NAME = 60
+# Properties of a specification, and their operators and names together, at most. Our choice: some hundred pages.
+MOST_PROPERTIES, MOST_NODES = 10_000, 300_000
+# Triggers of a property, at most. Our choice: each is sought, and a bounded operator has some for each of its steps.
+MOST_TRIGGERS = 100
+# Characters at the end of a line that say whether its formula goes on. Our choice: bounds have some ten.
+LONGEST_END = 100
 
 _SKIPPED = re.compile(rf"(?P<quoted>{QUOTED})|(?P<comment>(?:#|//)[^\n]*|/\*.*?\*/)|(?P<open>/\*)", re.DOTALL)
 _BEGINS_BETWEEN = re.compile(r"\s*(?:-|<|=>|/\\|\\/|[&|^+*)∧∩∨∪⊕→⟶⇒⟹↔⇔](?!\])|(?:[URWVM]|xor)(?![\w.:])(?!\s*:))")
@@ -39,6 +46,7 @@ _NAME = rf"(?:{QUOTED}|[A-Za-z_][\w.-]*)"
 _ROLE = re.compile(rf"\s*(?P<role>assume|guarantee|property)(?![\w.])\s*(?::|(?P<name>{_NAME})\s*:)?", re.DOTALL)
 _LABEL = re.compile(rf"\s*(?P<name>{_NAME})\s*:", re.DOTALL)
 _HEAD = re.compile(rf"\s*(?:(?:assume|guarantee|property)\s+[\w\"(\[!<]|{_NAME}\s*:)")
+_BLANK_LINE = re.compile(r"[^\S\n]*\n")
 _TRACES = re.compile(r"\s*traces\s+(\w+)\s*")
 
 
@@ -73,11 +81,13 @@ class Specification:
         text: As it was given.
         properties: At least one, with different names.
         finite: They speak of finite traces.
+        propositional: They speak of one step alone, which an assignment describes.
     """
 
     text: str
     properties: tuple[Property, ...]
     finite: bool = False
+    propositional: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -111,7 +121,60 @@ class Specification:
         """The specification of the properties of these names alone, with a text of its own."""
         kept = tuple(item for item in self.properties if item.name in names)
         lines = [f"{item.role} {quote(item.name)}: {item.text}" for item in kept]
-        return Specification("\n".join(["traces finite"] * self.finite + lines), kept, self.finite)
+        text = "\n".join(["traces finite"] * self.finite + lines)
+        return Specification(text, kept, self.finite, self.propositional)
+
+    def with_triggers(self) -> Specification:
+        """The same, and properties that say that the trigger of each implication occurs.
+
+        To `served: G(request -> F grant)` comes `"trigger of served": F request`, so that a trace without a request is
+        no witness. An implication counts where it stands by itself or below `&`, `G`, `X` and on the right of another
+        one, whose trigger then occurs before.
+
+        Raises:
+            SpecificationError: If a property has too many.
+        """
+        names = set(self.names)
+        lines = []
+        for item in self.properties:
+            found = _triggers(item.formula, self.finite)
+            if len(found) > MOST_TRIGGERS:
+                reason = f"over {MOST_TRIGGERS} triggers; ask for those that matter as properties, such as F request"
+                raise SpecificationError(f"{item.name}: {reason}")
+            for number, trigger in enumerate(found, start=1):
+                name = f"trigger {number} of {item.name}" if len(found) > 1 else f"trigger of {item.name}"
+                while name in names:
+                    name += "'"
+                names.add(name)
+                lines.append(f"property {quote(name)}: {to_infix(trigger)}")
+        if len(lines) > MOST_TRIGGERS:
+            raise SpecificationError(
+                f"{len(lines):,} triggers; at most {MOST_TRIGGERS:,} can be asked for, so split it"
+            )
+        if not lines:
+            return self
+        text = "\n".join([self.text, *lines])
+        return read_specification(text, finite=self.finite, propositional=self.propositional)
+
+
+def _triggers(formula: Formula, finite: bool) -> tuple[Formula, ...]:
+    """That each trigger of the formula's implications occurs, as formulas that hold where the formula does."""
+    found: dict[int, tuple[Formula, ...]] = {}
+    for node in formula.distinct_nodes():
+        left, right = (found[id(node.operands[place])] if node.operands else () for place in (0, -1))
+        triggers: tuple[Formula, ...] = ()
+        match node.operator:
+            case "&":
+                triggers = tuple(dict.fromkeys((*left, *right)))
+            case "->":
+                trigger = node.operands[0]
+                triggers = tuple(trigger & later for later in right) or (trigger,)
+            case "G":
+                triggers = tuple(Formula("F", (later,)) for later in right)
+            case "X":
+                triggers = tuple(~Formula("X", (~later,)) if finite else Formula("X", (later,)) for later in right)
+        found[id(node)] = triggers[: MOST_TRIGGERS + 1]
+    return found[id(formula)]
 
 
 def conjunction(formulas: tuple[Formula, ...]) -> Formula:
@@ -122,19 +185,23 @@ def conjunction(formulas: tuple[Formula, ...]) -> Formula:
     return first
 
 
-def read_specification(text: str, source: str = "", *, finite: bool = False) -> Specification:
+def read_specification(
+    text: str, source: str = "", *, finite: bool = False, propositional: bool = False
+) -> Specification:
     """The specification that a text holds.
 
     Args:
         text: Formulas in infix; the module's docstring has the syntax.
         source: What errors begin with, such as the name of a file.
         finite: Formulas speak of finite traces, also without a line that says so.
+        propositional: Formulas have no temporal operators, and a witness is one step.
 
     Raises:
         SpecificationError: If it is none; with source, line and column of what is wrong.
     """
     reader = _Reader(text, source)
     properties: dict[str, Property] = {}
+    nodes = 0
     for start, end in reader.statements():
         statement = reader.bare[start:end]
         traces = _TRACES.fullmatch(statement)
@@ -143,12 +210,24 @@ def read_specification(text: str, source: str = "", *, finite: bool = False) -> 
                 raise reader.error(
                     start + traces.start(1), f"traces {traces[1]}: write `traces finite` or `traces infinite`"
                 )
+            if propositional:
+                raise reader.error(
+                    start + traces.start(1), "a propositional formula has no traces; leave this line out"
+                )
             finite = traces[1] == "finite"
             continue
         head = _head(statement)
         first = start + head.end
         begin = first + len(reader.bare[first:end]) - len(reader.bare[first:end].lstrip())
         formula = reader.formula(first, end)
+        nodes += formula.size
+        if nodes > MOST_NODES or len(properties) == MOST_PROPERTIES:
+            most = f"{MOST_PROPERTIES:,} properties, or {MOST_NODES:,} operators and names with bounds written out"
+            raise reader.error(begin, f"over {most}; split the specification")
+        temporal = sorted({node.operator for node in formula.distinct_nodes()} - PROPOSITIONAL_OPERATORS)
+        if propositional and temporal:
+            known = "propositional formulas have ! & | xor -> <->"
+            raise reader.error(begin, f"operator {temporal[0]}: belongs to linear temporal logic; {known}")
         written = reader.bare[first:end].strip()
         name = reader.unquoted(head.name, start) if head.name else " ".join(written.split())
         if head.name is None and (name in properties or len(name) > LONGEST_NAME):
@@ -158,27 +237,36 @@ def read_specification(text: str, source: str = "", *, finite: bool = False) -> 
         properties[name] = Property(name, head.role, written, formula, begin)
     if not properties:
         raise reader.error(len(text), "expected a formula, the text ends here")
-    return Specification(text, tuple(properties.values()), finite)
+    return Specification(text, tuple(properties.values()), finite, propositional)
 
 
-def read_specification_file(path: Path, *, finite: bool = False) -> Specification:
-    """The specification in a file.
+def read_specification_file(path: Path, *, finite: bool = False, propositional: bool = False) -> Specification:
+    """The specification in a file; arguments are those of `read_specification`.
 
     Raises:
         SpecificationError: As `read_specification`, with the file's name, or if it is no text in UTF-8 or too long.
         OSError: If it cannot be read.
     """
+    return read_specification(read_text(path), str(path), finite=finite, propositional=propositional)
+
+
+def read_text(path: Path, longest: int = LONGEST) -> str:
+    """The text of a file, with line ends as Unix has them.
+
+    Raises:
+        SpecificationError: If it is no text in UTF-8, or longer than so many bytes.
+        OSError: If it cannot be read.
+    """
     with path.open("rb") as file:
-        content = file.read(LONGEST + 1)
-    if len(content) > LONGEST:
-        raise SpecificationError(f"{path}: longer than {LONGEST:,} bytes; split it")
+        content = file.read(longest + 1)
+    if len(content) > longest:
+        raise SpecificationError(f"{path}: longer than {longest:,} bytes; split it")
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise SpecificationError(
             f"{path}: not text in UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
         ) from None
-    return read_specification(text.replace("\r\n", "\n"), str(path), finite=finite)
 
 
 class _Head(NamedTuple):
@@ -222,7 +310,7 @@ class _Reader:
 
     def statements(self) -> Iterator[tuple[int, int]]:
         """Begin and end of each statement, without the mark that ends it."""
-        start, depth = 0, 0
+        start, depth, last = 0, 0, -1  # `last` is the place of the last character that is no blank
         masked = self.masked
         for place, character in enumerate(masked):
             if character in "([{":
@@ -230,16 +318,19 @@ class _Reader:
             elif character in ")]}":
                 depth = max(depth - 1, 0)
             ends = character == ";" and not depth
-            if character == "\n" and masked[start:place].strip():
+            if character == "\n" and last >= start and not _BLANK_LINE.match(masked, place + 1):
                 if depth:  # an unclosed parenthesis shall not swallow the next property
                     ends = _HEAD.match(self.bare, place + 1) is not None
                 else:
-                    ends = not (_ENDS_OPEN.search(masked, start, place) or _BEGINS_BETWEEN.match(masked, place + 1))
+                    end = _ENDS_OPEN.search(masked, max(start, last - LONGEST_END), last + 1)
+                    ends = not (end or _BEGINS_BETWEEN.match(masked, place + 1))
             if ends:
-                if masked[start:place].strip():
+                if last >= start:
                     yield start, place
                 start, depth = place + 1, 0
-        if masked[start:].strip():
+            elif not character.isspace():
+                last = place
+        if last >= start:
             yield start, len(masked)
 
     def unquoted(self, name: str, start: int) -> str:

@@ -40,7 +40,16 @@ def load_solver() -> Any:
 
 
 def find(conjuncts: tuple[Formula, ...]) -> Finding:
-    """A witness with as few steps as can be, or a proof that there is none; without either it goes on for ever."""
+    """A witness with few steps, or a proof that there is none; without either it goes on for ever."""
+    return _find(conjuncts, shortest=False)
+
+
+def find_shortest(conjuncts: tuple[Formula, ...]) -> Finding:
+    """A witness with as few steps as can be, prefix and cycle together, or a proof that there is none."""
+    return _find(conjuncts, shortest=True)
+
+
+def _find(conjuncts: tuple[Formula, ...], shortest: bool) -> Finding:
     search = _Search(conjuncts)
     length = 0
     while True:
@@ -48,13 +57,15 @@ def find(conjuncts: tuple[Formula, ...]) -> Finding:
         length += 1
         if length & (length - 1) == 0 and (core := search.contradiction()) is not None:
             return Finding(None, True, core, f"the first {length} steps")
-        if length > 10 and length % (length // 10):  # long lassos need not be the shortest
+        if length > 10 and length % (length // 10) and not shortest:  # most lengths are tried in vain
             continue
         trace = search.lasso()
         if trace is not None:
             witness = settled(conjunction(conjuncts), trace)
             how = f"lassos of up to {length} steps"
-            return Finding(witness, False, None, how if witness else f"{how}, and one that its own formula refutes")
+            if witness is None:
+                return Finding(None, False, None, f"{how}, and one that its own formula refutes")
+            return Finding(witness, False, None, how, shortest)
 
 
 def is_unsatisfiable(conjuncts: tuple[Formula, ...]) -> bool:
@@ -160,10 +171,9 @@ class _Search:
             self.solver.add_clause([-ends])
             return None
         model = set(self.solver.get_model())
-        steps: list[dict[str, bool]] = [{} for _ in range(count)]
-        for (name, step), literal in self._literals.items():
-            if isinstance(name, str) and step < count:
-                steps[step][name] = literal in model
+        names = list(dict.fromkeys(a for operator, a, _ in self.nodes if operator == "literal"))
+        known = self._literals
+        steps = [{name: known[name, step] in model for name in names if (name, step) in known} for step in range(count)]
         loop = next(step for step, literal in enumerate(self.loops) if literal in model)
         return Trace(tuple(map(step_of, steps[:loop])), tuple(map(step_of, steps[loop:])))
 

@@ -7,16 +7,19 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from hf_symbinv.answers import Portfolio, read_certificate, verify_certificate
-from hf_symbinv.answers.certificates import confirmed
+from hf_symbinv.answers import Check, Portfolio, Specification, read_certificate, verify_certificate
+from hf_symbinv.answers.certificates import AGAIN, CertificateError, confirmed, witness_text
+from hf_symbinv.answers.clauses import confirmed_clauses, ranges, read_clauses_certificate, verify_clauses
 from hf_symbinv.answers.recorded import PropertyVerdict, verify_recording
 from hf_symbinv.answers.traces import read_recording
 from hf_symbinv.cli import DONE, NOT_VERIFIED
 from hf_symbinv.cli.specifications import read_question
 from hf_symbinv.cli.texts import Text, one_line
-from hf_symbinv.logic import trace_to_infix
+from hf_symbinv.errors import UserError
+from hf_symbinv.files import read_object
+from hf_symbinv.tasks import LTL
 
 
 def verify_evidence(options: argparse.Namespace) -> int:
@@ -28,26 +31,49 @@ def verify_evidence(options: argparse.Namespace) -> int:
 
 def _verify_certificate(options: argparse.Namespace, portfolio: Portfolio) -> int:
     path = Path(options.pair[0])
+    look = _look_at_clauses if "clauses" in read_object(path, AGAIN, CertificateError) else _look_at_specification
+    seen = look(path, portfolio)
+    if options.json:
+        content = {"certificate": str(path), "result": seen.result, "confirmed": seen.holds}
+        print(json.dumps({**content, "checks": [asdict(check) for check in seen.checks]}))
+    else:
+        rows = [(seen.result, seen.evidence)]
+        rows += [(check.checker, ": ".join(filter(None, [check.verdict, check.message]))) for check in seen.checks]
+        rows.append(("verdict", "confirmed" if seen.holds else "not confirmed"))
+        _print(str(path), rows)
+    return DONE if seen.holds else NOT_VERIFIED
+
+
+class _Seen(NamedTuple):
+    """What a certificate claims, and what became of it."""
+
+    result: str
+    evidence: str
+    checks: tuple[Check, ...]
+    holds: bool
+
+
+def _look_at_specification(path: Path, portfolio: Portfolio) -> _Seen:
     certificate = read_certificate(path)
     checks = verify_certificate(certificate, portfolio)
-    holds = confirmed(certificate, checks)
     evidence = ", ".join(certificate.subset)
     if certificate.witness is not None:
-        evidence = trace_to_infix(certificate.witness)
-    if options.json:
-        content = {"certificate": str(path), "result": certificate.result, "confirmed": holds}
-        print(json.dumps({**content, "checks": [asdict(check) for check in checks]}))
-    else:
-        rows = [(certificate.result, evidence)]
-        rows += [(check.checker, ": ".join(filter(None, [check.verdict, check.message]))) for check in checks]
-        rows.append(("verdict", "confirmed" if holds else "not confirmed"))
-        _print(str(path), rows)
-    return DONE if holds else NOT_VERIFIED
+        evidence = witness_text(certificate.specification, certificate.witness) or "none needed"
+    return _Seen(certificate.result, evidence, checks, confirmed(certificate, checks))
+
+
+def _look_at_clauses(path: Path, portfolio: Portfolio) -> _Seen:
+    question, claim = read_clauses_certificate(path)
+    checks = verify_clauses(question, claim, portfolio)
+    evidence = ranges(claim["subset"]) if claim["subset"] else " ".join(map(str, claim["model"] or ()))
+    return _Seen(claim["result"], evidence, checks, confirmed_clauses(claim, checks))
 
 
 def _verify_recording(options: argparse.Namespace, portfolio: Portfolio) -> int:
     question, name = options.pair
-    specification = read_question(Text("formula", question), options.notation or "infix", options.finite)
+    specification = read_question(Text("formula", question), LTL, options.notation or "infix", options.finite)
+    if not isinstance(specification, Specification):
+        raise UserError(f"{question}: clauses have no traces; give a formula or a FILE.ltl")
     recording = read_recording(Path(name), options.clock).of(specification.symbols(), name)
     verdicts = verify_recording(specification, recording, portfolio)
     if options.json:

@@ -43,7 +43,7 @@ def show_guesses(command: argparse.ArgumentParser, options: argparse.Namespace) 
 def _question(task: SymbolTask, item: Text, notation: str) -> Question | str:
     """The question, or the reason why there is none."""
     try:
-        return read_question(task, item.text, notation)
+        return read_question(task, item.checked(), notation)
     except ValueError as error:
         return str(error)
 

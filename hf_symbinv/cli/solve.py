@@ -12,10 +12,16 @@ from typing import Any
 from hf_symbinv.answers import (
     MEMBERS,
     Answer,
+    Clauses,
+    ClausesAnswer,
     Portfolio,
+    Specification,
     SpecificationError,
+    answer_clauses,
     certify,
 )
+from hf_symbinv.answers.certificates import witness_text
+from hf_symbinv.answers.clauses import certify_clauses, ranges, solution_lines
 from hf_symbinv.answers.traces import finite_part, recording_of, steps_text, write_recording
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import AT_ONCE, add_decoding, add_task, at_least, command_parser
@@ -23,17 +29,19 @@ from hf_symbinv.cli.specifications import read_question
 from hf_symbinv.cli.texts import Text, add_notation, notation_of, one_line, read_items
 from hf_symbinv.errors import UserError, cut
 from hf_symbinv.files import require_writable, write_atomically
-from hf_symbinv.logic import trace_to_infix
-from hf_symbinv.tasks import LTL
+from hf_symbinv.tasks import LTL, TASKS
 
+# Tasks whose questions the portfolio answers where no model is named.
+PORTFOLIOS = ("ltl", "prop")
 # Options that only a model takes.
 OF_MODELS = ("beams", "n_best", "max_new_tokens", "embedding_seed", "device", "batch_size")
 
 DESCRIPTION = """\
 Find traces that satisfy specifications of linear temporal logic, or prove that
-there are none. A specification is a formula, or a FILE.ltl with named
-properties, assumptions and guarantees (docs/engineers.md has the syntax); its
-witness is a lasso trace: steps, then a cycle that repeats for ever.
+there are none. A specification is a formula, a FILE.ltl with named properties,
+assumptions and guarantees (docs/engineers.md has the syntax), or a FILE.tlsf in
+the basic form of TLSF; its witness is a lasso trace: steps, then a cycle that
+repeats for ever. Each line of standard input is answered at once.
 
 Several solvers try, each in a process with limits of time and memory. The first
 answer that was checked or proved wins:
@@ -46,17 +54,19 @@ Two checkers look at each witness, Spot and one of this package. The verdict is
 `correct`, and says so if one of them did not finish; `unsatisfiable`, with a
 minimal set of properties that contradict each other; or `unknown`.
 
+With --task prop formulas are propositional, with & | ! xor <-> ->; the witness
+is an assignment of some symbols that makes them true whatever the others are.
+FILE.cnf has clauses in DIMACS format. A SAT solver answers both.
+
 With --json each question gives its certificate on a line, which `symbinv
 verify` checks again; or, for a question that cannot be read, the question and
 error. --output writes the certificate (.json), the witness for a waveform
 viewer (.vcd) or a spreadsheet (.csv), or its picture (.png, .svg, .pdf).
 
-With --model or another task than ltl, a model answers alone:
+With --model or another task, a model answers alone:
 
   ltl   a formula; the answer, its witness, is a lasso trace
-  prop  a formula with & | ! xor <-> ->; the answer is an assignment of some
-        symbols that makes it true whatever the others are; a formula that is true
-        anyway needs none
+  prop  a propositional formula; the answer is an assignment of some symbols
   copy  a string of symbols; the answer is its copy
   pairs a text like those of the data that the model was trained on; its answers
         have the verdict unchecked, because there is no solver
@@ -98,7 +108,8 @@ def parser() -> argparse.ArgumentParser:
         "questions",
         nargs="*",
         metavar="QUESTION",
-        help="a formula, a FILE.ltl, or - for the lines of standard input, which are read without any too",
+        help="a formula, a FILE.ltl, .tlsf or .cnf, or - for the lines of standard input, which are read without any "
+        "too",
     )
     command.add_argument("--file", help="read questions from the lines of this file, - for standard input")
     add_task(command, "that of --model, ltl without one")
@@ -106,6 +117,17 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="print one JSON object per question and line")
     group = command.add_argument_group("specifications")
     group.add_argument("--finite", action="store_true", help="formulas speak of finite traces (LTLf)")
+    group.add_argument(
+        "--non-vacuous",
+        action="store_true",
+        help="ask for a trace in which the trigger of each implication occurs, such as the request of "
+        "`G(request -> F grant)`",
+    )
+    group.add_argument(
+        "--shortest",
+        action="store_true",
+        help="ask for a trace with as few steps as can be, prefix and cycle together",
+    )
     group.add_argument("--explain", action="store_true", help="say who tried what for how long, and who checked")
     group.add_argument(
         "--without",
@@ -121,12 +143,17 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         default=[],
         metavar="FILE",
-        help=f"write the answer to one question: {', '.join(WRITERS)}; may be repeated",
+        help=f"write the answer to one question: {KINDS_OF_FILES}; may be repeated",
+    )
+    group.add_argument(
+        "--dimacs",
+        action="store_true",
+        help="print the answer to a FILE.cnf as SAT solvers do, in lines that begin with s and v",
     )
     command.add_argument(
         "--model",
-        help="have a model answer alone: folder, bundled name or name on the Hub (default for another task than ltl: "
-        "the bundled one)",
+        help="have a model answer alone: folder, bundled name or name on the Hub (default for other tasks than ltl and "
+        "prop: the bundled one)",
     )
     add_decoding(command)
     command.add_argument(
@@ -144,10 +171,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    if options.model is not None or options.task not in (None, LTL.name):
-        for name in ("finite", "explain", "without", "output"):
+    if options.model is not None or options.task not in (None, *PORTFOLIOS):
+        for name in ("finite", "non_vacuous", "shortest", "explain", "without", "dimacs", "output"):
             if getattr(options, name) != command.get_default(name):
-                command.error(f"--{name}: a model that answers alone does not take it; leave out --model")
+                option = name.replace("_", "-")
+                command.error(f"--{option}: a model that answers alone does not take it; leave out --model")
         if options.questions == ["-"]:
             options.questions, options.file = [], options.file or "-"
         from hf_symbinv.cli.guesses import show_guesses
@@ -163,10 +191,16 @@ def main(arguments: Sequence[str]) -> int:
 def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Have the portfolio answer the questions; the exit code."""
     for path in options.output:
-        if path.suffix not in WRITERS:
-            command.error(f"--output {path}: unknown kind of file; end it in {', '.join(WRITERS)}")
+        if path.suffix not in (CERTIFICATE, *WRITERS):
+            command.error(f"--output {path}: unknown kind of file; end it in {KINDS_OF_FILES}")
         require_writable(path)
-    notation = notation_of(command, options, LTL)
+    task = TASKS[options.task or LTL.name]
+    notation = notation_of(command, options, task)
+    for name in ("finite", "shortest"):
+        if task is not LTL and getattr(options, name):
+            command.error(f"--{name}: a propositional formula has no traces; leave out --task {task.name}")
+    if options.dimacs and options.json:
+        command.error("--dimacs: leave it out, or --json")
     if options.questions == ["-"]:
         options.questions, options.file = [], options.file or "-"
     if options.output and len(options.questions) != 1:
@@ -176,20 +210,49 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
     with Portfolio(members, timeout=options.timeout, memory=options.memory) as portfolio:
         for item in read_items("formula", options.questions, options.file):
             try:
-                specification = read_question(item, notation, options.finite)
+                question = read_question(item, task, notation, options.finite)
+                if options.non_vacuous and isinstance(question, Specification):
+                    question = question.with_triggers()
+                _require_options(question, options)
             except ValueError as error:
                 _refuse(item, error, options.json)
                 code = BAD_INPUT
                 continue
-            answer = portfolio.answer(specification)
+            answer: Answer | ClausesAnswer
+            if isinstance(question, Clauses):
+                answer = answer_clauses(question, portfolio)
+            else:
+                answer = portfolio.answer(question, shortest=options.shortest)
             for path in options.output:
                 _write(path, answer, portfolio)
             if options.json:
-                print(json.dumps(certify(answer, portfolio)), flush=True)
+                print(json.dumps(_certificate(answer, portfolio)), flush=True)
+            elif options.dimacs and isinstance(answer, ClausesAnswer):
+                print("\n".join(solution_lines(answer)), flush=True)
             else:
-                print("\n".join([one_line(item.text), *_lines(answer, options.explain)]), flush=True)
+                print("\n".join([one_line(item.text), *_lines(answer, options)]), flush=True)
             code = max(code, NOT_VERIFIED if answer.result == "unknown" else DONE)
     return code
+
+
+def _require_options(question: Specification | Clauses, options: argparse.Namespace) -> None:
+    """Make sure that the options fit the question.
+
+    Raises:
+        UserError: If they do not.
+    """
+    if options.dimacs and not isinstance(question, Clauses):
+        raise UserError("--dimacs is for a FILE.cnf alone; leave it out")
+    if isinstance(question, Clauses) or question.propositional:
+        if isinstance(question, Clauses) and (options.finite or options.shortest or options.non_vacuous):
+            raise UserError("clauses have no traces; leave out --finite, --shortest and --non-vacuous")
+        for path in options.output:
+            if path.suffix != ".json":
+                raise UserError(f"--output {path}: an assignment is written as .json only")
+
+
+def _certificate(answer: Answer | ClausesAnswer, portfolio: Portfolio) -> dict[str, Any]:
+    return certify_clauses(answer) if isinstance(answer, ClausesAnswer) else certify(answer, portfolio)
 
 
 def _refuse(item: Text, error: ValueError, as_json: bool) -> None:
@@ -200,10 +263,12 @@ def _refuse(item: Text, error: ValueError, as_json: bool) -> None:
         print(f"symbinv solve: {cut(f'{place}{error}')}", file=sys.stderr, flush=True)
 
 
-def _lines(answer: Answer, explain: bool) -> Iterator[str]:
+def _lines(answer: Answer | ClausesAnswer, options: argparse.Namespace) -> Iterator[str]:
     """What is shown of an answer to people, below the question."""
-    rows = [("witness", _witness(answer)), ("verdict", _verdict(answer))]
-    if explain:
+    is_trace = isinstance(answer, Answer) and not answer.specification.propositional
+    rows = [("witness" if is_trace else "assignment", _witness(answer))]
+    rows.append(("verdict", _verdict(answer, options.shortest)))
+    if options.explain:
         for tried in answer.tried:
             seconds = f"{tried.seconds:.3f} s  " if tried.seconds else ""
             rows.append((tried.member, f"{seconds}{tried.outcome}"))
@@ -213,42 +278,52 @@ def _lines(answer: Answer, explain: bool) -> Iterator[str]:
     return (f"  {label.ljust(width)}  {text}" for label, text in rows)
 
 
-def _witness(answer: Answer) -> str:
-    if answer.witness is None:
+def _witness(answer: Answer | ClausesAnswer) -> str:
+    """The evidence that the question is satisfiable."""
+    if answer.result != "satisfiable":
         return "not found" if answer.result == "unknown" else "there is none"
+    if isinstance(answer, ClausesAnswer):
+        return " ".join(map(str, answer.model or ()))
+    assert answer.witness is not None
     if answer.specification.finite:
         return f"{steps_text(finite_part(answer.witness, answer.specification.alive))}, and ends"
-    return trace_to_infix(answer.witness)
+    return witness_text(answer.specification, answer.witness) or "none needed"
 
 
-def _verdict(answer: Answer) -> str:
+def _verdict(answer: Answer | ClausesAnswer, shortest: bool = False) -> str:
     if answer.result == "unknown":
         return "unknown: no member of the portfolio has an answer within its limits"
     if answer.result == "satisfiable":
+        told = "correct"
+        if shortest and isinstance(answer, Answer):
+            told = (
+                "correct, and no trace has fewer steps" if answer.shortest else "correct, and perhaps not the shortest"
+            )
         missing = [
             f"{check.checker} did not check it: {check.message}"
             for check in answer.checks
             if check.verdict != "correct"
         ]
-        return "; ".join(["correct", *missing])
+        return "; ".join([told, *missing])
     proof = f"unsatisfiable, as {answer.found_by} proves"
-    if len(answer.specification.properties) == 1:
+    count = len(answer.question.clauses if isinstance(answer, ClausesAnswer) else answer.specification.properties)
+    if count == 1:
         return proof
     only = "and each is needed" if answer.minimal else "and perhaps fewer are enough"
-    return f"{proof}: {', '.join(answer.subset)} ({only})"
+    subset = ranges(answer.subset) if isinstance(answer, ClausesAnswer) else ", ".join(answer.subset)
+    return f"{proof}: {subset} ({only})"
 
 
-def _write(path: Path, answer: Answer, portfolio: Portfolio) -> None:
-    if path.suffix != ".json" and answer.witness is None:
-        raise UserError(f"--output {path}: there is no witness to write; the verdict is {_verdict(answer)}")
-    WRITERS[path.suffix](path, answer, portfolio)
+def _write(path: Path, answer: Answer | ClausesAnswer, portfolio: Portfolio) -> None:
+    if path.suffix == CERTIFICATE:
+        write_atomically(path, json.dumps(_certificate(answer, portfolio), indent=2) + "\n")
+    elif isinstance(answer, Answer):  # `_require_options` has refused all else
+        if answer.witness is None:
+            raise UserError(f"--output {path}: there is no witness to write; the verdict is {_verdict(answer)}")
+        WRITERS[path.suffix](path, answer)
 
 
-def _write_certificate(path: Path, answer: Answer, portfolio: Portfolio) -> None:
-    write_atomically(path, json.dumps(certify(answer, portfolio), indent=2) + "\n")
-
-
-def _write_picture(path: Path, answer: Answer, _: Portfolio) -> None:
+def _write_picture(path: Path, answer: Answer) -> None:
     from hf_symbinv.plotting.figures import save_picture
     from hf_symbinv.plotting.timeline import Timeline, draw_timeline
 
@@ -256,18 +331,19 @@ def _write_picture(path: Path, answer: Answer, _: Portfolio) -> None:
     save_picture(draw_timeline(Timeline.of(answer.witness)), path)
 
 
-def _write_trace(path: Path, answer: Answer, _: Portfolio) -> None:
+def _write_trace(path: Path, answer: Answer) -> None:
     assert answer.witness is not None
     specification = answer.specification
     alive = specification.alive if specification.finite else None
     write_recording(path, recording_of(answer.witness, specification.symbols(), alive))
 
 
-WRITERS: dict[str, Callable[[Path, Answer, Portfolio], Any]] = {
-    ".json": _write_certificate,
+CERTIFICATE = ".json"
+WRITERS: dict[str, Callable[[Path, Answer], Any]] = {
     ".csv": _write_trace,
     ".vcd": _write_trace,
     ".png": _write_picture,
     ".svg": _write_picture,
     ".pdf": _write_picture,
 }
+KINDS_OF_FILES = ", ".join([CERTIFICATE, *WRITERS])

@@ -130,10 +130,10 @@ def main(arguments: Sequence[str]) -> int:
 
 def _pairs(lines: Iterator[Text]) -> Iterator[Pair]:
     """Question and answer from one line with a tab, or from two."""
-    for place, text in lines:
-        question, tab, answer = text.partition("\t")
+    for line in lines:
+        question, tab, answer = line.checked().partition("\t")
         following = None if tab else next(lines, None)
-        yield Pair(place, question, answer if tab else following and following.text)
+        yield Pair(line.place, question, answer if tab else following and following.checked())
 
 
 def _read(task: SymbolTask, pair: Pair, notation: str) -> PrefixPair | CheckResult | str:

@@ -127,7 +127,7 @@ def _until(left: _Value, right: _Value, positions: _Positions) -> _Value:
 
 
 def literals(step: Formula) -> dict[str, bool]:
-    """Symbol → value of a step that is a conjunction of literals.
+    """Symbol → value of a step that is a conjunction of literals, from left to right.
 
     Raises:
         ValueError: If it is none, or contradicts itself.
@@ -137,7 +137,7 @@ def literals(step: Formula) -> dict[str, bool]:
     while stack:
         node = stack.pop()
         if node.operator == "&":
-            stack += node.operands
+            stack += reversed(node.operands)
             continue
         literal, positive = (node.operands[0], False) if node.operator == "!" else (node, True)
         if node.operator != "1" and (literal.name is None or found.setdefault(literal.name, positive) != positive):

@@ -48,8 +48,28 @@ def test_a_witness_is_confirmed_by_both_checkers(text, written, portfolio):
     assert verdicts(path, portfolio) == (True, ["correct", "correct"])
     assert content["specification"] == text and content["versions"].keys() == {"hf_symbinv", "spot"}
     assert list(content)[:9] == [
-        "certificate", "specification", "finite", "normal_form", "result", "witness", "found_by", "checks", "subset",
+        "certificate", "specification", "finite", "propositional", "normal_form", "result", "witness", "found_by",
+        "checks",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "witness"), [("a & !b & (c | d)", "a=1, b=0, d=1"), ("1", ""), ('"1" | x', "x=1")])
+def test_an_assignment_is_confirmed_by_both_checkers(text, witness, tmp_path, portfolio):
+    answer = portfolio.answer(read_specification(text, propositional=True))
+    content = certify(answer, portfolio) | {"witness": witness}
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(content))
+    assert verdicts(path, portfolio) == (True, ["correct", "correct"])
+
+
+def test_that_no_witness_is_shorter_is_looked_at_again(tmp_path, portfolio):
+    answer = portfolio.answer(read_specification("a & X X b & G(a -> !b)"), shortest=True)
+    content = certify(answer, portfolio)
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(content))
+    assert content["shortest"] and verdicts(path, portfolio) == (True, ["correct"] * 3)
+    path.write_text(json.dumps(content | {"witness": "a & !b; !a; b & !a; cycle{b & !a; b & !a}"}))
+    assert verdicts(path, portfolio) == (False, ["correct", "correct", "not the shortest"])
 
 
 def test_a_wrong_witness_is_not_confirmed_whatever_its_checks_say(written, portfolio):

@@ -1,14 +1,18 @@
 """The first checked answer wins; a member can be left out; what nobody proves is unknown."""
 
+import random
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
 from hf_symbinv.answers import Portfolio, read_specification
 from hf_symbinv.answers.portfolio import MEMBERS
+from hf_symbinv.answers.specification import conjunction
 from hf_symbinv.errors import UserError
 from hf_symbinv.logic import parse_infix, read_trace
+from hf_symbinv.solvers.semantics import Lasso, holds
 
 pytest.importorskip("spot")
 
@@ -63,30 +67,18 @@ def test_what_no_member_answers_is_unknown():
 
 
 def test_a_witness_that_a_checker_refutes_is_no_answer(exact, monkeypatch):
-    """Members may be wrong; here one is, because it is asked another question."""
-    monkeypatch.setattr("hf_symbinv.answers.portfolio._Race.__init__", _asks_another_question)
+    """Members may be wrong; here all are, because the checkers are asked another question."""
+    check = exact.check
+    monkeypatch.setattr(exact, "check", lambda _, trace, limit: check((parse_infix("G !a"),), trace, limit))
     answer = exact.answer(read_specification("F a"))
     assert answer.result == "unknown"
     assert "does not confirm" in answer.tried[0].outcome
 
 
-def _asks_another_question(self, portfolio, specification, original=None):
-    from hf_symbinv.answers.portfolio import _Race
-
-    self.portfolio, self.specification = portfolio, specification
-    self.conjuncts = (parse_infix("G !a"),)
-    self.start, self.running, self.tried = 0.0, {}, {}
-    check = portfolio.check
-    assert isinstance(self, _Race)
-    self.portfolio = type("Other", (), {
-        "_members": portfolio._members, "pool": portfolio.pool,
-        "check": lambda _, conjuncts, trace, limit: check(specification.conjuncts(), trace, limit),
-    })()  # fmt: skip
-
-
 def test_both_checkers_refute_a_wrong_trace(exact):
-    checks = exact.check((parse_infix("G a"), parse_infix("F b")), read_trace("a; cycle{a}"))
-    assert [check.verdict for check in checks] == ["incorrect", "incorrect"]
+    for trace, verdicts in (("a; cycle{a & !b}", ["incorrect", "incorrect"]), ("a; cycle{a}", ["open", "incorrect"])):
+        checks = exact.check((parse_infix("G a"), parse_infix("F b")), read_trace(trace))
+        assert [check.verdict for check in checks] == verdicts
 
 
 def test_members_are_named():
@@ -119,6 +111,89 @@ def test_the_model_answers_alone_what_its_guesses_satisfy():
         assert {check.verdict for check in answer.checks} == {"correct"}
         refused = portfolio.answer(read_specification("F a & G !a"))
         assert refused.result == "unknown" and "guesses, all wrong" in refused.tried[0].outcome
+
+
+@pytest.mark.slow
+def test_the_model_answers_where_the_others_hesitate():
+    """They are given more than they can do in that time, and the model a guess that it gets right."""
+    conjuncts = [parse_infix("G(request -> F grant)")]
+    with Portfolio(timeout=60) as portfolio:
+        portfolio.pool("model").warm_up()
+        answer = portfolio.answer(HESITATION)
+    assert (answer.result, answer.found_by) == ("satisfiable", "model"), conjuncts
+    assert answer.checks[0].verdict == "correct"
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("a & X[3] a & G(a -> X !a)", 3),
+        ("!a & X[2] a & G(a -> X !a) & G F a", 3),
+        ("F(a & X(!a & X(a & b))) & G F !b", 2),
+        ("a; X !a; G(a <-> X[3] a)", 3),
+        ("x: !a & !b & G(X a <-> !a) & G(X b <-> (b xor a))", 4),
+        ("traces finite; a & X[!] X[!] b & G(b -> !a)", 4),  # three, and the rest of an infinite one
+        ("F a -> G b", 1),
+    ],
+)
+def test_no_trace_is_shorter_than_the_shortest(text, steps, exact):
+    specification = read_specification(text)
+    answer = exact.answer(specification, shortest=True)
+    assert answer.shortest and answer.found_by == "bounded"
+    assert len(answer.witness.prefix) + len(answer.witness.cycle) == steps
+    formula = conjunction(specification.conjuncts())
+    for number in range(1, min(steps, 4)):
+        assert not any(holds(formula, lasso) for lasso in lassos(formula.symbols(), number))
+
+
+def lassos(symbols, number):
+    """All lassos of so many steps."""
+    valuations = [dict(zip(symbols, bits, strict=True)) for bits in product((False, True), repeat=len(symbols))]
+    for letters in product(valuations, repeat=number):
+        for loop in range(number):
+            yield Lasso(letters[:loop], letters[loop:])
+
+
+@pytest.mark.slow
+def test_where_the_shortest_is_not_found_in_time_another_witness_is_the_answer():
+    """A random text of 600 letters is no shorter lasso, and takes the search seconds."""
+    rng = random.Random(0)
+    text = " & X(".join(rng.choice(("a", "!a")) for _ in range(600)) + ")" * 599
+    with Portfolio(["spot", "bounded"], timeout=8) as portfolio:
+        answer = portfolio.answer(read_specification(text), shortest=True)
+    assert (answer.result, answer.found_by, answer.shortest) == ("satisfiable", "spot", False)
+
+
+def test_a_contradiction_has_no_shortest_witness(exact):
+    answer = exact.answer(read_specification("x: F a; y: G !a"), shortest=True)
+    assert (answer.result, answer.subset, answer.shortest) == ("unsatisfiable", ("x", "y"), False)
+
+
+def test_what_watches_the_work_can_end_it():
+    class Enough(Exception):
+        pass
+
+    def look():
+        if portfolio.pool("spot").busy:
+            raise Enough
+
+    with Portfolio(["spot"], timeout=60) as portfolio:
+        with pytest.raises(Enough), portfolio.watched(look):
+            portfolio.answer(read_specification(HARD_FOR_SPOT))
+        assert portfolio.answer(read_specification("F a")).result == "satisfiable"
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [("a & (b | !c)", "satisfiable"), ("x: a -> b; y: a; z: !b; u: c", "unsatisfiable"), ("a | !a", "satisfiable")],
+)
+def test_propositional_formulas_are_answered_by_one_step(text, result, exact):
+    answer = exact.answer(read_specification(text, propositional=True))
+    assert (answer.result, answer.found_by) == (result, "bounded")
+    if result == "satisfiable":
+        assert (answer.witness.prefix, len(answer.witness.cycle)) == ((), 1) and answer.certain
+    else:
+        assert (answer.subset, answer.minimal) == (("x", "y", "z"), True)
 
 
 def test_only_members_that_are_exact_prove():

@@ -1,5 +1,7 @@
 """Specifications as people write them are read, and what cannot be read is told with its line and column."""
 
+from contextlib import suppress
+
 import pytest
 
 from hf_symbinv.answers import SpecificationError, read_specification, read_specification_file
@@ -99,3 +101,59 @@ def test_a_file_of_another_kind_is_refused_by_name(tmp_path):
         read_specification_file(path)
     path.write_bytes("\ufeffG a\r\n& F b\r\n".encode())
     assert read_specification_file(path).normal_form() == "G a & F b"
+
+
+@pytest.mark.parametrize(
+    ("text", "triggers"),
+    [
+        ("served: G(request -> F grant)", {"trigger of served": "F request"}),
+        ("a: G(r -> X(s -> G(t -> u)))", {"trigger of a": "F(r & X(s & F t))"}),
+        ("a: G(r -> s) & (t -> u); b: F v", {"trigger 1 of a": "F r", "trigger 2 of a": "t"}),
+        ("traces finite; a: G X(r -> s)", {"trigger of a": "F !X !r"}),
+        ('a: G(r -> s); "trigger of a": F q', {"trigger of a'": "F r"}),
+        ("G !(r -> s) & F(r -> s) & (p U (r -> s))", {}),
+    ],
+)
+def test_the_triggers_of_implications_can_be_asked_for(text, triggers):
+    specification = read_specification(text)
+    asked = specification.with_triggers()
+    more = asked.properties[len(specification.properties) :]
+    assert {item.name: to_infix(item.formula) for item in more} == triggers
+    assert asked.finite == specification.finite
+    assert read_specification(asked.text, finite=asked.finite).names == asked.names
+
+
+def test_bounds_do_not_make_triggers_without_end():
+    with pytest.raises(SpecificationError, match=r"^x: over 100 triggers; ask for those that matter as properties"):
+        read_specification("x: G[0:200](a -> b)").with_triggers()
+
+
+@pytest.mark.parametrize("text", ["a & (b xor !c)", "x: a -> b; y: (a <-> b) | 1"])
+def test_propositional_specifications_have_no_temporal_operators(text):
+    assert read_specification(text, propositional=True).propositional
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\nx: b & F c", "2:4: operator F: belongs to linear temporal logic; propositional formulas have ! & | xor"),
+        ("a\ntraces finite", "2:8: a propositional formula has no traces; leave this line out"),
+    ],
+)
+def test_temporal_operators_are_refused_there(text, message):
+    with pytest.raises(SpecificationError) as caught:
+        read_specification(text, propositional=True)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("text", ["X[70000] a;" * 5, "a;" * 10_001])
+def test_a_specification_is_not_larger_than_solvers_bear(text):
+    with pytest.raises(SpecificationError, match=r"over 10,000 properties, or 300,000 operators and names"):
+        read_specification(text)
+
+
+@pytest.mark.parametrize("line", ["a &\n", "(\n", "\n", "a & // x\n", "a;\n", "( a\n  \n"])
+def test_long_texts_take_time_in_their_length_alone(line):
+    """A test of seconds would fail on a busy machine, and a reader that is quadratic would take hours here."""
+    with suppress(SpecificationError):
+        read_specification(line * (200_000 // len(line)))

@@ -1,10 +1,13 @@
 """`symbinv solve` and `symbinv verify` with the portfolio: specifications in, checked answers and their files out."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 from hf_symbinv.answers.traces import read_recording
+from hf_symbinv.cli.texts import LONGEST_LINE
 
 pytest.importorskip("spot")
 
@@ -43,6 +46,88 @@ def test_lines_of_standard_input_are_questions(solve):
         2, "symbinv solve: line 2 of standard input:1:4: expected ')' for the '(' at 1:2\n",
     )  # fmt: skip
     assert result.out.count("verdict") == 2
+
+
+def test_each_line_is_answered_before_the_next_one_is_written():
+    """And a line that is wrong, or too long, does not end the session."""
+    command = [sys.executable, "-m", "symbinv", "solve", "--json", *FAST, "-"]
+    lines = ["G(request -> F grant)", "G(", "x" * (LONGEST_LINE + 1), "", "nowhere.ltl &", "X a & X !a", "F a"]
+    expected = [
+        "satisfiable", "1:3: expected a formula", "longer than 1,048,576 bytes", None, "1:14: expected a formula",
+        "unsatisfiable", "satisfiable",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        for line, told in zip(lines, expected, strict=True):
+            process.stdin.write(f"{line}\n")
+            process.stdin.flush()
+            if told is not None:
+                content = json.loads(process.stdout.readline())
+                assert content.get("result") == told or told in content["error"]
+        assert process.communicate() == ("", None)
+    assert process.returncode == 2
+
+
+def test_a_trace_can_be_asked_for_in_which_triggers_occur(solve):
+    question = "served: G(request -> X grant); safe: G !(request & grant)"
+    assert solve(question).out.splitlines()[1] == "  witness  cycle{!request}"
+    assert solve("--non-vacuous", question).out.splitlines()[1] == (
+        "  witness  !grant & request; cycle{grant & !request}"
+    )
+    result = solve("--non-vacuous", f"{question}; never: G !request")
+    verdict = "unsatisfiable, as spot proves: never, trigger of served (and each is needed)"
+    assert result.out.endswith(f"verdict  {verdict}\n")
+
+
+def test_the_shortest_trace_can_be_asked_for(solve):
+    result = solve("--shortest", "a & X X b & G(a -> !b)")
+    assert result.out.endswith("\n  verdict  correct, and no trace has fewer steps\n")
+    assert result.out.count(";") == 1
+
+
+def test_propositional_formulas_get_assignments(solve, tmp_path):
+    result = solve("--task", "prop", "(request | !grant) & busy & !grant", "x: a -> b; y: a & !b", "a | !a")
+    assert (result.code, result.err) == (0, "")
+    assert result.out == (
+        "(request | !grant) & busy & !grant\n  assignment  grant=0, busy=1\n  verdict     correct\n"
+        "x: a -> b; y: a & !b\n  assignment  there is none\n"
+        "  verdict     unsatisfiable, as bounded proves: x, y (and each is needed)\n"
+        "a | !a\n  assignment  a=0\n  verdict     correct\n"
+    )
+    assert "operator F: belongs to linear temporal logic" in solve("--task", "prop", "F a").err
+    assert solve("--task", "prop", "--notation", "prefix", "&a!b").out.startswith("&a!b\n  assignment  a=1, b=0\n")
+
+
+DIMACS = "c two of three\np cnf 3 4\n1 2 0\n-1 -2 0\n3 0\n2 -3 0\n"
+
+
+def test_clauses_get_models_in_the_lines_of_solvers(solve, symbinv, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.cnf").write_text(DIMACS)
+    (tmp_path / "b.cnf").write_text(DIMACS.replace("3 4", "3 5") + "-2 0\n")
+    assert solve("a.cnf").out == "a.cnf\n  assignment  -1 2 3\n  verdict     correct\n"
+    assert solve("--dimacs", "a.cnf", "b.cnf").out == (
+        "s SATISFIABLE\nv -1 2 3 0\n"
+        "c these contradict each other of which each is needed: clauses 3 to 5\ns UNSATISFIABLE\n"
+    )
+    assert solve("b.cnf", "--output", "b.json").out.endswith(
+        "unsatisfiable, as cadical153 proves: clauses 3 to 5 (and each is needed)\n"
+    )
+    verified = symbinv("verify", "b.json")
+    assert verified.code == 0 and verified.out == (
+        "b.json\n  unsatisfiable  clauses 3 to 5\n  cadical153     unsatisfiable\n  glucose4       unsatisfiable\n"
+        "  verdict        confirmed\n"
+    )
+    assert json.loads(solve("--json", "a.cnf").out)["model"] == [-1, 2, 3]
+
+
+def test_tlsf_is_a_specification(solve, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "INFO {} MAIN { INPUTS { r; } OUTPUTS { g; } ASSUME { G F r; } ASSERT { r -> g; } GUARANTEE { F G !g; } }"
+    (tmp_path / "a.tlsf").write_text(text)
+    assert "unsatisfiable, as spot proves: ASSUME 1, ASSERT 1, GUARANTEE 1" in solve("a.tlsf").out
+    (tmp_path / "a.tlsf").write_text(text.replace("F G !g", "F G !h"))
+    result = solve("a.tlsf")
+    assert result.code == 2 and result.err.startswith("symbinv solve: a.tlsf:1:99: 'h' is neither among INPUTS nor")
 
 
 def test_a_finite_trace_is_shown_without_what_comes_after_it(solve):
@@ -101,6 +186,11 @@ def test_json_gives_certificates(solve):
         (["a", "--output", "x.txt"], "unknown kind of file; end it in .json, .csv, .vcd, .png, .svg, .pdf"),
         (["a", "b", "--output", "x.json"], "the answer to one question is written; give one as an argument"),
         (["a", "--without", "magic"], "invalid choice: 'magic'"),
+        (["a", "--dimacs"], "--dimacs is for a FILE.cnf alone; leave it out"),
+        (["a", "--dimacs", "--json"], "--dimacs: leave it out, or --json"),
+        (["a", "--task", "prop", "--shortest"], "--shortest: a propositional formula has no traces; leave out --task"),
+        (["a", "--task", "prop", "--output", "x.csv"], "--output x.csv: an assignment is written as .json only"),
+        (["a", "--task", "copy", "--shortest"], "--shortest: a model that answers alone does not take it"),
         (["a", "--without", "spot", "--without", "bounded"], "no member of the portfolio is left"),
     ],
 )

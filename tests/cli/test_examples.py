@@ -17,7 +17,8 @@ import pytest
 from hf_symbinv.cli import COMMANDS
 from hf_symbinv.cli.plot import GRID
 
-MODULES = ["hf_symbinv.cli", *(f"hf_symbinv.cli.{name}" for name in COMMANDS)]
+# A server does not end by itself; tests/cli/test_serve.py starts one.
+MODULES = ["hf_symbinv.cli", *(f"hf_symbinv.cli.{name}" for name in COMMANDS if name != "serve")]
 
 
 def make_baseline():

@@ -1,0 +1,168 @@
+"""TLSF in the basic form becomes a specification; what is more than that, or no TLSF, is told in a sentence."""
+
+import os
+
+import pytest
+
+from hf_symbinv.answers import SpecificationError, read_specification, read_tlsf, read_tlsf_file
+from hf_symbinv.logic import parse_infix, to_infix
+
+INFO = 'INFO {\n  TITLE: "An arbiter"\n  DESCRIPTION: "MAIN { of it"\n  SEMANTICS: Mealy\n  TARGET: Mealy\n}\n'
+ARBITER = (
+    INFO
+    + """MAIN { // two clients
+  INPUTS { r_0; r_1 }
+  OUTPUTS { g_0; g_1; Fine; }
+  INITIALLY { !r_0 && !r_1; }
+  PRESET { !g_0; }
+  REQUIRE { r_0 -> X (r_0 || g_0); }
+  ASSUME { G F r_0; G F r_1; }
+  ASSERT { !(g_0 && g_1); /* mutex */ }
+  GUARANTEE { G (r_0 -> F g_0); }
+  GUARANTEE { G (r_1 -> F Fine) }
+}
+"""
+)
+
+
+def formula(text):
+    """The formula of one guarantee, as a value."""
+    main = f"MAIN {{ INPUTS {{ a; b; }} OUTPUTS {{ c; d; }} GUARANTEE {{ {text}; }} }}"
+    return read_tlsf(INFO + main).properties[0].formula
+
+
+def test_formulas_are_called_by_their_sections_and_mean_what_these_mean():
+    assert [(item.name, item.role, item.text) for item in read_tlsf(ARBITER).properties] == [
+        ("INITIALLY 1", "assume", "!r_0 & !r_1"),
+        ("PRESET 1", "guarantee", "!g_0"),
+        ("REQUIRE 1", "assume", "G(r_0 -> X(r_0 | g_0))"),
+        ("ASSUME 1", "assume", "G F r_0"),
+        ("ASSUME 2", "assume", "G F r_1"),
+        ("ASSERT 1", "guarantee", "G !(g_0 & g_1)"),
+        ("GUARANTEE 1", "guarantee", "G(r_0 -> F g_0)"),
+        ("GUARANTEE 2", "guarantee", 'G(r_1 -> F "Fine")'),
+    ]
+
+
+def test_its_text_reads_back_as_the_same_specification():
+    specification = read_tlsf(ARBITER)
+    again = read_specification(specification.text)
+    assert [(item.name, item.role, item.formula) for item in again.properties] == [
+        (item.name, item.role, item.formula) for item in specification.properties
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("a && b U c", "(a & b) U c"),
+        ("a U b -> c", "a U (b -> c)"),
+        ("a U b U c", "a U (b U c)"),
+        ("a R b R c", "(a R b) R c"),
+        ("a W b U c", "(a W b) U c"),
+        ("a R b U c", "a R (b U c)"),
+        ("a || b && c", "a | (b & c)"),
+        ("a -> b <-> c -> d", "a -> (b <-> (c -> d))"),
+        ("! a && X b || F G c", "((!a) & (X b)) | (F G c)"),
+        ("NOT a AND b IMPLIES c EQUIV d OR false", "(!a & b) -> (c <-> (d | 0))"),
+        ("((a)) && true", "a & 1"),
+    ],
+)
+def test_operators_bind_as_in_tlsf(text, meant):
+    assert to_infix(formula(text)) == to_infix(parse_infix(meant))
+
+
+def test_finite_semantics_make_traces_finite():
+    assert read_tlsf(ARBITER.replace("SEMANTICS: Mealy", "SEMANTICS: Finite,Mealy")).finite
+    assert not read_tlsf(ARBITER).finite
+
+
+def test_very_deep_formulas_are_read():
+    assert formula("(" * 50_000 + "a" + ")" * 50_000) == parse_infix("a")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("INFO {", "NO {", "f.tlsf:1:1: a specification in TLSF begins with INFO { ... }"),
+        ("MAIN { //", "MAIN //", "f.tlsf:8:3: expected '{', found 'INPUTS'"),
+        (
+            "PRESET {",
+            "PRESETS {",
+            "f.tlsf:11:3: expected '}' or a section of MAIN, found 'PRESETS'; sections are INPUTS, ",
+        ),
+        ("G F r_1", "G F r_2", "f.tlsf:13:25: 'r_2' is neither among INPUTS nor among OUTPUTS"),
+        ("G F r_1", "G F", "f.tlsf:13:24: expected a formula"),
+        ("G F r_1", "G (F r_1", "f.tlsf:13:29: expected ')'"),
+        ("G F r_1", "G F r_1)", "f.tlsf:13:28: unexpected ')', expected an operator or ;"),
+        ("G F r_1", "H r_1", "f.tlsf:13:21: the operator H looks back; only X F G U R W are read"),
+        ("G F r_1", "r_0 S r_1", "f.tlsf:13:25: the operator S looks back; only X F G U R W are read"),
+        ("/* mutex */", "/* mutex", "f.tlsf:14:27: this comment or text is not closed"),
+        ("G (r_1 -> F Fine) }\n}", "G r_1 }\n} 1", "f.tlsf:17:3: expected the end, found '1'"),
+        ("G (r_1 -> F Fine) }\n}", "G r_1 }\n", "f.tlsf:16:22: expected '}' or a section of MAIN, found the end"),
+    ],
+)
+def test_what_is_no_tlsf_is_told_with_its_place(old, new, message):
+    assert old in ARBITER
+    with pytest.raises(SpecificationError) as caught:
+        read_tlsf(ARBITER.replace(old, new), "f.tlsf")
+    assert str(caught.value).startswith(message)
+
+
+def test_without_a_formula_there_is_no_specification():
+    with pytest.raises(SpecificationError, match="no formula is assumed or guaranteed"):
+        read_tlsf(INFO + "MAIN { INPUTS { a; } OUTPUTS { b; } }")
+
+
+FULL = {
+    "parameters": ARBITER.replace("MAIN {", "GLOBAL { PARAMETERS { n = 2; } }\nMAIN {"),
+    "a bus": ARBITER.replace("r_1 }", "r_1; r[2]; }"),
+    "a bounded operator": ARBITER.replace("G F r_1", "G F[0:3] r_1"),
+    "a conjunction": ARBITER.replace("G F r_1", "&&[0 <= i < 2] G F r_1"),
+    "a function": ARBITER.replace("G F r_1", "mutual(r_1)"),
+}
+
+
+@pytest.mark.parametrize("text", FULL.values(), ids=FULL)
+def test_the_full_form_is_told_from_the_basic_one_and_syfco_is_named(text, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = tmp_path / "full.tlsf"
+    path.write_text(text)
+    with pytest.raises(SpecificationError) as caught:
+        read_tlsf_file(path)
+    assert str(caught.value).startswith(f"{path}:") and "belongs to the full form" in str(caught.value)
+    assert "install syfco" in str(caught.value)
+
+
+@pytest.fixture
+def syfco(tmp_path, monkeypatch):
+    """`syfco(lines)`: a program of that name, in place of the real one, which needs a Haskell compiler."""
+
+    def install(lines):
+        program = tmp_path / "syfco"
+        program.write_text(f"#!/bin/sh\n{lines}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        path = tmp_path / "full.tlsf"
+        path.write_text(FULL["a bus"])
+        return path
+
+    return install
+
+
+def test_the_full_form_goes_through_syfco(syfco, tmp_path):
+    (tmp_path / "basic").write_text(ARBITER)
+    path = syfco(f'[ "$*" = "-f basic {tmp_path}/full.tlsf" ] && cat {tmp_path}/basic')
+    assert read_tlsf_file(path) == read_tlsf(ARBITER)
+
+
+def test_what_syfco_refuses_is_told_in_its_words(syfco):
+    path = syfco("echo '\"Parse Error\"' >&2\necho 'line 3' >&2\nexit 1")
+    with pytest.raises(SpecificationError, match=r'full\.tlsf: syfco refuses it: "Parse Error" line 3'):
+        read_tlsf_file(path)
+
+
+def test_syfco_has_a_limit_of_time(syfco, monkeypatch):
+    monkeypatch.setattr("hf_symbinv.answers.tlsf.SYFCO_SECONDS", 0.2)
+    with pytest.raises(SpecificationError, match="syfco was stopped at the limit"):
+        read_tlsf_file(syfco("exec sleep 60"))
