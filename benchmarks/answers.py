@@ -193,7 +193,10 @@ def table(content: dict) -> str:
     """The shares of the questions that were answered within each limit, as Markdown."""
     rows = content["rows"]
     lines = []
-    for key, what in (("cold", "`symbinv solve` with one question, from start to end"), ("warm", "a server that is ready")):
+    for key, what in (
+        ("cold", "`symbinv solve` with one question, from start to end"),
+        ("warm", "a server that is ready"),
+    ):
         if key in content:
             values = content[key]
             lines += [
