@@ -193,7 +193,8 @@ def table(content: dict) -> str:
     """The shares of the questions that were answered within each limit, as Markdown."""
     rows = content["rows"]
     lines = []
-    for key, what in (("cold", "`symbinv solve` with one question, from start to end"), ("warm", "a server that is ready")):
+    whats = {"cold": "`symbinv solve` with one question, from start to end", "warm": "a server that is ready"}
+    for key, what in whats.items():
         if key in content:
             values = content[key]
             lines += [

@@ -156,23 +156,23 @@ def verify_certificate(certificate: Certificate, portfolio: Portfolio) -> tuple[
         return (*checks, _shorter(certificate, certificate.witness, portfolio)) if certificate.shortest else checks
     if certificate.result == "unknown":
         return ()
-    checks = []
+    found: list[Check] = []
     conjuncts = specification.only(certificate.subset).conjuncts()
     for name, member in MEMBERS.items():
         if member.is_unsatisfiable is not None:
             limit = {} if name == "spot" else {"limit": SECOND_OPINION}
             outcome = portfolio.prove(conjuncts, name, **limit)
             if outcome.status == "done":
-                checks.append(Check(name, "unsatisfiable" if outcome.value else "satisfiable", outcome.seconds))
+                found.append(Check(name, "unsatisfiable" if outcome.value else "satisfiable", outcome.seconds))
             else:
-                checks.append(Check(name, outcome.status, outcome.seconds, outcome.value))
+                found.append(Check(name, outcome.status, outcome.seconds, outcome.value))
     if certificate.minimal and len(certificate.subset) > 1:
         kept, _ = portfolio.minimal_subset(
             specification.only(certificate.subset), range(len(certificate.subset)), "spot"
         )
         if kept != certificate.subset:
-            checks.append(Check("spot", "not minimal", 0.0, f"{', '.join(kept)} contradict each other already"))
-    return tuple(checks)
+            found.append(Check("spot", "not minimal", 0.0, f"{', '.join(kept)} contradict each other already"))
+    return tuple(found)
 
 
 def _shorter(certificate: Certificate, witness: Trace, portfolio: Portfolio) -> Check:

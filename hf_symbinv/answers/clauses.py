@@ -149,7 +149,8 @@ def answer_clauses(question: Clauses, portfolio: Portfolio) -> ClausesAnswer:
     found: Model = outcome.value if outcome.status == "done" else Model(None, False, str(outcome.value))
     result: Result = "unknown"
     checks: tuple[Check, ...] = ()
-    subset, minimal = (), False
+    subset: tuple[int, ...] = ()
+    minimal = False
     if found.values is not None:
         checks = (check_model(question, found.values),)
         result = "satisfiable" if checks[0].verdict == "correct" else "unknown"
@@ -265,7 +266,7 @@ def check_subset(question: Clauses, subset: Sequence[int], minimal: bool, portfo
 
 def ranges(numbers: Sequence[int]) -> str:
     """Numbers of clauses for people: `clauses 1, 4 to 7`."""
-    parts = []
+    parts: list[str] = []
     for _, run in groupby(enumerate(numbers), key=lambda item: item[1] - item[0]):
         items = [number for _, number in run]
         parts += [f"{items[0]} to {items[-1]}"] if len(items) > 2 else map(str, items)

@@ -1,8 +1,8 @@
-"""What a member of the portfolio says of a question."""
+"""What a member of the portfolio says of a question. Its processes import this, and what it needs, at their start."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hf_symbinv.logic import Formula, Trace
 from hf_symbinv.solvers.lasso import concrete, generalized, in_literals, truth
@@ -44,3 +44,9 @@ def settled(formula: Formula, trace: Trace) -> Trace | None:
         if truth(formula, trace) != "true":
             return None
     return generalized(formula, trace, EFFORT)
+
+
+def call(item: tuple[Any, ...]) -> Any:
+    """The result of a function and its arguments, which travel as one item."""
+    function, *arguments = item
+    return function(*arguments)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from hf_symbinv.answers import automata, guessing, unrolling
-from hf_symbinv.answers.finding import Finding
+from hf_symbinv.answers.finding import Finding, call
 from hf_symbinv.answers.specification import Specification, conjunction
 from hf_symbinv.errors import UserError
 from hf_symbinv.logic import Formula, Trace
@@ -273,19 +273,13 @@ class Portfolio:
         key = f"{name} {use}"
         if key not in self._pools:
             self._pools[key] = ProcessPool(
-                _call, workers=1, initializer=MEMBERS[name].load, timeout=self.timeout, memory=self.memory
+                call, workers=1, initializer=MEMBERS[name].load, timeout=self.timeout, memory=self.memory
             )
         return self._pools[key]
 
 
 def _nothing() -> None:
     """What is done between two looks at the members, if nothing is."""
-
-
-def _call(item: tuple[Any, ...]) -> Any:
-    """A function and its arguments, which travel as one item."""
-    function, *arguments = item
-    return function(*arguments)
 
 
 class _Race:
