@@ -29,7 +29,6 @@ MODULES = (
     "processes",
     "decoding",
     "memory",
-    "streaming",
     "scaling",
     "covariance",
     "spot_ratio",

@@ -1,44 +1,50 @@
-"""Peak memory of a whole training process by the number of its rows, streamed and not."""
+"""Peak memory of a whole training process by the number of its rows, streamed and not.
+
+    python benchmarks/streaming.py
+    python benchmarks/streaming.py --rows 20000 --times 20
+
+A toy model is trained on so many rows of LTL, and on so many times as many; a buffer holds as many as the first number.
+Each training is a process of its own, and is measured from before it reads its data. Printed are MB of resident memory.
+"""
 
 from __future__ import annotations
 
+import argparse
 import math
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from harness import Row, Setting, in_own_process, in_turn, peak_memory, start_memory
+from harness import Setting, in_own_process, peak_memory, start_memory
 from inputs import TOY, ltl_pairs
 
-# Our choice: rows of one buffer, and how many times as many there are besides; the pairs that are drawn and repeated;
-# and steps, in which ten buffers are read.
-ROWS, TIMES, PAIRS, BATCH, STEPS = 20_000, 20, 5_000, 512, 400
+# Our choice: pairs that are drawn, and then repeated, and rows of a step.
+PAIRS, BATCH = 5_000, 512
 
 
-def write_data(folder: Path, rows: int, setting: Setting) -> None:
+def write_data(folder: Path, rows: int) -> None:
     """Splits of LTL questions and answers as Parquet, `rows` for training."""
     from hf_symbinv import LTL
-    from hf_symbinv.datasets_scripts.storage import Pair, write_split
+    from hf_symbinv.datasets_scripts.storage import write_split
 
-    pairs = ltl_pairs(16 if setting.tiny else PAIRS, 12)
+    pairs = ltl_pairs(min(PAIRS, rows), 12)
     for split, count in (("train", rows), ("validation", 2), ("test", 2)):
-        repeated = (pairs * math.ceil(count / len(pairs)))[:count]
-        write_split(LTL, folder, split, [Pair(*pair) for pair in repeated], "repeated")
+        write_split(LTL, folder, split, (pairs * math.ceil(count / len(pairs)))[:count], "repeated")
 
 
-def train(setting: Setting, data: str, streamed: bool, rows: int) -> dict[str, float]:
-    """Trains a toy model with so many rows in a buffer, and measures from before the data are read."""
+def train(setting: Setting, data: str, streamed: bool, buffer_size: int, steps: int) -> dict[str, float]:
+    """Trains a toy model; its peak memory."""
     import datasets
 
     from hf_symbinv import Recipe, load_data
     from hf_symbinv import train as train_by
 
     held = start_memory(setting)
-    steps, batch = (8, 4) if setting.tiny else (STEPS, BATCH)
     recipe = Recipe(
-        task="ltl", data={"streaming": streamed, "buffer_size": rows}, model={"preset": "ltl", **TOY},
+        task="ltl", data={"streaming": streamed, "buffer_size": buffer_size}, model={"preset": "ltl", **TOY},
         trainer={
-            "max_steps": steps, "per_device_train_batch_size": batch, "use_cpu": True, "save_strategy": "no",
-            "eval_strategy": "no", "report_to": "none", "disable_tqdm": True,
+            "max_steps": steps, "per_device_train_batch_size": min(BATCH, buffer_size), "use_cpu": True,
+            "save_strategy": "no", "eval_strategy": "no", "report_to": "none", "disable_tqdm": True,
         },
         evaluation_rows=2, test_rows=2,
     )  # fmt: skip
@@ -49,30 +55,25 @@ def train(setting: Setting, data: str, streamed: bool, rows: int) -> dict[str, f
     return peak_memory(setting, held)
 
 
-def memory_by_rows(setting: Setting) -> list[Row]:
-    """Twenty times as many rows beside one buffer of them, streamed; and beside the same rows that are not streamed."""
-    few = 64 if setting.tiny else ROWS
-    with tempfile.TemporaryDirectory() as folder:
-        places = {times: Path(folder) / str(times) for times in (1, TIMES)}
-        for times, place in places.items():
-            write_data(place, times * few, setting)
-
-        def peak(times: int, streamed: bool) -> float:
-            options = {"data": str(places[times]), "streamed": streamed, "rows": few}
-            return float(in_own_process("streaming", "train", setting, **options)["peak"])
-
-        jobs = [(TIMES, True), (1, True), (TIMES, False), (1, False)]
-        many, one, many_held, one_held = in_turn(
-            setting, *(lambda job=job: peak(*job) for job in jobs), warm_up=False
-        )  # fmt: skip
-    what, note = f"peak memory of a streamed training, {TIMES * few:,} rows", "of the whole process"
-    return [
-        Row("streaming-rows", what, f"{few:,} rows", "MB", "at most", 1.1, many, one, note),
-        Row(
-            "streaming-held", what, f"not streamed (with {few:,} rows: {one_held[0]:,.0f} MB)", "MB", "at most", 1.0,
-            many, many_held, note, {"not_streamed_few_MB": one_held},
-        ),
-    ]  # fmt: skip
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command."""
+    command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument(
+        "--rows", type=int, default=20_000, help="for training, and in a buffer (default: %(default)s)"
+    )
+    command.add_argument("--times", type=int, default=20, help="as many rows (default: %(default)s)")
+    options = command.parse_args(arguments)
+    steps = max(10 * options.rows // BATCH, 10)  # ten buffers
+    print(f"{'rows':>12} {'streamed':>10} {'not':>10}")
+    for rows in (options.rows, options.times * options.rows):
+        with tempfile.TemporaryDirectory() as folder:
+            write_data(Path(folder), rows)
+            given = {"data": folder, "buffer_size": options.rows, "steps": steps}
+            peaks = [
+                in_own_process("streaming", "train", Setting(), streamed=one, **given)["peak"] for one in (True, False)
+            ]
+        print(f"{rows:>12,} {peaks[0]:>7,.0f} MB {peaks[1]:>7,.0f} MB", flush=True)
 
 
-BENCHMARKS = {"streaming": memory_by_rows}
+if __name__ == "__main__":
+    main()

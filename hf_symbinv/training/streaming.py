@@ -34,6 +34,16 @@ if TYPE_CHECKING:
 SYMBOLS = "symbols"
 
 
+class RowError(UserError):
+    """A row, or the file that it is in, cannot be read while a run goes on.
+
+    A process that reads ahead hands over its traceback in place of the sentence, which is the end of it.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message.rpartition(f"{type(self).__name__}: ")[2].strip())
+
+
 class BufferedRows(torch.utils.data.Dataset[dict[str, Any]]):
     """Tokenized rows by their position, a whole number: that of the first row of epoch e is e times the length.
 
@@ -84,8 +94,14 @@ class BufferedRows(torch.utils.data.Dataset[dict[str, Any]]):
         """`input_ids` and `labels` of the rows at these positions; torch asks for those of a batch together.
 
         Raises:
-            UserError: If a row cannot be tokenized, or a file is damaged.
+            RowError: If a row cannot be tokenized, or a file is damaged.
         """
+        try:
+            return self._encoded(positions)
+        except UserError as error:
+            raise RowError(str(error)) from error
+
+    def _encoded(self, positions: Sequence[int]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         for start, part in groupby(positions, lambda position: position - position % len(self) % self.buffer_size):
             if start != self._start:

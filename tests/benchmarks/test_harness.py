@@ -94,7 +94,7 @@ def test_every_benchmark_of_the_page_exists_and_the_other_way_round(run, scripts
 NAMES = [
     "training-step", "training-two-processes", "decoding-no-cache", "decoding-repeated-encoder", "decoding-finished",
     "decoding-bart", "decoding-10-symbols", "decoding-top-25", "decoding-one-at-a-time",
-    "forward-linear", "alpha-covariance", "memory", "streaming", "forward-many-symbols", "spot", "spot-all-cores",
+    "forward-linear", "alpha-covariance", "memory", "forward-many-symbols", "spot", "spot-all-cores",
     "cluster", "starting", "tokenizing", "visitors",
 ]  # fmt: skip
 
@@ -111,7 +111,7 @@ def in_this_process(module, function, setting, **arguments):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_benchmark_runs_at_toy_size_and_leaves_a_report(run, tmp_path, monkeypatch, name):
     """Ten processes that import torch would take most of the time; `spot` starts its own, as the test of that does."""
-    for module in ("memory", "scaling", "streaming"):
+    for module in ("memory", "scaling"):
         monkeypatch.setattr(f"{module}.in_own_process", in_this_process)
     out = tmp_path / "results" / "report.json"
     code, printed, _ = run(name, "--tiny", "--repeats", "1", "--threads", "1", "--device", "cpu", "--out", str(out))
@@ -124,6 +124,15 @@ def test_every_benchmark_runs_at_toy_size_and_leaves_a_report(run, tmp_path, mon
         assert re.search(rf"^{measured['name']} +[0-9.]", printed, flags=re.MULTILINE)
         assert len(measured["ours"]) == 1 and measured["ratio"]["min"] > 0
     assert out.with_suffix(".md").read_text(encoding="utf-8").count("\n| ") == len(names) + 1
+
+
+@pytest.mark.slow
+def test_the_memory_of_streamed_trainings_is_a_line_for_each_number_of_rows(capsys):
+    from streaming import main
+
+    main(["--rows", "64", "--times", "2"])
+    found = re.findall(r"^ +(64|128) +([0-9]+) MB +([0-9]+) MB$", capsys.readouterr().out, flags=re.MULTILINE)
+    assert [rows for rows, *_ in found] == ["64", "128"] and all(int(peak) > 0 for _, *peaks in found for peak in peaks)
 
 
 def test_two_processes_are_left_out_where_they_would_share_a_core(run, harness, monkeypatch):

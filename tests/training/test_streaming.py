@@ -189,6 +189,15 @@ def test_a_row_that_is_none_of_the_task_s_is_named(files, column, text, message)
             epoch_of(buffered(files), number)
 
 
+def test_a_process_that_reads_ahead_names_a_row_in_one_sentence_too(files):
+    table = pyarrow.parquet.read_table(files[1])
+    texts = pyarrow.array(["&a"] * len(table), pyarrow.string())
+    pyarrow.parquet.write_table(table.set_column(table.column_names.index("formula"), "formula", texts), files[1])
+    rows = buffered(files)
+    with pytest.raises(UserError, match=rf"^training data, {files[1]}, row \d+, column formula: [^\n]*1 more[^\n]*$"):
+        list(DataLoader(rows, 4, sampler=Positions(len(rows)), collate_fn=list, num_workers=1))
+
+
 def test_columns_that_are_none_of_the_task_s_are_refused(tmp_path):
     path = tmp_path / "train.parquet"
     columns = {"formula": [1, 2], "witness": ["{1}", "{1}"], "string": ["a", "b"]}
