@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import datasets
 
 from hf_symbinv.datasets_scripts.errors import UnreadableDataError
-from hf_symbinv.datasets_scripts.storage import require_whole
+from hf_symbinv.datasets_scripts.storage import FOLDERS, require_whole
 from hf_symbinv.errors import UserError, first_line, nearest
 from hf_symbinv.files import read_object
 from hf_symbinv.hub import hub_failure
+from hf_symbinv.hub.cards.facts import repository_of
+from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import PAIRS, SymbolTask
 
 
@@ -59,8 +62,9 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
         task: Name of the task, or its file; or `pairs`, for a user's own texts.
         options: Fields of `RandomQuestionsConfig`, such as `num_symbols`, `max_size` and `rows`; for `pairs` those of
             `PairsOptions`.
-        source: A folder that `symbinv data` wrote, or a repository on the Hub; None to build the data set. For `pairs`
-            it takes the place of the option `pairs`.
+        source: A folder that `symbinv data` wrote, here or at an address such as `s3://bucket/folder`; or a repository
+            on the Hub, OWNER/NAME, or one of several data sets in it, OWNER/NAME/CONFIG. None to build the data set.
+            For `pairs` it takes the place of the option `pairs`.
 
     Raises:
         UserError: For options that the builder does not take, a damaged file, or if there is no such data set.
@@ -91,10 +95,10 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
 
 def _load(source: str) -> LoadedData:
     """The splits in a folder or a repository."""
-    folder = Path(source)
+    folder = local_copy(source, FOLDERS)
     if folder.is_dir():
         refuse_folders_of_data_sets(folder)
-        made = _made_with(source)
+        made = _made_with(folder)
         require_whole(folder)
     elif folder.exists():
         raise UnreadableDataError(f"{source}: is a file; name the folder of a data set, or one on the Hub")
@@ -102,12 +106,12 @@ def _load(source: str) -> LoadedData:
         with quiet():
             # By its files: the cache of `datasets` knows folders with a card by their last name only.
             if folder.is_dir():
-                return LoadedData(datasets.load_dataset("parquet", data_dir=source), source, made)
-            return LoadedData(datasets.load_dataset(source), source, None)
+                return LoadedData(datasets.load_dataset("parquet", data_dir=str(folder)), source, made)
+            return LoadedData(datasets.load_dataset(*repository_of(source)), source, None)
     except Exception as error:  # of many types, for folders without data, damaged files, no network
         if isinstance(error, ImportError):
             raise
-        if reason := hub_failure(error, source):
+        if reason := hub_failure(error, source) or several_data_sets(error, source):
             raise UnreadableDataError(reason) from error
         cause = error.__cause__ if isinstance(error, datasets.exceptions.DatasetGenerationError) else None
         if isinstance(error, FileNotFoundError):
@@ -131,6 +135,15 @@ def refuse_folders_of_data_sets(folder: Path) -> None:
         raise UserError(f"{folder}: is no data set, but holds some in folders below; name one of them, such as {inner}")
 
 
-def _made_with(folder: str) -> dict[str, Any] | None:
-    path = Path(folder) / "generation.json"
+def several_data_sets(error: Exception, source: str) -> str | None:
+    """The sentence for a repository of several data sets of which none was named; None for another error."""
+    known = re.search(r"Config name is missing.*available configs: \[(.*?)\]", str(error), re.DOTALL)
+    if known is None:
+        return None
+    names = [f"{source}/{name}" for name in re.findall(r"'([^']+)'", known[1])]
+    return f"{source}: holds several data sets; name one of them, {' or '.join(names)}"
+
+
+def _made_with(folder: Path) -> dict[str, Any] | None:
+    path = folder / "generation.json"
     return read_object(path, "make the data set again", UnreadableDataError) if path.is_file() else None

@@ -82,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             folder = options.output / f"{name}-seed{seed}"
             with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
-                record, is_main = train_recipe(one, options.data, str(folder), left)
+                record, is_main = train_recipe(one, options.data, folder, left)
             if not record["finished"]:
                 if is_main:
                     print(f"symbinv ablate: time is up; repeat the command to go on with {name}", file=sys.stderr)

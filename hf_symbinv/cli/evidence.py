@@ -6,7 +6,6 @@ import argparse
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from hf_symbinv.answers import Portfolio, read_certificate, verify_certificate
@@ -17,6 +16,7 @@ from hf_symbinv.cli import DONE, NOT_VERIFIED
 from hf_symbinv.cli.specifications import read_question
 from hf_symbinv.cli.texts import Text, one_line
 from hf_symbinv.logic import trace_to_infix
+from hf_symbinv.remote import local_copy
 
 
 def verify_evidence(options: argparse.Namespace) -> int:
@@ -27,28 +27,28 @@ def verify_evidence(options: argparse.Namespace) -> int:
 
 
 def _verify_certificate(options: argparse.Namespace, portfolio: Portfolio) -> int:
-    path = Path(options.pair[0])
-    certificate = read_certificate(path)
+    path = options.pair[0]
+    certificate = read_certificate(local_copy(path))
     checks = verify_certificate(certificate, portfolio)
     holds = confirmed(certificate, checks)
     evidence = ", ".join(certificate.subset)
     if certificate.witness is not None:
         evidence = trace_to_infix(certificate.witness)
     if options.json:
-        content = {"certificate": str(path), "result": certificate.result, "confirmed": holds}
+        content = {"certificate": path, "result": certificate.result, "confirmed": holds}
         print(json.dumps({**content, "checks": [asdict(check) for check in checks]}))
     else:
         rows = [(certificate.result, evidence)]
         rows += [(check.checker, ": ".join(filter(None, [check.verdict, check.message]))) for check in checks]
         rows.append(("verdict", "confirmed" if holds else "not confirmed"))
-        _print(str(path), rows)
+        _print(path, rows)
     return DONE if holds else NOT_VERIFIED
 
 
 def _verify_recording(options: argparse.Namespace, portfolio: Portfolio) -> int:
     question, name = options.pair
     specification = read_question(Text("formula", question), options.notation or "infix", options.finite)
-    recording = read_recording(Path(name), options.clock).of(specification.symbols(), name)
+    recording = read_recording(local_copy(name), options.clock).of(specification.symbols(), name)
     verdicts = verify_recording(specification, recording, portfolio)
     if options.json:
         content: dict[str, Any] = {"specification": question, "trace": name, "steps": len(recording.steps)}
