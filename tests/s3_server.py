@@ -32,14 +32,16 @@ class Bucket(NamedTuple):
     def url(self, path: str) -> str:
         return f"s3://{self.name}/{path}"
 
+    def keys(self, prefix: str = "") -> list[str]:
+        """The paths of what lies below a path."""
+        listed = self.client.list_objects_v2(Bucket=self.name, Prefix=prefix).get("Contents", [])
+        return [entry["Key"] for entry in listed]
+
     def files(self, prefix: str = "") -> dict[str, bytes]:
         """What lies below a path, by its path below it."""
-        listed = self.client.list_objects_v2(Bucket=self.name, Prefix=prefix).get("Contents", [])
         return {
-            entry["Key"].removeprefix(prefix).lstrip("/"): self.client.get_object(Bucket=self.name, Key=entry["Key"])[
-                "Body"
-            ].read()
-            for entry in listed
+            key.removeprefix(prefix).lstrip("/"): self.client.get_object(Bucket=self.name, Key=key)["Body"].read()
+            for key in self.keys(prefix)
         }
 
     def put(self, path: str, content: bytes) -> None:

@@ -27,7 +27,7 @@ class LoggedTask(CopyTask):
     shard = 20
 
     def solve(self, question):
-        time.sleep(0.002)
+        time.sleep(0.01)
         with open(os.environ["SOLVED"], "a") as file:
             file.write(question + "\\n")
         return question
@@ -35,7 +35,7 @@ class LoggedTask(CopyTask):
 
 TASK = LoggedTask()
 """
-SIZES = ["--num-symbols", "4", "--min-size", "4", "--max-size", "8", "--rows", "1500", "--workers", "1"]
+SIZES = ["--num-symbols", "4", "--min-size", "4", "--max-size", "8", "--rows", "300", "--workers", "1"]
 TINY = ["--num-symbols", "3", "--max-size", "6", "--rows", "400", "--workers", "1"]
 
 
@@ -56,8 +56,9 @@ def killed(bucket, arguments, is_time) -> None:
         until = time.monotonic() + 240
         while not is_time() and process.poll() is None and time.monotonic() < until:
             time.sleep(0.01)
+        came = is_time()
         process.send_signal(signal.SIGKILL)
-        assert is_time(), process.stderr.read().decode()
+        assert came, process.stderr.read().decode()
 
 
 @pytest.mark.slow
@@ -72,7 +73,7 @@ def test_data_that_were_killed_go_on_with_the_shards_that_are_up_and_get_the_byt
     assert symbinv("data", "--output", tmp_path / "here", *options).code == 0
 
     url = bucket.url("data/logged")
-    killed(bucket, ["data", "--output", url, *options], lambda: len(bucket.files("data/logged/.work/")) >= 3)
+    killed(bucket, ["data", "--output", url, *options], lambda: len(bucket.keys("data/logged/.work/")) >= 3)
     there = bucket.files("data/logged")
     assert "README.md" not in there and "generation.json" in there
     shards = [json.loads(content) for name, content in there.items() if name.startswith(".work/")]
@@ -81,8 +82,7 @@ def test_data_that_were_killed_go_on_with_the_shards_that_are_up_and_get_the_byt
     log.unlink()
 
     done = symbinv("data", "--output", url, *options)
-    assert (done.code, done.err) == (0, "")
-    assert done.out == f"{url}: 1200 train\n{url}: 150 validation\n{url}: 150 test\n"
+    assert (done.code, done.out) == (0, f"{url}: 240 train\n{url}: 30 validation\n{url}: 30 test\n")
     assert len(solved) >= 60 and not solved & set(log.read_text().split())
     assert bucket.files("data/logged") == files_of(tmp_path / "here")
 
@@ -132,22 +132,25 @@ def test_a_run_that_was_killed_goes_on_from_the_bucket_to_the_same_weights_and_i
     data, url = bucket.url("data/ltl"), bucket.url("runs/own")
     assert symbinv("data", "--output", data, *TINY).code == 0
     assert symbinv("data", "--output", tmp_path / "ltl", *TINY).code == 0
-    recipe = ["train", tmp_path / "recipe.yaml", "trainer.max_steps=24", "trainer.save_total_limit=2"]
+    quick = ["trainer.max_steps=15", "trainer.save_total_limit=2", "trainer.eval_strategy=no"]
+    recipe = ["train", tmp_path / "recipe.yaml", *quick]
     assert symbinv(*recipe, "--data", tmp_path / "ltl", "--output", tmp_path / "own").code == 0
 
     command = [*map(str, recipe), "--data", data, "--output", url]
-    killed(bucket, command, lambda: "checkpoint-3/trainer_state.json" in bucket.files("runs/own"))
+    killed(bucket, command, lambda: bucket.keys("runs/own/checkpoint-3/trainer_state.json"))
     assert "run.json" not in bucket.files("runs/own")
     shutil.rmtree(tmp_path / "assets")
 
     done = symbinv(*command)
-    assert done.code == 0 and "goes on from step" in done.err
+    assert done.code == 0 and "goes on from step" in done.err and "mtime" not in done.err
     here, there = files_of(tmp_path / "own"), bucket.files("runs/own")
     assert there["model.safetensors"] == here["model.safetensors"]
-    assert there["checkpoint-24/optimizer.pt"] == here["checkpoint-24/optimizer.pt"]
+    assert there["checkpoint-15/optimizer.pt"] == here["checkpoint-15/optimizer.pt"]
     assert {name.partition("/")[0] for name in there} == {name.partition("/")[0] for name in here}
     record = json.loads(there["run.json"])
-    assert record["data"]["source"] == data and record["results"] == json.loads(here["run.json"])["results"]
+    results = json.loads(here["run.json"])["results"]
+    assert record["data"]["source"] == data and "test_accuracy" in results
+    assert all(record["results"][name] == value for name, value in results.items() if name.startswith("test_"))
     assert symbinv(*command).out == done.out  # a finished run is only read
 
     arguments = ["--rows", "20", "--beams", "1", "--json"]
@@ -156,8 +159,7 @@ def test_a_run_that_was_killed_goes_on_from_the_bucket_to_the_same_weights_and_i
     assert (result.code, result.err) == (0, "")
     other = json.loads(result.out)
     assert (other["model"], other["data"]) == (url, data)
-    for name in ("groups", "grid"):
-        assert other[name] == one[name]
+    assert other["groups"] == one["groups"]
     assert start_config(url, {}, LTL).d_model == 16
 
 
