@@ -10,9 +10,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-pytest.importorskip("s3fs", reason="buckets need s3fs")
-pytest.importorskip("moto", reason="the tests of buckets need moto")
-
 KEYS = {"AWS_ACCESS_KEY_ID": "alice", "AWS_SECRET_ACCESS_KEY": "secret"}
 
 
@@ -51,6 +48,8 @@ class Bucket(NamedTuple):
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
     """The address of the server."""
+    pytest.importorskip("s3fs", reason="buckets need s3fs")
+    pytest.importorskip("moto", reason="the tests of buckets need moto")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

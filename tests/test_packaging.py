@@ -234,8 +234,8 @@ class TestVersions:
     # its bound is transformers' own, with the Triton that goes with it.
     DOCUMENTATION = {"furo", "ipykernel", "myst-nb", "nbclient", "sphinx"}
     NEWEST_ALONE = {"mypy", "onnxruntime", "onnxscript", "parameterized", "ruff", "setuptools", "timeout-decorator",
-                    "gradio", "moto", "playwright", "ray", "s3fs", "torch", "trackio", "triton", "wandb",
-                    *DOCUMENTATION}  # fmt: skip
+                    "flask", "flask-cors", "gradio", "moto", "playwright", "ray", "s3fs", "torch", "trackio", "triton",
+                    "wandb", *DOCUMENTATION}  # fmt: skip
     # Bounds whose own release was withdrawn from PyPI; the lowest that is tested is the next one.
     WITHDRAWN = {"transformers": "5.10"}
     # What the versions between are chosen of: the packages that work together with transformers, and torch.
