@@ -8,7 +8,7 @@ SPACE_STAMP := .venv/.installed-space
 DEV_STAMP := .venv/.installed-dev
 # Tests of what the dependencies touch, what these need, and the packages whose pre-releases are tried.
 TOUCHED := tests/hub tests/modeling tests/metrics tests/datasets_scripts tests/training tests/test_pipelines.py \
-	tests/cli/test_push.py tests/cli/test_plot.py tests/cli/test_data_train_evaluate.py
+	tests/test_remote.py tests/cli/test_push.py tests/cli/test_plot.py tests/cli/test_data_train_evaluate.py
 NEEDED := -e ".[algebra,plot,test,train]"
 PRE ?= accelerate datasets evaluate huggingface_hub peft safetensors tokenizers transformers
 

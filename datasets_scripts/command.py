@@ -14,13 +14,15 @@ from hf_symbinv.datasets_scripts.errors import OptionsError, refuse
 from hf_symbinv.datasets_scripts.questions import grid, transforms
 from hf_symbinv.datasets_scripts.questions import two_line_texts as texts
 from hf_symbinv.datasets_scripts.questions.builder import (
+    WORK,
     FewerRowsWarning,
     RandomQuestionsConfig,
     prepare,
 )
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
-from hf_symbinv.datasets_scripts.storage import number_of_rows, split_files, splits_of
+from hf_symbinv.datasets_scripts.storage import FOLDERS, number_of_rows, split_files, splits_of
 from hf_symbinv.errors import exits_refused
+from hf_symbinv.remote import local_copy, working_copy
 from hf_symbinv.solvers import Cluster
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import load_task
@@ -50,7 +52,7 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
         argument_default=argparse.SUPPRESS,
     )
     add = command.add_argument
-    add("--output", type=Path, required=True, help="folder for Parquet files and card")
+    add("--output", required=True, help="folder for Parquet files and card, or an address such as s3://bucket/folder")
     tasks = "ltl, prop, copy, tseitin, or a file FILE.py that defines a task"
     add("--task", help=f"{tasks} (default: {own.task}; with --from by its columns)")
     add("--workers", type=int, help="processes (default: one per available core)")
@@ -74,10 +76,8 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
         "such a folder on the Hub, OWNER/NAME/FOLDER, as necrashter/interchangeable-token-embeddings-datasets has them",
     )
     made = command.add_argument_group("from another data set, in this order")
-    made.add_argument("--from", type=Path, metavar="FOLDER", help="the data set, which stays as it is")
-    made.add_argument(
-        "--supplement", type=Path, metavar="FOLDER2", help="train: add rows with 0 or 1 symbols from here"
-    )
+    made.add_argument("--from", metavar="FOLDER", help="the data set, which stays as it is")
+    made.add_argument("--supplement", metavar="FOLDER2", help="train: add rows with 0 or 1 symbols from here")
     made.add_argument("--min-symbols", type=int, help="rows with so many symbols (also with --grid; default: 0)")
     made.add_argument("--max-symbols", type=int, help="rows with so many symbols, at most")
     made.add_argument("--reduce", type=int, metavar="ROWS", help="train: only so many rows")
@@ -87,8 +87,8 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     return command
 
 
-def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
-    """Make the data set that the options ask for.
+def make(options: dict[str, Any], folder: Path, defaults: RandomQuestionsConfig) -> None:
+    """Make the data set that the options ask for in a folder.
 
     Raises:
         OptionsError: For options that do not fit together, or values that they cannot have.
@@ -97,7 +97,7 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
     """
     if "workers" in options and "executor" in options:
         raise OptionsError("--workers: not together with --executor, which uses all cores of its cluster")
-    folder, workers = options.pop("output"), options.pop("workers", None)
+    workers = options.pop("workers", None)
     if "executor" in options:
         workers = Cluster.parse(options.pop("executor"))
     way = next((name for name in ("grid", "from", "from_text") if name in options), "random")
@@ -113,7 +113,10 @@ def make(options: dict[str, Any], defaults: RandomQuestionsConfig) -> None:
         raise OptionsError(f"--workers {workers}: must be at least 1; leave it out for one per available core")
     if way == "from":
         task = load_task(options.pop("task")) if "task" in options else None
-        transforms.transform(options.pop("from"), folder, task, options)
+        source = local_copy(options.pop("from"), FOLDERS)
+        if "supplement" in options:
+            options["supplement"] = local_copy(options["supplement"], FOLDERS)
+        transforms.transform(source, folder, task, options)
     elif way == "from_text":
         task = load_task(options.get("task", defaults.task))
         texts.convert(task, options["from_text"], folder, options.get("seed", defaults.seed))
@@ -153,13 +156,15 @@ def main(arguments: Sequence[str] | None = None, *, defaults: RandomQuestionsCon
     """Run the command; its exit code."""
     defaults = defaults or RandomQuestionsConfig(name="custom")
     options = vars(parser(defaults).parse_args(arguments))
-    folder = options["output"]
+    output = options.pop("output")
     try:
-        with exits_refused(), _fewer_rows_said_plainly():
-            make(options, defaults)
+        with working_copy(output, (*FOLDERS, WORK)) as folder:
+            with exits_refused(), _fewer_rows_said_plainly():
+                make(options, folder, defaults)
+            files = {split: split_files(folder, split) for split in splits_of(folder)}
+            rows = {split: sum(map(number_of_rows, found)) for split, found in files.items()}
     except Exception as error:
         return refuse(error)
-    for split in splits_of(folder):
-        rows = sum(number_of_rows(file) for file in split_files(folder, split))
-        print(f"{folder}: {rows} {split}")
+    for split, number in rows.items():
+        print(f"{output}: {number} {split}")
     return 0

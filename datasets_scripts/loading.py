@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 import datasets
 
 from hf_symbinv.datasets_scripts.errors import UnreadableDataError
-from hf_symbinv.datasets_scripts.storage import listed_checksums, require_whole
+from hf_symbinv.datasets_scripts.storage import FOLDERS, listed_checksums, require_whole
 from hf_symbinv.errors import UserError, first_line, in_short, nearest
 from hf_symbinv.files import read_object, sha256
 from hf_symbinv.hub import hub_failure
+from hf_symbinv.hub.cards.facts import repository_of
 from hf_symbinv.parquet import BUFFER_SIZE, ParquetRows
+from hf_symbinv.remote import is_remote, local_copy
 from hf_symbinv.tasks import PAIRS, SymbolTask
 from hf_symbinv.values import is_kind
 
@@ -65,8 +68,9 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
         options: Fields of `RandomQuestionsConfig`, such as `num_symbols`, `max_size` and `rows`; for `pairs` those of
             `PairsOptions`. With `streaming: True` the splits are `ParquetRows` of the files in a folder, of which
             training holds `buffer_size` rows at a time.
-        source: A folder that `symbinv data` wrote, or a repository on the Hub; None to build the data set. For `pairs`
-            it takes the place of the option `pairs`.
+        source: A folder that `symbinv data` wrote, here or at an address such as `s3://bucket/folder`; or a repository
+            on the Hub, OWNER/NAME, or one of several data sets in it, OWNER/NAME/CONFIG. None to build the data set.
+            For `pairs` it takes the place of the option `pairs`.
 
     Raises:
         UserError: For options that the builder does not take, a damaged file, if there is no such data set, or rows
@@ -101,10 +105,10 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
 
 def _load(source: str, buffer_size: int | None = None) -> LoadedData:
     """The splits in a folder or a repository; with `buffer_size`, in a folder, as rows to be streamed."""
-    folder = Path(source)
+    folder = local_copy(source, FOLDERS)
     if folder.is_dir():
         refuse_folders_of_data_sets(folder)
-        made = _made_with(source)
+        made = _made_with(folder)
         require_whole(folder)
     elif folder.exists():
         raise UnreadableDataError(f"{source}: is a file; name the folder of a data set, or one on the Hub")
@@ -114,12 +118,12 @@ def _load(source: str, buffer_size: int | None = None) -> LoadedData:
             if folder.is_dir() and buffer_size is not None:
                 return LoadedData(_rows_of(folder, buffer_size), source, made)
             if folder.is_dir():
-                return LoadedData(datasets.load_dataset("parquet", data_dir=source), source, made)
-            return LoadedData(datasets.load_dataset(source), source, None)
+                return LoadedData(datasets.load_dataset("parquet", data_dir=str(folder)), source, made)
+            return LoadedData(datasets.load_dataset(*repository_of(source)), source, None)
     except Exception as error:  # of many types, for folders without data, damaged files, no network
         if isinstance(error, (ImportError, UserError)):
             raise
-        if reason := hub_failure(error, source):
+        if reason := hub_failure(error, source) or several_data_sets(error, source):
             raise UnreadableDataError(reason) from error
         cause = error.__cause__ if isinstance(error, datasets.exceptions.DatasetGenerationError) else None
         if isinstance(error, FileNotFoundError):
@@ -159,7 +163,7 @@ def _streamed_folder(task: str, options: Mapping[str, Any], source: str | None) 
             "data.streaming: needs a folder of Parquet files; make one with `symbinv data --output FOLDER`, and name "
             "it with --data FOLDER"
         )
-    if not Path(source).exists():
+    if not is_remote(source) and not Path(source).exists():
         raise UserError(
             f"{source}: no such folder, and data.streaming reads one; `hf download {source} --repo-type dataset "
             "--local-dir FOLDER` brings a data set of the Hub into one"
@@ -192,6 +196,15 @@ def refuse_folders_of_data_sets(folder: Path) -> None:
         raise UserError(f"{folder}: is no data set, but holds some in folders below; name one of them, such as {inner}")
 
 
-def _made_with(folder: str) -> dict[str, Any] | None:
-    path = Path(folder) / "generation.json"
+def several_data_sets(error: Exception, source: str) -> str | None:
+    """The sentence for a repository of several data sets of which none was named; None for another error."""
+    known = re.search(r"Config name is missing.*available configs: \[(.*?)\]", str(error), re.DOTALL)
+    if known is None:
+        return None
+    names = [f"{source}/{name}" for name in re.findall(r"'([^']+)'", known[1])]
+    return f"{source}: holds several data sets; name one of them, {' or '.join(names)}"
+
+
+def _made_with(folder: Path) -> dict[str, Any] | None:
+    path = folder / "generation.json"
     return read_object(path, "make the data set again", UnreadableDataError) if path.is_file() else None

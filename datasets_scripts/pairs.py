@@ -25,6 +25,7 @@ from hf_symbinv.datasets_scripts.loading import LoadedData, quiet
 from hf_symbinv.datasets_scripts.storage import read_rows
 from hf_symbinv.errors import nearest
 from hf_symbinv.hub.errors import hub_failure
+from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks.pairs import SPECIAL, PairsTask
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
@@ -133,18 +134,19 @@ def read_pairs(
     """The rows of each split of the data, `train` if they have none; and the names of the two columns.
 
     Args:
-        source: A file of one of `SUFFIXES`, a folder of such files, or OWNER/NAME on the Hub.
+        source: A file of one of `SUFFIXES` or a folder of such files, here or at an address such as
+            `s3://bucket/folder`; or OWNER/NAME on the Hub.
         question, answer: Names of the columns; None to find them.
         config: Of a data set on the Hub or in a folder.
 
     Raises:
         PairsFormatError: If there are no such data, or a row is no pair of texts.
     """
-    path = Path(source)
+    path = local_copy(source, ("*",))
     files = {"train": [path]} if path.is_file() else _files_of_splits(path) if config is None else {}
     tables = (
         {split: chain.from_iterable(map(_rows_of_file, found)) for split, found in files.items()}
-        or _rows_of_data_set(source, config)
+        or _rows_of_data_set(str(path), config)
     )  # fmt: skip
     columns: tuple[str, str] | None = None
     splits = {}

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import lzma
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,13 +16,14 @@ import pyarrow.parquet
 
 from hf_symbinv.datasets_scripts.errors import OptionsError, PairsFormatError, UnreadableDataError
 from hf_symbinv.errors import UserError
-from hf_symbinv.files import reading_parquet, sha256, write_atomically
+from hf_symbinv.files import CARD, listed_checksums, reading_parquet, sha256, write_atomically
 from hf_symbinv.hub.cards.dataset import DataFile, Origin, dataset_card
 from hf_symbinv.tasks import SymbolTask
 
 ROWS_PER_FILE = 100_000
-CARD = "README.md"
 SPLITS = ("train", "validation", "test")
+# Of a data set, beside its card.
+FOLDERS = ("data",)
 
 
 def drawn_split(key: str) -> str:
@@ -140,14 +140,6 @@ def number_of_rows(path: Path) -> int:
     """The number of rows of a Parquet file, as its footer says."""
     with reading_parquet(path, error=UnreadableDataError):
         return int(pyarrow.parquet.read_metadata(path).num_rows)
-
-
-def listed_checksums(folder: Path) -> dict[str, str | None]:
-    """File → checksum, as the card in a folder lists them; None where it gives none."""
-    card = folder / CARD
-    text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
-    rows = re.findall(r"^\| (data/\S+) \|(?: [\d,]+ \| `([0-9a-f]{64})` \|)?", text, re.MULTILINE)
-    return {name: checksum or None for name, checksum in rows}
 
 
 def require_whole(folder: Path) -> None:

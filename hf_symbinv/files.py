@@ -10,16 +10,17 @@ import errno
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from hf_symbinv.errors import UserError, first_line
 
-# In a folder: file → checksum.
-SUMS = "sha256.json"
+# In a folder: file → checksum; and the card, which lists those of data.
+SUMS, CARD = "sha256.json", "README.md"
 # Characters of a file's name, at most, on the file systems of Linux.
 LONGEST_NAME = 256
 
@@ -106,6 +107,22 @@ def damage_of(folder: Path) -> str | None:
         if sha256(folder / name) != checksum:
             return f"{folder / name}: damaged (its checksum is not the one in {SUMS})"
     return None
+
+
+def listed_checksums(folder: Path) -> dict[str, str | None]:
+    """File → checksum, as the card of the data in a folder lists them; None where it gives none."""
+    card = folder / CARD
+    text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
+    rows = re.findall(r"^\| (data/\S+) \|(?: [\d,]+ \| `([0-9a-f]{64})` \|)?", text, re.MULTILINE)
+    return {name: checksum or None for name, checksum in rows}
+
+
+def known_sums(folder: Path) -> dict[str, str]:
+    """File → checksum, as far as `SUMS` or the card in a folder says it."""
+    found = {name: checksum for name, checksum in listed_checksums(folder).items() if checksum is not None}
+    with suppress(OSError, UserError):
+        found |= {name: str(checksum) for name, checksum in read_object(folder / SUMS, "").items()}
+    return found
 
 
 def require_sums(folder: Path, error: type[UserError] = DamagedFileError) -> None:

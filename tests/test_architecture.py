@@ -29,7 +29,7 @@ ROOMS = {room: ROOT / room if room in OUTER_PACKAGES | {"papers"} else ROOT / "h
 # Folders that keep to the public names.
 USERS = [room for room in TABLE if room not in ARROWS]
 # Files of the package that stand beside the rooms; every room but `modeling` may import them.
-BESIDE = {"__version__", "auto_classes", "errors", "extras", "files", "lazy", "parquet", "values"}
+BESIDE = {"__version__", "auto_classes", "errors", "extras", "files", "lazy", "parquet", "remote", "values"}
 STANDARD_LIBRARY = set(sys.stdlib_module_names)
 # The subprocesses of tests and the files that are no room of the package.
 SCRIPTS = [ROOT / folder for folder in ("tests", *USERS)]

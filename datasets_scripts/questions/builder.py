@@ -59,6 +59,7 @@ from hf_symbinv.datasets_scripts.storage import (
 from hf_symbinv.errors import in_short
 from hf_symbinv.files import read_json, write_atomically
 from hf_symbinv.hub.cards.dataset import Origin
+from hf_symbinv.remote import finished
 from hf_symbinv.solvers import Checker
 from hf_symbinv.solvers.cluster import RayPool, Workers, open_pool
 from hf_symbinv.solvers.pool import MEMORY, Outcome, ProcessPool
@@ -72,6 +73,8 @@ LARGEST = 100_000
 NO_ANSWER = "no answer"
 UNJUDGED = "answer not judged"
 AGAIN = "delete the folder and start again"
+# In a data set that is not finished, the folder of finished shards.
+WORK = ".work"
 # So that every split of 80/10/10 has one.
 LEAST_ROWS = 10
 
@@ -253,11 +256,11 @@ class Rounds:
         Raises:
             TaskFailedError: If `solve` or `judge` raised for a question of a shard, or an answer of `solve` is wrong.
         """
-        finished: dict[int, Harvest] = {}
+        harvests: dict[int, Harvest] = {}
         waiting: deque[tuple[int, Path, list[str]]] = deque()
 
         def finish(index: int, harvest: Harvest) -> None:
-            finished[index] = harvest
+            harvests[index] = harvest
             self.bar.update(len(harvest.pairs))
 
         def unsolved() -> Iterator[str]:
@@ -280,9 +283,10 @@ class Rounds:
                 waiting.popleft()
                 entries = self.judged(shard, outcomes)
                 write_atomically(path, json.dumps(entries, ensure_ascii=False))
+                finished(path)
                 finish(index, harvest_of(entries))
                 outcomes = []
-        return [finished[index] for index in sorted(finished)]
+        return [harvests[index] for index in sorted(harvests)]
 
     def judged(self, questions: Sequence[str], outcomes: Sequence[Outcome]) -> list[list[str]]:
         """What a shard says about each of its questions, now that all of them are solved and the answers are judged.
@@ -392,7 +396,7 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
     marker = folder / "generation.json"
     if not marker.exists() and ((folder / CARD).exists() or (folder / "data").exists()):
         raise WorkFolderError(f"{folder}: holds a data set of other origin; choose another folder")
-    work = folder / ".work"
+    work = folder / WORK
     work.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         try:
@@ -402,6 +406,7 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
         fresh = not marker.exists()
         if fresh:
             write_atomically(marker, json.dumps(description, indent=2) + "\n")
+            finished(marker)
         elif read_json(marker, "delete the folder, or choose another", WorkFolderError) != description:
             raise WorkFolderError(
                 f"{folder}: holds a data set made in another way, see {marker.name}; choose another folder or delete it"

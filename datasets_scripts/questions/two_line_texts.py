@@ -13,6 +13,7 @@ from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.questions.builder import assign_splits, claimed
 from hf_symbinv.datasets_scripts.storage import Pair, publish, read_pairs
 from hf_symbinv.hub.cards.dataset import UNKNOWN, Origin
+from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
 
 # How the releases call the files of a data set.
@@ -27,7 +28,8 @@ def convert(task: SymbolTask, source: str, folder: Path, seed: int) -> None:
     Args:
         task: What the pairs are of.
         source: A file, which is shuffled with `seed` and split 80/10/10; a folder with `train.txt`, `val.txt` and
-            `test.txt`, whose splits stay as they are; or such a folder on the Hub, OWNER/NAME/FOLDER.
+            `test.txt`, whose splits stay as they are; either at an address such as `s3://bucket/folder` too; or such a
+            folder on the Hub, OWNER/NAME/FOLDER.
         folder: Where to.
         seed: Of the split.
 
@@ -93,12 +95,12 @@ def _first(folder: Path, names: Sequence[str]) -> Path:
 
 
 def local_path(source: str) -> Path:
-    """Where a source lies; a folder on the Hub is downloaded.
+    """Where a source lies; a folder on the Hub or at an address is downloaded.
 
     Raises:
         TextsError: If there is neither a file or folder nor a data set on the Hub of this name.
     """
-    path, hub = Path(source), ON_THE_HUB.fullmatch(source)
+    path, hub = local_copy(source), ON_THE_HUB.fullmatch(source)
     if path.exists():
         return path
     if hub is None:

@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
     deadline = None if options.max_minutes is None else time.time() + options.max_minutes
     folders = {name: [options.output / f"{name}-seed{seed}" for seed in range(options.seeds)] for name in recipes}
     jobs = [
-        partial(_train, replace(each, trainer={**each.trainer, "seed": seed}), options.data, str(folder), deadline)
+        partial(_train, replace(each, trainer={**each.trainer, "seed": seed}), options.data, folder, deadline)
         for name, each in recipes.items()
         for seed, folder in enumerate(folders[name])
     ]
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
     return DONE
 
 
-def _train(recipe: Recipe, data: str | None, folder: str, deadline: float | None) -> dict[str, Any] | None:
+def _train(recipe: Recipe, data: str | None, folder: Path, deadline: float | None) -> dict[str, Any] | None:
     """The record of a run; None if it is not finished by the deadline, in seconds since 1970."""
     left = None if deadline is None else deadline - time.time()
     if left is not None and left <= 0:

@@ -77,7 +77,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("model", nargs="?", metavar="MODEL", help=MODEL_HELP)
     add_task(command, "that of MODEL, ltl without one")
     command.add_argument(
-        "--data", required=True, help="folder that `symbinv data` wrote, data set on the Hub, or file of pairs"
+        "--data",
+        required=True,
+        help="folder that `symbinv data` wrote, here or at an address such as s3://bucket/folder; OWNER/NAME or "
+        "OWNER/NAME/CONFIG on the Hub; or file of pairs",
     )
     command.add_argument("--split", default="test", help="(default: %(default)s)")
     count = at_least(1)

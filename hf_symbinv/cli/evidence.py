@@ -19,6 +19,7 @@ from hf_symbinv.cli.specifications import read_question
 from hf_symbinv.cli.texts import Text, one_line
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import read_object
+from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import LTL
 
 
@@ -30,17 +31,17 @@ def verify_evidence(options: argparse.Namespace) -> int:
 
 
 def _verify_certificate(options: argparse.Namespace, portfolio: Portfolio) -> int:
-    path = Path(options.pair[0])
+    path = local_copy(options.pair[0])
     look = _look_at_clauses if "clauses" in read_object(path, AGAIN, CertificateError) else _look_at_specification
     seen = look(path, portfolio)
     if options.json:
-        content = {"certificate": str(path), "result": seen.result, "confirmed": seen.holds}
+        content = {"certificate": options.pair[0], "result": seen.result, "confirmed": seen.holds}
         print(json.dumps({**content, "checks": [asdict(check) for check in seen.checks]}))
     else:
         rows = [(seen.result, seen.evidence)]
         rows += [(check.checker, ": ".join(filter(None, [check.verdict, check.message]))) for check in seen.checks]
         rows.append(("verdict", "confirmed" if seen.holds else "not confirmed"))
-        _print(str(path), rows)
+        _print(options.pair[0], rows)
     return DONE if seen.holds else NOT_VERIFIED
 
 
@@ -74,7 +75,7 @@ def _verify_recording(options: argparse.Namespace, portfolio: Portfolio) -> int:
     specification = read_question(Text("formula", question), LTL, options.notation or "infix", options.finite)
     if not isinstance(specification, Specification):
         raise UserError(f"{question}: clauses have no traces; give a formula or a FILE.ltl")
-    recording = read_recording(Path(name), options.clock).of(specification.symbols(), name)
+    recording = read_recording(local_copy(name), options.clock).of(specification.symbols(), name)
     verdicts = verify_recording(specification, recording, portfolio)
     if options.json:
         content: dict[str, Any] = {"specification": question, "trace": name, "steps": len(recording.steps)}

@@ -16,7 +16,9 @@ Push a folder to the Hub, in one commit. FOLDER holds
 
   a model     what `symbinv train`, `symbinv convert` or save_pretrained wrote;
               checkpoints to resume from stay here
-  a data set  what `symbinv data` wrote: Parquet files and a card
+  a data set  what `symbinv data` wrote: Parquet files and a card; or folders
+              of several data sets, which load_dataset("OWNER/NAME", "FOLDER")
+              tells apart
   a metric    a script of the folder's name and a card, as those of this package;
               it becomes a Space, and evaluate.load("OWNER/NAME") loads it
   a Space     an app with a card whose first lines say `sdk: gradio`, as the

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NamedTuple, TypeVar
 
 from hf_symbinv.errors import UserError
+from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
 
 # Our choice: 5,000 tokens with names of 200 characters.
@@ -84,7 +85,7 @@ def read_items(kind: str, arguments: Sequence[str], file: str | None) -> Iterato
             raise UserError(f"no {kind}: give one as an argument, many with --file, or through a pipe")
         yield from _lines("standard input", sys.stdin.buffer, kind)
     else:
-        with open(str(file), "rb") as opened:
+        with local_copy(str(file)).open("rb") as opened:
             yield from _lines(str(file), opened, kind)
 
 

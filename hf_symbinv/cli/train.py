@@ -83,8 +83,14 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "overrides", nargs="*", metavar="SECTION.KEY=VALUE", help="values that differ, such as trainer.max_steps=100"
     )
-    command.add_argument("--output", help="folder for the model, its checkpoints and run.json")
-    command.add_argument("--data", help="folder or repository with the data set; default: generated as the recipe says")
+    command.add_argument(
+        "--output", help="folder for the model, its checkpoints and run.json, or an address such as s3://bucket/folder"
+    )
+    command.add_argument(
+        "--data",
+        help="the data set: a folder, an address such as s3://bucket/folder, or OWNER/NAME or OWNER/NAME/CONFIG on the "
+        "Hub (default: generated as the recipe says)",
+    )
     command.add_argument(
         "--max-minutes",
         type=minutes,
@@ -132,12 +138,16 @@ def main(arguments: Sequence[str]) -> int:
     if options.output is None:
         command.error("no --output: name a folder for the model")
     recipe = read_recipe(options.recipe, texts, own)
-    with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
-        record, is_main = train_recipe(recipe, options.data, options.output, options.max_minutes)
+
+    from hf_symbinv.training.run import run_folder
+
+    # Trainer prints its log on standard output.
+    with contextlib.redirect_stdout(sys.stderr), run_folder(options.output) as folder:
+        record, is_main = train_recipe(recipe, options.data, folder, options.max_minutes)
         if record["finished"] and recipe.task == PAIRS and is_main:
             from hf_symbinv.evaluation.own_pairs import measure_pairs
 
-            record["results"] |= measure_pairs(Path(options.output))
+            record["results"] |= measure_pairs(folder)
     if not record["finished"]:
         if is_main:
             step, steps = record["step"], record["max_steps"]
@@ -173,7 +183,7 @@ def read_recipe(name: str, texts: Sequence[str], own: Mapping[str, Any] | None =
 
 
 def train_recipe(
-    recipe: Recipe, data: str | None, output: str, max_seconds: float | None
+    recipe: Recipe, data: str | None, output: Path, max_seconds: float | None
 ) -> tuple[dict[str, Any], bool]:
     """What `train` returns, and whether this process is the one to print it."""
     from accelerate import PartialState

@@ -12,6 +12,7 @@ from hf_symbinv.auto_classes import AUTO_CLASSES, register_auto_classes
 from hf_symbinv.errors import UserError, first_line, in_short
 from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
 from hf_symbinv.hub import hub_failure
+from hf_symbinv.remote import is_remote, local_copy
 from hf_symbinv.tasks import SymbolTask, TaskError, task_of_tokenizer
 from hf_symbinv.values import is_kind, require_kinds
 
@@ -142,7 +143,8 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
     """Load a checkpoint and make sure that it is whole.
 
     Args:
-        name: A folder, the name of a bundled checkpoint, or OWNER/NAME on the Hub.
+        name: A folder, here or at an address such as `s3://bucket/folder`; the name of a bundled checkpoint; or
+            OWNER/NAME on the Hub.
         device: Such as `cpu` or `cuda:1`; None for the first GPU, or the CPU where there is none.
         task: What it must be for; None for the task that has its base tokens.
 
@@ -314,7 +316,7 @@ def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None)
 
 def _folder(name: str) -> Path | None:
     """The folder of a checkpoint; None if it can only be on the Hub."""
-    path = Path(name)
+    path = local_copy(name)
     if name and path.is_dir():
         if not (path / "config.json").exists():
             raise CheckpointError(f"{name}: has no config.json; pass the folder that a checkpoint was saved in")
@@ -354,5 +356,6 @@ def _unreadable(name: str, part: str, error: Exception) -> Exception:
     failure = hub_failure(error, name)
     if failure is not None:
         return CheckpointError(f"{name}: no such folder, and {failure.removeprefix(f'{name}: ')}")
-    where = "" if Path(name).is_dir() or name in bundled_checkpoints() else "no such folder, and from the Hub "
+    is_here = Path(name).is_dir() or is_remote(name) or name in bundled_checkpoints()
+    where = "" if is_here else "no such folder, and from the Hub "
     return CheckpointError(f"{name}: {where}its {part} cannot be read ({first_line(error)}); {AGAIN}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -23,17 +24,20 @@ from hf_symbinv.evaluation.answers import (
 from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
 from hf_symbinv.evaluation.grid import Box, Grid
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
-from hf_symbinv.hub.cards.facts import RECORD
+from hf_symbinv.hub.cards.facts import RECORD, repository_of
 from hf_symbinv.hub.cards.training_data import read_training_data
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, Words, measure_alpha_covariance, once_for_all_renamings
 from hf_symbinv.metrics.edit_distance import edit_distance
 from hf_symbinv.metrics.intervals import mean_interval, wilson_interval
 from hf_symbinv.metrics.verdicts import VERDICTS
+from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import PairsTask, SymbolTask
 from hf_symbinv.training.scoring import score_answers
 
 _logger = logging.getLogger(__name__)
 
+# A data set on the Hub: OWNER/NAME, or OWNER/NAME/CONFIG for one of several.
+HUB_DATA = re.compile(rf"{HUB_NAME.pattern}(/[\w.-]+)?")
 # Our choice: seven bins for the paper's formulas of up to 35 nodes.
 BIN = 5
 
@@ -175,8 +179,9 @@ def load_questions(task: SymbolTask, data: str, split: str, rows: int | None = N
 
     Args:
         task: What kind of questions.
-        data: A folder that `symbinv data` wrote, or a data set on the Hub; with the columns `task.columns`. For a
-            user's own texts also a file.
+        data: A folder that `symbinv data` wrote, here or at an address such as `s3://bucket/folder`; or a data set on
+            the Hub, OWNER/NAME or OWNER/NAME/CONFIG; with the columns `task.columns`. For a user's own texts also a
+            file.
         split: Name of the split; for a user's own texts as `held_out_rows` takes it.
         rows: At most so many; None for all.
 
@@ -220,22 +225,26 @@ def _pairs(task: PairsTask, data: str, split: str, rows: int | None) -> list[Que
 def _rows(data: str, split: str, rows: int | None) -> list[dict[str, Any]]:
     from datasets import load_dataset
 
-    from hf_symbinv.datasets_scripts.loading import quiet, refuse_folders_of_data_sets
-    from hf_symbinv.datasets_scripts.storage import require_whole
+    from hf_symbinv.datasets_scripts.loading import quiet, refuse_folders_of_data_sets, several_data_sets
+    from hf_symbinv.datasets_scripts.storage import FOLDERS, require_whole
 
-    if Path(data).is_dir():
-        refuse_folders_of_data_sets(Path(data))
-        require_whole(Path(data))
-    if not Path(data).is_dir() and (Path(data).exists() or not HUB_NAME.fullmatch(data)):
+    folder = local_copy(data, FOLDERS)
+    if folder.is_dir():
+        refuse_folders_of_data_sets(folder)
+        require_whole(folder)
+    if not folder.is_dir() and (folder.exists() or not HUB_DATA.fullmatch(data)):
         raise DataError(
             f"{data}: no such folder; make a data set with `symbinv data`, or name one on the Hub as OWNER/NAME"
         )
     try:
         # Streamed, because the cache of `datasets` knows folders with a card by their last name only.
         with quiet():
-            found = load_dataset(data, split=split, streaming=True)
+            name, config = (str(folder), None) if folder.is_dir() else repository_of(data)
+            found = load_dataset(name, config, split=split, streaming=True)
             return list(found if rows is None else found.take(rows))
     except Exception as error:  # of many types, for folders without data, unknown splits, damaged files, no network
+        if several := several_data_sets(error, data):
+            raise DataError(several) from error
         reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise DataError(
             f"{data}, split {split}: cannot be loaded ({reason}); make a data set with `symbinv data`"
@@ -324,7 +333,7 @@ def evaluate_checkpoint(
         grid=grid_of(checkpoint, data, [(q, a.candidates[0]) for q, a in zip(questions, answers, strict=True)]),
         alpha_covariance=measured,
         verified_by=checkpoint.task.solver_version(),
-        hub=bool(HUB_NAME.fullmatch(data)) and not Path(data).is_dir(),
+        hub=bool(HUB_DATA.fullmatch(data)) and not Path(data).is_dir(),
         grammar=grammar_of(checkpoint, generation),
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hf_symbinv.files import read_object, require_sums
+from hf_symbinv.hub.cards.dataset import card_of_several
 from hf_symbinv.hub.code import with_code
 from hf_symbinv.hub.errors import PushError
 from hf_symbinv.hub.gate import check_files, chosen_files
@@ -16,6 +17,8 @@ from hf_symbinv.hub.space import space_files
 
 CARD, CONFIG, TOKENIZER_CONFIG = "README.md", "config.json", "tokenizer_config.json"
 WEIGHTS, DATA = "*.safetensors", "data/*.parquet"
+# Of one data set or of several in a repository.
+ALL_DATA = (DATA, f"*/{DATA}")
 MODEL_TYPES = ("symbol_invariant", "identity_gpt2")
 INDEX = "model.safetensors.index.json"
 AGAIN = "save the model again"
@@ -67,9 +70,11 @@ def read_folder(folder: Path, include: Sequence[str] = ()) -> Content:
         content = _metric(folder, include)
     elif "sdk" in (card := _front_matter(folder)):
         content = _space(folder, card, include)
+    elif any(folder.glob(f"*/{DATA}")):
+        content = _datasets(folder, card, include)
     else:
         raise PushError(
-            f"{folder}: holds neither a model ({CONFIG}), nor a data set ({DATA}), nor a metric "
+            f"{folder}: holds neither a model ({CONFIG}), nor a data set ({DATA}) or folders of some, nor a metric "
             f"({folder.resolve().name}.py and {CARD}), nor a Space ({CARD} with sdk in its first lines); pass the "
             "folder that one was saved in"
         )
@@ -127,7 +132,23 @@ def _named_code(folder: Path) -> set[str]:
 def _dataset(folder: Path, include: Sequence[str]) -> Content:
     if not (folder / CARD).is_file():
         raise PushError(f"{folder}: has no {CARD}, so it is not complete; repeat the `symbinv data` that makes it")
-    return Content("dataset", *chosen_files(folder, "dataset", _named_code(folder), include), replaces=(DATA,))
+    return Content("dataset", *chosen_files(folder, "dataset", _named_code(folder), include), replaces=ALL_DATA)
+
+
+def _datasets(folder: Path, own: Mapping[str, Any], include: Sequence[str]) -> Content:
+    """Several data sets as one repository, in which each has the name of its folder.
+
+    Args:
+        folder: Around theirs.
+        own: What the card in it says in its first lines, if it has one; its text stays as it is.
+        include: As of `read_folder`.
+    """
+    homes = sorted({path.parents[1] for path in folder.glob(f"*/{DATA}")})
+    named = [f"{home.name}/{name}" for home in homes for name in _dataset(home, ()).files]
+    files, left_out = chosen_files(folder, "dataset", named, include)
+    text = (folder / CARD).read_text(encoding="utf-8", errors="replace") if (folder / CARD).is_file() else ""
+    card = card_of_several(folder.resolve().name, {home.name: _front_matter(home) for home in homes}, own, text)
+    return Content("dataset", {**files, CARD: card.encode()}, left_out, replaces=ALL_DATA)
 
 
 def _metric(folder: Path, include: Sequence[str]) -> Content:

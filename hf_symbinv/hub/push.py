@@ -52,7 +52,8 @@ def push_folder(
     the large files that arrived.
 
     Args:
-        folder: What `save_pretrained`, `symbinv train` or `symbinv data` wrote, or the folder of a metric or a Space.
+        folder: What `save_pretrained`, `symbinv train` or `symbinv data` wrote, a folder around several data sets, or
+            the folder of a metric or a Space.
         name: OWNER/NAME.
         private: Make it private.
         revision: The branch, made from `main` if there is none.

@@ -19,7 +19,7 @@ from hf_symbinv.tasks import SymbolTask, load_task
 from hf_symbinv.training.cards import ModelCardCallback, write_card
 from hf_symbinv.training.decoding import FIXED_VOCABULARIES
 from hf_symbinv.training.recipe import Recipe
-from hf_symbinv.training.run import Run, end
+from hf_symbinv.training.run import Run, end, run_folder
 from hf_symbinv.training.run_data import Measured, data_record, measure_files, measure_questions
 from hf_symbinv.training.start import load_start
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
@@ -46,7 +46,8 @@ def train(
         recipe: what to do.
         data: splits `train`, `validation` and `test` with the task's columns. What `load_data` returns says where it is
             from, and `run.json` repeats that; with its option `streaming`, rows are read while training goes on.
-        output_dir: a folder, made if it does not exist.
+        output_dir: a folder, made if it does not exist; or an address such as `s3://bucket/runs/own`, to which each
+            checkpoint goes at once, and from which a run goes on.
         max_seconds: stop after the step that reaches this time, with a checkpoint to go on from; None for no limit. An
             evaluation that this step is due for is done before, the test is left to the next call.
 
@@ -64,8 +65,13 @@ def train(
     missing = {"train", "validation", "test"} - set(data)
     if missing:
         raise UserError(f"data has splits {sorted(data)}; it needs train, validation and test")
-    output, task = Path(output_dir), getattr(data, "task", None) or load_task(recipe.task)
-    args = recipe.arguments(output)
+    with run_folder(output_dir) as folder:
+        return _train_in(folder, recipe, data, max_seconds)
+
+
+def _train_in(folder: Path, recipe: Recipe, data: datasets.DatasetDict, max_seconds: float | None) -> dict[str, Any]:
+    """`train` in a folder of this machine."""
+    args, task = recipe.arguments(folder), getattr(data, "task", None) or load_task(recipe.task)
     used: dict[str, Any] = {
         "train": data["train"],
         "validation": _first(data["validation"], recipe.evaluation_rows),

@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,7 @@ from transformers import Trainer, TrainerCallback, TrainerState, TrainingArgumen
 
 from hf_symbinv.errors import InUseError, UserError, in_short
 from hf_symbinv.files import SUMS, damage_of, read_json, read_object, write_atomically, write_sums
+from hf_symbinv.remote import finished, is_remote, working_copy, working_path
 from hf_symbinv.training.cards import command, environment, hyperparameters
 from hf_symbinv.values import is_finite
 
@@ -42,6 +44,8 @@ OWN = "rng_state"
 WEIGHTS = "*.safetensors"
 # What a run may go on with in the same folder, if it is more than before.
 LENGTHS = ("trainer.max_steps", "trainer.num_train_epochs")
+# In the folder of a run: checkpoints, and what TensorBoard reads.
+FOLDERS = ("checkpoint-*", "runs")
 
 
 class OtherRunError(UserError):
@@ -50,6 +54,47 @@ class OtherRunError(UserError):
 
 class BusyRunError(OtherRunError, InUseError):
     """A folder in which another process trains."""
+
+
+@contextmanager
+def run_folder(name: str | Path) -> Iterator[Path]:
+    """The folder of a run: the path itself, or a copy of what lies at an address, which gets each checkpoint at once.
+
+    Of several processes the main one brings it and sends it, while the others wait.
+
+    Args:
+        name: A path, or an address such as `s3://bucket/runs/own`.
+
+    Raises:
+        RemoteError: If the address cannot be read or written.
+        OtherRunError: If processes of several machines would write there, each with a copy of its own.
+    """
+    state = PartialState()
+    if not is_remote(name):
+        yield Path(name)
+        return
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", state.num_processes))
+    if here < state.num_processes:
+        raise OtherRunError(
+            f"{name}: {state.num_processes} processes on several machines need a folder that all of them see; choose "
+            "one, and copy it when the run is finished"
+        )
+    if not state.is_main_process:
+        state.wait_for_everyone()
+        yield working_path(name)
+        return
+    with working_copy(name, FOLDERS) as folder:
+        _date_by_steps(folder)
+        state.wait_for_everyone()
+        yield folder
+
+
+def _date_by_steps(folder: Path) -> None:
+    """Dates the checkpoints of a copy a second apart in their order: by date, transformers removes the oldest."""
+    steps = [path for path in folder.glob("checkpoint-*") if path.name.removeprefix("checkpoint-").isdecimal()]
+    now = time.time()
+    for age, path in enumerate(sorted(steps, key=lambda path: -int(path.name.removeprefix("checkpoint-"))), start=1):
+        os.utime(path, (now - age, now - age))
 
 
 class Run:
@@ -89,7 +134,7 @@ class Run:
         self.checkpoint = None if self.record is not None else last_checkpoint(self.folder)
         self._state = None if self.checkpoint is None else TrainerState.load_from_json(str(self.checkpoint / STATE))
         self._refuse_other()
-        self.clock = Clock(started, seconds_of(self.checkpoint), max_seconds)
+        self.clock = Clock(started, seconds_of(self.checkpoint), max_seconds, self._best)
 
     @property
     def record(self) -> dict[str, Any] | None:
@@ -114,9 +159,13 @@ class Run:
         )
         if longer:
             return None
-        if self.args.load_best_model_at_end and state.best_model_checkpoint:
-            return self.folder / Path(state.best_model_checkpoint).name
-        return self.checkpoint
+        return self._best if self.args.load_best_model_at_end and self._best else self.checkpoint
+
+    @property
+    def _best(self) -> Path | None:
+        """The best checkpoint so far, where the folder lies now; None if that is not known."""
+        best = None if self._state is None else self._state.best_model_checkpoint
+        return self.folder / Path(best).name if best else None
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -243,15 +292,20 @@ class Clock(TrainerCallback):
         started: `time.monotonic()` when this call began.
         before: seconds of earlier calls, as far as their checkpoints reach.
         limit: seconds of this call; None for no limit.
+        best: the best checkpoint of earlier calls, which transformers forgets if the folder was moved.
     """
 
-    def __init__(self, started: float, before: float, limit: float | None):
-        self.started, self.before, self.limit = started, before, limit
+    def __init__(self, started: float, before: float, limit: float | None, best: Path | None = None):
+        self.started, self.before, self.limit, self.best = started, before, limit, best
         self.stopped = False
 
     def seconds(self) -> float:
         """Of the whole run, up to now."""
         return self.before + time.monotonic() - self.started
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self.best is not None and self.best.is_dir():
+            state.best_model_checkpoint = str(self.best)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if self.limit is None:
@@ -262,11 +316,13 @@ class Clock(TrainerCallback):
             self.stopped = control.should_save = control.should_training_stop = True
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        PartialState().wait_for_everyone()  # until each has written its state of random numbers
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
             write_atomically(folder / SECONDS, json.dumps(self.seconds()) + "\n")
             files = (path for path in folder.iterdir() if path.is_file() and not path.name.startswith(OWN))
             write_sums(folder, (path for path in files if path.name != SUMS))
+            finished(Path(args.output_dir))
 
 
 def end(trainer: Trainer) -> None:
@@ -363,4 +419,15 @@ def _text(value: Any) -> str:
     return "not set" if value is _ABSENT else json.dumps(value)
 
 
-__all__ = ["ASKED", "RECORD", "STATE", "Clock", "OtherRunError", "Run", "end", "last_checkpoint", "seconds_of"]
+__all__ = [
+    "ASKED",
+    "RECORD",
+    "STATE",
+    "Clock",
+    "OtherRunError",
+    "Run",
+    "end",
+    "last_checkpoint",
+    "run_folder",
+    "seconds_of",
+]

@@ -13,6 +13,7 @@ from huggingface_hub.errors import StrictDataclassError
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
 from hf_symbinv.modeling.configuration_symbinv import PRESETS, SymbolInvariantConfig
+from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
     """The configuration of the model in a folder, with what may differ in a run that starts from it.
 
     Args:
-        folder: Of a saved model, or the name of a bundled one.
+        folder: Of a saved model, here or at an address such as `s3://bucket/folder`; or the name of a bundled one.
         fields: As `Recipe.model`. `dropout` and `random_share` may have other values than the model's, and
             `num_symbols` where no weight depends on it; what else is given must be as it is there.
         task: What the model must be for.
@@ -99,8 +100,9 @@ def load_start(folder: str | Path, config: SymbolInvariantConfig) -> SymbolInvar
 
 
 def _folder_of(start: str | Path) -> Path:
-    """The folder that a start names, by its path or as a bundled model; a path goes before a name."""
-    return Path(start) if Path(start).is_dir() else bundled_checkpoints().get(str(start), Path(start))
+    """The folder that a start names, by its path or address or as a bundled model; a path goes before a name."""
+    folder = local_copy(start)
+    return folder if folder.is_dir() else bundled_checkpoints().get(str(start), folder)
 
 
 def _saved_config(folder: str | Path) -> SymbolInvariantConfig:

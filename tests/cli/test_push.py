@@ -192,7 +192,8 @@ class TestFoldersThatAreRefused:
 
     def test_a_folder_of_something_else(self, refusal, tmp_path):
         assert refusal(tmp_path) == (
-            f"{tmp_path}: holds neither a model (config.json), nor a data set (data/*.parquet), nor a metric "
+            f"{tmp_path}: holds neither a model (config.json), nor a data set (data/*.parquet) or folders of "
+            "some, nor a metric "
             f"({tmp_path.name}.py and README.md), nor a Space (README.md with sdk in its first lines); pass the folder "
             "that one was saved in"
         )

@@ -50,6 +50,74 @@ def test_what_was_pushed_comes_back_row_by_row(server, tmp_path):
     assert tokens_in(tmp_path) == []
 
 
+SEVERAL = """
+from hf_symbinv.cli import main
+
+for symbols in ("2", "3"):
+    sizes = ["--num-symbols", symbols, "--min-size", "2", "--max-size", "5", "--rows", "40", "--workers", "1"]
+    assert main(["data", "--task", "copy", "--output", f"all/copy-{symbols}", *sizes]) == 0
+open("all/notes.txt", "w").write("not for the Hub")
+assert main(["push", "all", "alice/all"]) == 0
+import pyarrow.parquet
+result = [
+    {split: pyarrow.parquet.read_table(f"all/{name}/data/{split}-00000-of-00001.parquet").to_pylist()
+     for split in ("train", "validation", "test")}
+    for name in ("copy-2", "copy-3")
+]
+"""
+# Without this package: only `datasets` and the client of the Hub.
+PLAIN = """
+import sys
+
+sys.modules["hf_symbinv"] = None
+import datasets
+from huggingface_hub import snapshot_download
+
+folder = snapshot_download("alice/all", repo_type="dataset")
+result = [
+    sorted(datasets.get_dataset_config_names("alice/all")),
+    [[{split: part.to_list() for split, part in datasets.load_dataset(place, name).items()}
+      for name in ("copy-2", "copy-3")] for place in ("alice/all", folder)],
+    [str(datasets.load_dataset_builder("alice/all", name).info.splits["train"].num_examples)
+     for name in ("copy-2", "copy-3")],
+]
+"""
+NAMED = """
+from hf_symbinv import COPY, load_data
+from hf_symbinv.errors import UserError
+from hf_symbinv.evaluation import load_questions
+
+def refusal(work):
+    try:
+        work()
+    except UserError as error:
+        return str(error)
+
+result = [
+    {split: part.to_list() for split, part in load_data("copy", {}, "alice/all/copy-3").items()},
+    [question.reference for question in load_questions(COPY, "alice/all/copy-3", "test")],
+    refusal(lambda: load_data("copy", {}, "alice/all")),
+    refusal(lambda: load_questions(COPY, "alice/all", "test")),
+    refusal(lambda: load_data("copy", {}, "alice/all/copy-4")),
+]
+"""
+
+
+@pytest.mark.slow
+def test_a_folder_of_data_sets_becomes_one_repository_that_plain_datasets_reads_by_their_names(server, tmp_path):
+    two, three = run(server, SEVERAL, None, tmp_path / "alice")
+    assert two != three
+    names, places, counts = run(server, PLAIN, None, tmp_path / "user")
+    assert names == ["copy-2", "copy-3"] and counts == ["32", "32"]
+    assert places == [[two, three], [two, three]]
+    rows, references, several, again, unknown = run(server, NAMED, None, tmp_path / "named")
+    assert rows == three and references == [row["copy"] for row in three["test"]]
+    sentence = "alice/all: holds several data sets; name one of them, alice/all/copy-2 or alice/all/copy-3"
+    assert several == again == sentence and "copy-4" in unknown and "Available: ['copy-2', 'copy-3']" in unknown
+    there = server["dataset", "alice/all"].files()
+    assert "notes.txt" not in there and {"README.md", "copy-2/README.md", "copy-3/generation.json"} <= set(there)
+
+
 def texts(*numbers):
     """Pairs in the format of earlier releases."""
     return "".join(f"{'X' * number}a\n{'1;' * number}{{a}}\n" for number in numbers).encode()

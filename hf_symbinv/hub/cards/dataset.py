@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hf_symbinv.files import sha256
+from hf_symbinv.hub.cards.facts import CardError
 from hf_symbinv.hub.cards.papers import papers_of_task
 from hf_symbinv.hub.cards.rendering import check_card, render
 from hf_symbinv.tasks import SymbolTask
 
+FRONT_MATTER = re.compile(r"\A\s*---\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
 LICENSE, UNKNOWN = "apache-2.0", "unknown"  # the Hub's names
 
 
@@ -98,10 +101,62 @@ def dataset_card(
     return check_card(text, "dataset")
 
 
+def card_of_several(
+    title: str, cards: Mapping[str, Mapping[str, Any]], own: Mapping[str, Any] | None = None, text: str = ""
+) -> str:
+    """The card of a repository with several data sets, which `load_dataset("OWNER/NAME", "DATA SET")` tells apart.
+
+    Args:
+        title: Of the repository.
+        cards: Folder of a data set in the repository → metadata of its card.
+        own: Metadata that were written for the repository; they count before what follows from the cards.
+        text: The card that these are of, whose text stays.
+
+    Raises:
+        CardError: If a name is none that `load_dataset` takes, a card does not say which files are its splits, or the
+            Hub would refuse the card.
+    """
+    from huggingface_hub import DatasetCardData
+
+    configs, infos, rows = [], [], []
+    for name, card in cards.items():
+        if not re.fullmatch(r"\w[\w.-]*", name):
+            raise CardError(
+                f"{name!r}: names a data set, and has other characters than letters, digits, _, - and .; rename"
+            )
+        try:
+            (config,), info = card["configs"], dict(card["dataset_info"])
+            splits = {split["name"]: f"{split['num_examples']:,}" for split in info["splits"]}
+            files = [{"split": one["split"], "path": f"{name}/{one['path']}"} for one in config["data_files"]]
+        except (KeyError, TypeError, ValueError):
+            raise CardError(
+                f"{name}/README.md: does not say which files are its splits; write it as `symbinv data` does"
+            ) from None
+        configs.append({"config_name": name, "data_files": files})
+        infos.append({**info, "config_name": name})
+        rows.append((name, card.get("pretty_name", name), card.get("license", UNKNOWN), splits))
+    counts = [split["num_examples"] for info in infos for split in info["splits"]]
+    licenses = list(dict.fromkeys(license for _, _, license, _ in rows))
+    made = {
+        "license": licenses[0] if len(licenses) == 1 else licenses,
+        "pretty_name": title,
+        "annotations_creators": ["machine-generated"],
+        "task_categories": list(
+            dict.fromkeys(one for card in cards.values() for one in card.get("task_categories", []))
+        ),
+        "tags": list(dict.fromkeys(tag for card in cards.values() for tag in card.get("tags", []))),
+        "size_categories": [size_category(sum(counts))],
+    }
+    metadata = DatasetCardData(**{**made, **(own or {}), "dataset_info": infos, "configs": configs}).to_yaml()
+    if text:
+        return check_card(f"---\n{metadata}\n---\n{re.sub(FRONT_MATTER, '', text, count=1)}", "dataset")
+    return check_card(render("datasets.md.jinja", card_data=metadata, title=title, rows=rows), "dataset")
+
+
 def size_category(rows: int) -> str:
     """The Hub's name for a data set of this size."""
     limits = [(1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M")]
     return next((name for limit, name in limits if rows < limit), "1M<n<10M" if rows < 10_000_000 else "10M<n<100M")
 
 
-__all__ = ["LICENSE", "UNKNOWN", "DataFile", "Origin", "dataset_card", "size_category"]
+__all__ = ["LICENSE", "UNKNOWN", "DataFile", "Origin", "card_of_several", "dataset_card", "size_category"]

@@ -195,6 +195,13 @@ def hub_id(name: str) -> str | None:
     return name if _HUB_ID.fullmatch(name) and not Path(name).exists() and ".." not in name else None
 
 
+def repository_of(data: str) -> tuple[str, str | None]:
+    """OWNER/NAME of data on the Hub, and which data set in it OWNER/NAME/CONFIG names; None if there is but one."""
+    owner, _, rest = data.partition("/")
+    repository, _, config = rest.partition("/")
+    return (f"{owner}/{repository}", config) if config else (data, None)
+
+
 def _find_task(folder: Path, record: Mapping[str, Any]) -> SymbolTask | None:
     """The task with the tokenizer's base tokens; None if there is none, and no file here from which it could be."""
     try:

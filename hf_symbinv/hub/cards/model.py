@@ -10,7 +10,7 @@ from typing import Any
 
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.energy import estimate_energy
-from hf_symbinv.hub.cards.facts import CardError, ModelFacts, hub_id
+from hf_symbinv.hub.cards.facts import CardError, ModelFacts, hub_id, repository_of
 from hf_symbinv.hub.cards.kinds import EMBEDDINGS, TASKS
 from hf_symbinv.hub.cards.papers import papers_of
 from hf_symbinv.hub.cards.relatives import BASELINES, papers_of_variant, relative_name, relative_of, variant_of
@@ -176,7 +176,8 @@ def _eval_results(facts: ModelFacts, evaluation: Mapping[str, Any]) -> list[Any]
     from huggingface_hub import EvalResult
 
     summary, data = evaluation["groups"][0]["summary"], str(evaluation["data"])
-    hub = hub_id(data) if evaluation.get("hub") else None
+    repository, config = repository_of(data)
+    hub = hub_id(repository) if evaluation.get("hub") else None
     task = facts.task.name if facts.task else "answers"
     name = "the training data" if evaluation.get("by_training") else hub or Path(data).name
     shared: dict[str, Any] = {
@@ -184,7 +185,8 @@ def _eval_results(facts: ModelFacts, evaluation: Mapping[str, Any]) -> list[Any]
         "task_name": TASKS[task].title if task in TASKS else task,
         "dataset_type": hub or task,
         "dataset_name": name,
-        "dataset_config": None if hub or evaluation.get("by_training") else name,  # or the Hub takes all for one
+        # Or the Hub takes all for one.
+        "dataset_config": config if hub else None if evaluation.get("by_training") else name,
         "dataset_split": evaluation["split"],
     }
     by = evaluation.get("verified_by")
