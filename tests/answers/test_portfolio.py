@@ -21,8 +21,9 @@ HARD_FOR_SPOT = " & ".join(f"(G F a{i} -> G F b{i})" for i in range(12)) + " & F
 
 # So does it on this one for some ten seconds, whose automaton has 7,423 states; drawn by its `randltl`.
 HESITATION = (
-    "X((!p3 -> !p2) M (X X !((p5 | p8) W (p5 & F X p8)) "
-    "<-> (G(((p1 | p9) -> p1) R F((!p5 & p6) | F(G((p9 -> p2) | ((p1 M p9) M p4)) W (p3 U (p4 R p6))))) | ((p4 -> F p1) R (p8 xor (!p5 -> p5))))))"
+    "X((!p3 -> !p2) M (X X !((p5 | p8) W (p5 & F X p8))"
+    " <-> (G(((p1 | p9) -> p1) R F((!p5 & p6) | F(G((p9 -> p2) | ((p1 M p9) M p4)) W (p3 U (p4 R p6)))))"
+    " | ((p4 -> F p1) R (p8 xor (!p5 -> p5))))))"
 )
 
 
