@@ -187,6 +187,14 @@ def test_a_run_that_was_killed_goes_on_from_the_bucket_to_the_same_weights_and_i
         ),
         (["train", "ltl-smoke", "--output", "new", "--data", "BUCKET/none"], "BUCKET/none: no such file or folder"),
         (["verify", "BUCKET/none.json"], "BUCKET/none.json: no such file or folder; correct the address"),
+        (
+            ["convert", "BUCKET/x", "--output", "BUCKET/y"],
+            "--output: BUCKET/y: must be a path of this machine; copy it",
+        ),
+        (
+            ["push", "BUCKET/x", "alice/x"],
+            "argument FOLDER: BUCKET/x: must be a path of this machine; copy it from there",
+        ),
         (["info", "BUCKET/none"], "BUCKET/none: no such file or folder; correct the address"),
     ],
 )
