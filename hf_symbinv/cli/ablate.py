@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.cli import DONE, UNFINISHED
-from hf_symbinv.cli.arguments import add_executor, at_least, command_parser, minutes
+from hf_symbinv.cli.arguments import add_executor, at_least, command_parser, minutes, path_here
 from hf_symbinv.cli.train import read_recipe, train_recipe
 from hf_symbinv.metrics.intervals import wilson_interval
 from hf_symbinv.solvers import run_jobs
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="COMPONENTS",
         help="component sets, and SECTION.KEY=VALUE that differ from the recipe",
     )
-    command.add_argument("--output", type=Path, required=True, help="folder for the runs")
+    command.add_argument("--output", type=path_here, required=True, help="folder for the runs")
     command.add_argument("--data", help="folder or repository with the data set; default: generated as the recipe says")
     command.add_argument(
         "--seeds", type=at_least(1), default=1, metavar="N", help="trainings of each set (default: %(default)s)"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.cli.arguments import command_parser, path_here
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.facts import RESULTS, CardError, ModelFacts, add_results, read_facts, read_results
@@ -41,9 +41,9 @@ runs/tiny/README.md: me/tiny, 6,400 parameters, 0 evaluations
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv card`."""
     command = command_parser("card", DESCRIPTION, EXAMPLE)
-    command.add_argument("folder", type=Path, metavar="FOLDER", help="of the model")
+    command.add_argument("folder", type=path_here, metavar="FOLDER", help="of the model")
     command.add_argument(
-        "--results", type=Path, nargs="+", action="extend", default=[], metavar="FILE", help="evaluations to add"
+        "--results", type=path_here, nargs="+", action="extend", default=[], metavar="FILE", help="evaluations to add"
     )
     command.add_argument(
         "--name", help="OWNER/NAME that it will have on the Hub, or a path to load it from (default: the folder's name)"
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--license", default="apache-2.0", help="the Hub's name for it (default: %(default)s)")
     command.add_argument("--task", metavar="NAME", help="name, or file that defines it (default: found by its tokens)")
-    command.add_argument("--output", type=Path, metavar="FILE", help="write the card here, and nothing into FOLDER")
+    command.add_argument("--output", type=path_here, metavar="FILE", help="write it here, and nothing into FOLDER")
     command.add_argument("--families", action="store_true", help="write the cards of families into FOLDER")
     command.add_argument("--json", action="store_true", help="print one JSON object")
     return command

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.cli.arguments import command_parser, path_here
 from hf_symbinv.cli.models import load_quietly
 from hf_symbinv.errors import UserError
 
@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     """The options of `symbinv convert`."""
     command = command_parser("convert", DESCRIPTION, EXAMPLE)
     command.add_argument("source", metavar="SOURCE", help="folder, file of weights, OWNER/NAME or OWNER/NAME/FOLDER")
-    command.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="a new folder")
+    command.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="a new folder")
     command.add_argument("--actual", metavar="NAME", help="symbol whose row a stream sees at its own (default: a)")
     command.add_argument("--placeholder", metavar="NAME", help="symbol whose row it sees elsewhere (default: b)")
     command.add_argument("--json", action="store_true", help="print one JSON object")

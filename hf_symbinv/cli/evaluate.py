@@ -7,11 +7,18 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from hf_symbinv.cli import DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import add_decoding, add_executor, add_task, at_least, command_parser, generation
+from hf_symbinv.cli.arguments import (
+    add_decoding,
+    add_executor,
+    add_task,
+    at_least,
+    command_parser,
+    generation,
+    path_here,
+)
 from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.evaluation import evaluate_checkpoint, load_questions, training_classes
 from hf_symbinv.evaluation.cost import cost_table, measure_cost
@@ -115,7 +122,7 @@ def parser() -> argparse.ArgumentParser:
         "--cost", action="store_true", help="also measure time and memory for each number of symbols, on all rows"
     )
     command.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-    command.add_argument("--output", type=Path, metavar="FILE", help="write the JSON object to this file too")
+    command.add_argument("--output", type=path_here, metavar="FILE", help="write the JSON object to this file too")
     add_decoding(command)
     add_executor(command, "check answers")
     return command

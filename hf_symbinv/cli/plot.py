@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.cli.arguments import command_parser, path_here
 from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.grid import Grid, GridError
 from hf_symbinv.files import read_json, require_writable, write_atomically
@@ -98,7 +98,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--output",
         action="append",
-        type=Path,
+        type=path_here,
         default=[],
         metavar="FILE",
         help=f"write this picture ({', '.join(PICTURES)}) or, of heatmaps, this table ({', '.join(TABLES)}); may be "

@@ -6,10 +6,9 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.cli.arguments import command_parser, path_here
 
 DESCRIPTION = """\
 Push a folder to the Hub, in one commit. FOLDER holds
@@ -45,7 +44,7 @@ alice/tiny: model, 17 files
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv push`."""
     command = command_parser("push", DESCRIPTION, EXAMPLE)
-    command.add_argument("folder", type=Path, metavar="FOLDER", help="what is pushed")
+    command.add_argument("folder", type=path_here, metavar="FOLDER", help="what is pushed")
     command.add_argument("name", metavar="OWNER/NAME", help="the repository")
     command.add_argument("--private", action="store_true", help="make a new repository private")
     command.add_argument("--revision", default="main", metavar="BRANCH", help="branch (default: %(default)s)")

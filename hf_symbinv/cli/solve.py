@@ -24,7 +24,7 @@ from hf_symbinv.answers.certificates import witness_text
 from hf_symbinv.answers.clauses import certify_clauses, ranges, solution_lines
 from hf_symbinv.answers.traces import finite_part, recording_of, steps_text, write_recording
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import AT_ONCE, add_decoding, add_task, at_least, command_parser
+from hf_symbinv.cli.arguments import AT_ONCE, add_decoding, add_task, at_least, command_parser, path_here
 from hf_symbinv.cli.specifications import read_question
 from hf_symbinv.cli.texts import Text, add_notation, notation_of, one_line, read_items
 from hf_symbinv.errors import UserError, cut
@@ -140,7 +140,7 @@ def parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--output",
         action="append",
-        type=Path,
+        type=path_here,
         default=[],
         metavar="FILE",
         help=f"write the answer to one question: {KINDS_OF_FILES}; may be repeated",

@@ -187,6 +187,14 @@ def test_a_run_that_was_killed_goes_on_from_the_bucket_to_the_same_weights_and_i
         ),
         (["train", "ltl-smoke", "--output", "new", "--data", "BUCKET/none"], "BUCKET/none: no such file or folder"),
         (["verify", "BUCKET/none.json"], "BUCKET/none.json: no such file or folder; correct the address"),
+        (
+            ["convert", "BUCKET/x", "--output", "BUCKET/y"],
+            "--output: BUCKET/y: must be a path of this machine; copy it",
+        ),
+        (
+            ["push", "BUCKET/x", "alice/x"],
+            "argument FOLDER: BUCKET/x: must be a path of this machine; copy it from there",
+        ),
         (["info", "BUCKET/none"], "BUCKET/none: no such file or folder; correct the address"),
     ],
 )
@@ -198,4 +206,4 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(arguments, message, symb
     assert (result.code, result.out) == (2, "")
     said = result.err.splitlines()[-1]
     assert message.replace("BUCKET", address) in said and "Traceback" not in result.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["assets"]
+    assert {path.name for path in tmp_path.iterdir()} <= {"assets"}
