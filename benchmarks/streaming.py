@@ -21,7 +21,7 @@ BATCH = 512  # our choice: rows of a step
 
 
 def write_data(folder: Path, rows: int) -> None:
-    """Splits of LTL as Parquet, `rows` for training: formulas that are all different, with one answer, wrong for some."""
+    """Splits of LTL as Parquet, `rows` for training: formulas that are all different, with one answer for all."""
     from hf_symbinv import LTL
     from hf_symbinv.datasets_scripts.storage import Pair, write_split
 
