@@ -39,7 +39,7 @@ INNER = {
     "benchmarks/gpu.py": {f"kernels.triton_kernels.{name}" for name in ("relu_feed_forward", "short_attention")},
     "benchmarks/inputs.py": {"datasets_scripts.storage.Pair"},
     "benchmarks/spot_ratio.py": {f"datasets_scripts.storage.{name}" for name in ("Origin", "Pair", "publish")},
-    "benchmarks/streaming.py": {"datasets_scripts.storage.write_split"},
+    "benchmarks/streaming.py": {f"datasets_scripts.storage.{name}" for name in ("Pair", "write_split")},
     "benchmarks/transcription.py": {"modeling.layers_symbinv.tree_positions"},
 }
 
