@@ -83,7 +83,7 @@ def test_a_witness_that_a_checker_refutes_is_no_answer(exact, monkeypatch):
 
 
 def test_both_checkers_refute_a_wrong_trace(exact):
-    for trace, verdicts in (("a; cycle{a & !b}", ["incorrect", "incorrect"]), ("a; cycle{a}", ["open", "incorrect"])):
+    for trace, verdicts in (("!b; cycle{a & !b}", ["incorrect", "incorrect"]), ("a; cycle{a}", ["open", "incorrect"])):
         checks = exact.check((parse_infix("G a"), parse_infix("F b")), read_trace(trace))
         assert [check.verdict for check in checks] == verdicts
 
