@@ -29,7 +29,7 @@ def write_data(folder: Path, rows: int) -> None:
         return "".join("!X"[int(digit)] for digit in f"{number:b}") + ("a" if number % 3 else "Uab")
 
     for split, count in (("train", rows), ("validation", 2), ("test", 2)):
-        pairs = [Pair(formula(number), "a;b;&ab;{&a!b}") for number in range(2**16, 2**16 + count)]
+        pairs = [Pair(formula(number), "a;a;&aa;{&a!a}") for number in range(2**16, 2**16 + count)]
         write_split(LTL, folder, split, pairs, "none")
 
 
