@@ -169,7 +169,7 @@ def test_where_the_shortest_is_not_found_in_time_another_witness_is_the_answer()
     """A random text of 600 letters is no shorter lasso, and takes the search seconds."""
     rng = random.Random(0)
     text = " & X(".join(rng.choice(("a", "!a")) for _ in range(600)) + ")" * 599
-    with Portfolio(["spot", "bounded"], timeout=8) as portfolio:
+    with Portfolio(["spot", "bounded"], timeout=15) as portfolio:
         answer = portfolio.answer(read_specification(text), shortest=True)
     assert (answer.result, answer.found_by, answer.shortest) == ("satisfiable", "spot", False)
 
