@@ -92,7 +92,8 @@ def test_renaming_changes_no_bit(attack, words, tokenizer, models):
         assert len(set(map(tuple, rows))) > 1
         model = attempt.random.choice(models)
         with torch.inference_mode():
-            logits = model(torch.tensor(rows)).logits
+            # Each alone: in a batch, some processors round a row by its place.
+            logits = torch.cat([model(torch.tensor([row])).logits for row in rows])
         assert logits.isfinite().all()
         assert (logits == logits[:1]).all(), function.text
 
