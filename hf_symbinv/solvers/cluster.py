@@ -49,6 +49,21 @@ LOOK_SECONDS = 1.0
 CONNECT_SECONDS = 10.0
 
 
+def _keep_standard_output(ray: Any) -> None:
+    """Has Ray tell of dead machines on standard error, in a line, as standard output is for what a command found.
+
+    Ray has no switch for it: a thread of its own prints there, whatever `log_to_driver` says.
+    """
+    ray_s, name = ray._private.worker, "print_to_stdstream"
+    write = getattr(ray_s, name)
+
+    def told(data: dict[str, Any], *arguments: Any, **options: Any) -> None:
+        lines = [str(line).partition("\n")[0] for line in data["lines"]]
+        write({**data, "lines": lines, "is_err": True}, *arguments, **options)
+
+    setattr(ray_s, name, told)
+
+
 class ClusterError(UserError):
     """There is no such cluster, or it cannot be used."""
 
@@ -101,6 +116,7 @@ class Cluster:
             )
         except (ConnectionError, OSError, RuntimeError, ValueError) as error:
             raise ClusterError(f"{self}: cannot be used ({first_line(error)}); {START}") from error
+        _keep_standard_output(ray)
         return ray
 
     def _require_answer(self) -> None:
