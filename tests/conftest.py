@@ -27,13 +27,16 @@ def nodes():
     ray = pytest.importorskip("ray", reason="the cluster needs Ray")
     from ray.cluster_utils import Cluster
 
-    found = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False}
-    )
-    found.add_node(num_cpus=1, object_store_memory=STORE)
-    yield found
-    ray.shutdown()
-    found.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_worker_niceness", "0")  # its workers would wait for ever where other tests keep a core busy
+        found = Cluster(
+            initialize_head=True,
+            head_node_args={"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False},
+        )
+        found.add_node(num_cpus=1, object_store_memory=STORE)
+        yield found
+        ray.shutdown()
+        found.shutdown()
 
 
 @pytest.fixture

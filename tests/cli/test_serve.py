@@ -21,7 +21,12 @@ COMMAND = [sys.executable, "-m", "symbinv", "serve", "--without", "model"]
 @pytest.fixture
 def process():
     with subprocess.Popen(
-        [*COMMAND, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Background jobs of a shell start with it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as started:
         yield started
         started.kill()

@@ -100,10 +100,13 @@ def test_jobs_of_a_node_that_dies_are_done_on_another(nodes, join, cluster, tmp_
             time.sleep(0.05)
         return number
 
-    thread = threading.Thread(target=lambda: found.extend(run_jobs([lambda n=n: job(n) for n in range(2)], cluster)))
+    thread = threading.Thread(
+        target=lambda: found.extend(run_jobs([lambda n=n: job(n) for n in range(2)], cluster)), daemon=True
+    )
     thread.start()
-    deadline = time.monotonic() + 60
-    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
+    deadline = time.monotonic() + 120
+    while len(list(tmp_path.iterdir())) < 2:
+        assert time.monotonic() < deadline, "Ray started no second process"
         time.sleep(0.05)
     nodes.remove_node(doomed, allow_graceful=False)
     (tmp_path / "go").write_text("")
@@ -121,8 +124,3 @@ def test_a_machine_with_enough_cores_is_missed(cluster, monkeypatch):
 def test_a_machine_without_the_folder_is_named():
     with pytest.raises(ClusterError, match=r"/nowhere: No such file or directory on .*; start the command in a folder"):
         _attempt(os.getpid, "/nowhere")
-
-
-def test_a_cluster_that_does_not_answer_is_refused():
-    with pytest.raises(ClusterError, match=r"ray:127\.0\.0\.1:9: no cluster answers there"):
-        run_jobs([os.getpid], Cluster("127.0.0.1:9"))
