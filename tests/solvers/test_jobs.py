@@ -108,7 +108,11 @@ def test_jobs_of_a_node_that_dies_are_done_on_another(nodes, join, cluster, tmp_
     while len(list(tmp_path.iterdir())) < 2:
         assert time.monotonic() < deadline, "Ray started no second process"
         time.sleep(0.05)
+    processes = [f"/proc/{path.name.partition('-')[2]}" for path in tmp_path.iterdir()]
     nodes.remove_node(doomed, allow_graceful=False)
+    while all(map(os.path.exists, processes)):  # its process sees that the node is gone, and ends
+        assert time.monotonic() < deadline, "no process of the node ended"
+        time.sleep(0.05)
     (tmp_path / "go").write_text("")
     thread.join(120)
     assert found == [0, 1]
