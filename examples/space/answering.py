@@ -101,7 +101,7 @@ UNWANTED = Search("skipped", None, "", 0.0)
 
 @dataclass(frozen=True)
 class Solved:
-    """A formula and all that was found out about it: the most likely candidate first, seconds that the model took.
+    """A formula and all that was found out about it: the most likely candidate first, seconds that the batch took.
 
     Attributes:
         limit: Seconds that Spot had, which are those of the visitor unless it is `crowded`.

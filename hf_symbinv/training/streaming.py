@@ -4,7 +4,7 @@ The order of an epoch is a function of (seed, epoch): row groups are shuffled, a
 one after the other fills a buffer, whose rows are grouped by `GroupedSampler`. So a number, the position among all rows
 of all epochs, is enough to find a row. A run that goes on passes over the positions before, and reads nothing of what
 they stand for. `datasets.IterableDataset` was the alternative: of what its buffer holds, a run that goes on loses some
-rows and sees others twice (huggingface/datasets, issue 7901).
+rows and sees others twice (huggingface/datasets#7901).
 
 What is called streaming here, as in `datasets`, has nothing to do with the streams of symbols.
 """

@@ -9,14 +9,9 @@ from safetensors.numpy import load_file
 
 from hf_symbinv.cli import main
 
-RECIPE = """
-task: copy
-data: {num_symbols: 2, min_size: 2, max_size: 5, rows: 40, seed: 0}
-model: {num_symbols: 2, d_model: 8, num_attention_heads: 2, encoder_layers: 1, decoder_layers: 1, d_ff: 8}
-evaluation_rows: 4
-test_rows: 4
-trainer: {max_steps: 4, save_steps: 2, per_device_train_batch_size: 8, use_cpu: true, report_to: none, seed: 1}
-"""
+from . import homes
+
+RECIPE = homes.RECIPE.replace("max_steps: 6", "max_steps: 4")
 DATA = ["data", "--task", "copy", "--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--rows", "20"]
 TASK = """
 import sys

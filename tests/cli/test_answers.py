@@ -49,7 +49,7 @@ def test_lines_of_standard_input_are_questions(solve):
 
 
 def test_each_line_is_answered_before_the_next_one_is_written():
-    """And a line that is wrong, or too long, does not end the session."""
+    """Also after a line that is wrong, or too long."""
     command = [sys.executable, "-m", "symbinv", "solve", "--json", *FAST, "-"]
     lines = ["G(request -> F grant)", "G(", "x" * (LONGEST_LINE + 1), "", "nowhere.ltl &", "X a & X !a", "F a"]
     expected = [

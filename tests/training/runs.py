@@ -1,8 +1,10 @@
 """Runs of examples/train_ltl.py by a tiny recipe, and what they leave behind."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -60,3 +62,13 @@ def assert_equal_up_to_rounding(some: dict[str, torch.Tensor], other: dict[str, 
         # scales up to full steps.
         if not (name.startswith("model.encoder") and name.endswith("k_proj.bias")):
             torch.testing.assert_close(some[name], other[name], rtol=1e-3, atol=1e-4, msg=name)
+
+
+def kill_when(path, words):
+    """Starts a process and kills it as soon as a file is there."""
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.time() + 240
+    while not path.is_file() and process.poll() is None and time.time() < until:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()

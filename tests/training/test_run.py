@@ -4,9 +4,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
-import subprocess
-import time
 
 import datasets
 import pytest
@@ -21,7 +18,7 @@ from hf_symbinv.training.recipe import training_arguments
 from hf_symbinv.training.run import OtherRunError, Run, last_checkpoint, seconds_of
 from hf_symbinv.training.run_data import data_record, measure_rows
 
-from .runs import RECIPE, assert_equal_up_to_rounding, command, run, weights
+from .runs import RECIPE, assert_equal_up_to_rounding, command, kill_when, run, weights
 
 
 @pytest.fixture
@@ -60,13 +57,8 @@ def test_processes_that_read_ahead_as_beside_a_gpu_change_no_weight(data, finish
 @pytest.mark.slow
 def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit(data, finished, run_here, tmp_path):
     output = tmp_path / "killed"
-    process = subprocess.Popen(command(data, output), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     state = output / "checkpoint-3" / "trainer_state.json"
-    until = time.time() + 240
-    while not state.is_file() and process.poll() is None and time.time() < until:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    kill_when(state, command(data, output))
     assert state.is_file()
     assert not (output / "run.json").exists()
     shutil.rmtree(output / "checkpoint-6", ignore_errors=True)  # in case the kill came late

@@ -3,9 +3,6 @@
 import hashlib
 import json
 import shutil
-import signal
-import subprocess
-import time
 from collections import Counter
 
 import pyarrow
@@ -21,7 +18,7 @@ from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.training.run_data import measure_files, measure_questions
 from hf_symbinv.training.streaming import BufferedRows, Positions
 
-from .runs import EXAMPLE, accelerate, assert_equal_up_to_rounding, command, run, weights
+from .runs import EXAMPLE, accelerate, assert_equal_up_to_rounding, command, kill_when, run, weights
 
 TWO = accelerate("--config_file", str(EXAMPLE.parent / "accelerate" / "cpu-2.yaml"))
 
@@ -284,13 +281,8 @@ def equal(some, other):
 @pytest.mark.slow
 def test_a_streamed_run_that_is_killed_in_its_second_epoch_ends_with_the_same_weights(data, streamed, tmp_path):
     output = tmp_path / "killed"
-    process = subprocess.Popen(command(data, output, *ONE), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     state = output / "checkpoint-7" / "trainer_state.json"
-    until = time.time() + 240
-    while not state.is_file() and process.poll() is None and time.time() < until:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    kill_when(state, command(data, output, *ONE))
     assert state.is_file() and not (output / "run.json").exists()
     shutil.rmtree(output / "checkpoint-12", ignore_errors=True)  # in case the kill came late
     run(data, output, *ONE)
