@@ -5,7 +5,7 @@
 It takes some 25 minutes on one core, writes each answer at once, and goes on where it was stopped when it is started
 again with the same file. Questions are
 
-- the collection: 265 formulas that people write;
+- the collection: 263 formulas that people write;
 - conjunctions of 5, 10, 20 and 40 of Dwyer's patterns, whose propositions are drawn from ten names, so that they meet;
 - random formulas of 5 to 10 propositions and 35 to 100 nodes, as Spot's `randltl` draws them;
 - families whose size grows, as Spot's `genltl` makes them.

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hf_symbinv.errors import UserError, first_line
 from hf_symbinv.extras import missing_extra
@@ -36,9 +36,6 @@ from hf_symbinv.solvers.pool import (
     ProcessPool,
     _nothing,
 )
-
-if TYPE_CHECKING:
-    pass
 
 # Work per task of Ray: a task costs some milliseconds, and a core without one some more.
 TASK_SECONDS = 0.2
@@ -103,9 +100,14 @@ class Cluster:
             import ray
         except ImportError as error:
             raise ClusterError(missing_extra(error, f"--executor {self}") or f"{self}: {error}") from error
-        if ray.is_initialized():
-            return ray
         self._require_answer()
+        if ray.is_initialized():
+            there = ray.get_runtime_context().gcs_address
+            if self.address != "auto" and not _same_place(self.address, there):
+                raise ClusterError(
+                    f"{self}: this program uses the cluster at {there}; end that with ray.shutdown() first"
+                )
+            return ray
         try:
             ray.init(
                 self.address,
@@ -130,6 +132,15 @@ class Cluster:
             socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
         except (OSError, OverflowError) as error:
             raise ClusterError(f"{self}: no cluster answers there ({first_line(error)}); {START}") from error
+
+
+def _same_place(given: str, known: str) -> bool:
+    """Whether the address a user gave is the one Ray knows; a head is known by its address, given also as localhost."""
+    import socket
+
+    (host, _, port), (known_host, _, known_port) = given.rpartition(":"), known.rpartition(":")
+    found = socket.getaddrinfo(host.strip("[]"), None)[0][4][0]
+    return port == known_port and (found in (known_host.strip("[]"), "::1") or str(found).startswith("127."))
 
 
 START = "start one with `ray start --head`, and give the address that it prints"

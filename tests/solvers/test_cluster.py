@@ -3,6 +3,7 @@
 import hashlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -86,7 +87,7 @@ def sums(folder):
 def data(folder, *where):
     """The command that makes a data set of some seconds of work."""
     return [
-        *(sys.executable, "-m", "symbinv", "data", "--task", "ltl", "--rows", "3000", "--max-size", "25", "--seed"),
+        *(sys.executable, "-m", "symbinv", "data", "--task", "ltl", "--rows", "1600", "--max-size", "25", "--seed"),
         *("3", "--output", str(folder), *where),
     ]
 
@@ -128,6 +129,15 @@ def test_a_cluster_that_does_not_answer_is_refused_in_one_sentence(tmp_path):
     assert "ray:127.0.0.1:9: no cluster answers there" in run.stderr
     assert "ray start --head" in run.stderr
     assert not (tmp_path / "data").exists()
+
+
+def test_a_program_that_uses_one_cluster_is_told_so_when_it_names_another(cluster):
+    cluster.connect()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(ClusterError, match=f"ray:{address}: this program uses the cluster at .*shutdown"):
+            Cluster(address).connect()
+    assert Cluster("auto").connect() is cluster.connect()
 
 
 def test_without_ray_the_package_to_install_is_named(monkeypatch):
