@@ -122,6 +122,14 @@ def finished(path: Path) -> None:
                 print(f"warning: {error}. The work goes on, and its files go up later.", file=sys.stderr, flush=True)
 
 
+def shown(path: Path) -> str:
+    """A path as its user knows it: with the address in the place of a working copy of this process."""
+    for remote in _WORKING:
+        if path == remote.folder or remote.folder in path.parents:
+            return str(path).replace(str(remote.folder), remote.url, 1)
+    return str(path)
+
+
 class _Remote:
     """A folder at an address, and its copy.
 

@@ -18,6 +18,9 @@ RUNS = {
     "graph_colouring": (
         QUESTIONS, "colouring", r"8 test questions: \S+ % of the answers verified, 95 % interval \S+ to \S+ %"
     ),
+    "ltl_patterns": (
+        QUESTIONS, "patterns", r"8 test questions: \S+ % of the answers verified, 95 % interval \S+ to \S+ %"
+    ),
     "train_lexinvariant": (
         ["trainer.max_steps=3", "data.max_characters=64000", "test.rows=20"], "lexinvariant/model",
         r"characters 33 to 64: perplexity \S+, 95 % interval \S+ to \S+; by counting \S+",

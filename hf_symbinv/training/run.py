@@ -29,7 +29,7 @@ from transformers import Trainer, TrainerCallback, TrainerState, TrainingArgumen
 
 from hf_symbinv.errors import InUseError, UserError, in_short
 from hf_symbinv.files import SUMS, damage_of, read_json, read_object, write_atomically, write_sums
-from hf_symbinv.remote import finished, is_remote, working_copy, working_path
+from hf_symbinv.remote import finished, is_remote, shown, working_copy, working_path
 from hf_symbinv.training.cards import command, environment, hyperparameters
 from hf_symbinv.values import is_finite
 
@@ -243,7 +243,7 @@ class Run:
         """Where a run goes on, and what becomes of its learning rate if it was shorter."""
         assert self._state is not None
         step, before, now = self._state.global_step, self._state.max_steps, self.args.max_steps
-        text = f"{self.folder}: goes on from step {step:,}"
+        text = f"{shown(self.folder)}: goes on from step {step:,}"
         if now <= 0 or now == before:
             return f"{text} of {before:,}"
         schedule = getattr(self.args.lr_scheduler_type, "value", self.args.lr_scheduler_type)

@@ -142,7 +142,7 @@ def test_a_run_that_was_killed_goes_on_from_the_bucket_to_the_same_weights_and_i
     shutil.rmtree(tmp_path / "assets")
 
     done = symbinv(*command)
-    assert done.code == 0 and "goes on from step" in done.err and "mtime" not in done.err
+    assert done.code == 0 and f"{url}: goes on from step" in done.err and "mtime" not in done.err
     here, there = files_of(tmp_path / "own"), bucket.files("runs/own")
     assert there["model.safetensors"] == here["model.safetensors"]
     assert there["checkpoint-15/optimizer.pt"] == here["checkpoint-15/optimizer.pt"]
