@@ -24,8 +24,7 @@ from pathlib import Path
 
 from hf_symbinv.answers import read_collection
 from hf_symbinv.logic import Formula, to_prefix
-from hf_symbinv.tasks import LTL
-from hf_symbinv.tasks.ltl import LTLTask
+from hf_symbinv.tasks import LTL, LTLTask
 
 TRAINED = tuple(f"dwyer/{kind}." for kind in ("absence", "existence", "universality", "precedence", "response"))
 # Our choices for training: the share of questions that are random formulas, and of propositions that are replaced.

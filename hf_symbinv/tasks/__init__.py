@@ -11,7 +11,7 @@ from hf_symbinv.tasks.registry import TASKS, TaskError, load_task, new_task, tas
 if TYPE_CHECKING:
     from hf_symbinv.tasks.contract import Law, check_task
     from hf_symbinv.tasks.copying import COPY
-    from hf_symbinv.tasks.ltl import LTL
+    from hf_symbinv.tasks.ltl import LTL, LTLTask
     from hf_symbinv.tasks.prop import PROP
     from hf_symbinv.tasks.tseitin import TSEITIN
 
@@ -22,6 +22,7 @@ __all__ = [
     "PROP",
     "TASKS",
     "TSEITIN",
+    "LTLTask",
     "Law",
     "PairsTask",
     "SymbolTask",
@@ -41,6 +42,10 @@ def __getattr__(name: str) -> Any:
         from hf_symbinv.tasks import contract
 
         return getattr(contract, name)
+    if name == "LTLTask":
+        from hf_symbinv.tasks.ltl import LTLTask
+
+        return LTLTask
     if name not in ("COPY", "LTL", "PROP", "TSEITIN"):
         raise AttributeError(f"module 'hf_symbinv.tasks' has no attribute {name!r}")
     task = TASKS[name.lower()]
