@@ -47,7 +47,7 @@ def substituted(formula: Formula, substitutes: Mapping[str, Formula]) -> Formula
     """The formula with other formulas in the places of its symbols."""
     if formula.name is not None:
         return substitutes[formula.name]
-    return Formula(formula.operator, [substituted(operand, substitutes) for operand in formula.operands])
+    return Formula(formula.operator, tuple(substituted(operand, substitutes) for operand in formula.operands))
 
 
 def states(symbols: Sequence[str], generator: random.Random) -> Formula:

@@ -9,6 +9,7 @@ import argparse
 import difflib
 import errno
 import os
+import re
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from contextlib import contextmanager
 LONGEST = 2_000
 # What a write to a full disk says, or one beyond the user's part of it or beyond the size that a file may have.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# What safetensors says of the system's errors; it does not name the file.
+_OF_SAFETENSORS = re.compile(r"I/O error: (.*?) \(os error \d+\)")
 
 
 class UserError(ValueError):
@@ -61,6 +64,8 @@ def _sentence(error: BaseException) -> str | None:
         if error.filename is None:
             return f"reading or writing failed: {error.strerror}"
         return f"{error.filename}: {error.strerror}; check the path and its permissions"
+    if match := _OF_SAFETENSORS.search(str(error)):
+        return f"weights (*.safetensors) cannot be read or written: {match[1]}; check the folder and its permissions"
     return hub_failure(error)
 
 

@@ -3,6 +3,9 @@
 import errno
 
 import pytest
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
 
 from hf_symbinv.errors import LONGEST, UserError, cut, explain, first_line, in_short, is_full_disk
 
@@ -49,3 +52,13 @@ def test_a_full_disk_is_one_sentence_whatever_library_found_it(error):
     where = getattr(error, "filename", None) or "writing failed"
     assert explain(error) == f"{where}: the disk is full; free some space, and repeat the command"
     assert not is_full_disk(OSError(errno.EACCES, "Permission denied", "x")) and not is_full_disk(RuntimeError("other"))
+
+
+def test_weights_that_cannot_be_written_are_one_sentence(tmp_path):
+    (tmp_path / "model.safetensors").mkdir()
+    with pytest.raises(SafetensorError) as caught:
+        save_file({"a": torch.zeros(1)}, tmp_path / "model.safetensors")
+    said = explain(caught.value)
+    assert said == (
+        "weights (*.safetensors) cannot be read or written: Is a directory; check the folder and its permissions"
+    )

@@ -253,6 +253,9 @@ class Run:
         )
 
     def _refuse_other(self) -> None:
+        for path in self.folder.glob(WEIGHTS):
+            if path.is_dir():
+                raise OtherRunError(f"{path}: is a folder, and the weights get this name; move it away")
         finished = (self.folder / RECORD).is_file()
         if self.checkpoint is None and not finished:
             return

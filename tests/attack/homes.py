@@ -40,9 +40,8 @@ def made(command, folder):
     """What a command left, but for what differs from run to run."""
     if command[0] == SLOW or command[:2] == ["data", "--task"]:
         output = folder / command[command.index("--output") + 1]
-        return {
-            path.name: path.read_bytes() for path in output.glob("*.safetensors" if command[0] == SLOW else "data/*")
-        }
+        found = output.glob("*.safetensors" if command[0] == SLOW else "data/*")
+        return {path.name: path.read_bytes() for path in found if path.is_file()}
     paths = [path for name in ("made", "made.svg") for path in (folder / name, *(folder / name).rglob("*"))]
     return {str(path): path.read_bytes() for path in paths if path.is_file() and not path.name.startswith(".")}
 

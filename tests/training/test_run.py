@@ -316,6 +316,13 @@ def test_a_start_that_failed_refuses_no_other_one(tmp_path, rows):
     assert record_of(tmp_path)["recipe"]["trainer"]["learning_rate"] == 0.5
 
 
+def test_a_folder_in_the_place_of_the_weights_is_refused_before_training(tmp_path, rows):
+    (tmp_path / "model.safetensors").mkdir()
+    with pytest.raises(OtherRunError, match=r"model\.safetensors: is a folder, and the weights get this name"):
+        fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+    assert not (tmp_path / "checkpoint-3").exists()
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"task": "ltl"}'])
 def test_a_folder_that_does_not_say_what_was_asked_for_is_refused(text, tmp_path, rows):
     fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
