@@ -20,7 +20,7 @@ from tokenizers import Encoding, Tokenizer, decoders, models, normalizers, pre_t
 from transformers.tokenization_utils_base import AddedToken, BatchEncoding
 from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
-from .tokenization_symbinv import SymbolTable, TokenizationError, checked_table
+from .tokenization_symbinv import SymbolTable, TokenizationError, check_max_length, checked_table
 
 # Unicode keeps these two for the inside of programs: the first stands for a symbol's first character, the other for
 # each further one.
@@ -155,6 +155,7 @@ class SymbolInvariantSubwordTokenizer(TokenizersBackend):
         eos_token: str | AddedToken = "</s>",
         **kwargs: Any,
     ) -> None:
+        check_max_length(kwargs.get("model_max_length"))
         if tokenizer_object is not None:
             base = copy.deepcopy(tokenizer_object)
         elif tokenizer_file is not None:

@@ -71,6 +71,16 @@ class TokenizationError(ValueError):
         return type(self), (self.reason, self.text, self.position)
 
 
+def check_max_length(length: Any) -> None:
+    """Refuses a `model_max_length` with which transformers would fail at the first text, as a damaged file may have it.
+
+    Raises:
+        ValueError: If it is neither None nor a number above 0.
+    """
+    if length is not None and not (isinstance(length, (int, float)) and not isinstance(length, bool) and length > 0):
+        raise ValueError(f"model_max_length={length!r}: must be a number above 0")
+
+
 class SymbolTable:
     """Which name belongs to which referent; grows when it meets a new name, and never changes an entry.
 
@@ -252,6 +262,7 @@ class SymbolInvariantTokenizer(PythonBackend):
         self._compact_ids = {token: index for token, index in self._ids.items() if len(token) == 1}
         letters = ((chr(ord("a") + i), len(self._ids) + i * len(self.views)) for i in range(NUM_LETTERS))
         self._compact_ids.update(letters)
+        check_max_length(kwargs.get("model_max_length"))
         super().__init__(
             base_tokens=self.base_tokens,
             token_arity=self.token_arity,

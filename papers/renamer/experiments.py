@@ -16,7 +16,7 @@ from pathlib import Path
 
 from papers.harness.experiments import Experiment, Family, Job, Result, Setting
 from papers.harness.measures import Measure, Named
-from papers.renamer.plots import FIGURE_1_CYCLES, PREDICTIONS, draw_predictions
+from papers.renamer.plots import EPOCHS, ERRORS, FIGURE_1_CYCLES, PREDICTIONS, draw_efficiency, draw_predictions
 
 FAMILY = Family("renamer", Path(__file__).parent / "scales.yaml")
 
@@ -73,9 +73,12 @@ def measure_blocks(job: Job) -> dict[Measure, Result]:
     }
     found[CHANGED] = {"correct": int((plain != other).sum()), "count": len(true)}
     at, best = min(models.validation_curve(job, "vanilla", name), key=lambda entry: entry[1])
-    reached = [step for step, loss in models.validation_curve(job, kind, name) if loss <= best]
+    curve = models.validation_curve(job, kind, name)
+    epoch = len(data["train"]) / job.sizes["trainer"]["per_device_train_batch_size"]
+    found[EPOCHS] = {"values": [step / epoch for step, _ in curve]}
+    found[ERRORS] = {"values": [loss for _, loss in curve]}
+    reached = [step for step, loss in curve if loss <= best]
     if reached:
-        epoch = len(data["train"]) / job.sizes["trainer"]["per_device_train_batch_size"]
         found[REACHED] = {"values": [reached[0] / epoch]}
         found[EARLIER] = {"values": [100 * (1 - reached[0] / at)]}
     return found
@@ -157,6 +160,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         measure=measure_blocks,
         compared=(PLAIN, RENAMED),
+        draw=draw_efficiency("renamer-blocks"),
     ),
     Experiment(
         name="renamer-sizes",
@@ -173,6 +177,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         measure=measure_blocks,
         compared=(PLAIN, RENAMED),
+        draw=draw_efficiency("renamer-sizes"),
     ),
     Experiment(
         name="renamer-readout",

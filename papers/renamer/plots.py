@@ -1,8 +1,9 @@
-"""The picture of the Renamer experiments: what models predict for the renamings of one block."""
+"""The pictures of the Renamer experiments: predictions for the renamings of one block, and epochs to reach an error."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hf_symbinv.plotting.figures import LINES, save_picture
@@ -11,7 +12,8 @@ from papers.harness.measures import Named
 
 # Renamer, figure 1(a): what llvm-mca says of the block.
 FIGURE_1_CYCLES = 1.68
-PREDICTIONS = Named("predictions")  # drawn, and no column
+# Drawn, and no columns: predictions in cycles; epochs at which a model was measured, and its validation errors there.
+PREDICTIONS, EPOCHS, ERRORS = Named("predictions"), Named("epochs"), Named("validation errors")
 
 
 def draw_predictions(found: Sequence[tuple[Setting, Findings]], folder: Path) -> None:
@@ -44,3 +46,39 @@ def draw_predictions(found: Sequence[tuple[Setting, Findings]], folder: Path) ->
     axes.spines[["top", "right", "left"]].set_visible(False)
     for suffix in ("png", "svg"):
         save_picture(figure, folder / f"renamer-figure2.{suffix}")
+
+
+def draw_efficiency(name: str) -> Callable[[Sequence[tuple[Setting, Findings]], Path], None]:
+    """What draws the epochs that each model needs to reach an error, a panel for each first label, into `NAME.png`.
+
+    Of several seeds of a row the first is drawn. Source: Renamer, figure 3, which has errors on the test set.
+    """
+
+    def draw(found: Sequence[tuple[Setting, Findings]], folder: Path) -> None:
+        from matplotlib.figure import Figure
+
+        first = {row.labels: content for row, content in reversed(found) if EPOCHS.heading in content}
+        panels, models = (list(dict.fromkeys(row.labels[place] for row, _ in found)) for place in (0, -1))
+        figure = Figure(figsize=(4.4 * len(panels), 4.0), layout="constrained")
+        for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+            for model, (color, dashes, marker) in zip(models, LINES, strict=False):
+                if (panel, model) not in first:
+                    continue
+                epochs, errors = (first[panel, model][measure.heading]["values"] for measure in (EPOCHS, ERRORS))
+                best = [place for place, error in enumerate(errors) if error < min(errors[:place], default=math.inf)]
+                axes.plot(
+                    [100 * errors[place] for place in best], [epochs[place] for place in best], color=color,
+                    linestyle=dashes, marker=marker, markersize=3.5, linewidth=1.3,
+                    label=model if panel == panels[0] else None,
+                )  # fmt: skip
+            axes.set(title=panel, xlabel="validation MAPE, %", ylabel="epochs to reach it", xscale="log")
+            for ticks in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+                ticks("{x:g}")
+            axes.tick_params(which="both", labelsize=7)
+            axes.grid(color="0.88", linewidth=0.6)
+            axes.spines[["top", "right"]].set_visible(False)
+        figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False, handlelength=3.5)
+        for suffix in ("png", "svg"):
+            save_picture(figure, folder / f"{name}.{suffix}")
+
+    return draw

@@ -180,6 +180,8 @@ class TestBadInput:
             make(Tokenizer(models.WordLevel({**words, "x": 8}, unk_token="<s>")))
         with pytest.raises(ValueError, match=r"symbol_pattern '\(' is no regular expression"):
             make(Tokenizer(models.WordLevel(words, unk_token="<s>")), symbol_pattern="(")
+        with pytest.raises(ValueError, match="model_max_length='512': must be a number above 0"):
+            make(Tokenizer(models.WordLevel(words, unk_token="<s>")), model_max_length="512")
         with pytest.raises(ValueError, match="kind='letters': must be subwords or words"):
             make.train(CODE, 300, kind="letters")
         with pytest.raises(ValueError, match="takes no spans of symbols"):

@@ -1,6 +1,7 @@
 """Texts become ids and come back with the same names; what is not a formula is refused where it stops being one."""
 
 import copy
+import math
 import os
 import pickle
 import subprocess
@@ -221,6 +222,12 @@ class TestSymbolTables:
         assert tokenizer.symbols == {"red": 26, "green": 27, "next state": 28, "blue": 29}
         assert tokenizer.get_vocab()["blue"] == 42 and len(tokenizer) == 43 and tokenizer.vocab_size == 13
         assert all(tokenizer.convert_tokens_to_ids(token) == index for token, index in tokenizer.get_vocab().items())
+
+    @pytest.mark.parametrize("length", ["512", True, 0, -1, math.nan, [512]])
+    def test_a_length_that_is_none_is_refused(self, length):
+        with pytest.raises(ValueError, match=r"model_max_length=.*: must be a number above 0"):
+            SymbolInvariantTokenizer(["<s>", "<pad>", "</s>"], model_max_length=length)
+        assert SymbolInvariantTokenizer(["<s>", "<pad>", "</s>"], model_max_length=9).model_max_length == 9
 
     def test_new_special_tokens_are_refused_and_change_nothing(self, tokenizer):
         for add in (

@@ -148,6 +148,7 @@ class TestSmoke:
         assert papers(["renamer-blocks", "--output", str(folder)]) == DONE
         printed = capsys.readouterr().out
         assert "| random | Renamer |" in printed and "| 2.39 |" in printed
+        assert (folder / "smoke/tables/renamer-blocks.png").stat().st_size > 20_000
         content = json.loads((folder / "smoke/tables/renamer-blocks.json").read_text())
         for row in content["rows"]:
             numbers = {name: number and number["value"] for name, number in row["numbers"].items()}

@@ -19,7 +19,7 @@ def made(name, folder):
     content = json.loads((folder / "smoke" / "tables" / f"{name}.json").read_text())
     assert (folder / "smoke" / "tables" / f"{name}.png").stat().st_size > 5_000
     return {
-        row["labels"][0]: {heading: found["value"] for heading, found in row["numbers"].items()}
+        row["labels"][0]: {heading: found["value"] for heading, found in row["numbers"].items() if found}
         for row in content["rows"]
     }
 
