@@ -57,7 +57,8 @@ _PACKED = (
     b'\x04"M\x18',
 )
 # Instructions of a pickle that call something; a text may be a pickle that only says "None".
-_CALLS = {"GLOBAL", "STACK_GLOBAL", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "BUILD"}
+_IMPORTS = {"GLOBAL", "STACK_GLOBAL", "INST"}
+_CALLS = {"INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "BUILD"}
 
 # Kinds of secrets whose issuers gave them a form of their own, as their documentation shows it. None asks for the start
 # of a word: in JSON, that of a line follows the letter n, and in a table, the text of the row before. No library:
@@ -227,15 +228,18 @@ def _parquet_columns(path: Path) -> Iterator[Any]:
 
 
 def _is_pickle(content: bytes) -> bool:
+    """Whether loading these bytes as a pickle would call or import something, even if it fails later."""
     if re.match(rb"\x80[\x02-\x08]", content):
         return True
-    calls = False
+    imported = called = False
     try:
-        for instruction, _, _ in pickletools.genops(content):
-            calls |= instruction.name in _CALLS
-    except Exception:  # of many types; it is none
-        return False
-    return calls
+        for instruction, argument, _ in pickletools.genops(content):
+            named = argument is None or re.fullmatch(r"[\w.]+ [\w.]+", str(argument))  # a text may begin with `c` too
+            imported |= instruction.name in _IMPORTS and bool(named)
+            called |= imported and instruction.name in _CALLS
+    except Exception:  # of many types; what stood before it would have been done
+        return called
+    return imported
 
 
 def _is_deflated(content: bytes) -> bool:

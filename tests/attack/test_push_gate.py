@@ -103,8 +103,8 @@ def secret(draw):
 
 
 def hidden_in_bytes(draw, content):
-    """The same between random bytes, as in a picture or a program."""
-    return draw.randbytes(draw.randrange(300)) + content + draw.randbytes(draw.randrange(300))
+    """The same between random bytes, as in a picture or a program; they begin like nothing that can be loaded."""
+    return b"\xff" + draw.randbytes(draw.randrange(300)) + content + draw.randbytes(draw.randrange(300))
 
 
 def with_secret(draw, folder):
@@ -136,7 +136,10 @@ def with_secret(draw, folder):
 
 def with_pickle(draw, folder):
     objects = [print, functools.partial(print, 1), Exception("x"), {"state": os.getcwd}, {"a": [1], "f": len}]
-    content = pickle.dumps(draw.choice(objects), protocol=draw.randrange(pickle.HIGHEST_PROTOCOL + 1))
+    chosen = draw.choice(objects)
+    content = pickle.dumps(chosen, protocol=draw.randrange(pickle.HIGHEST_PROTOCOL + 1))
+    if chosen in objects[1:3] and draw.random() < 0.3:  # it calls, and then breaks
+        content = content[:-1] + b"\xff" + draw.randbytes(9)
     packers = [lambda raw: raw, lambda raw: raw, gzip.compress, bz2.compress, lzma.compress, zlib.compress]
     content = draw.choice(packers)(content * draw.choice([1, 1, 20]))
     suffix = draw.choice(PICKLE_SUFFIXES)

@@ -1,6 +1,7 @@
 """What may leave a folder: no pickle under any name, no secret in any file, and nothing packed."""
 
 import bz2
+import functools
 import gzip
 import io
 import lzma
@@ -116,6 +117,13 @@ def test_a_pickle_is_known_by_its_content(tmp_path, protocol):
     path = tmp_path / "results.json"
     path.write_bytes(pickle.dumps(CALLING, protocol=protocol))
     assert refusal(path).startswith("is a pickle or may hold one, and loading one runs what its author put into it")
+
+
+@pytest.mark.parametrize("protocol", [0, 1])
+def test_a_pickle_that_breaks_after_its_call_is_one(tmp_path, protocol):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(pickle.dumps(functools.partial(print, 1), protocol=protocol)[:-1] + b"\xff and more")
+    assert refusal(path).startswith("is a pickle or may hold one")
 
 
 def test_arrays_that_may_hold_pickles_are_known_by_their_content(tmp_path):
