@@ -258,6 +258,10 @@ class _Generation(TypedDict, total=False):
     length_penalty: float | None
     max_new_tokens: int | None
     num_beams: int | None
+    output_attentions: bool | None
+    output_hidden_states: bool | None
+    output_scores: bool | None
+    use_cache: bool | None
 
 
 def _refuse_damaged_generation(name: str, source: str) -> None:

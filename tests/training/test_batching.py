@@ -177,6 +177,17 @@ def test_the_score_of_an_answer_with_new_symbols_is_its_mean_log_probability(kin
     assert new
 
 
+@pytest.mark.parametrize("beams", [1, 3])
+def test_scores_do_not_depend_on_what_else_generation_is_told_to_return(beams):
+    from hf_symbinv.evaluation import load_checkpoint
+    from hf_symbinv.training.decoding import generate_scored_answers
+
+    checkpoint = load_checkpoint("prop-small", "cpu")
+    ask = functools.partial(generate_scored_answers, checkpoint.model, checkpoint.tokenizer, ["&ab"], num_beams=beams)
+    ((plain,),), ((told,),) = ask(max_new_tokens=20), ask(max_new_tokens=20, output_attentions=True)
+    assert plain.text == told.text and plain.score == pytest.approx(told.score, abs=1e-5)
+
+
 def test_questions_whose_answers_are_done_are_no_longer_computed(monkeypatch):
     from hf_symbinv.evaluation import load_checkpoint
     from hf_symbinv.training.decoding import generate_scored_answers
