@@ -21,6 +21,8 @@ from hf_symbinv.solvers.ltl import load_spot
 if TYPE_CHECKING:
     from hf_symbinv.evaluation import Checkpoint
 
+# Comes with the package; examples/ltl_patterns.yaml trained it.
+MODEL = "ltl-patterns"
 # Our choice: as many guesses as one decoding gives at little more than the price of one.
 GUESSES = 8
 LONGEST_GUESS = 100
@@ -30,14 +32,14 @@ MOST_STEPS = 1_000
 
 @cache
 def load_model() -> Checkpoint:
-    """The model for formulas that comes with the package; torch is imported here, and draws no bars."""
+    """The model for formulas that people write; torch is imported here, and draws no bars."""
     from transformers.utils import logging
 
-    from hf_symbinv.evaluation import default_checkpoint, load_checkpoint
+    from hf_symbinv.evaluation import load_checkpoint
     from hf_symbinv.tasks import LTL
 
     logging.disable_progress_bar()
-    return load_checkpoint(default_checkpoint(LTL), None, LTL)
+    return load_checkpoint(MODEL, None, LTL)
 
 
 def find(conjuncts: tuple[Formula, ...]) -> Finding:

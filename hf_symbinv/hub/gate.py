@@ -212,7 +212,7 @@ def _safetensors_header(path: Path) -> bytes:
     try:
         with safe_open(path, framework="np"):
             pass
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         raise PushError(f"{path}: damaged ({error}); save the model again or copy the file anew") from error
     with path.open("rb") as file:
         return file.read(int.from_bytes(file.read(8), "little"))

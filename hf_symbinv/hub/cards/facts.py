@@ -227,7 +227,7 @@ def _count_parameters(folder: Path) -> int:
             with safe_open(path, framework="np") as file:
                 names = [name for name in file.keys() if not name.endswith("adacos.scale")]  # noqa: SIM118
                 total += sum(prod(file.get_slice(name).get_shape()) for name in names)
-        except SafetensorError as error:
+        except (SafetensorError, OSError) as error:
             raise CardError(f"{path}: damaged ({error}); save the model again or copy the file anew") from error
     if not total:
         raise CardError(f"{folder}: has no weights ({WEIGHTS}); save the model again with save_pretrained")

@@ -302,6 +302,10 @@ def test_folders_and_files_that_are_not_what_they_should_be(tiny, tmp_path):
     with pytest.raises(CardError, match=r"model.safetensors: damaged .*; save the model again or copy the file anew"):
         read_facts(tiny)
     (tiny / "model.safetensors").unlink()
+    (tiny / "model.safetensors").mkdir()
+    with pytest.raises(CardError, match=r"model.safetensors: damaged .*; save the model again or copy the file anew"):
+        read_facts(tiny)
+    (tiny / "model.safetensors").rmdir()
     with pytest.raises(CardError, match=r"has no weights \(\*.safetensors\)"):
         read_facts(tiny)
     other = tmp_path / "other.json"
