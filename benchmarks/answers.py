@@ -12,8 +12,8 @@ again with the same file. Questions are
 
 Processes are warm, as in `symbinv solve -`: the seconds are those of a question, its check and, for a proof, the search
 of a minimal subset. A question that Spot and the bounded search each answer within a second is not asked of all
-together, where Spot's answer would come as it did. `symbinv solve` with one question is measured from its start to its end, and
-one question on a connection to a server that is ready.
+together, where Spot's answer would come as it did. `symbinv solve` with one question is measured from its start to its
+end, and one question on a connection to a server that is ready.
 """
 
 from __future__ import annotations
