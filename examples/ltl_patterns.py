@@ -4,9 +4,11 @@
     symbinv data --task examples/ltl_patterns.py:PATTERNS --num-symbols 8 --max-size 60 --rows 60000 --timeout 0.25 \\
         --output data/patterns
     symbinv train examples/ltl_patterns.yaml task=ltl --data data/patterns --output runs/patterns
-    symbinv data --task examples/ltl_patterns.py:HELD_OUT --num-symbols 8 --max-size 60 --rows 10000 --timeout 2 \\
-        --output data/held-out
-    symbinv evaluate runs/patterns --data data/held-out
+    symbinv data --task examples/ltl_patterns.py:HELD_OUT --num-symbols 8 --min-size 20 --max-size 60 --rows 2000 \\
+        --timeout 2 --output data/held-out
+    symbinv evaluate runs/patterns --data data/held-out --split train
+
+The second and third command made the bundled model `ltl-patterns`, whose card has what the last one printed.
 
 `PATTERNS` draws from 25 formulas: Dwyer, Avrunin and Corbett's absence, existence, universality, precedence and
 response in their five scopes. `HELD_OUT` draws from all others of `hf_symbinv.answers.read_collection` that no renaming
