@@ -2,7 +2,7 @@
 
     python benchmarks/answers.py --out benchmarks/results/answers-cpu.json   # also writes the table to answers-cpu.md
 
-It takes some 35 minutes on one core, writes each answer at once, and goes on where it was stopped when it is started
+It takes some 20 minutes on one core, writes each answer at once, and goes on where it was stopped when it is started
 again with the same file. Questions are
 
 - the collection: 263 formulas that people write;

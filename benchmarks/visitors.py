@@ -89,7 +89,7 @@ def event(url: str, name: str) -> int:
     return next(one["id"] for one in known if one["api_name"] == name)
 
 
-def ask(url: str, number: int, formula: str, limit: float = 5.0, beams: int = 3) -> Answer:
+def ask(url: str, number: int, formula: str, limit: float = 5.0, beams: int = 5) -> Answer:
     """A visitor asks for a witness and waits for it.
 
     Args:

@@ -44,8 +44,7 @@ LONGEST, LARGEST = 2_000, 1_500
 LARGEST_BATCH = 6_000
 # Our choice: rows and columns of an attention map that can be read on a page.
 LARGEST_MAP = 60
-# Those with which the papers decode, and the most that a visitor may ask for.
-BEAMS, MOST_BEAMS = 3, 10
+MOST_BEAMS = 10
 # Seconds that a visitor may give Spot. The least of them is what it has in the quick lane.
 LEAST_LIMIT, MOST_LIMIT = 0.5, 10.0
 # Questions in the patient lane, the one that Spot works on among them; each takes it at most three times its limit.
@@ -347,7 +346,7 @@ class Answering:
             )
         return formula
 
-    def solve(self, text: str, beams: int = BEAMS, limit: float = 5.0) -> Solved:
+    def solve(self, text: str, beams: int = 5, limit: float = 5.0) -> Solved:
         """Has the model propose witnesses, and Spot check them and search for one itself.
 
         Args:

@@ -18,7 +18,6 @@ import drawing
 import gradio as gr
 import scripts
 from answering import (
-    BEAMS,
     LEAST_LIMIT,
     LONGEST,
     MOST_BEAMS,
@@ -120,7 +119,7 @@ def question() -> Question:
         elem_id="examples",
     )
     with gr.Accordion("Settings", open=False):
-        beams = gr.Slider(1, MOST_BEAMS, BEAMS, step=1, label="Beams, and answers at most")
+        beams = gr.Slider(1, MOST_BEAMS, 5, step=1, label="Beams, and answers at most")
         label = "Seconds after which Spot is stopped"
         limit = gr.Slider(LEAST_LIMIT, MOST_LIMIT, 5, step=0.5, label=label, elem_id="limit")
     return Question(text, problem, ask, examples, beams, limit)

@@ -19,7 +19,10 @@ def find(conjuncts: tuple[Formula, ...]) -> Finding:
     The automaton is used once, so it is translated with the least effort.
     """
     spot = load_spot()
-    automaton = spot.translate(_spot_formula(conjunction(conjuncts)), "low", "any")
+    try:
+        automaton = spot.translate(_spot_formula(conjunction(conjuncts)), "low", "any")
+    except RuntimeError as error:  # such as one that needs more acceptance sets than Spot has
+        return Finding(None, False, None, str(error).partition(". ")[0])
     size = f"automaton of {automaton.num_states()} states"
     run = automaton.accepting_run()
     if run is None:

@@ -79,6 +79,14 @@ def test_a_trace_is_settled_only_if_it_satisfies_the_formula():
     )  # fmt: skip
 
 
+def test_what_spot_has_no_room_for_is_left_to_the_others_in_a_line():
+    conjuncts = formulas(*(f"G F p{i} | F G q{i}" for i in range(40)))
+    finding = automata.find(conjuncts)
+    assert finding.witness is None and not finding.unsatisfiable
+    assert finding.how == "Too many acceptance sets used"
+    assert is_satisfied(conjuncts, unrolling.find(conjuncts).witness)
+
+
 def test_shared_parts_stay_small():
     """Written as a tree it would have 2^40 nodes."""
     formula = Formula.ap("a")
