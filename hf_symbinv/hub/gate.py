@@ -56,7 +56,7 @@ _PACKED = (
     b"Rar!",
     b'\x04"M\x18',
 )
-# Instructions of a pickle that call something; a text may be a pickle that only says "None".
+# Instructions of a pickle that import or call something; a text may be a pickle that only says "None".
 _IMPORTS = {"GLOBAL", "STACK_GLOBAL", "INST"}
 _CALLS = {"INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "BUILD"}
 
@@ -231,15 +231,16 @@ def _is_pickle(content: bytes) -> bool:
     """Whether loading these bytes as a pickle would call or import something, even if it fails later."""
     if re.match(rb"\x80[\x02-\x08]", content):
         return True
-    imported = called = False
+    acts = imported = called = False
     try:
         for instruction, argument, _ in pickletools.genops(content):
+            acts |= instruction.name in _IMPORTS | _CALLS
             named = argument is None or re.fullmatch(r"[\w.]+ [\w.]+", str(argument))  # a text may begin with `c` too
             imported |= instruction.name in _IMPORTS and bool(named)
             called |= imported and instruction.name in _CALLS
     except Exception:  # of many types; what stood before it would have been done
         return called
-    return imported
+    return acts
 
 
 def _is_deflated(content: bytes) -> bool:

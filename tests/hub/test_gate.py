@@ -126,6 +126,12 @@ def test_a_pickle_that_breaks_after_its_call_is_one(tmp_path, protocol):
     assert refusal(path).startswith("is a pickle or may hold one")
 
 
+def test_a_pickle_that_imports_a_file_whose_name_is_no_identifier_is_one(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(b"cfoo-bar\nx\n.")
+    assert refusal(path).startswith("is a pickle or may hold one")
+
+
 def test_arrays_that_may_hold_pickles_are_known_by_their_content(tmp_path):
     path = tmp_path / "results.json"
     with path.open("wb") as file:
