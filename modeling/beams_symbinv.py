@@ -252,26 +252,26 @@ class BeamSearchMixin(GenerationMixin):
     def _beam_search(self, input_ids: torch.Tensor, **kwargs: Any) -> Any:
         """As transformers searches, with the savings where they are known to work.
 
-        An output with `return_dict_in_generate` then has `sequences_scores`, for which `transformers` asks every step.
+        An output with `return_dict_in_generate` always has `sequences_scores`; `transformers` has them only beside the
+        scores of every step.
         """
         slots = kwargs["encoder_outputs"].outputs.slot_referents.shape[1]
         columns = self.config.base_vocab_size + slots * self.config.num_views
         # With new symbols, `generate` has already seen to the number of columns.
         search: Any = self if self.config.answers_have_new_symbols else searched_over(self, columns)
-        if not knows_beam_search():
-            return GenerationMixin._beam_search(search, input_ids, **kwargs)
         config = copy(kwargs.pop("generation_config"))
-        asked = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
-        known = isinstance(kwargs.get("past_key_values"), (GrowingCache, type(None)))
-        drops = known and not any(getattr(config, name) for name in asked)
-        if drops:
-            search, config.output_scores = _OpenInputs(search, config.num_beams), True
+        steps = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
+        asked = [name for name in steps if getattr(config, name)]
+        known = knows_beam_search() and isinstance(kwargs.get("past_key_values"), (GrowingCache, type(None)))
+        if known and not asked:
+            search = _OpenInputs(search, config.num_beams)
+        config.output_scores = True
         output = GenerationMixin._beam_search(search, input_ids, generation_config=config, **kwargs)
         if config.return_dict_in_generate:
             if isinstance(output.past_key_values, GrowingCache):
                 output.past_key_values.settle()
-            if drops:
-                output.scores = None  # those of inputs that were left out are none
+            if "output_scores" not in asked:
+                output.scores = None  # of inputs that were left out there are none
         return output
 
 

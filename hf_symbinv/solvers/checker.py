@@ -48,8 +48,8 @@ class Checker:
                 print(result.verdict)
 
     Worker processes are kept from one check to the next. The first is started at once, and shows that `initializer`
-    keeps to the limits of time and memory before it is called here. The first exception of the judge is logged with its
-    traceback, the others are counted (see `failures`).
+    keeps to the limits of time and memory. The first exception of the judge is logged with its traceback, the others are
+    counted (see `failures`).
 
     Attributes:
         failures: Pairs for which the judge raised an exception.
@@ -58,7 +58,7 @@ class Checker:
         judge: Takes question and answer and returns the verdict `correct`, `incorrect` or `invalid` and a message;
             defined at the top level of an importable module, or a method of an object that other processes can import.
         normalized: Makes a text of a question and an answer that answers share if they count as the same.
-        initializer: Loads what `judge` needs, once per process and then once here.
+        initializer: Loads what `judge` needs, once per worker process.
         workers: Number of processes, None for one per available core; or the cluster that they run on.
         timeout: Hard limit for one pair in seconds.
         memory: Limit for one pair in GB, as `ProcessPool` takes it.
@@ -86,7 +86,6 @@ class Checker:
             partial(_judge_pair, judge), workers=workers, timeout=timeout, initializer=initializer, memory=memory
         )
         self._pool.warm_up()
-        initializer()
 
     def __enter__(self) -> Checker:
         return self

@@ -73,7 +73,7 @@ def generate_scored_answers(
     unknown = unknown_symbols(model, tokenizer, questions)
     order = sorted((i for i, names in enumerate(unknown) if not names), key=lambda i: len(questions[i]))
     beams = generation.get("num_beams") or model.generation_config.num_beams or 1
-    told = {**generation, "return_dict_in_generate": True, "output_logits": beams == 1, "output_scores": beams > 1}
+    told = {**generation, "return_dict_in_generate": True, "output_logits": beams == 1}
     was_training = model.training
     model.eval()
     try:

@@ -1,6 +1,7 @@
 """The first checked answer wins; a member can be left out; what nobody proves is unknown."""
 
 import random
+import re
 import subprocess
 import sys
 from itertools import product
@@ -128,10 +129,9 @@ def test_the_model_answers_where_spot_hesitates():
         answer = portfolio.answer(read_specification(HESITATION))
     assert (answer.result, answer.found_by) == ("satisfiable", "model")
     assert answer.checks[0] == Check("hf_symbinv", "correct", answer.checks[0].seconds)
-    assert [(tried.member, tried.outcome) for tried in answer.tried] == [
-        ("spot", "stopped"),
-        ("model", "found a witness (guess 1 of 8)"),
-    ]
+    assert [tried.member for tried in answer.tried] == ["spot", "model"]
+    assert answer.tried[0].outcome == "stopped"
+    assert re.fullmatch(r"found a witness \(guess [1-8] of 8\)", answer.tried[1].outcome)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Verdicts mean what they say, whatever text comes in, and witnesses found by Spot are correct."""
 
+import functools
+import os
 import random
 import sys
 from itertools import count, islice
@@ -233,13 +235,25 @@ def test_ten_thousand_malformed_texts_get_the_parsers_messages(checker):
     check_random_texts(checker, seed=6, count=10_000)
 
 
-def test_without_spot_the_error_names_the_remedy(monkeypatch):
+def test_without_spot_the_error_names_the_remedy(monkeypatch, tmp_path):
+    (tmp_path / "spot.py").write_text("raise ImportError('no spot here')\n")
+    monkeypatch.syspath_prepend(tmp_path)  # workers look where this process looks
+    monkeypatch.delitem(sys.modules, "spot", raising=False)
     load_spot.cache_clear()
-    monkeypatch.setitem(sys.modules, "spot", None)
     for use in (Checker, solver_version, lambda: find_witness("a"), lambda: judge("a", "{a}")):
         with pytest.raises(SpotMissingError, match=r"pip install 'hf_symbinv\[logic\]'.*conda-forge spot"):
             use()
     load_spot.cache_clear()
+
+
+def note_process(folder):
+    (folder / str(os.getpid())).touch()
+
+
+def test_what_a_judge_loads_is_loaded_in_its_processes_alone(tmp_path):
+    with Checker(initializer=functools.partial(note_process, tmp_path), workers=1) as checker:
+        assert verdict(checker, "a", "{a}").verdict == "correct"
+    assert len(list(tmp_path.iterdir())) == 1 and not (tmp_path / str(os.getpid())).exists()
 
 
 def test_the_solver_names_its_version():
