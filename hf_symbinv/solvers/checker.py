@@ -48,8 +48,8 @@ class Checker:
                 print(result.verdict)
 
     Worker processes are kept from one check to the next. The first is started at once, and shows that `initializer`
-    keeps to the limits of time and memory. The first exception of the judge is logged with its traceback, the others are
-    counted (see `failures`).
+    keeps to the limits of time and memory. The first exception of the judge is logged with its traceback, the others
+    are counted (see `failures`).
 
     Attributes:
         failures: Pairs for which the judge raised an exception.

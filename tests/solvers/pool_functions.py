@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from hf_symbinv.solvers.pool import ProcessPool
@@ -49,6 +50,11 @@ def count_calls_or_hang(hang: bool) -> int:
     if hang:
         time.sleep(60)
     return count_calls(None)
+
+
+def note_process(folder: Path) -> None:
+    """Leave a file whose name is the number of this process."""
+    (folder / str(os.getpid())).touch()
 
 
 def warm_up_slowly() -> None:
