@@ -248,7 +248,7 @@ def test_without_spot_the_error_names_the_remedy(monkeypatch, tmp_path):
 
 def test_what_a_judge_loads_is_loaded_in_its_processes_alone(functions, tmp_path):
     with Checker(initializer=functools.partial(functions.note_process, tmp_path), workers=1) as checker:
-        assert verdict(checker, "a", "{a}").verdict == "correct"
+        assert verdict(checker, "a", "{a}") == "correct"
     assert len(list(tmp_path.iterdir())) == 1 and not (tmp_path / str(os.getpid())).exists()
 
 
