@@ -57,7 +57,7 @@ _PACKED = (
     b'\x04"M\x18',
 )
 # Instructions of a pickle that import or call something; a text may be a pickle that only says "None".
-_IMPORTS = {"GLOBAL", "STACK_GLOBAL", "INST"}
+_IMPORTS = {"GLOBAL", "STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"}
 _CALLS = {"INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "BUILD"}
 
 # Kinds of secrets whose issuers gave them a form of their own, as their documentation shows it. None asks for the start
@@ -228,19 +228,22 @@ def _parquet_columns(path: Path) -> Iterator[Any]:
 
 
 def _is_pickle(content: bytes) -> bool:
-    """Whether loading these bytes as a pickle would call or import something, even if it fails later."""
+    """Whether loading these bytes as a pickle would import something, or call it and then fail.
+
+    What calls without an import, as the text `b2e.` does, has nothing to call.
+    """
     if re.match(rb"\x80[\x02-\x08]", content):
         return True
-    acts = imported = called = False
+    imports = named = called = False
     try:
         for instruction, argument, _ in pickletools.genops(content):
-            acts |= instruction.name in _IMPORTS | _CALLS
-            named = argument is None or re.fullmatch(r"[\w.]+ [\w.]+", str(argument))  # a text may begin with `c` too
-            imported |= instruction.name in _IMPORTS and bool(named)
-            called |= imported and instruction.name in _CALLS
+            if instruction.name in _IMPORTS:
+                imports = True  # a text may begin with `c` too, but names no module
+                named |= argument is None or bool(re.fullmatch(r"[\w.]+ [\w.]+", str(argument)))
+            called |= named and instruction.name in _CALLS
     except Exception:  # of many types; what stood before it would have been done
         return called
-    return acts
+    return imports
 
 
 def _is_deflated(content: bytes) -> bool:
