@@ -99,7 +99,11 @@ def _fail(name: str, message: str, code: int) -> int:
         sys.stdout.flush()
     except OSError:
         _drop_output()
-    print(f"symbinv {name}: {message}", file=sys.stderr)
+    line = f"symbinv {name}: {message}"
+    if (bars := sys.modules.get("tqdm")) is None:
+        print(line, file=sys.stderr)
+    else:  # on a line of its own, where a progress bar has been drawn
+        bars.tqdm.write(line, file=sys.stderr)
     return code
 
 

@@ -175,3 +175,11 @@ def eventually(condition):
             return result
         time.sleep(0.01)
     raise TimeoutError("nothing happened for a minute")
+
+
+def test_a_failure_has_a_line_of_its_own_where_a_progress_bar_is_drawn(capsys):
+    from tqdm import tqdm
+
+    with tqdm(total=2, file=sys.stderr, disable=False):
+        assert main(["info", "no-such-folder"]) == 2
+    assert any(line.startswith("symbinv info: no-such-folder: ") for line in capsys.readouterr().err.splitlines())
