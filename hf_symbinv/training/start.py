@@ -42,6 +42,8 @@ def model_errors() -> Iterator[None]:
 def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask) -> SymbolInvariantConfig:
     """The configuration of the model in a folder, with what may differ in a run that starts from it.
 
+    The task may have more base tokens than the model, after all of the model's: each gets a new row.
+
     Args:
         folder: Of a saved model, here or at an address such as `s3://bucket/folder`; or the name of a bundled one.
         fields: As `Recipe.model`. `dropout` and `random_share` may have other values than the model's, and
@@ -64,7 +66,8 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
     wrong = [name for name in given if name not in may_differ and getattr(own, name) != given[name]]
     problems = [f"its {name} is {getattr(own, name)!r}, the recipe's {given[name]!r}" for name in wrong]
     remedies = []
-    if not _is_for(task, folder, own):
+    more_tokens = _more_tokens(task, folder, own)
+    if more_tokens is None:
         problems.insert(0, f"its base tokens are not those of task {task.name}, {' '.join(task.base_tokens)}")
         remedies.append("name a model for this task")
     if wrong:
@@ -75,28 +78,51 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
         raise UserError(f"start={folder}: {'; '.join(problems)}; {', and '.join(remedies)}")
     with model_errors():
         changed = {key: mine[key] for key in may_differ if key in mine}
+        if more_tokens:
+            of_task = task.config(symbol_embedding=own.symbol_embedding)
+            kept = [key for key in ("token_arity", "grammar") if getattr(own, key)]
+            changed |= {key: getattr(of_task, key) for key in ("base_vocab_size", *kept)}
         return SymbolInvariantConfig.from_dict({**own.to_dict(), **changed})
 
 
 def load_start(folder: str | Path, config: SymbolInvariantConfig) -> SymbolInvariantForConditionalGeneration:
     """The model in a folder, or of a bundled name, in single precision, with the configuration of `start_config`.
 
+    Rows of base tokens that the saved model does not have are drawn, as in a new model.
+
     Raises:
         UserError: If its weights are not whole.
     """
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 
-    where = f"start={folder}"
+    where, own = f"start={folder}", _saved_config(folder)
+    more_tokens = config.base_vocab_size - own.base_vocab_size
     try:
         model, info = SymbolInvariantForConditionalGeneration.from_pretrained(
-            _folder_of(folder), config=config, dtype=torch.float32, output_loading_info=True
+            _folder_of(folder), config=own if more_tokens else config, dtype=torch.float32, output_loading_info=True
         )
     except Exception as error:  # of many types, for files that are missing or damaged
         raise UserError(f"{where}: its weights cannot be read ({str(error).splitlines()[0]})") from error
     lost = sorted(map(str, (*info["missing_keys"], *info["unexpected_keys"], *info["mismatched_keys"])))
     if lost:
         raise UserError(f"{where}: its weights do not fit its config.json, first {lost[0]}; save or convert it again")
-    return model
+    return _with_more_tokens(model, config) if more_tokens else model
+
+
+@torch.no_grad()
+def _with_more_tokens(
+    model: SymbolInvariantForConditionalGeneration, config: SymbolInvariantConfig
+) -> SymbolInvariantForConditionalGeneration:
+    """A model with this configuration and the weights of another, which has fewer base tokens."""
+    wider, known = type(model)(config), model.config.base_vocab_size
+    saved = model.state_dict()
+    for name, tensor in wider.state_dict().items():
+        if tensor.shape == saved[name].shape:
+            tensor.copy_(saved[name])
+        else:  # rows of base tokens, and then those of symbols
+            tensor[:known] = saved[name][:known]
+            tensor[config.base_vocab_size :] = saved[name][known:]
+    return wider
 
 
 def _folder_of(start: str | Path) -> Path:
@@ -119,12 +145,17 @@ def _saved_config(folder: str | Path) -> SymbolInvariantConfig:
         raise UserError(f"{where}: its config.json is none of ours ({error.__cause__ or error})") from error
 
 
-def _is_for(task: SymbolTask, folder: str | Path, config: SymbolInvariantConfig) -> bool:
-    """Whether a model has the base tokens of a task, by its tokenizer if that was saved with it."""
-    path = _folder_of(folder) / "tokenizer_config.json"
+def _more_tokens(task: SymbolTask, folder: str | Path, config: SymbolInvariantConfig) -> int | None:
+    """How many base tokens a task has beyond those of a model; None if the model's are not its first.
+
+    The model's are those of its tokenizer. If that was not saved with it, their number must be the task's.
+    """
+    path, tokens = _folder_of(folder) / "tokenizer_config.json", list(task.base_tokens)
     remedy = f"save the model of start={folder} again"
-    tokens = read_object(path, remedy).get("base_tokens") if path.is_file() else None
-    return config.base_vocab_size == len(task.base_tokens) and tokens in (None, list(task.base_tokens))
+    saved = read_object(path, remedy).get("base_tokens") if path.is_file() else None
+    known = tokens if saved is None else saved
+    first = known == tokens[: len(known)] if isinstance(known, list) else False
+    return len(tokens) - len(known) if first and config.base_vocab_size == len(known) else None
 
 
 __all__ = ["load_start", "model_errors", "start_config"]

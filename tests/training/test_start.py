@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
 from hf_symbinv.files import bundled_checkpoints
-from hf_symbinv.tasks import LTL, PROP, load_task
+from hf_symbinv.tasks import LTL, PROP, LTLTask, load_task
 from hf_symbinv.training import Recipe, recipe_names
 from hf_symbinv.training.conversion import to_streams
 from hf_symbinv.training.start import load_start, start_config
@@ -93,6 +93,34 @@ def test_a_start_with_another_tasks_tokenizer_is_refused(tmp_path):
     path.write_text(json.dumps({**content, "base_tokens": content["base_tokens"][::-1]}))
     with pytest.raises(ValueError, match=r"its base tokens are not those of task ltl, .*; name a model for this task"):
         start_config(tmp_path, {}, LTL)
+
+
+class WiderTask(LTLTask):
+    base_tokens = (*LTLTask.base_tokens, "F", "G")
+    token_arity = {**LTLTask.token_arity, "F": 1, "G": 1}
+
+
+@pytest.mark.parametrize("embedding", ["streams", "learned", "canonical", "random"])
+def test_a_task_with_more_tokens_adds_their_rows_and_changes_no_others(embedding, tmp_path):
+    model = SymbolInvariantForConditionalGeneration(config(symbol_embedding=embedding, random_dim=4)).eval()
+    model.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="its base tokens are not those of task ltl"):
+        start_config(tmp_path, {}, WiderTask())  # without the tokenizer nobody knows which they are
+    tokenizer = LTL.tokenizer()
+    tokenizer.save_pretrained(tmp_path)
+    wider = load_start(tmp_path, start_config(tmp_path, {}, WiderTask())).eval()
+    assert (wider.config.base_vocab_size, wider.config.token_arity[14]) == (15, 1)
+    batch = tokenizer(["&aXb"], text_target=["a;{b}"], return_tensors="pt")
+    wide_tokenizer = WiderTask().tokenizer()
+    wide = wide_tokenizer(["&aXb"], text_target=["a;{b}"], return_tensors="pt")
+    torch.manual_seed(0)
+    narrow_logits = model(**batch).logits
+    torch.manual_seed(0)
+    wide_logits = wider(**wide).logits
+    torch.testing.assert_close(wide_logits[..., :13], narrow_logits[..., :13])
+    torch.testing.assert_close(wide_logits[..., 15:], narrow_logits[..., 13:])
+    assert wide_logits[..., 13:15].isfinite().all()
+    assert load_start(tmp_path, start_config(tmp_path, {}, LTL)).config.base_vocab_size == 13
 
 
 def test_a_start_that_is_no_model_is_refused(converted, tmp_path):
