@@ -211,6 +211,37 @@ class TestLanes:
         assert len(set(same)) == 1
         assert len({*same, other_beams, alone}) == 3
 
+    def test_of_many_who_wait_the_first_and_the_shorter_half_are_answered_first(self, answering):
+        texts = ["X" * (26 - i) + f"(a{i} U b)" for i in range(26)]
+        go_on = threading.Event()
+        answering._models.submit(go_on.wait)
+        with ThreadPoolExecutor(len(texts)) as visitors:
+            asked = []
+            for text in texts:
+                asked.append(visitors.submit(answering.solve, text, 1))
+                while len(answering._batches._waiting) < len(asked):
+                    time.sleep(0.01)
+            go_on.set()
+            batches = [one.result().model_seconds for one in asked]
+        together = [seconds == batches[0] for seconds in batches]
+        assert together == [True] + 12 * [False] + 13 * [True]
+
+    def test_a_map_is_drawn_while_the_model_answers_others_and_disturbs_no_answer(self, answering):
+        text = "G(request -> F grant) & F request"
+        solved = answering.solve(text, beams=2)
+        looks = [(view, layer) for view in (READING, WRITING) for layer in (0, 1)]
+        maps = [answering.attention(solved, view, "grant", layer, 0) for view, layer in looks]
+        go_on = threading.Event()
+        answering._models.submit(go_on.wait)
+        assert answering.attention(solved, READING, "grant", 0, 0) == maps[0]
+        go_on.set()
+        with ThreadPoolExecutor(2) as visitors:
+            asked = [visitors.submit(answering.solve, text, 2) for _ in range(4)]
+            while not all(one.done() for one in asked):
+                assert [answering.attention(solved, view, "grant", layer, 0) for view, layer in looks] == maps
+            for one in asked:
+                assert [each.text for each in one.result().candidates] == [each.text for each in solved.candidates]
+
     def test_what_a_model_cannot_do_is_said_to_all_who_share_the_batch(self, answering, monkeypatch):
         def fails(*_, **__):
             raise RuntimeError("no memory")
