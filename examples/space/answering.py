@@ -44,7 +44,7 @@ LONGEST, LARGEST = 2_000, 1_500
 LARGEST_BATCH = 6_000
 # Our choice: so few questions that wait are one batch, if they fit.
 FEW = 12
-# Seconds in which others may join so few. Our choice: a question alone takes the model seven times as long.
+# Our choice: seconds in which others may join so few, before the model begins.
 GATHER = 0.1
 # Our choice: rows and columns of an attention map that can be read on a page.
 LARGEST_MAP = 60
@@ -280,9 +280,9 @@ class Batches:
         return taken
 
     def _take(self) -> list[Waiting]:
-        """The question that came first, and the smaller half of those after it that fit into a batch with it.
+        """The question that came first, and the shorter ones of those after it that fit into a batch with it.
 
-        Half: two batches take a quarter longer than one, and most visitors have their answers after the first.
+        Of more than `FEW` that wait, half are taken, so that most visitors have their answers after the first batch.
         """
         with self._lock:
             taken, waiting = self._waiting[:1], sorted(self._waiting[1:], key=lambda one: one.size)

@@ -238,7 +238,8 @@ def _is_pickle(content: bytes) -> bool:
     try:
         for instruction, argument, _ in pickletools.genops(content):
             if instruction.name in _IMPORTS:
-                imports = True  # a text may begin with `c` too, but names no module
+                imports = True
+                # A text may begin with `c` too, but names no module.
                 named |= argument is None or bool(re.fullmatch(r"[\w.]+ [\w.]+", str(argument)))
             called |= named and instruction.name in _CALLS
     except Exception:  # of many types; what stood before it would have been done
