@@ -53,7 +53,7 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     )
     add = command.add_argument
     add("--output", required=True, help="folder for Parquet files and card, or an address such as s3://bucket/folder")
-    tasks = "ltl, prop, copy, tseitin, or a file FILE.py that defines a task"
+    tasks = "ltl, ltl-operators, prop, copy, tseitin, or a file FILE.py that defines a task"
     add("--task", help=f"{tasks} (default: {own.task}; with --from by its columns)")
     add("--workers", type=int, help="processes (default: one per available core)")
     add("--executor", metavar="ray:ADDRESS", help="a Ray cluster instead, auto or the HOST:PORT of its head")

@@ -58,6 +58,7 @@ from .solvers import CheckResult as CheckResult
 from .solvers import find_witness as find_witness
 from .tasks import COPY as COPY
 from .tasks import LTL as LTL
+from .tasks import LTL_OPERATORS as LTL_OPERATORS
 from .tasks import PROP as PROP
 from .tasks import TSEITIN as TSEITIN
 from .tasks import SymbolTask as SymbolTask

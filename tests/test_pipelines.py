@@ -201,7 +201,9 @@ class TestBadInput:
     def test_a_model_of_another_task_or_type(self, tmp_path):
         with pytest.raises(ValueError, match="ltl-small: its base tokens are not those of task prop"):
             pipeline("prop-assignment", model=BUNDLED)
-        with pytest.raises(ValueError, match="task='maze': unknown; use one of ltl, prop, copy, tseitin, or a file"):
+        with pytest.raises(
+            ValueError, match="task='maze': unknown; use one of ltl, ltl-operators, prop, copy, tseitin, or a file"
+        ):
             pipeline("symbol-task", model=BUNDLED, symbol_task="maze")
         from transformers import T5Config, T5ForConditionalGeneration
 

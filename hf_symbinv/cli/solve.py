@@ -65,7 +65,8 @@ viewer (.vcd) or a spreadsheet (.csv), or its picture (.png, .svg, .pdf).
 
 With --model or another task, a model answers alone:
 
-  ltl   a formula; the answer, its witness, is a lasso trace
+  ltl   a formula; the answer, its witness, is a lasso trace; ltl-operators too,
+        whose models read all operators as they are
   prop  a propositional formula; the answer is an assignment of some symbols
   copy  a string of symbols; the answer is its copy
   pairs a text like those of the data that the model was trained on; its answers

@@ -21,7 +21,7 @@ Start a task of your own, or try the laws of tasks on one.
   check FILE.py  draw questions, solve them, judge answers, and print a line for
                  each law: ok and what was tried, or failed, the law and a
                  counterexample; FILE.py:NAME names one of several tasks, and
-                 ltl, prop, copy and tseitin are the package's
+                 ltl, ltl-operators, prop, copy and tseitin are the package's
 
 Tries prove no law; a counterexample disproves one. The exceptions of a task are
 shown with the line that raised them. With --json check prints one object.

@@ -11,19 +11,21 @@ from hf_symbinv.tasks.registry import TASKS, TaskError, load_task, new_task, tas
 if TYPE_CHECKING:
     from hf_symbinv.tasks.contract import Law, check_task
     from hf_symbinv.tasks.copying import COPY
-    from hf_symbinv.tasks.ltl import LTL, LTLTask
+    from hf_symbinv.tasks.ltl import LTL, LTL_OPERATORS, LTLTask, OperatorsTask
     from hf_symbinv.tasks.prop import PROP
     from hf_symbinv.tasks.tseitin import TSEITIN
 
 __all__ = [
     "COPY",
     "LTL",
+    "LTL_OPERATORS",
     "PAIRS",
     "PROP",
     "TASKS",
     "TSEITIN",
     "LTLTask",
     "Law",
+    "OperatorsTask",
     "PairsTask",
     "SymbolTask",
     "TaskError",
@@ -42,12 +44,12 @@ def __getattr__(name: str) -> Any:
         from hf_symbinv.tasks import contract
 
         return getattr(contract, name)
-    if name == "LTLTask":
-        from hf_symbinv.tasks.ltl import LTLTask
+    if name in ("LTLTask", "OperatorsTask"):
+        from hf_symbinv.tasks import ltl
 
-        return LTLTask
-    if name not in ("COPY", "LTL", "PROP", "TSEITIN"):
+        return getattr(ltl, name)
+    if name not in ("COPY", "LTL", "LTL_OPERATORS", "PROP", "TSEITIN"):
         raise AttributeError(f"module 'hf_symbinv.tasks' has no attribute {name!r}")
-    task = TASKS[name.lower()]
+    task = TASKS[name.lower().replace("_", "-")]
     globals()[name] = task
     return task

@@ -1,13 +1,15 @@
 """Linear temporal logic: given a formula, find a lasso trace that satisfies it.
 
-Questions are formulas in the base operators 0 1 & | ! X U once they reach a model; users may write F G R W M -> <-> ^
-too. Answers are traces in prefix notation (`a;&ab;{b}`).
+Users may write the operators 0 1 & | ! X U F G R W M -> <-> ^. The models of `ltl` read a formula in the first seven,
+as in the papers; those of `ltl-operators` read it as it is written. Answers are traces in prefix notation
+(`a;&ab;{b}`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hf_symbinv.logic import (
     FormulaSyntaxError,
@@ -34,6 +36,8 @@ from hf_symbinv.tasks.base import SymbolTask
 
 # DeepLTL's LTLRandom35: relative frequency of the operators.
 PRIORITIES = "false=1,true=1,not=1,F=0,G=0,X=1,equiv=0,implies=0,xor=0,R=0,U=1,W=0,M=0,and=1,or=0"
+# Our choice: all operators are equally frequent.
+ALL_PRIORITIES = "false=1,true=1,not=1,F=1,G=1,X=1,equiv=1,implies=1,xor=1,R=1,U=1,W=1,M=1,and=1,or=1"
 
 _PARSERS = {"infix": parse_infix, "lbt": parse_lbt, "prefix": parse_prefix}
 _WRITERS = {"infix": to_infix, "lbt": to_lbt, "prefix": to_prefix}
@@ -86,21 +90,10 @@ class LTLTask(SymbolTask):
         Raises:
             ValueError: For a smallest size below 1, which Spot would not survive.
         """
-        if smallest < 1:
-            raise ValueError(f"smallest={smallest}: a formula has at least 1 node")
-        formulas = load_spot().randltl(
-            list(symbols),
-            n=count,
-            seed=seed,
-            tree_size=(smallest, largest),
-            simplify=0,
-            allow_dups=True,
-            ltl_priorities="".join(PRIORITIES),  # a new string each time: Spot's parser overwrites it in place
-        )
-        # A list of all, because formulas that are alive decide the order of operands.
-        texts = [formula.to_str("lbt") for formula in formulas]
         spelling = {f'"{symbol}"': symbol for symbol in symbols} | {"t": "1", "f": "0"}
         compact = all(len(symbol) == 1 for symbol in symbols)
+        # A list of all, because formulas that are alive decide the order of operands.
+        texts = [formula.to_str("lbt") for formula in _random(PRIORITIES, symbols, smallest, largest, seed, count)]
         return [
             _prefix(text, spelling if compact else None) for text in texts if smallest <= text.count(" ") + 1 <= largest
         ]
@@ -156,6 +149,52 @@ class LTLTask(SymbolTask):
         return trace_to_infix(trace) if notation == "infix" else trace_to_prefix(trace)
 
 
+class OperatorsTask(LTLTask):
+    """`LTLTask` for models that read all operators, so that a formula is as short for them as it is written."""
+
+    name = "ltl-operators"
+    base_tokens = (*_BASE_TOKENS, "F", "G", "R", "W", "M", "^", "->", "<->")
+    token_arity = {**LTLTask.token_arity, "F": 1, "G": 1, "R": 2, "W": 2, "M": 2, "^": 2, "->": 2, "<->": 2}
+    description = (
+        "A question is a formula of linear temporal logic in all its operators, drawn with `spot.randltl`. Its witness "
+        "is the accepting run of the formula's automaton, a lasso trace: steps joined by `;`, the cycle in `{}`. Every "
+        "word that it denotes satisfies the formula."
+    )
+
+    def draw(self, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int) -> list[str]:
+        """Random formulas as those of `LTLTask`, but in all operators, and with operands in Spot's order.
+
+        Raises:
+            ValueError: For a smallest size below 1.
+        """
+        # All of them stay alive until the last is written, because those that are alive decide the order of operands.
+        alive = list(_random(ALL_PRIORITIES, symbols, smallest, largest, seed, count))
+        formulas = [parse_lbt(formula.to_str("lbt")) for formula in alive]
+        return [to_prefix(formula) for formula in formulas if smallest <= formula.size <= largest]
+
+    def prompt(self, question: str) -> str:
+        """The formula as it is."""
+        return question
+
+
+def _random(
+    priorities: str, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int
+) -> Iterator[Any]:
+    """Random formulas of Spot."""
+    if smallest < 1:
+        raise ValueError(f"smallest={smallest}: a formula has at least 1 node")
+    formulas: Iterator[Any] = load_spot().randltl(
+        list(symbols),
+        n=count,
+        seed=seed,
+        tree_size=(smallest, largest),
+        simplify=0,
+        allow_dups=True,
+        ltl_priorities="".join(priorities),  # a new string each time: Spot's parser overwrites it in place
+    )
+    return formulas
+
+
 def compact_nested_to_the_right(formula: str) -> str:
     """Turn `&&abc` into `&a&bc` everywhere in a COMPACT formula without `|`: DeepLTL's order, Spot's is the former.
 
@@ -192,6 +231,6 @@ def _prefix(lbt: str, spelling: dict[str, str] | None) -> str:
     return to_prefix(nested_to_the_right(parse_lbt(lbt)))
 
 
-LTL = LTLTask()
+LTL, LTL_OPERATORS = LTLTask(), OperatorsTask()
 
-__all__ = ["LTL", "LTLTask"]
+__all__ = ["LTL", "LTL_OPERATORS", "LTLTask", "OperatorsTask"]

@@ -21,6 +21,7 @@ from hf_symbinv.tasks.pairs import PAIRS, PairsTask
 # Modules are imported when their task is first used.
 _HOMES = {
     "ltl": ("hf_symbinv.tasks.ltl", "LTL"),
+    "ltl-operators": ("hf_symbinv.tasks.ltl", "LTL_OPERATORS"),
     "prop": ("hf_symbinv.tasks.prop", "PROP"),
     "copy": ("hf_symbinv.tasks.copying", "COPY"),
     "tseitin": ("hf_symbinv.tasks.tseitin", "TSEITIN"),

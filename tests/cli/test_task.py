@@ -50,7 +50,10 @@ def test_a_broken_law_has_a_counterexample_and_exit_code_one(started, symbinv):
     ("arguments", "message"),
     [
         (["check", "no_such_file.py"], "task='no_such_file.py': no such file"),
-        (["check", "chess"], "task='chess': unknown; use one of ltl, prop, copy, tseitin, or a file FILE.py"),
+        (
+            ["check", "chess"],
+            "task='chess': unknown; use one of ltl, ltl-operators, prop, copy, tseitin, or a file FILE.py",
+        ),
         (["check", "copy", "--num-symbols", "11"], "num_symbols=11: try 2 to 10"),
         (["check", "copy", "--num-symbols", "1"], "'1': must be an integer of at least 2"),
         (["check", "copy", "--min-size", "9", "--max-size", "3"], "min_size=9, max_size=3, questions=40: all are at"),

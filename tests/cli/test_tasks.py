@@ -129,7 +129,10 @@ class TestVerify:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--task", "chess", "a", "a"], "task='chess': unknown; use one of ltl, prop, copy, tseitin"),
+            (
+                ["--task", "chess", "a", "a"],
+                "task='chess': unknown; use one of ltl, ltl-operators, prop, copy, tseitin",
+            ),
             (["--task", "no.py", "a", "a"], "task='no.py': no such file"),
             (["--task", "copy", "a"], "1 arguments: give one string and one copy, each in quotes"),
             (

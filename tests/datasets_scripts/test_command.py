@@ -45,7 +45,7 @@ def test_a_benchmark_s_own_command_has_its_defaults(tmp_path):
         (["--from=x", "--num-symbols=3"], "--num-symbols: not together with --from"),
         (["--from=x", "--from-text=y"], "--from-text: not together with --from"),
         (["--from=x", "--grid"], "--from: not together with --grid"),
-        (["--task=sat"], "task='sat': unknown; use one of ltl, prop, copy, tseitin"),
+        (["--task=sat"], "task='sat': unknown; use one of ltl, ltl-operators, prop, copy, tseitin"),
         (["--task=nowhere.py"], "task='nowhere.py': no such file"),
         (["--from=nowhere"], "nowhere: holds no data set"),
         (["--from=FOLDER", "--task=ltl", "--renamed"], "task ltl needs formula, witness too: is it of another task?"),

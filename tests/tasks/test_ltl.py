@@ -4,8 +4,9 @@ import pickle
 
 import pytest
 
-from hf_symbinv import LTL, SymbolInvariantConfig
+from hf_symbinv import LTL, LTL_OPERATORS, SymbolInvariantConfig
 from hf_symbinv.logic import parse_prefix, to_prefix
+from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 from hf_symbinv.solvers.ltl import nested_to_the_right
 from hf_symbinv.tasks import symbol_names
 from hf_symbinv.tasks.ltl import compact_nested_to_the_right
@@ -102,3 +103,25 @@ def test_its_checker_judges_its_own_notation():
 
 def test_the_task_is_a_value():
     assert pickle.loads(pickle.dumps(LTL)) == LTL and hash(LTL) == hash(pickle.loads(pickle.dumps(LTL)))
+
+
+def test_models_of_all_operators_read_a_formula_as_it_is_written():
+    assert LTL_OPERATORS.base_tokens[: len(LTL.base_tokens)] == LTL.base_tokens
+    assert LTL_OPERATORS.config().base_vocab_size == LTL_OPERATORS.tokenizer().vocab_size == 21
+    question = LTL_OPERATORS.read_question("G(request -> F grant) & (a W b <-> c R d) ^ (e M f)", "infix")
+    assert LTL_OPERATORS.prompt(question) == question
+    tokenizer, names = LTL_OPERATORS.tokenizer(), SymbolTable()
+    ids = tokenizer(question, symbol_table=names)["input_ids"]
+    tokens = [token for token in question.split() if token in LTL_OPERATORS.base_tokens]
+    assert [id for id in ids if 3 <= id < 21] == [LTL_OPERATORS.base_tokens.index(token) for token in tokens]
+    assert sorted(set(tokens)) == ["&", "->", "<->", "F", "G", "M", "R", "W", "^"]
+
+
+def test_its_random_formulas_have_all_operators_and_are_those_of_their_seed():
+    drawn = LTL_OPERATORS.draw(("a", "b", "request"), 3, 20, seed=4, count=300)
+    assert drawn == LTL_OPERATORS.draw(("a", "b", "request"), 3, 20, seed=4, count=300)
+    operators = {node.operator for text in drawn for node in parse_prefix(text).distinct_nodes()}
+    assert {token for token in LTL_OPERATORS.base_tokens[3:] if token not in ";{}"} <= operators
+    assert {parse_prefix(text).size for text in drawn} <= set(range(3, 21))
+    with pytest.raises(ValueError, match="smallest=0: a formula has at least 1 node"):
+        LTL_OPERATORS.draw(("a",), 0, 5, seed=0, count=1)

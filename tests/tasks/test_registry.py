@@ -36,7 +36,9 @@ def task_file(tmp_path, monkeypatch):
 
 
 def test_the_tasks_of_the_package_go_by_name():
-    assert {name: TASKS[name].name for name in TASKS} == {name: name for name in ("ltl", "prop", "copy", "tseitin")}
+    assert {name: TASKS[name].name for name in TASKS} == {
+        name: name for name in ("ltl", "ltl-operators", "prop", "copy", "tseitin")
+    }
     assert load_task("ltl") is TASKS["ltl"]
 
 
@@ -86,7 +88,7 @@ def test_a_file_without_one_task_is_refused(task_file, name, text, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("sat", "task='sat': unknown; use one of ltl, prop, copy, tseitin, or a file FILE.py that defines a task"),
+        ("sat", "task='sat': unknown; use one of ltl, ltl-operators, prop, copy, tseitin, or a file"),
         ("", "task='': unknown"),
         ("nowhere/mine.py", "task='nowhere/mine.py': no such file"),
         ("nowhere/mine.py:TASK", "task='nowhere/mine.py:TASK': no such file"),

@@ -32,6 +32,12 @@ TASKS = {
         "ltl-witness",
         "G(request -> F grant)",
     ),
+    "ltl-operators": Kind(
+        "witnesses of formulas of linear temporal logic in all operators",
+        ("linear-temporal-logic", "formal-methods"),
+        "ltl-witness",
+        "G(request -> F grant)",
+    ),
     "prop": Kind(
         "assignments that satisfy propositional formulas",
         ("propositional-logic", "formal-methods"),

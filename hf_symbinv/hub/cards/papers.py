@@ -24,6 +24,7 @@ _OF_EMBEDDING = {
 }
 _OF_TASK = {
     "ltl": ("hahn2021teaching",),
+    "ltl-operators": ("hahn2021teaching",),
     "prop": ("hahn2021teaching", "isik2025interchangeable"),
     "copy": ("isik2025interchangeable",),
     "tseitin": ("tseitin1968complexity", "hahn2021teaching"),

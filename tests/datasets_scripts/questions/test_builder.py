@@ -313,10 +313,7 @@ def test_splits_are_shuffled_by_the_seed_alone():
     ("changes", "message"),
     [
         ({"num_symbols": -1}, "num_symbols=-1: there cannot be fewer than 0"),
-        (
-            {"task": "sat"},
-            "task='sat': unknown; use one of ltl, prop, copy, tseitin, or a file FILE.py that defines a task",
-        ),
+        ({"task": "sat"}, "task='sat': unknown; use one of ltl, ltl-operators, prop, copy, tseitin, or a file"),
         ({"min_size": 0}, "min_size=0, max_size=14: sizes are at least 1, the smaller first"),
         ({"min_size": 15}, "min_size=15, max_size=14: sizes are"),
         ({"rows": 9}, "rows=9: ask for at least 10"),
