@@ -18,7 +18,6 @@ from hf_symbinv.evaluation.answers import Question, answer_questions
 from hf_symbinv.evaluation.checkpoints import Checkpoint
 from hf_symbinv.evaluation.grid import Box, Grid
 from hf_symbinv.evaluation.sessions import start_session
-from hf_symbinv.metrics.verdicts import VERDICTS
 from hf_symbinv.tasks import SymbolTask, symbol_names
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ class Measurement(ABC):
 
 @dataclass(frozen=True)
 class Verdicts(Measurement):
-    """Counts of answers to the questions of a split, by verdict."""
+    """Counts of answers to the questions of a split, by verdict; and to those without a renamed twin in training."""
 
     split: str
     data: str
@@ -132,6 +131,8 @@ class Verdicts(Measurement):
         return f"verdicts-{self.split}-{self.data}"
 
     def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
+        from hf_symbinv.evaluation.report import training_classes
+
         questions = model.questions(self.data, self.split, model.sizes["rows"][self.split])
         with model.task.checker() as checker:
 
@@ -140,13 +141,19 @@ class Verdicts(Measurement):
                 return [answer.best.verdict for answer in answers]
 
             found = model.piecewise(questions, verdicts, PIECE)
-        counts = {name: found.count(name) for name in VERDICTS}
+        trained_on = training_classes(model.task, str(model.place.data(model.task.name, model.training.data)))
+        pairs = zip(questions, found, strict=True)
+        new = [verdict for question, verdict in pairs if model.task.alpha_class(question.text) not in trained_on]
         return {
-            "count": len(found),
-            "correct": counts["exact"] + counts["correct"],
-            "exact": counts["exact"],
-            "verdicts": {name: counts[name] for name in ("incorrect", "invalid", "timeout", "error")},
+            **_counts(found),
+            "verdicts": {name: found.count(name) for name in ("incorrect", "invalid", "timeout", "error")},
+            "new": _counts(new),
         }
+
+
+def _counts(verdicts: Sequence[str]) -> dict[str, int]:
+    exact = verdicts.count("exact")
+    return {"count": len(verdicts), "correct": exact + verdicts.count("correct"), "exact": exact}
 
 
 @dataclass(frozen=True)

@@ -70,15 +70,22 @@ class ModelMeasure(Measure):
 
 @dataclass(frozen=True)
 class Share(ModelMeasure):
-    """The share of answers with a verdict; answers that are `exact` are `correct` too."""
+    """The share of answers with a verdict; answers that are `exact` are `correct` too.
+
+    Attributes:
+        new: Whether only questions count that no renaming makes one of the training data.
+    """
 
     verdict: Literal["correct", "exact"] = "correct"
     split: Literal["test", "validation"] = "test"
     data: Literal["normal", "wide"] = "normal"
+    new: bool = False
 
     @property
     def heading(self) -> str:
-        name = self.verdict if self.split == "test" else self.split
+        name: str = self.verdict if self.split == "test" else self.split
+        if self.new:
+            name = f"{name}, no renamed twin"
         return f"{name}, wide" if self.data == "wide" else name
 
     @property
@@ -86,7 +93,8 @@ class Share(ModelMeasure):
         return Verdicts(self.split, self.data)
 
     def number(self, found: Sequence[dict[str, Any]], box: Box) -> Number:
-        return Number.share(sum(part[self.verdict] for part in found), sum(part["count"] for part in found))
+        parts = [part["new"] if self.new else part for part in found]
+        return Number.share(sum(part[self.verdict] for part in parts), sum(part["count"] for part in parts))
 
 
 @dataclass(frozen=True)
@@ -203,6 +211,8 @@ class Parameters(ModelMeasure):
         return Number(found[0]["parameters"])
 
 
+# By which the best trial of a search is found.
+TRIED = Share(split="validation")
 # The heat map as a whole, and its parts.
 WHOLE = Solved()
 HEAT_MAP = (WHOLE, *(Solved(region) for region in ("in the box", "more symbols", "longer")))

@@ -17,6 +17,7 @@ from papers.harness.measures import Measure, ModelMeasure, Solved
 from papers.harness.numbers import Number
 from papers.harness.rendering import Made, Reproduction
 from papers.harness.scales import SCALES, ScaleError
+from papers.harness.searching import chosen, write_search
 from papers.harness.tables import TASKS, Row, Table, Training
 from papers.harness.workspace import Workspace
 
@@ -51,6 +52,8 @@ def reproduce(place: Workspace, table: Table | Experiment, seeds: Sequence[int] 
     write_atomically(folder / f"{table.name}.json", json.dumps(result.to_dict(), indent=2) + "\n")
     if isinstance(table, Table) and table.pictures:
         draw(place, table, seeds[0], folder)
+    if isinstance(table, Table) and any(row.search for row in table.rows):
+        write_search(place, table, seeds[0], folder)
     return result
 
 
@@ -67,21 +70,34 @@ def measured(place: Workspace, training: Training, seeds: Sequence[int], measure
 
 def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Reproduction:
     rows, missing = place.scale.rows_of(table), []
-    done = []
+    done, finished = [], []
     for row in rows:
         numbers: dict[Measure, Number | None] = {}
         measures = table.measures_of(row)
         try:
+            row = replace(row, training=chosen(place, row, seeds[0]))
             for measure in measures:
                 numbers[measure] = measured(place, row.training, seeds, measure)
+            finished.append(row)
         except OutOfTimeError:
             missing.append(" / ".join(row.labels))
         records = place.records(row.training, seeds, [measure.measurement for measure in measures])
         done.append(Made(row, numbers, records))
     return Reproduction(
         table, place.scale.name, place.scale.about, table.unit, tuple(seeds), tuple(done), tuple(missing),
-        tuple(_notes(place, table, rows)),
+        (*_notes(place, table, rows), *_compared(place, table, finished, seeds)),
     )  # fmt: skip
+
+
+def _compared(place: Workspace, table: Table, rows: Sequence[Row], seeds: Sequence[int]) -> Iterator[str]:
+    """How rows of a table differ over seeds."""
+    singles: dict[str, dict[tuple[str, ...], list[float]]] = {}
+    for measure in table.compared:
+        for row in rows:
+            numbers = [measured(place, row.training, (seed,), measure) for seed in seeds]
+            values = [number.value for number in numbers if number is not None]
+            singles.setdefault(measure.heading, {})[row.labels] = values
+    return comparisons(singles, len(seeds), "highest")
 
 
 def _notes(place: Workspace, table: Table, rows: Sequence[Row]) -> Iterator[str]:
@@ -94,7 +110,7 @@ def _notes(place: Workspace, table: Table, rows: Sequence[Row]) -> Iterator[str]
         yield table.note
     left_out = len(table.rows) - len(rows)
     if left_out:
-        yield f"Of the paper's {len(table.rows)} rows {left_out} are not made at this scale."
+        yield f"Of {len(table.rows)} rows {left_out} are not made at this scale."
 
 
 def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[int]) -> Reproduction:

@@ -84,6 +84,8 @@ class Scale:
             trainer["max_steps"] = sizes["reduced"]["max_steps"]
         if training.epochs is not None:
             trainer["max_steps"] = math.ceil(training.epochs * train_rows / batch)
+        if training.trial:
+            trainer["max_steps"] = sizes["search"]["max_steps"]
         trainer["warmup_steps"] = min(trainer["warmup_steps"], trainer["max_steps"] // 10)
         kind = training.model
         fields = {key: list(value) if isinstance(value, tuple) else value for key, value in training.fields}
@@ -92,6 +94,8 @@ class Scale:
             kind, fields = training.start.model, {**fields, "symbol_embedding": "streams"}
         model = {**sizes["models"][kind], "num_symbols": symbols, **fields}
         trainer |= model.pop("trainer", {})
+        if training.learning_rate is not None:
+            trainer["learning_rate"] = training.learning_rate
         return Recipe(
             task=training.task, data=sizes["data"][data], model=model, trainer=trainer,
             evaluation_rows=sizes["rows"]["validation"], test_rows=1,

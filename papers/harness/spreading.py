@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from hf_symbinv.solvers import Cluster, run_jobs
 from papers.harness.experiments import Experiment, MissingDataError, OutOfTimeError, Setting
 from papers.harness.measurements import Costs, Measurement
+from papers.harness.measures import TRIED
 from papers.harness.scales import Scale
+from papers.harness.searching import chosen
 from papers.harness.tables import Table, Training
 from papers.harness.workspace import Workspace
 
@@ -32,19 +34,32 @@ def spread(place: Workspace, tables: Sequence[Table | Experiment], seeds: Sequen
         UserError: As `reproduce`.
     """
     cluster.connect()  # or what is missing would be found after data are made
-    where = (place.folder.parent, place.scale, place.deadline)
-    jobs: list[Callable[[], None]] = []
+    rows = [(table, row) for table in tables if isinstance(table, Table) for row in place.scale.rows_of(table)]
+    trials = [(trial, seeds[0]) for _, row in rows for trial in row.search]
+    run_jobs(_models(place, {trial: {TRIED.measurement: None} for trial in trials}), cluster, place.say)
     models: dict[tuple[Training, int], dict[Measurement, None]] = {}
+    for made, row in rows:
+        try:
+            training = chosen(place, row, seeds[0])
+        except OutOfTimeError:
+            continue
+        for measure in made.measures_of(row):
+            for seed in seeds[:1] if measure.first_seed_only else seeds:
+                models.setdefault((training, seed), {})[measure.measurement] = None
+    jobs = _models(place, models)
     for table in tables:
-        if isinstance(table, Table):
-            for row in place.scale.rows_of(table):
-                for measure in table.measures_of(row):
-                    for seed in seeds[:1] if measure.first_seed_only else seeds:
-                        models.setdefault((row.training, seed), {})[measure.measurement] = None
-        else:
+        if isinstance(table, Experiment):
             pairs = [(row, seed) for row in table.rows_of(place.scale.name) for seed in seeds]
             missing = [(row, seed) for row, seed in pairs if not place.experiment_result(table, row, seed).exists()]
-            jobs += [partial(_measure_row, *where, table, row, seed) for row, seed in missing]
+            jobs += [partial(_measure_row, *_where(place), table, row, seed) for row, seed in missing]
+    run_jobs(jobs, cluster, place.say)
+
+
+def _models(
+    place: Workspace, models: Mapping[tuple[Training, int], Mapping[Measurement, None]]
+) -> list[Callable[[], None]]:
+    """A job for each model and seed of which a measurement is missing; their data are made."""
+    jobs: list[Callable[[], None]] = []
     for (training, seed), measurements in models.items():
         left = [
             one for one in measurements
@@ -52,8 +67,12 @@ def spread(place: Workspace, tables: Sequence[Table | Experiment], seeds: Sequen
         ]  # fmt: skip
         if left:
             place.data(training.task, training.data)  # with all machines, before the first training needs them
-            jobs.append(partial(_measure_model, *where, training, seed, left))
-    run_jobs(jobs, cluster, place.say)
+            jobs.append(partial(_measure_model, *_where(place), training, seed, left))
+    return jobs
+
+
+def _where(place: Workspace) -> tuple[Path, Scale, float | None]:
+    return place.folder.parent, place.scale, place.deadline
 
 
 def _measure_model(

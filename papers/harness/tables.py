@@ -28,6 +28,8 @@ class Training:
         fields: Configuration fields that differ from the scale's, as pairs.
         start: A model that is converted to streams and trained further.
         epochs: Passes over the data; None for the scale's number of steps.
+        learning_rate: None for the scale's.
+        trial: Whether it is a short one of a search, with the scale's number of steps for these.
     """
 
     task: str
@@ -37,6 +39,8 @@ class Training:
     fields: tuple[tuple[str, Any], ...] = ()
     start: Training | None = None
     epochs: int | None = None
+    learning_rate: float | None = None
+    trial: bool = False
 
     @property
     def name(self) -> str:
@@ -49,6 +53,10 @@ class Training:
             parts.append(f"from-{self.start.model}")
         if self.epochs is not None:
             parts.append(f"{self.epochs}epochs")
+        if self.learning_rate is not None:
+            parts.append(f"learning_rate={self.learning_rate:g}")
+        if self.trial:
+            parts.append("trial")
         return "_".join(parts)
 
 
@@ -61,12 +69,14 @@ class Row:
         training: The model.
         paper: The paper's numbers by measure, in percent where the table says nothing else.
         measures: What is measured of it, where that is not all that the table measures.
+        search: Trials, of which the best on validation data says how the model is trained; none if `training` does.
     """
 
     labels: tuple[str, ...]
     training: Training
     paper: Mapping[Measure, float] = field(default_factory=dict)
     measures: tuple[ModelMeasure, ...] | None = None
+    search: tuple[Training, ...] = ()
 
     @property
     def name(self) -> str:
@@ -87,6 +97,8 @@ class Table:
         unit: What the numbers and their intervals are, without a full stop.
         note: How the paper's numbers came about where ours did otherwise: sentences.
         pictures: Whether its heat maps are drawn.
+        compared: Measures of which rows that differ in their last label are compared over seeds, by the tests of
+            `rank_tests`.
     """
 
     name: str
@@ -98,6 +110,7 @@ class Table:
     unit: str
     note: str = ""
     pictures: bool = False
+    compared: tuple[ModelMeasure, ...] = ()
 
     def measures_of(self, row: Row) -> tuple[ModelMeasure, ...]:
         """What is measured of a row."""
