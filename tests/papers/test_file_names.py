@@ -8,7 +8,7 @@ from papers.harness.workspace import Workspace
 
 # Measurement, as files name it, → the heads of the columns that are read from it.
 COLUMNS = {
-    "verdicts-test-normal": ["correct", "exact"],
+    "verdicts-test-normal": ["correct", "correct, no renamed twin", "exact"],
     "verdicts-validation-normal": ["validation"],
     "verdicts-validation-wide": ["validation, wide"],
     "renamings-normal": [f"alpha-covariance, {count} symbols" for count in range(2, 6)],
@@ -33,7 +33,7 @@ def test_columns_are_read_from_the_files_that_they_always_were_read_from():
 
 
 def test_models_and_rows_of_experiments_have_the_folders_that_they_always_had():
-    found = {f"runs/{row.training.name}" for row in ROWS} | {
+    found = {f"runs/{training.name}" for row in ROWS for training in (row.training, *row.search)} | {
         f"experiments/{experiment.name}/{row.name}" for experiment in EXPERIMENTS.values() for row in experiment.rows
     }
     assert found == set((Path(__file__).parent / "file_names.txt").read_text(encoding="utf-8").splitlines())

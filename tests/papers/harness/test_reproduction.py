@@ -1,6 +1,7 @@
 """Tables from small results that are stored as a reproduction leaves them: nothing is trained or measured here."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,10 +11,10 @@ from papers.__main__ import UNFINISHED
 from papers.__main__ import main as papers
 from papers.catalogue import find, load_scale
 from papers.harness.measurements import Costs, HeatMap, Renamings
-from papers.harness.measures import HEAT_MAP, Covariance
+from papers.harness.measures import HEAT_MAP, TRIED, Covariance, Share
 from papers.harness.rendering import Made, Reproduction
 from papers.harness.reproduction import reproduce
-from papers.harness.tables import Training
+from papers.harness.tables import Row, Table, Training
 from papers.harness.workspace import Workspace
 from papers.streams.tables import TABLES
 
@@ -150,6 +151,56 @@ class TestCost:
         assert "40 samples behind each number" in result.markdown()
 
 
+class TestSearch:
+    """Of two trials the second has more correct answers to validation questions."""
+
+    TRIALS = tuple(Training("ltl", "renamed", "learned", learning_rate=rate, trial=True) for rate in (0.001, 0.002))
+    ROW = Row(("baseline",), Training("ltl", "renamed", "learned"), search=TRIALS)
+    NEW = Share(new=True)
+    TABLE = Table("tuned", "Tuning", "a test", ("model",), (Share(), NEW), (ROW,), "Percent", compared=(NEW,))
+    CHOSEN = replace(TRIALS[1], trial=False)
+
+    def tried(self, place, trial, correct):
+        store(place, trial, TRIED.measurement, {"correct": correct, "count": 200})
+
+    def test_the_best_trial_on_validation_data_says_how_the_row_is_trained(self, place):
+        for trial, correct in zip(self.TRIALS, (90, 120), strict=True):
+            self.tried(place, trial, correct)
+        for seed in (0, 1):
+            found = {"correct": 60 + seed, "exact": 5, "count": 100, "new": {"correct": 10, "exact": 1, "count": 40}}
+            store(place, self.CHOSEN, Share().measurement, found, seed)
+        result = reproduce(place, self.TABLE, (0, 1))
+        assert [made.row.training for made in result.rows] == [self.CHOSEN] and not result.missing
+        head, _, line = lines_of(result)
+        assert head == "| model | correct (n 200) | correct, no renamed twin (n 80) |"
+        assert line == "| baseline | 60.5 (53.6 - 67.0) | 25.0 (16.8 - 35.5) |"
+        trials = json.loads((place.folder / "tables" / "tuned-search.json").read_text())
+        assert [(one["learning_rate"], one["steps"], one["chosen"]) for one in trials] == [
+            (0.001, 2000, False), (0.002, 2000, True)
+        ]  # fmt: skip
+        log = (place.folder / "tables" / "tuned-search.md").read_text()
+        assert "| baseline | 0.002 | cross_entropy | 0.0 |  | 2000 | 0 | 60.0 (53.1 - 66.5) | chosen |" in log
+        assert "200 validation questions" in log
+
+    def test_a_search_that_is_not_finished_chooses_nothing(self, place):
+        self.tried(place, self.TRIALS[0], 90)
+        result = reproduce(place, self.TABLE)
+        assert result.missing == ("baseline",)
+        (line,) = json.loads((place.folder / "tables" / "tuned-search.json").read_text())
+        assert line["learning_rate"] == 0.001 and not line["chosen"]
+
+    def test_trials_are_short_and_differ_from_their_scale_in_what_is_searched_alone(self):
+        scale = load_scale("cpu")
+        short, full = scale.recipe(self.TRIALS[1], seed=3), scale.recipe(self.CHOSEN, seed=3)
+        usual = scale.recipe(self.ROW.training, seed=3)
+        assert (short.trainer["max_steps"], full.trainer["max_steps"]) == (2000, 8000)
+        assert {**full.trainer, "learning_rate": 0.001} == usual.trainer and full.model == usual.model
+
+    def test_each_kind_of_model_gets_as_many_trials_and_random_embeddings_more(self):
+        trials = {row.labels[1:]: len(row.search) for row in TABLES["sit-tuned"].rows}
+        assert trials.pop(("renamed", "random embedding")) == 16 and set(trials.values()) == {8}
+
+
 class TestCopying:
     TRAINING = TABLES["ite-6"].rows[0].training
 
@@ -173,7 +224,7 @@ class TestCopying:
 
     def test_rows_that_a_scale_does_not_make_are_counted(self, place):
         text = reproduce(place, find("ite-5")).markdown()
-        assert "Of the paper's 90 rows 72 are not made at this scale." in text
+        assert "Of 90 rows 72 are not made at this scale." in text
         assert "not made" not in reproduce(place, find("ite-6")).markdown()
 
 
