@@ -51,7 +51,7 @@ class LTLTask(SymbolTask):
     """A formula of linear temporal logic asks for a trace that satisfies it."""
 
     name = "ltl"
-    base_tokens = _BASE_TOKENS
+    base_tokens: tuple[str, ...] = _BASE_TOKENS
     token_arity = {"0": 0, "1": 0, "&": 2, "|": 2, "!": 1, "U": 2, "X": 1}
     columns = ("formula", "witness")
     grammar = {

@@ -46,10 +46,15 @@ def write_model_card(folder: Path, facts: ModelFacts, **options: Any) -> Path:
         The path of the card.
 
     Raises:
-        CardError: If the folder has a card of other origin, or as `model_card`.
+        CardError: If the folder has a card of other origin or one that is no UTF-8, or as `model_card`.
     """
     path = folder / CARD
-    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    try:
+        before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    except UnicodeDecodeError as error:
+        raise CardError(
+            f"{path}: not text in UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8, or move it away"
+        ) from None
     if before and MARK not in before:
         raise CardError(f"{path}: was not written by this command; move it away, or choose another file with --output")
     text = model_card(facts, notes=notes_in(before), **options)

@@ -12,7 +12,9 @@ from huggingface_hub import ModelCard
 
 from hf_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.hub.cards.facts import CardError, add_results, hub_id, read_facts, read_results
+from hf_symbinv.hub.cards.kinds import TASKS
 from hf_symbinv.hub.cards.model import LOG_ROWS, duration, log_table, model_card, notes_in, public, write_model_card
+from hf_symbinv.hub.cards.rendering import prose
 
 from .conftest import RECORD, evaluation
 
@@ -47,6 +49,12 @@ def test_the_metadata_are_what_the_hub_reads(tiny):
     assert (second.metric_type, second.metric_value) == ("alpha_covariance", 1.0)
     assert (third.dataset_type, third.dataset_name, third.dataset_config) == ("ltl", "other", "other")
     assert first.verified is None, "this is for the Hub's own evaluations"
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_card_of_each_task_says_what_its_models_are_for(task):
+    about = prose(f"tasks/{task}.md.jinja")
+    assert about.use.startswith("Use it") and about.misuse.startswith("Do not") and about.data.endswith(".")
 
 
 def test_the_record_of_training_is_told(tiny):
@@ -271,6 +279,10 @@ def test_notes_by_hand_are_kept_and_other_cards_are_not_touched(tiny):
     with pytest.raises(CardError, match=r"README.md: was not written by this command; move it away, or choose"):
         write_model_card(tiny, read_facts(tiny))
     assert path.read_text() == "# My own card"
+    path.write_bytes("# Modèle".encode("latin-1"))
+    with pytest.raises(CardError, match=r"README.md: not text in UTF-8 \(.+ at byte 5\); save it as"):
+        write_model_card(tiny, read_facts(tiny))
+    assert path.read_bytes() == "# Modèle".encode("latin-1")
     assert not [path for path in tiny.iterdir() if path.name.startswith(".")]
 
 
