@@ -179,6 +179,9 @@ def test_base_words_come_from_a_file_too(tmp_path, file):
         and {"a", "b"} <= set(task.base_tokens)
         and "->" not in task.base_tokens
     )
+    (tmp_path / "words.txt").write_bytes("modèle".encode("latin-1"))
+    with pytest.raises(PairsFormatError, match=r"words.txt: byte 3 is no UTF-8 \(.+\); save it as UTF-8"):
+        load(file, base_words=str(tmp_path / "words.txt"))
 
 
 @pytest.mark.parametrize(
