@@ -109,7 +109,12 @@ class PairsOptions:
         listed = self.base_words
         if isinstance(listed, str):
             path = Path(listed)
-            listed = path.read_text(encoding="utf-8").split() if path.is_file() else listed.split(",")
+            try:
+                listed = path.read_text(encoding="utf-8").split() if path.is_file() else listed.split(",")
+            except UnicodeDecodeError as error:
+                raise PairsFormatError(
+                    f"{path}: byte {error.start} is no UTF-8 ({error.reason}); save it as UTF-8"
+                ) from None
         words = tuple(dict.fromkeys(str(word).strip() for word in listed if str(word).strip()))
         for word in words:
             if word in SPECIAL or re.search(r"\s", word):
