@@ -122,6 +122,8 @@ def _with_more_tokens(
         else:  # rows of base tokens, and then those of symbols
             tensor[:known] = saved[name][:known]
             tensor[config.base_vocab_size :] = saved[name][known:]
+    # A configuration that a Trainer saved says that training uses no cache, and decoding would use none either.
+    wider.generation_config.use_cache = model.generation_config.use_cache
     return wider
 
 

@@ -103,6 +103,7 @@ class WiderTask(LTLTask):
 @pytest.mark.parametrize("embedding", ["streams", "learned", "canonical", "random"])
 def test_a_task_with_more_tokens_adds_their_rows_and_changes_no_others(embedding, tmp_path):
     model = SymbolInvariantForConditionalGeneration(config(symbol_embedding=embedding, random_dim=4)).eval()
+    model.config.use_cache = False  # as a Trainer leaves it
     model.save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="its base tokens are not those of task ltl"):
         start_config(tmp_path, {}, WiderTask())  # without the tokenizer nobody knows which they are
@@ -110,6 +111,7 @@ def test_a_task_with_more_tokens_adds_their_rows_and_changes_no_others(embedding
     tokenizer.save_pretrained(tmp_path)
     wider = load_start(tmp_path, start_config(tmp_path, {}, WiderTask())).eval()
     assert (wider.config.base_vocab_size, wider.config.token_arity[14]) == (15, 1)
+    assert wider.generation_config.use_cache
     batch = tokenizer(["&aXb"], text_target=["a;{b}"], return_tensors="pt")
     wide_tokenizer = WiderTask().tokenizer()
     wide = wide_tokenizer(["&aXb"], text_target=["a;{b}"], return_tensors="pt")
