@@ -247,4 +247,26 @@ def is_finite(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-__all__ = ["YamlError", "described", "is_finite", "is_kind", "read_yaml", "read_yaml_file", "require_kinds"]
+def require_finite(value: Any, place: str, remedy: str, error: type[UserError] = UserError) -> None:
+    """Makes sure that all numbers in a value are finite; JSON that Python reads may have others, such as `NaN`.
+
+    Args:
+        value, place, remedy, error: Those of `require_kinds`.
+
+    Raises:
+        UserError: For the first that is infinite or NaN, with the keys that lead to it.
+    """
+    waiting = [("", value)]
+    while waiting:
+        key, found = waiting.pop()
+        if isinstance(found, (dict, list)):
+            names = found if isinstance(found, dict) else range(len(found))
+            waiting += [(f"{key}.{name}", found[name]) for name in reversed([*names])]
+        elif isinstance(found, float) and not math.isfinite(found):
+            told = f"{key.lstrip('.')}={found}" if key else found
+            raise error(f"{place}: {told}: must be a finite number; {remedy}")
+
+
+__all__ = [
+    "YamlError", "described", "is_finite", "is_kind", "read_yaml", "read_yaml_file", "require_finite", "require_kinds",
+]  # fmt: skip

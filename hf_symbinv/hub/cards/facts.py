@@ -24,7 +24,7 @@ from hf_symbinv.files import read_json, read_object, require_sums
 from hf_symbinv.hub.cards.records import Config, Conversion, Evaluation, FinderFile, Record, State, Tokenizer
 from hf_symbinv.hub.cards.relatives import relative_of
 from hf_symbinv.tasks import SymbolTask, TaskError, task_file, task_of_tokenizer
-from hf_symbinv.values import is_finite, require_kinds
+from hf_symbinv.values import is_finite, require_finite, require_kinds
 
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer_config.json", "*.safetensors"
 RECORD, STATE, CONVERSION, RESULTS = "run.json", "trainer_state.json", "conversion.json", "results.json"
@@ -152,6 +152,7 @@ def read_results(paths: Iterable[Path]) -> list[dict[str, Any]]:
             if not isinstance(evaluation, dict) or not set(evaluation) >= _EVALUATION or not evaluation["groups"]:
                 raise CardError(f"{path}: no evaluation; {EVALUATED}")
             require_kinds(evaluation, Evaluation, str(path), EVALUATED, CardError)
+            require_finite(evaluation, str(path), EVALUATED, CardError)
             found.append(_with_first_candidates(evaluation))
     return found
 

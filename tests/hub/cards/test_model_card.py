@@ -436,6 +436,7 @@ def test_recorded_values_of_wrong_kinds_are_named(tiny, file, content, sentence)
         ({"generation": []}, "generation=[]: must be an object"),
         ({"alpha_covariance": {"alpha_covariance": 1.0}}, "must be an object with examples"),
         ({"split": None}, "split=None: must be text"),
+        ({"generation": {"num_beams": float("nan")}}, "generation.num_beams=nan: must be a finite number"),
     ],
 )
 def test_an_evaluation_with_values_of_wrong_kinds_is_none(change, sentence, tmp_path):
