@@ -1,10 +1,10 @@
 """Formulas as engineers write them, to train and to test a model for them: property patterns and their conjunctions.
 
     accelerate launch examples/ltl_patterns.py  # some minutes on one CPU core
-    symbinv data --task examples/ltl_patterns.py:PATTERNS --num-symbols 8 --max-size 60 --rows 60000 --timeout 0.25 \\
+    symbinv data --task examples/ltl_patterns.py:PATTERNS --num-symbols 8 --max-size 50 --rows 40000 --timeout 0.25 \\
         --output data/patterns
-    symbinv train examples/ltl_patterns.yaml task=ltl --data data/patterns --output runs/patterns
-    symbinv data --task examples/ltl_patterns.py:HELD_OUT --num-symbols 8 --min-size 20 --max-size 60 --rows 2000 \\
+    symbinv train examples/ltl_patterns.yaml task=ltl-operators --data data/patterns --output runs/patterns
+    symbinv data --task examples/ltl_patterns.py:HELD_OUT --num-symbols 8 --min-size 15 --max-size 50 --rows 2000 \\
         --timeout 2 --output data/held-out
     symbinv evaluate runs/patterns --data data/held-out --split train
 
@@ -14,7 +14,7 @@ The second and third command made the bundled model `ltl-patterns`, whose card h
 response in their five scopes. `HELD_OUT` draws from all others of `hf_symbinv.answers.read_collection` that no renaming
 makes one of these. A question is a conjunction of some over symbols that they share, so that they meet. In training a
 proposition of a pattern may also become a small formula such as `!a & b`, and a third of the questions are random
-formulas of the task `ltl`.
+formulas, half of them of the task `ltl` and half of `ltl-operators`.
 """
 
 import os
@@ -26,7 +26,7 @@ from pathlib import Path
 
 from hf_symbinv.answers import read_collection
 from hf_symbinv.logic import Formula, to_prefix
-from hf_symbinv.tasks import LTL, LTLTask
+from hf_symbinv.tasks import LTL, LTL_OPERATORS, OperatorsTask
 
 TRAINED = tuple(f"dwyer/{kind}." for kind in ("absence", "existence", "universality", "precedence", "response"))
 # Our choices for training: the share of questions that are random formulas, and of propositions that are replaced.
@@ -39,9 +39,10 @@ def formulas(held_out: bool) -> tuple[Formula, ...]:
     """The formulas of the collection that training uses, or those that no renaming makes one of these."""
     found: dict[bool, dict[str, Formula]] = {False: {}, True: {}}
     for pattern in read_collection():
-        formula = pattern.specification.conjuncts()[0].to_base()
-        names = {name: Formula.ap(f"p{place}") for place, name in enumerate(formula.symbols())}
-        found[not pattern.name.startswith(TRAINED)][to_prefix(substituted(formula, names))] = formula
+        formula = pattern.specification.conjuncts()[0]
+        base = formula.to_base()
+        names = {name: Formula.ap(f"p{place}") for place, name in enumerate(base.symbols())}
+        found[not pattern.name.startswith(TRAINED)].setdefault(to_prefix(substituted(base, names)), formula)
     return tuple(formula for text, formula in found[held_out].items() if not held_out or text not in found[False])
 
 
@@ -62,10 +63,9 @@ def states(symbols: Sequence[str], generator: random.Random) -> Formula:
     return first
 
 
-class PatternTask(LTLTask):
-    """`ltl` with questions as they are written in practice."""
+class PatternTask(OperatorsTask):
+    """`ltl-operators` with questions as they are written in practice."""
 
-    name = "ltl"
     description = (
         "A question is a conjunction of property patterns of linear temporal logic over symbols that they share. Its "
         "witness is the accepting run of the formula's automaton, as Spot finds it."
@@ -80,7 +80,10 @@ class PatternTask(LTLTask):
         randoms = 0 if self.held_out else sum(generator.random() < RANDOM for _ in range(count))
         drawn = [self._conjunction(symbols, largest, generator) for _ in range(count - randoms)]
         texts = [to_prefix(formula) for formula in drawn if smallest <= formula.size <= largest]
-        return texts + (LTL.draw(symbols, smallest, largest, seed, randoms) if randoms else [])
+        if randoms >= 2:
+            texts += LTL.draw(symbols, smallest, largest, seed, randoms // 2)
+            texts += LTL_OPERATORS.draw(symbols, smallest, largest, seed, randoms - randoms // 2)
+        return texts
 
     def _conjunction(self, symbols: Sequence[str], largest: int, generator: random.Random) -> Formula:
         """A pattern, and others beside it until a size that is drawn is reached."""

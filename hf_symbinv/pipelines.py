@@ -50,7 +50,8 @@ class SymbolPipeline(Pipeline):
 
     _load_tokenizer = True
     _load_processor = _load_image_processor = _load_feature_extractor = _load_video_processor = False
-    default_task: str | None = None
+    # Names of the tasks that the pipeline is for; none for all.
+    default_tasks: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -64,8 +65,10 @@ class SymbolPipeline(Pipeline):
         name, kind = model.name_or_path or "model", getattr(model.config, "model_type", None)
         if kind != MODEL_TYPE:
             raise CheckpointError(f"{name}: its model type is {kind!r}, not {MODEL_TYPE!r}; use one of that type")
-        wanted = self.default_task if symbol_task is None else symbol_task
-        task = wanted if wanted is None or isinstance(wanted, SymbolTask) else load_task(wanted)
+        if symbol_task is None:
+            task = self._default_task(tokenizer)
+        else:
+            task = symbol_task if isinstance(symbol_task, SymbolTask) else load_task(symbol_task)
         self.symbol_task = checked_task(name, tokenizer, model, task)
         super().__init__(model=model, tokenizer=tokenizer, **kwargs)
         self.checkpoint = Checkpoint(name, None, self.model, tokenizer, self.symbol_task)
@@ -73,6 +76,12 @@ class SymbolPipeline(Pipeline):
             start_session(self.checkpoint, embedding_seed)
         self._checker: Any = None
         self._limit = 0.0
+
+    def _default_task(self, tokenizer: Any) -> SymbolTask | None:
+        """The task of this pipeline that has the model's base tokens, or else its first; None if it is for all."""
+        tasks = [load_task(name) for name in self.default_tasks]
+        tokens = tuple(getattr(tokenizer, "base_tokens", ()))
+        return next((task for task in tasks if task.base_tokens == tokens), tasks[0] if tasks else None)
 
     def __call__(self, inputs: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
         """Answers one question, or many.
@@ -206,7 +215,7 @@ class LtlWitnessPipeline(SymbolPipeline):
     All else is as for `SymbolPipeline`.
     """
 
-    default_task = "ltl"
+    default_tasks = ("ltl", "ltl-operators")
 
 
 class PropAssignmentPipeline(SymbolPipeline):
@@ -216,7 +225,7 @@ class PropAssignmentPipeline(SymbolPipeline):
     as for `SymbolPipeline`.
     """
 
-    default_task = "prop"
+    default_tasks = ("prop",)
 
 
 def _of(options: dict[str, Any], name: str) -> dict[str, Any]:

@@ -40,6 +40,12 @@ class TestAnswers:
         assert result["checker"].startswith("spot ") and result["seconds"] > 0 and -1 < result["score"] < 0
         assert solve("&aXb", notation="prefix")["answer"] == "a;b;{1}"
 
+    def test_a_model_that_reads_all_operators_has_the_same_pipeline(self):
+        solve = pipeline("ltl-witness", model=hf_symbinv.checkpoint("ltl-patterns"))
+        assert solve.symbol_task.name == "ltl-operators"
+        results = solve(["G(request -> F grant)", "a W b & F !a"], verify=True)
+        assert [result["verdict"] for result in results] == ["correct", "correct"]
+
     def test_without_verify_nothing_is_checked(self, solve):
         result = solve("a & X b & !a")
         assert result["verdict"] == "unchecked" and result["checker"] is None

@@ -21,8 +21,6 @@ from hf_symbinv.solvers.ltl import load_spot
 if TYPE_CHECKING:
     from hf_symbinv.evaluation import Checkpoint
 
-# Comes with the package; examples/ltl_patterns.yaml trained it.
-MODEL = "ltl-patterns"
 # Our choice: as many guesses as one decoding gives at little more than the price of one.
 GUESSES = 8
 LONGEST_GUESS = 100
@@ -35,21 +33,21 @@ def load_model() -> Checkpoint:
     """The model for formulas that people write; torch is imported here, and draws no bars."""
     from transformers.utils import logging
 
-    from hf_symbinv.evaluation import load_checkpoint
-    from hf_symbinv.tasks import LTL
+    from hf_symbinv.evaluation import default_checkpoint, load_checkpoint
+    from hf_symbinv.tasks import LTL_OPERATORS
 
     logging.disable_progress_bar()
-    return load_checkpoint(MODEL, None, LTL)
+    return load_checkpoint(default_checkpoint(LTL_OPERATORS), None, LTL_OPERATORS)
 
 
 def find(conjuncts: tuple[Formula, ...]) -> Finding:
     """A witness made of the first of the model's best guesses for each part that is right."""
     from hf_symbinv.evaluation import QuestionSizeError, answer_questions, read_question
-    from hf_symbinv.tasks import LTL
+    from hf_symbinv.tasks import LTL_OPERATORS
 
     parts = independent(conjuncts)
     try:
-        questions = [read_question(LTL, to_prefix(simplified(part))) for part in parts]
+        questions = [read_question(LTL_OPERATORS, to_prefix(simplified(part))) for part in parts]
     except QuestionSizeError as error:
         return Finding(None, False, None, str(error))
     generation: dict[str, Any] = {"num_beams": GUESSES, "max_new_tokens": LONGEST_GUESS}
@@ -108,9 +106,9 @@ def _split(conjuncts: Sequence[Formula]) -> list[Formula]:
 
 
 def simplified(formula: Formula) -> Formula:
-    """What Spot's rewriting makes of a formula, if that is shorter in the operators that the model reads."""
+    """What Spot's rewriting makes of a formula, if that is shorter."""
     shorter = parse_infix(str(load_spot().formula(to_infix(formula)).simplify()))
-    return shorter if shorter.to_base().size < formula.to_base().size else formula
+    return shorter if shorter.size < formula.size else formula
 
 
 def laid_together(traces: Sequence[Trace]) -> Trace | None:

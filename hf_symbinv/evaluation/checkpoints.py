@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 AGAIN = "save or download it again"
 MODEL_TYPE = "symbol_invariant"
+# Task -> the bundled checkpoint that answers its questions.
+_DEFAULTS = {"ltl": "ltl-small", "ltl-operators": "ltl-patterns", "prop": "prop-small"}
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -130,13 +132,12 @@ def default_checkpoint(task: SymbolTask) -> str:
     Raises:
         CheckpointError: If there is none.
     """
-    name = f"{task.name}-small"
-    if name not in bundled_checkpoints():
+    if task.name not in _DEFAULTS:
         raise CheckpointError(
             f"task {task.name}: no checkpoint for it comes with the package; name a folder or a model on the Hub, or "
             "train one with `symbinv train`"
         )
-    return name
+    return _DEFAULTS[task.name]
 
 
 def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: SymbolTask | None = None) -> Checkpoint:
