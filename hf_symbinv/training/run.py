@@ -38,9 +38,6 @@ RECORD, ASKED = "run.json", "recipe.json"
 LOCK = ".lock"
 # In each checkpoint: what the trainer writes last, and the wall-clock seconds of the run up to it.
 STATE, SECONDS = "trainer_state.json", "seconds.json"
-# In each checkpoint, which has checksums of what one process writes. Each process has its own state of random numbers,
-# and may still be writing it.
-OWN = "rng_state"
 WEIGHTS = "*.safetensors"
 # What a run may go on with in the same folder, if it is more than before.
 LENGTHS = ("trainer.max_steps", "trainer.num_train_epochs")
@@ -323,8 +320,7 @@ class Clock(TrainerCallback):
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
             write_atomically(folder / SECONDS, json.dumps(self.seconds()) + "\n")
-            files = (path for path in folder.iterdir() if path.is_file() and not path.name.startswith(OWN))
-            write_sums(folder, (path for path in files if path.name != SUMS))
+            write_sums(folder, (path for path in folder.iterdir() if path.is_file() and path.name != SUMS))
             finished(Path(args.output_dir))
 
 

@@ -175,7 +175,9 @@ def test_a_checkpoint_that_says_nothing_of_its_steps_is_no_finished_run(symbinv,
     assert weights.read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["optimizer.pt", "scheduler.pt", "model.safetensors", "trainer_state.json"])
+@pytest.mark.parametrize(
+    "name", ["optimizer.pt", "scheduler.pt", "rng_state.pth", "model.safetensors", "trainer_state.json"]
+)
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(symbinv, trained, rows, tmp_path, name):
     run = shutil.copytree(trained, tmp_path / "run")
     (tmp_path / "recipe.yaml").write_text(RECIPE)
