@@ -24,7 +24,7 @@ from hf_symbinv.plotting.curves import (
     draw_curves,
     read_curves,
 )
-from hf_symbinv.plotting.figures import PICTURES, save_picture
+from hf_symbinv.plotting.figures import PICTURES, PictureError, save_picture
 from hf_symbinv.plotting.heatmap import draw_heatmaps
 from hf_symbinv.plotting.timeline import Timeline, draw_timeline
 
@@ -153,7 +153,10 @@ def heatmap(options: argparse.Namespace) -> Plot:
 
 def alpha_covariance(options: argparse.Namespace) -> Plot:
     """Alpha-covariance by number of symbols, a line for each evaluation."""
-    series = alpha_covariance_series(read_results(map(Path, options.inputs)))
+    try:
+        series = alpha_covariance_series(read_results(map(Path, options.inputs)))
+    except PictureError as error:
+        raise PictureError(f"{', '.join(options.inputs)}: {error}") from error
     table = alpha_covariance_table(series)
     return Plot(table, {"series": [asdict(line) for line in series]}, lambda: draw_alpha_covariance(series), {})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.files import read_object
@@ -71,13 +72,19 @@ def alpha_covariance_series(evaluations: Sequence[Mapping[str, Any]]) -> list[Se
                 "--alpha-covariance N --output FILE`"
             )
         name = model if models.count(model) == 1 else f"{model} on {evaluation.get('data')}"
-        found.append(Series(name, tuple(_mean(part) for part in by_symbols)))
+        found.append(Series(name, tuple(_mean(name, part) for part in by_symbols)))
     return found
 
 
-def _mean(part: Mapping[str, Any]) -> Point:
-    low, high = mean_interval(part.get("values", [])) or (None, None)
-    return part["symbols"], part["alpha_covariance"], low, high
+def _mean(name: str, part: Mapping[str, Any]) -> Point:
+    mean, values = part["alpha_covariance"], part.get("values", [])
+    if not all(0 <= value <= 1 for value in (mean, *values)) or (values and abs(fmean(values) - mean) > 1e-6):
+        raise PictureError(
+            f"{name}: its alpha-covariance of {part['symbols']} symbols, {mean}, is not the mean of values from 0 to "
+            "1; measure it again with `symbinv evaluate --alpha-covariance N --output FILE`"
+        )
+    low, high = mean_interval(values) or (None, None)
+    return part["symbols"], mean, low, high
 
 
 def alpha_covariance_table(series: Sequence[Series]) -> str:

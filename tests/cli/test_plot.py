@@ -94,7 +94,7 @@ def test_alpha_covariance_is_drawn_and_printed(symbinv, tmp_path):
     part = {"symbols": 2, "alpha_covariance": 0.5, "examples": 2, "values": [0.25, 0.75]}
     evaluation = {
         "model": "tiny", "data": "ltl", "split": "test", "generation": {},
-        "groups": [{"label": "all", "summary": {"count": 2}}],
+        "groups": [{"label": "all", "summary": {"count": 2, "accuracy": 0.5, "accuracy_interval": [0.09, 0.91]}}],
         "alpha_covariance": {"alpha_covariance": 0.5, "examples": 2, "predictions": 4, "by_symbols": [part]},
     }  # fmt: skip
     path = tmp_path / "e.json"

@@ -59,6 +59,7 @@ class TestAlphaCovariance:
         [
             ([], "no evaluations; give at least one file"),
             ([{"model": "m", "alpha_covariance": None}], "m: has no alpha"),
+            ([evaluation("m", k2=[-1])], "m: its alpha-covariance of 2 symbols, -1, is not the mean of values from 0"),
         ],
     )
     def test_what_has_none(self, evaluations, message):

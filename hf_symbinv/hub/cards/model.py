@@ -134,6 +134,7 @@ def _finder(said: Mapping[str, Any]) -> dict[str, Any]:
         "rows": [
             (split, what, f"{one['count']:,}", f"{100 * one['right'] / one['count']:.1f} %", _percent(one["interval"]))
             for split, what, one in shares
+            if one["count"] > 0
         ],
     }
 
@@ -370,12 +371,12 @@ def _machine(record: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     if record.get("seconds"):
         yield "time", duration(record["seconds"])
     if machine.get("threads"):
-        processes = record.get("processes", 1)
+        processes, cores = record.get("processes") or 1, machine.get("cpu_count")
         each = f"{machine['threads']} thread{'s' * (machine['threads'] > 1)}"
         share = f"{processes} processes with {each} each" if processes > 1 else each
-        yield "CPU", f"{machine.get('cpu') or 'model not recorded'}; {share} on {machine['cpu_count']} cores"
+        yield "CPU", f"{machine.get('cpu') or 'model not recorded'}; {share}{f' on {cores} cores' if cores else ''}"
     if machine.get("accelerator"):
-        yield "accelerator", f"{record.get('processes', 1)} × {machine['accelerator']}"
+        yield "accelerator", f"{record.get('processes') or 1} × {machine['accelerator']}"
     versions = {"Python": machine.get("python"), **machine.get("packages", {})}
     if any(versions.values()):
         yield "versions", ", ".join(f"{name} {version}" for name, version in versions.items() if version)

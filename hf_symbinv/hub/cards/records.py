@@ -195,12 +195,18 @@ class Tokenizer(TypedDict, total=False):
     data: dict[str, Any] | None
 
 
+class Grammar(TypedDict):
+    """`grammar` of `config.json`."""
+
+    name: str
+
+
 class Config(TypedDict, total=False):
     """`config.json`."""
 
     model_type: str
     architectures: list[str] | None
-    grammar: dict[str, Any] | None
+    grammar: Grammar | None
     encoder_layers: int
     decoder_layers: int
     symbol_embedding: Literal["streams", "learned", "canonical", "renamed", "random", "gaussian", "views"]

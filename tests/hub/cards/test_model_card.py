@@ -412,6 +412,7 @@ def test_a_users_own_task_has_its_file_in_the_snippet(tmp_path):
             "results.test_accuracy_interval=[1]: must be a list of",
         ),
         ("run.json", {"seconds": float("inf")}, "seconds=inf: must be finite"),
+        ("config.json", {"grammar": {}}, "grammar={}: must be an object with name"),
         ("tokenizer_config.json", {"base_tokens": 3}, "base_tokens=3: must be a list, each item of it text"),
         (
             "config.json",
@@ -428,6 +429,12 @@ def test_recorded_values_of_wrong_kinds_are_named(tiny, file, content, sentence)
     assert message.startswith(f"{tiny / file}: {sentence}") and message.endswith("; write it again or remove it")
 
 
+def test_a_machine_that_is_half_known_is_told_as_far_as_it_is(tiny):
+    environment = {"cpu": "AMD EPYC", "threads": 2}
+    (tiny / "run.json").write_text(json.dumps({**RECORD, "environment": environment, "processes": None}))
+    assert "| CPU | AMD EPYC; 2 threads |" in model_card(read_facts(tiny))
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -436,6 +443,10 @@ def test_recorded_values_of_wrong_kinds_are_named(tiny, file, content, sentence)
         ({"generation": []}, "generation=[]: must be an object"),
         ({"alpha_covariance": {"alpha_covariance": 1.0}}, "must be an object with examples"),
         ({"split": None}, "split=None: must be text"),
+        (
+            {"groups": [{"label": "all", "summary": {"count": 3, "accuracy": 0.5}}]},
+            "group 'all': has no accuracy with an interval",
+        ),
         ({"generation": {"num_beams": float("nan")}}, "generation.num_beams=nan: must be a finite number"),
     ],
 )
