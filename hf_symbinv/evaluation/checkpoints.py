@@ -109,7 +109,7 @@ def checkpoint(name: str) -> str:
         AutoModelForSeq2SeqLM.from_pretrained(hf_symbinv.checkpoint("ltl-small"))
 
     Args:
-        name: `ltl-small` or `prop-small`; `symbinv info` lists them.
+        name: Such as `ltl-small`; `symbinv info` lists them.
 
     Returns:
         The path as text, because `transformers.pipeline` takes no `Path`.

@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 # Samples that fill a cell: ITE Figure 3.
 FULL = 100
 DASHES = (0, (4, 2.5))
+# Our choice: panels side by side, at most; the heat maps of SIT Figure 2 are as many.
+LINE = 5
 # Our choice: between the grid and its frame, as a share of the width; twice that of the height, which is half as long.
 MARGIN = 0.01
 
 
 def save_heatmaps(grids: Sequence[Grid], path: str | Path, *, lowest: float = 0.0) -> None:
-    """Write the picture of one or several grids side by side, with one y axis and one colour bar.
+    """Write the picture of one or several grids side by side, five in a line, with one y axis and one colour bar.
 
     Args:
         grids: At least one, all of one metric and one kind of questions.
@@ -71,16 +73,25 @@ def draw_heatmaps(grids: Sequence[Grid], *, lowest: float = 0.0) -> Figure:
     symbols, sizes = _axis(grids, "symbols"), _axis(grids, "size")
     full = min(FULL, max(cell.count for grid in grids for cell in grid.cells))
     panel = 5.6 if len(grids) == 1 else 3.5
-    figure = Figure(figsize=(panel * len(grids) + 1.2, 3.4), layout="constrained")
-    panels = figure.subplots(1, len(grids), sharex=True, sharey=True, squeeze=False)[0]
-    for axes, grid in zip(panels, grids, strict=True):
+    columns, lines = min(len(grids), LINE), -(-len(grids) // LINE)
+    figure = Figure(figsize=(panel * columns + 1.2, 3.4 * lines), layout="constrained")
+    panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    for place, axes in enumerate(panels.flat):
+        if place >= len(grids):
+            axes.remove()
+            continue
+        grid = grids[place]
         _draw_panel(axes, grid, symbols, sizes, full, ScalarMappable(norm, colours))
-        axes.set_xlabel(f"{grid.questions} length", fontsize=9)
         axes.set_title(_title(grid, 44 if len(grids) == 1 else 27), fontsize=9, parse_math=False)
-    panels[0].set_ylabel("number of symbols", fontsize=9)
+        if place + columns >= len(grids):
+            axes.set_xlabel(f"{grid.questions} length", fontsize=9)
+            axes.tick_params(labelbottom=True)
+        if place % columns == 0:
+            axes.set_ylabel("number of symbols", fontsize=9)
     bar = figure.colorbar(
-        ScalarMappable(norm, colours), ax=list(panels), aspect=18, pad=0.015, extend="min" if lowest > 0 else "neither"
-    )
+        ScalarMappable(norm, colours), ax=figure.axes, aspect=18 * lines, pad=0.015,
+        extend="min" if lowest > 0 else "neither",
+    )  # fmt: skip
     bar.set_label("share of correct answers" if first.metric == "accuracy" else "mean edit distance", fontsize=9)
     bar.ax.tick_params(labelsize=8)
     _add_legend(figure, grids, full)

@@ -59,11 +59,19 @@ class ModelUnderTest:
 
         return load_questions(self.task, str(self.place.data(self.task.name, variant)), split, rows)
 
-    def generation(self, beams: int = 3, tokens: int = 100) -> dict[str, Any]:
-        """Beam search of SIT section 5.2; copying is greedy (ITE Appendix E)."""
+    def without_twins(self, questions: Sequence[Question]) -> list[bool]:
+        """Of each question, whether no renaming makes it one of the training data."""
+        from hf_symbinv.evaluation.report import training_classes
+
+        trained_on = training_classes(self.task, str(self.place.data(self.task.name, self.training.data)))
+        return [self.task.alpha_class(question.text) not in trained_on for question in questions]
+
+    def generation(self, beams: int = 3, tokens: int = 100, *, free: bool = False) -> dict[str, Any]:
+        """Beam search of SIT section 5.2; copying is greedy (ITE Appendix E). `free` is without the task's grammar."""
         if self.task.name == "copy":
             return {"num_beams": 1, "max_new_tokens": tokens}
-        return {"num_beams": beams, "max_new_tokens": tokens, "length_penalty": 1.0}
+        written = {"grammar": None} if free else {}
+        return {"num_beams": beams, "max_new_tokens": tokens, "length_penalty": 1.0, **written}
 
     def piecewise(
         self, questions: Sequence[Question], measure: Callable[[Sequence[Question]], list[Any]], size: int
@@ -121,33 +129,35 @@ class Measurement(ABC):
 
 @dataclass(frozen=True)
 class Verdicts(Measurement):
-    """Counts of answers to the questions of a split, by verdict; and to those without a renamed twin in training."""
+    """Counts of answers to the questions of a split, by verdict; and to those without a renamed twin in training.
+
+    Attributes:
+        split, data: Which questions.
+        free: Whether answers are written freely, and not by the task's grammar.
+    """
 
     split: str
     data: str
+    free: bool = False
 
     @property
     def name(self) -> str:
-        return f"verdicts-{self.split}-{self.data}"
+        return f"verdicts-{self.split}-{self.data}{'-free' * self.free}"
 
     def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
-        from hf_symbinv.evaluation.report import training_classes
-
         questions = model.questions(self.data, self.split, model.sizes["rows"][self.split])
         with model.task.checker() as checker:
 
             def verdicts(piece: Sequence[Question]) -> list[str]:
-                answers = answer_questions(model.checkpoint, piece, checker, **model.generation())
+                answers = answer_questions(model.checkpoint, piece, checker, **model.generation(free=self.free))
                 return [answer.best.verdict for answer in answers]
 
             found = model.piecewise(questions, verdicts, PIECE)
-        trained_on = training_classes(model.task, str(model.place.data(model.task.name, model.training.data)))
-        pairs = zip(questions, found, strict=True)
-        new = [verdict for question, verdict in pairs if model.task.alpha_class(question.text) not in trained_on]
+        pairs = zip(model.without_twins(questions), found, strict=True)
         return {
             **_counts(found),
             "verdicts": {name: found.count(name) for name in ("incorrect", "invalid", "timeout", "error")},
-            "new": _counts(new),
+            "new": _counts([verdict for new, verdict in pairs if new]),
         }
 
 
@@ -195,20 +205,29 @@ class Renamings(Measurement):
 
 @dataclass(frozen=True)
 class HeatMap(Measurement):
-    """Correct answers by symbols and size, with the best of some candidates; of copying the edit distances."""
+    """Correct answers by symbols and size, with the best of some candidates; of copying the edit distances.
+
+    What it finds are two grids: `all`, and `new` of the questions without a renamed twin in training, None if all have
+    one.
+
+    Attributes:
+        candidates: Answers to each question.
+        free: Whether they are written freely, and not by the task's grammar.
+    """
 
     candidates: int = 1
+    free: bool = False
 
     @property
     def name(self) -> str:
-        return "grid" if self.candidates == 1 else f"grid-{self.candidates}"
+        return f"heat-map-{self.candidates}{'-free' * self.free}"
 
     def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
         from hf_symbinv.metrics.edit_distance import edit_distance
 
         sizes, copying = model.sizes, model.task.name == "copy"
         questions = model.questions("grid", "test")
-        options = model.generation(beams=max(3, self.candidates), tokens=sizes["rows"]["grid_tokens"])
+        options = model.generation(beams=max(3, self.candidates), tokens=sizes["rows"]["grid_tokens"], free=self.free)
         with model.task.checker() as checker:
 
             def values(piece: Sequence[Question]) -> list[float]:
@@ -220,15 +239,20 @@ class HeatMap(Measurement):
 
             found = model.piecewise(questions, values, PIECE)
         trained = sizes["data"]["wide" if model.training.data == "wide" else "normal"]
-        grid = Grid.count(
-            [(question.symbols, question.size, value) for question, value in zip(questions, found, strict=True)],
-            model=model.training.name,
-            data=f"{model.task.name}-grid",
-            metric="edit_distance" if copying else "accuracy",
-            questions="string" if copying else "formula",
-            training_box=Box(trained["num_symbols"], trained["max_size"]),
-        )
-        return grid.to_dict()
+        samples = [(question.symbols, question.size, value) for question, value in zip(questions, found, strict=True)]
+
+        def grid(samples: list[tuple[int, int, float]]) -> dict[str, Any]:
+            return Grid.count(
+                samples,
+                model=model.training.name,
+                data=f"{model.task.name}-grid",
+                metric="edit_distance" if copying else "accuracy",
+                questions="string" if copying else "formula",
+                training_box=Box(trained["num_symbols"], trained["max_size"]),
+            ).to_dict()
+
+        new = [sample for new, sample in zip(model.without_twins(questions), samples, strict=True) if new]
+        return {"all": grid(samples), "new": grid(new) if new else None}
 
 
 @dataclass(frozen=True)
@@ -264,6 +288,24 @@ class Costs(Measurement):
                 for cost in costs
             ],
         }
+
+
+@dataclass(frozen=True)
+class Effort(Measurement):
+    """What a training took: optimizer steps, the examples in them, and seconds."""
+
+    @property
+    def name(self) -> str:
+        return "effort"
+
+    def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
+        folder = model.checkpoint.folder
+        assert folder is not None, "models under test are trained here"
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        trainer = record["recipe"]["trainer"]
+        rows = trainer["per_device_train_batch_size"] * trainer.get("gradient_accumulation_steps", 1)
+        steps = record["log"][-1]["step"]
+        return {"steps": steps, "examples": steps * rows * record["processes"], "seconds": record["seconds"]}
 
 
 @dataclass(frozen=True)

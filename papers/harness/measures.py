@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from hf_symbinv.evaluation.cost import REPEATS
 from hf_symbinv.evaluation.grid import Box, Cell, Grid, mean_of, region_of
-from papers.harness.measurements import Costs, HeatMap, Measurement, ParameterCount, Renamings, Verdicts
+from papers.harness.measurements import Costs, Effort, HeatMap, Measurement, ParameterCount, Renamings, Verdicts
 from papers.harness.numbers import Number
 
 
@@ -74,40 +74,43 @@ class Share(ModelMeasure):
 
     Attributes:
         new: Whether only questions count that no renaming makes one of the training data.
+        free: Whether answers are written freely, and not by the task's grammar.
     """
 
     verdict: Literal["correct", "exact"] = "correct"
     split: Literal["test", "validation"] = "test"
     data: Literal["normal", "wide"] = "normal"
     new: bool = False
+    free: bool = False
 
     @property
     def heading(self) -> str:
         name: str = self.verdict if self.split == "test" else self.split
-        if self.new:
-            name = f"{name}, no renamed twin"
-        return f"{name}, wide" if self.data == "wide" else name
+        if self.data == "wide":
+            name = f"{name}, wide"
+        return name + _conditions(self.new, self.free)
 
     @property
     def measurement(self) -> Verdicts:
-        return Verdicts(self.split, self.data)
+        return Verdicts(self.split, self.data, self.free)
 
-    def number(self, found: Sequence[dict[str, Any]], box: Box) -> Number:
+    def number(self, found: Sequence[dict[str, Any]], box: Box) -> Number | None:
         parts = [part["new"] if self.new else part for part in found]
-        return Number.share(sum(part[self.verdict] for part in parts), sum(part["count"] for part in parts))
+        count = sum(part["count"] for part in parts)
+        return Number.share(sum(part[self.verdict] for part in parts), count) if count else None
 
 
 @dataclass(frozen=True)
 class Covariance(ModelMeasure):
-    """Mean alpha-covariance of the questions with so many symbols."""
+    """Mean alpha-covariance of the questions with so many symbols, of the test set or of the heat map."""
 
     symbols: int
-    data: Literal["normal", "wide"] = "normal"
+    data: Literal["normal", "grid"] = "normal"
 
     @property
     def heading(self) -> str:
         name = f"alpha-covariance, {self.symbols} symbols"
-        return f"wide {name}" if self.data == "wide" else name
+        return f"heat map {name}" if self.data == "grid" else name
 
     @property
     def measurement(self) -> Renamings:
@@ -125,23 +128,26 @@ class Solved(ModelMeasure):
     Attributes:
         region: The part of the heat map, as `region_of` names it; None for all of it.
         candidates: Answers to each question, of which one must be correct.
+        new: Whether only questions count that no renaming makes one of the training data.
+        free: Whether answers are written freely, and not by the task's grammar.
     """
 
     region: str | None = None
     candidates: int = 1
+    new: bool = False
+    free: bool = False
 
     @property
     def heading(self) -> str:
-        if self.candidates > 1:
-            return f"top-{self.candidates}"
-        return "heat map" if self.region is None else self.region
+        name = "heat map" if self.region is None else self.region
+        return (f"top-{self.candidates}" if self.candidates > 1 else name) + _conditions(self.new, self.free)
 
     @property
     def measurement(self) -> HeatMap:
-        return HeatMap(self.candidates)
+        return HeatMap(self.candidates, self.free)
 
     def number(self, found: Sequence[dict[str, Any]], box: Box) -> Number | None:
-        cells, metric = _cells(found)
+        cells, metric = _cells([part["new" if self.new else "all"] for part in found])
         if self.region is not None:
             cells = [cell for cell in cells if region_of(cell, box) == self.region]
         return Number.of_cells(mean_of(cells, metric), 100)
@@ -160,12 +166,37 @@ class EditDistance(ModelMeasure):
         return HeatMap()
 
     def number(self, found: Sequence[dict[str, Any]], box: Box) -> Number | None:
-        return Number.of_cells(mean_of(*_cells(found)), 1)
+        return Number.of_cells(mean_of(*_cells([part["all"] for part in found])), 1)
 
 
-def _cells(found: Sequence[dict[str, Any]]) -> tuple[list[Cell], Any]:
-    grids = [Grid.from_dict(part) for part in found]
-    return [cell for grid in grids for cell in grid.cells], grids[0].metric
+def _cells(found: Sequence[dict[str, Any] | None]) -> tuple[list[Cell], Any]:
+    """The cells of all grids, of which some may be missing, and their metric."""
+    grids = [Grid.from_dict(part) for part in found if part is not None]
+    return [cell for grid in grids for cell in grid.cells], grids[0].metric if grids else "accuracy"
+
+
+def _conditions(new: bool, free: bool) -> str:
+    """What a heading says of the questions that count, and of how answers are written."""
+    return ", no renamed twin" * new + ", no grammar" * free
+
+
+@dataclass(frozen=True)
+class Spent(ModelMeasure):
+    """What a training took on average over seeds: optimizer steps, the examples in them, or seconds."""
+
+    unit: Literal["steps", "examples", "seconds"]
+    whole: ClassVar[bool] = True
+
+    @property
+    def heading(self) -> str:
+        return self.unit
+
+    @property
+    def measurement(self) -> Effort:
+        return Effort()
+
+    def number(self, found: Sequence[dict[str, Any]], box: Box) -> Number:
+        return Number.average([part[self.unit] for part in found])
 
 
 @dataclass(frozen=True)
@@ -216,3 +247,4 @@ TRIED = Share(split="validation")
 # The heat map as a whole, and its parts.
 WHOLE = Solved()
 HEAT_MAP = (WHOLE, *(Solved(region) for region in ("in the box", "more symbols", "longer")))
+SPENT = (Spent("steps"), Spent("examples"), Spent("seconds"))

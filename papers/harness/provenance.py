@@ -54,7 +54,9 @@ def read_record(path: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError):
         content = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(content, dict):
-            return {name: content[name] for name in ("seconds", "commit", "environment") if content.get(name)}
+            return {
+                name: content[name] for name in ("seconds", "commit", "environment") if content.get(name) is not None
+            }
     return {}
 
 

@@ -13,7 +13,7 @@ from hf_symbinv.files import write_atomically
 from papers.harness.comparisons import comparisons
 from papers.harness.experiments import Experiment, Findings, MissingDataError, OutOfTimeError, Setting
 from papers.harness.measurements import HeatMap
-from papers.harness.measures import Measure, ModelMeasure, Solved
+from papers.harness.measures import Measure, ModelMeasure, Solved, Spent
 from papers.harness.numbers import Number
 from papers.harness.rendering import Made, Reproduction
 from papers.harness.scales import SCALES, ScaleError
@@ -50,7 +50,7 @@ def reproduce(place: Workspace, table: Table | Experiment, seeds: Sequence[int] 
         result = _reproduce_experiment(place, table, seeds)
     write_atomically(folder / f"{table.name}.md", result.markdown())
     write_atomically(folder / f"{table.name}.json", json.dumps(result.to_dict(), indent=2) + "\n")
-    if isinstance(table, Table) and table.pictures:
+    if isinstance(table, Table):
         draw(place, table, seeds[0], folder)
     if isinstance(table, Table) and any(row.search for row in table.rows):
         write_search(place, table, seeds[0], folder)
@@ -106,6 +106,12 @@ def _notes(place: Workspace, table: Table, rows: Sequence[Row]) -> Iterator[str]
         boxes = {row.training.task: place.scale.box(row.training.task) for row in rows}
         shown = [f"{TASKS[task]} {box.symbols} symbols and {box.size} tokens" for task, box in boxes.items()]
         yield f"The box: {', '.join(shown)}."
+    if any(getattr(measure, "new", False) for measure in table.measures):
+        yield "A renamed twin is a question of the training data that renaming makes the question asked."
+    if any(getattr(measure, "free", False) for measure in table.measures):
+        yield "Answers follow the task's grammar while they are written, but for the columns that say no grammar."
+    if any(isinstance(measure, Spent) for measure in table.measures):
+        yield "Steps, examples and seconds are those of a training, means over seeds."
     if table.note:
         yield table.note
     left_out = len(table.rows) - len(rows)
@@ -172,9 +178,13 @@ def draw(place: Workspace, table: Table, seed: int, folder: Path) -> None:
 
     grids: dict[str, list[Grid]] = {}
     for row in place.scale.rows_of(table):
-        if place.result(row.training, seed, HeatMap()).exists():
-            grid = Grid.from_dict(place.found(row.training, seed, HeatMap()))
-            grids.setdefault(row.training.task, []).append(replace(grid, model=row.labels[-1]))
+        name = ", ".join(label for label in row.labels if label != TASKS[row.training.task])
+        maps = [measure.measurement for measure in table.measures_of(row)]
+        for one in dict.fromkeys(one for one in maps if isinstance(one, HeatMap) and not one.free):
+            if place.result(row.training, seed, one).exists():
+                grid = Grid.from_dict(place.found(row.training, seed, one)["all"])
+                best = f", best of {one.candidates}" if one.candidates > 1 else ""
+                grids.setdefault(row.training.task, []).append(replace(grid, model=name + best))
     for task, same in grids.items():
         file = folder / f"{table.name}-{task}"
         write_atomically(file.with_suffix(".md"), "\n\n".join(grid.table(markdown=True) for grid in same) + "\n")

@@ -39,6 +39,7 @@ def write_search(place: Workspace, table: Table, seed: int, folder: Path) -> Non
         for trial in tried:
             recipe, box = place.scale.recipe(trial, seed), place.scale.box(trial.task)
             number = TRIED.number([place.found(trial, seed, TRIED.measurement)], box)
+            assert number is not None, "a search has validation questions"
             records = place.records(trial, (seed,), [TRIED.measurement])
             lines.append(
                 {

@@ -96,7 +96,6 @@ class Table:
         rows: The models.
         unit: What the numbers and their intervals are, without a full stop.
         note: How the paper's numbers came about where ours did otherwise: sentences.
-        pictures: Whether its heat maps are drawn.
         compared: Measures of which rows that differ in their last label are compared over seeds, by the tests of
             `rank_tests`.
     """
@@ -109,7 +108,6 @@ class Table:
     rows: tuple[Row, ...]
     unit: str
     note: str = ""
-    pictures: bool = False
     compared: tuple[ModelMeasure, ...] = ()
 
     def measures_of(self, row: Row) -> tuple[ModelMeasure, ...]:

@@ -243,9 +243,9 @@ class TestPicture:
         found = filled(draw_heatmaps([grid(cells, questions="string")]))
         assert {area for _, _, area, _ in found} == {50.0}
 
-    @pytest.mark.parametrize("panels", [1, 2, 4])
+    @pytest.mark.parametrize("panels", [1, 2, 4, 8])
     def test_no_text_overlaps_another_or_leaves_the_picture(self, panels):
-        names = ["streams", "learned, full vocabulary of ten symbols", "x" * 200, "$\\alpha$ renaming"]
+        names = ["streams", "learned, full vocabulary of ten symbols", "x" * 200, "$\\alpha$ renaming"] * 2
         cells = tuple(
             Cell(symbols, size, 100, 40) for symbols in range(11) for size in range(1, 51) if size >= 2 * symbols - 1
         )
@@ -269,6 +269,13 @@ class TestPicture:
         assert first.get_xlim() == second.get_xlim() == pytest.approx((2.5, 9.5), abs=0.1)
         assert first.get_ylim() == second.get_ylim()
         assert first.get_ylabel() and not second.get_ylabel()
+
+    def test_lines_of_panels_are_labelled_at_their_left_and_the_lowest_below(self):
+        figure = draw_heatmaps([grid(model=str(number)) for number in range(7)])
+        *panels, _ = figure.axes
+        assert [axes.get_title()[0] for axes in panels] == list("0123456")
+        assert [number for number, axes in enumerate(panels) if axes.get_ylabel()] == [0, 5]
+        assert [number for number, axes in enumerate(panels) if axes.get_xlabel()] == [2, 3, 4, 5, 6]
 
     @pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
     def test_the_same_grid_is_the_same_bytes(self, tmp_path, suffix, start):

@@ -10,7 +10,7 @@ from hf_symbinv.metrics.intervals import wilson_interval
 from papers.__main__ import UNFINISHED
 from papers.__main__ import main as papers
 from papers.catalogue import find, load_scale
-from papers.harness.measurements import Costs, HeatMap, Renamings
+from papers.harness.measurements import Costs, Effort, HeatMap, Renamings
 from papers.harness.measures import HEAT_MAP, TRIED, Covariance, Share
 from papers.harness.rendering import Made, Reproduction
 from papers.harness.reproduction import reproduce
@@ -35,6 +35,13 @@ def store(place, training, measurement, content, seed=0):
     path.write_text(json.dumps(content))
 
 
+def store_heat_map(place, training, content, seed=0):
+    """All that tables of heat maps read: answers with and without a grammar, and what the training took."""
+    store(place, training, HeatMap(), content, seed)
+    store(place, training, HeatMap(free=True), content, seed)
+    store(place, training, Effort(), {"steps": 300, "examples": 19200, "seconds": 60.5}, seed)
+
+
 def store_run(place, training, seconds, seed=0):
     folder = place.run_folder(training, seed)
     folder.mkdir(parents=True)
@@ -43,14 +50,16 @@ def store_run(place, training, seconds, seed=0):
 
 
 def heat_map(box, *counts):
-    """A grid with correct answers and samples: in the box, with more symbols, longer."""
+    """A heat map with correct answers and samples: in the box, with more symbols, longer; longer ones are new."""
     places = [(1, box.size), (box.symbols + 1, 2 * box.symbols + 1), (1, box.size + 1)]
     samples = [
         (*where, float(sample < correct))
         for where, (correct, count) in zip(places, counts, strict=True)
         for sample in range(count)
     ]
-    return Grid.count(samples, model="m", data="d", training_box=box).to_dict()
+    every = Grid.count(samples, model="m", data="d", training_box=box).to_dict()
+    new = [sample for sample in samples if sample[:2] == places[-1]]
+    return {"all": every, "new": Grid.count(new, model="m", data="d").to_dict() if new else None}
 
 
 def lines_of(result):
@@ -66,10 +75,11 @@ WIDE = Training("prop", data="wide", model="learned", wide=True)
 def partial(tmp_path_factory) -> Workspace:
     """Two of four heat maps of one task, and no model."""
     place = workspace(tmp_path_factory.mktemp("partial"))
-    store(place, Training("prop"), HeatMap(), heat_map(BOX, (40, 50), (3, 20), (9, 30)))
+    store_heat_map(place, Training("prop"), heat_map(BOX, (40, 50), (3, 20), (9, 30)))
     # The model of the wide data says so in its own box; the table has one box for all.
-    wide = {**heat_map(BOX, (30, 50), (10, 20), (20, 30)), "training_box": Box(9, 99)._asdict()}
-    store(place, WIDE, HeatMap(), wide)
+    wide = heat_map(BOX, (30, 50), (10, 20), (20, 30))
+    wide["all"]["training_box"] = Box(9, 99)._asdict()
+    store_heat_map(place, WIDE, wide)
     return place
 
 
@@ -87,6 +97,11 @@ class TestHeatMaps:
             "in the box": (80.0, 50),
             "more symbols": (15.0, 20),
             "longer": (30.0, 30),
+            "heat map, no renamed twin": (30.0, 30),
+            "heat map, no grammar": (52.0, 100),
+            "steps": (300, 1),
+            "examples": (19200, 1),
+            "seconds": (60.5, 1),
         }
         low, high = wilson_interval(3, 20)
         assert (streams.numbers[MORE].low, streams.numbers[MORE].high) == (100 * low, 100 * high)
@@ -96,7 +111,8 @@ class TestHeatMaps:
     def test_samples_stand_at_the_columns_and_the_paper_only_where_it_says_something(self, result):
         head, _, full, *_ = lines_of(result)
         columns = "heat map (n 100) | paper | in the box (n 50) | more symbols (n 20) | longer (n 30)"
-        assert head == f"| task | model | {columns} |"
+        others = "heat map, no renamed twin (n 30) | heat map, no grammar (n 100) | steps | examples | seconds"
+        assert head == f"| task | model | {columns} | {others} |"
         assert full.startswith("| propositional logic | full vocabulary | 60.0 (50.2 - 69.1) |  | 60.0 (")
 
     def test_notes_say_what_the_box_is_and_who_was_trained_beyond_it(self, result):
@@ -120,7 +136,7 @@ class TestHeatMaps:
     def test_ablations_of_random_embeddings_are_drawn_for_each_task(self, place):
         for row in TABLES["ite-ablation"].rows:
             box = place.scale.box(row.training.task)
-            store(place, row.training, HeatMap(), heat_map(box, (9, 10), (5, 10), (1, 10)))
+            store_heat_map(place, row.training, heat_map(box, (9, 10), (5, 10), (1, 10)))
         result = reproduce(place, find("ite-ablation"))
         assert not result.missing and len(lines_of(result)) == 2 + 6
         names = {path.name for path in (place.folder / "tables").glob("*.png")}
@@ -206,21 +222,23 @@ class TestCopying:
 
     def grid(self, distances):
         samples = [(3, 5, distance) for distance in distances]
-        return Grid.count(samples, model="m", data="d", metric="edit_distance", questions="string").to_dict()
+        grid = Grid.count(samples, model="m", data="d", metric="edit_distance", questions="string").to_dict()
+        return {"all": grid, "new": None}
 
     def test_edit_distances_have_the_interval_of_the_mean_over_all_seeds(self, place):
-        store(place, self.TRAINING, HeatMap(), self.grid([0, 2, 4]))
-        store(place, self.TRAINING, HeatMap(), self.grid([2]), seed=1)
+        store_heat_map(place, self.TRAINING, self.grid([0, 2, 4]))
+        store_heat_map(place, self.TRAINING, self.grid([2]), seed=1)
         result = reproduce(place, find("ite-6"), seeds=(0, 1))
-        assert lines_of(result)[2] == "| f_fn + AC | full vocabulary | 2.00 (0.40 - 3.60) | 6.1 |"
+        assert lines_of(result)[2] == "| f_fn + AC | full vocabulary | 2.00 (0.40 - 3.60) | 6.1 | 300 | 19,200 | 60 |"
         assert "Mean edit distances in tokens" in result.markdown() and "percent" not in result.markdown()
         assert "The paper's numbers are of the best of at least 3 trainings" in result.markdown()
 
     def test_without_squares_there_is_no_interval(self, place):
         grid = self.grid([0, 2, 4])
-        grid["cells"][0].pop("total_squared_distance")
-        store(place, self.TRAINING, HeatMap(), grid)
-        assert lines_of(reproduce(place, find("ite-6")))[2] == "| f_fn + AC | full vocabulary | 2.00 | 6.1 |"
+        grid["all"]["cells"][0].pop("total_squared_distance")
+        store_heat_map(place, self.TRAINING, grid)
+        first = lines_of(reproduce(place, find("ite-6")))[2]
+        assert first.startswith("| f_fn + AC | full vocabulary | 2.00 | 6.1 |")
 
     def test_rows_that_a_scale_does_not_make_are_counted(self, place):
         text = reproduce(place, find("ite-5")).markdown()
@@ -232,10 +250,10 @@ class TestCovariance:
     TRAINING = Training("prop")
 
     def test_it_is_the_mean_over_the_questions_with_so_many_symbols(self, place):
-        store(place, self.TRAINING, Renamings("wide"), {"by_symbols": {"3": [1.0, 1.0], "4": [0.5, 1.0, 0.75]}})
+        store(place, self.TRAINING, Renamings("grid"), {"by_symbols": {"3": [1.0, 1.0], "4": [0.5, 1.0, 0.75]}})
         result = reproduce(place, find("ite-3"))
         (numbers,) = [made.numbers for made in result.rows if made.row.training == self.TRAINING]
-        three, four, five = (numbers[Covariance(symbols, "wide")] for symbols in (3, 4, 5))
+        three, four, five = (numbers[Covariance(symbols, "grid")] for symbols in (3, 4, 5))
         assert three.value == 100.0
         assert (four.value, four.count) == (75, 3)
         assert five is None
@@ -247,7 +265,7 @@ class TestCovariance:
     def test_samples_stand_at_the_numbers_where_a_column_has_different_ones(self, place):
         for symbols, row in ((2, "full vocabulary"), (3, "streams")):
             training = next(r.training for r in TABLES["ite-3"].rows if r.labels == ("propositional logic", row))
-            store(place, training, Renamings("wide"), {"by_symbols": {"3": [0.5] * symbols}})
+            store(place, training, Renamings("grid"), {"by_symbols": {"3": [0.5] * symbols}})
         text = reproduce(place, find("ite-3")).markdown()
         assert "50.0 (50.0 - 50.0), n 2 |" in text and "50.0 (50.0 - 50.0), n 3 |" in text
 
@@ -256,10 +274,11 @@ class TestHowItWasMade:
     def test_every_row_has_its_seconds_and_the_table_its_versions(self, place):
         best, plain = TABLES["sit-2"].rows[0].training, TABLES["sit-2"].rows[5].training
         for training, seconds in ((best, 5000.0), (plain, 4000.0)):
-            store(place, training, HeatMap(), heat_map(BOX, (9, 10), (5, 10), (1, 10)))
+            store_heat_map(place, training, heat_map(BOX, (9, 10), (5, 10), (1, 10)))
             store_run(place, training, seconds)
-        record = {"seconds": 90.0, "commit": "abc", "environment": {"packages": {"torch": "2.9.0"}}}
-        place.result(best, 0, HeatMap()).with_suffix(".made.json").write_text(json.dumps(record))
+        record = {"seconds": 30.0, "commit": "abc", "environment": {"packages": {"torch": "2.9.0"}}}
+        for measurement in (HeatMap(), HeatMap(free=True), Effort()):
+            place.result(best, 0, measurement).with_suffix(".made.json").write_text(json.dumps(record))
         result = reproduce(place, find("sit-2"))
         content = json.loads((place.folder / "tables" / "sit-2.json").read_text())
         assert content["rows"][0]["seconds"] == {"training": 5000.0, "measuring": 90.0}

@@ -10,11 +10,21 @@ import torch
 
 from hf_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.datasets_scripts.questions.transforms import read_folder
+from hf_symbinv.evaluation.checkpoints import load_checkpoint
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
 from papers.catalogue import load_scale
 from papers.harness.experiments import OutOfTimeError
-from papers.harness.measurements import Costs, HeatMap, Measurement, ParameterCount, Renamings, Verdicts
+from papers.harness.measurements import (
+    Costs,
+    Effort,
+    HeatMap,
+    Measurement,
+    ModelUnderTest,
+    ParameterCount,
+    Renamings,
+    Verdicts,
+)
 from papers.harness.measures import EditDistance
 from papers.harness.scales import SCALES, ScaleError
 from papers.harness.tables import Training
@@ -60,8 +70,8 @@ class TestTables:
     def test_what_was_not_trained_on_more_symbols_is_not_tested_with_them_before_conversion(self):
         shown = {row.labels[1]: [measure.heading for measure in TABLES["sit-4"].measures_of(row)]
                  for row in TABLES["sit-4"].rows}  # fmt: skip
-        assert shown.pop("baseline before conversion") == ["validation"]
-        assert set(map(tuple, shown.values())) == {("validation", "validation, wide", "heat map")}
+        assert shown.pop("baseline before conversion")[:2] == ["validation", "validation, no renamed twin"]
+        assert {kind[:3] for kind in map(tuple, shown.values())} == {("validation", "validation, wide", "heat map")}
 
     def test_means_over_a_row_of_ite_table_5_are_where_the_table_has_them(self):
         cells = {row.labels: row.paper[EditDistance()] for row in TABLES["ite-5"].rows}
@@ -149,7 +159,8 @@ class TestSmoke:
         assert printed == (folder / "smoke/tables/sit-4.md").read_text() + "\n"
         content = json.loads((folder / "smoke/tables/sit-4.json").read_text())
         first = content["rows"][0]["numbers"]
-        assert list(first) == ["validation"] and first["validation"]["count"] == 50
+        assert list(first)[:2] == ["validation", "validation, no renamed twin"]
+        assert first["validation"]["count"] == 50 > first["validation, no renamed twin"]["count"]
         assert all(set(row["seconds"]) == {"training", "measuring"} for row in content["rows"])
         assert "training" in printed.splitlines()[-2] and "measuring" in printed.splitlines()[-2]
 
@@ -163,14 +174,35 @@ class TestSmoke:
 
     def test_streams_have_alpha_covariance_1_whatever_they_have_learned(self, folder):
         place = Workspace(folder, load_scale("smoke"))
-        values = place.found(components_of("prop", "EP DP CP"), 0, Renamings("wide"))["by_symbols"]
+        values = place.found(components_of("prop", "EP DP CP"), 0, Renamings("grid"))["by_symbols"]
         assert values and all(value == 1.0 for same in values.values() for value in same)
 
     def test_every_measurement_runs(self, folder):
         place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
-        every = [Verdicts("test", "normal"), Renamings("normal"), HeatMap(), HeatMap(3), Costs(1), ParameterCount()]
+        verdicts = [Verdicts("test", "normal"), Verdicts("test", "normal", free=True)]
+        every = [*verdicts, Renamings("normal"), HeatMap(), HeatMap(3), Costs(1), ParameterCount(), Effort()]
         assert {type(measurement) for measurement in every} == set(Measurement.__subclasses__())
         assert all(place.found(training, 0, measurement) for measurement in every)
+
+    def test_without_a_grammar_a_young_model_writes_what_is_no_trace(self, folder):
+        place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
+        bound, free = (place.found(training, 0, Verdicts("test", "normal", free=free)) for free in (False, True))
+        # A trace may be invalid all the same if it ends too late.
+        assert bound["verdicts"]["invalid"] < free["verdicts"]["invalid"]
+
+    def test_what_the_training_took_is_what_its_recipe_says(self, folder):
+        place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
+        trainer = place.scale.recipe(training, 0).trainer
+        effort = place.found(training, 0, Effort())
+        assert effort["steps"] == trainer["max_steps"] and effort["seconds"] > 0
+        assert effort["examples"] == trainer["max_steps"] * trainer["per_device_train_batch_size"]
+
+    def test_questions_with_a_renamed_twin_are_left_out_of_the_new_ones(self, folder):
+        place, training = Workspace(folder, load_scale("smoke")), components_of("prop", "EP DP CP")
+        model = ModelUnderTest(place, training, load_checkpoint(str(place.run(training, 0))), folder / "pieces")
+        assert model.without_twins(model.questions("normal", "train", 20)) == [False] * 20
+        new = place.found(training, 0, HeatMap())["new"]
+        assert sum(cell["count"] for cell in new["cells"]) == sum(model.without_twins(model.questions("grid", "test")))
 
     def test_the_supplement_adds_training_rows_with_few_symbols_only(self, folder):
         place = Workspace(folder, load_scale("smoke"))
@@ -182,7 +214,7 @@ class TestSmoke:
     def test_more_candidates_of_the_same_beams_solve_no_less(self, folder):
         place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
         one, three = (
-            sum(cell["correct"] for cell in place.found(training, 0, measurement)["cells"])
+            sum(cell["correct"] for cell in place.found(training, 0, measurement)["all"]["cells"])
             for measurement in (HeatMap(), HeatMap(3))
         )
         assert three >= one
