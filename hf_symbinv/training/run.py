@@ -15,6 +15,7 @@ import gc
 import json
 import math
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -88,9 +89,8 @@ def run_folder(name: str | Path) -> Iterator[Path]:
 
 def _date_by_steps(folder: Path) -> None:
     """Dates the checkpoints of a copy a second apart in their order: by date, transformers removes the oldest."""
-    steps = [path for path in folder.glob("checkpoint-*") if path.name.removeprefix("checkpoint-").isdecimal()]
     now = time.time()
-    for age, path in enumerate(sorted(steps, key=lambda path: -int(path.name.removeprefix("checkpoint-"))), start=1):
+    for age, (_, path) in enumerate(sorted(_checkpoints(folder).items(), reverse=True), start=1):
         os.utime(path, (now - age, now - age))
 
 
@@ -209,8 +209,10 @@ class Run:
             trainer.state = self._state
             return {}
         trainer.add_callback(self.clock)
-        if self.checkpoint is not None and trainer.is_world_process_zero():
-            print(self._goes_on(), file=sys.stderr, flush=True)
+        if trainer.is_world_process_zero():
+            self._clear_way()
+            if self.checkpoint is not None:
+                print(self._goes_on(), file=sys.stderr, flush=True)
         metrics = trainer.train(
             resume_from_checkpoint=None if self.checkpoint is None else str(self.checkpoint)
         ).metrics
@@ -235,6 +237,13 @@ class Run:
             write_sums(self.folder, self.folder.glob(WEIGHTS))
             _write(self.folder / RECORD, record)
         return record
+
+    def _clear_way(self) -> None:
+        """Removes what has the name of a later checkpoint: a damaged one, or one that was not written to its end."""
+        done = 0 if self._state is None else self._state.global_step
+        for step, path in _checkpoints(self.folder).items():
+            if step > done:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
     def _goes_on(self) -> str:
         """Where a run goes on, and what becomes of its learning rate if it was shorter."""
@@ -344,18 +353,16 @@ def last_checkpoint(folder: Path) -> Path | None:
     Raises:
         OtherRunError: If all that are complete are damaged.
     """
-    steps = {}
-    for path in folder.glob(f"checkpoint-*/{STATE}"):
-        number, state = path.parent.name.removeprefix("checkpoint-"), _read(path)
-        if number.isdecimal() and state is not None and _is_state_of(state, int(number)):
-            steps[int(number)] = path.parent
     damages: list[str] = []
-    for step in sorted(steps, reverse=True):
-        damage = damage_of(steps[step])
+    for step, path in sorted(_checkpoints(folder).items(), reverse=True):
+        state = _read(path / STATE)
+        if state is None or not _is_state_of(state, step):
+            continue
+        damage = damage_of(path)
         if damage is None:
             if damages and PartialState().is_main_process:
-                print(f"{damages[0]}; {steps[step].name} is whole and takes its place", file=sys.stderr, flush=True)
-            return steps[step]
+                print(f"{damages[0]}; {path.name} is whole and takes its place", file=sys.stderr, flush=True)
+            return path
         damages.append(damage)
     if damages:
         raise OtherRunError(
@@ -363,6 +370,12 @@ def last_checkpoint(folder: Path) -> Path | None:
             "folder"
         )
     return None
+
+
+def _checkpoints(folder: Path) -> dict[int, Path]:
+    """Steps → what a run's folder has under the name of the checkpoint after so many, whatever it is."""
+    found = {path.name.removeprefix("checkpoint-"): path for path in folder.glob("checkpoint-*")}
+    return {int(number): path for number, path in found.items() if number.isdecimal()}
 
 
 def _is_state_of(state: Mapping[str, Any], step: int) -> bool:
@@ -386,7 +399,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     """The JSON object in a file; None if there is none, also where a file was not written to its end."""
     try:
         return read_object(path, "")
-    except (FileNotFoundError, UserError):
+    except (FileNotFoundError, NotADirectoryError, UserError):
         return None
 
 

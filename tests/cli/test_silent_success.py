@@ -7,6 +7,7 @@ import datasets
 import pytest
 
 from hf_symbinv.cli import main
+from hf_symbinv.files import damage_of
 
 ROOT = Path(__file__).parents[2]
 SIZES = ["--task", "copy", "--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--rows", "40", "--workers", "1"]
@@ -192,6 +193,21 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(symbinv, trained
     assert (
         f"{damaged}: damaged (its checksum is not the one in sha256.json); checkpoint-1 is whole and takes its place\n"
     ) in result.err
+
+
+def test_folders_in_the_place_of_a_checkpoints_files_are_not_in_the_way_of_the_next_one(symbinv, trained, rows, tmp_path):
+    run = shutil.copytree(trained, tmp_path / "run")
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    before = (run / "model.safetensors").read_bytes()
+    (run / "run.json").unlink()
+    for path in (run / "checkpoint-2").iterdir():
+        if path.name != "trainer_state.json":
+            path.unlink()
+            path.mkdir()
+    (run / "checkpoint-3").write_text("a note")
+    result = symbinv("train", tmp_path / "recipe.yaml", "--data", rows, "--output", run)
+    assert result.code == 0 and (run / "model.safetensors").read_bytes() == before
+    assert "checkpoint-1 is whole" in result.err and damage_of(run / "checkpoint-2") is None
 
 
 def test_a_run_without_a_whole_checkpoint_is_refused_unless_it_is_finished(symbinv, trained, rows, tmp_path):
