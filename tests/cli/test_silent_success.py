@@ -195,7 +195,9 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(symbinv, trained
     ) in result.err
 
 
-def test_folders_in_the_place_of_a_checkpoints_files_are_not_in_the_way_of_the_next_one(symbinv, trained, rows, tmp_path):
+def test_folders_in_the_place_of_a_checkpoints_files_are_not_in_the_way_of_the_next_one(
+    symbinv, trained, rows, tmp_path
+):
     run = shutil.copytree(trained, tmp_path / "run")
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     before = (run / "model.safetensors").read_bytes()
