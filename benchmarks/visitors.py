@@ -32,8 +32,9 @@ APP = FOLDER.parent / "examples" / "space" / "app.py"
 VISITORS = 30
 # Spot works on it for minutes: it checks an answer and searches for one until it is stopped, twice ten seconds.
 HOG = " U ".join(f"(a{i} | G b{i})" for i in range(8))
-# What the page sends besides the formula, the beams and the seconds for Spot: what the attention map shows.
-SHOWN = ("how the answer is written", 1, 1)
+# What the page asks for when it has an answer, besides the name whose stream the attention map is of: its state, which
+# the server knows by the visit, the view before the name, and the layer and the head after it.
+MAP = (None, "how the answer is written"), (1, 1)
 PATIENCE = 300.0
 SAMPLE_SECONDS = 0.2
 
@@ -89,31 +90,42 @@ def event(url: str, name: str) -> int:
     return next(one["id"] for one in known if one["api_name"] == name)
 
 
-def ask(url: str, number: int, formula: str, limit: float = 5.0, beams: int = 5) -> Answer:
+def ask(url: str, number: int, formula: str, limit: float = 5.0, beams: int = 5, look: int | None = None) -> Answer:
     """A visitor asks for a witness and waits for it.
 
     Args:
         number: Of the event `solve`.
         limit: Seconds for Spot.
+        look: Number of the event that a browser sends when it has the answer, for the map; None to send none.
 
     Raises:
         RuntimeError: If the page fails.
     """
-    session, start = uuid.uuid4().hex, time.monotonic()
-    question = {"data": [formula, beams, limit, *SHOWN], "fn_index": number, "session_hash": session}
+    visit = uuid.uuid4().hex
     with httpx.Client(base_url=f"{url}/gradio_api/queue", timeout=PATIENCE) as client:
-        joined = client.post("/join", json=question)
-        if joined.status_code == httpx.codes.SERVICE_UNAVAILABLE:
-            return Answer(time.monotonic() - start, [], joined.json()["detail"])
-        joined.raise_for_status()
-        with client.stream("GET", "/data", params={"session_hash": session}) as lines:
-            for line in lines.iter_lines():
-                message = json.loads(line.removeprefix("data:") or "{}")
-                if message.get("msg") == "process_completed" and message["success"]:
-                    return Answer(time.monotonic() - start, message["output"]["data"])
-                if message.get("success") is False:
-                    raise RuntimeError(f"{formula}: the page failed: {message}")
-    raise RuntimeError(f"{formula}: the page ended without an answer")
+        answer = _sent(client, visit, number, [formula, beams, limit])
+        if look is not None and not answer.refusal:
+            *_, streams, _ = answer.parts
+            before, after = MAP
+            _sent(client, visit, look, [*before, streams["value"], *after])
+    return answer
+
+
+def _sent(client: httpx.Client, visit: str, number: int, data: list[Any]) -> Answer:
+    """What an event of a visit comes to."""
+    start = time.monotonic()
+    joined = client.post("/join", json={"data": data, "fn_index": number, "session_hash": visit})
+    if joined.status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        return Answer(time.monotonic() - start, [], joined.json()["detail"])
+    joined.raise_for_status()
+    with client.stream("GET", "/data", params={"session_hash": visit}) as lines:
+        for line in lines.iter_lines():
+            message = json.loads(line.removeprefix("data:") or "{}")
+            if message.get("msg") == "process_completed" and message["success"]:
+                return Answer(time.monotonic() - start, message["output"]["data"])
+            if message.get("success") is False:
+                raise RuntimeError(f"{data}: the page failed: {message}")
+    raise RuntimeError(f"{data}: the page ended without an answer")
 
 
 def memory(root: int) -> float:
@@ -168,11 +180,11 @@ def crowd(url: str, formulas: list[str], limit: float = 10.0) -> Crowd:
     Args:
         limit: Seconds for Spot with the hog.
     """
-    number = event(url, "solve")
+    number, look = event(url, "solve"), event(url, "look")
     with ThreadPoolExecutor(len(formulas) + 1) as visitors:
-        hog = visitors.submit(ask, url, number, HOG, limit)
+        hog = visitors.submit(ask, url, number, HOG, limit, look=look)
         time.sleep(1)
-        others = [visitors.submit(ask, url, number, formula) for formula in formulas]
+        others = [visitors.submit(ask, url, number, formula, look=look) for formula in formulas]
         slow = hog.result().seconds
         first = sum(one.done() for one in others)
         answers = [one.result() for one in others]

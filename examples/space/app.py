@@ -137,8 +137,8 @@ class Page:
         self.layers = min(config.encoder_layers, config.decoder_layers)
         self.heads = config.num_attention_heads
 
-    def solve(self, text: str, beams: int, limit: float, view: str, layer: int, head: int) -> list[Any]:
-        """What a formula comes to; the outputs of the event are in this order."""
+    def solve(self, text: str, beams: int, limit: float) -> list[Any]:
+        """What a formula comes to; the outputs of the event are in this order. Its map is drawn by `look`."""
         try:
             solved = self.answering.solve(text, beams, limit)
         except FormulaSyntaxError as error:
@@ -146,17 +146,15 @@ class Page:
         except (FormulaSizeError, QuestionError) as error:
             return [text, drawing.problem(str(error)), *[gr.skip()] * 3, None, [], *[gr.skip()] * 4]
         names = gr.update(value="", placeholder=suggestion(solved))
-        return [text, "", *self.drawn(solved), solved, [], NOTHING, names, *self.first_map(solved, view, layer, head)]
+        return [text, "", *self.drawn(solved), solved, [], NOTHING, names, self.streams(solved), ""]
 
     def drawn(self, solved: Solved) -> tuple[str, str, str]:
         return drawing.witness(solved), drawing.times(solved), drawing.candidates(solved)
 
-    def first_map(self, solved: Solved, view: str, layer: int, head: int) -> tuple[Any, Any]:
-        """The choice of streams, and the map of the first one."""
+    def streams(self, solved: Solved) -> Any:
+        """The choice of streams."""
         names = list(solved.formula.symbols())
-        first = names[0] if names else None
-        choice = gr.update(choices=names, value=first, interactive=bool(names))
-        return choice, self.look(solved, view, first, layer, head)
+        return gr.update(choices=names, value=names[0] if names else None, interactive=bool(names))
 
     def look(self, solved: Solved | None, view: str, stream: str | None, layer: int, head: int) -> Any:
         """The heat map of one head."""
@@ -252,11 +250,10 @@ class Page:
         ours.text.change(None, None, places, js=scripts.CLEAR)
         pressed = [ours.ask.click, ours.text.submit]
         gr.on(pressed, None, None, ours.ask, js=scripts.give(ASKED))
-        looked_at = [theirs.view, theirs.layer, theirs.head]
         found = gr.on(
             pressed,
             self.solve,
-            [ours.text, ours.beams, ours.limit, *looked_at],
+            [ours.text, ours.beams, ours.limit],
             [asked, ours.problem, theirs.witness, theirs.times, theirs.answers, solved, history, theirs.renamed,
              theirs.new_names, theirs.stream, theirs.heatmap],
             show_progress_on=[theirs.hint, theirs.witness],
@@ -264,6 +261,9 @@ class Page:
             **shared,
         )  # fmt: skip
         found.success(None, [ours.text, asked, ours.problem], places, js=scripts.SHOW)
+        chosen = [solved, theirs.view, theirs.stream, theirs.layer, theirs.head]
+        # After the answer, because a map takes as long as everything else that is shown, and lies in a tab behind it.
+        found.success(self.look, chosen, theirs.heatmap, **shared)
         found.failure(None, None, [*places, ours.ask], js=scripts.refuse(ASK))
         found.then(None, None, ours.ask, js=scripts.give(ASK))
         renamed = gr.on(
@@ -274,7 +274,6 @@ class Page:
             **shared,
         )
         renamed.then(None, None, None, js=scripts.move("#renamed"))
-        chosen = [solved, theirs.view, theirs.stream, theirs.layer, theirs.head]
         changed = [one.input for one in (theirs.view, theirs.stream, theirs.layer, theirs.head)]
         gr.on(changed, self.look, chosen, theirs.heatmap, **shared)
 
