@@ -193,9 +193,12 @@ def read_grids(path: Path) -> list[Grid]:
         UserError: If it holds something else.
         OSError: If it cannot be read.
     """
-    content = read_json(path, "give a file that `symbinv evaluate --output` wrote")
+    remedy = "give a file that `symbinv evaluate --output` wrote"
+    content = read_json(path, remedy)
     if isinstance(content, dict) and "grid" in content:
         content = content["grid"]  # of an evaluation
+    if content == []:
+        raise UserError(f"{path}: has no grid; {remedy}")
     try:
         return [Grid.from_dict(grid) for grid in (content if isinstance(content, list) else [content])]
     except GridError as error:
