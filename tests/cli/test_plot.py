@@ -44,7 +44,7 @@ def test_a_list_of_grids_is_as_good_as_many_files(symbinv, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "not JSON"), ('{"model": 1}', "'data' is missing"), ("[]", "no grids; give at least one")],
+    [("{", "not JSON"), ('{"model": 1}', "'data' is missing"), ("[]", "bad.json: has no grid; give a file that")],
 )
 def test_a_file_that_holds_no_grid(symbinv, tmp_path, text, message):
     path = tmp_path / "bad.json"
@@ -121,11 +121,3 @@ def test_what_no_kind_can_draw(symbinv, tmp_path, monkeypatch, arguments, messag
     result = symbinv("plot", *arguments)
     assert result.code == 2 and result.out == "" and message in result.err
     assert not list(tmp_path.iterdir())
-
-
-def test_a_file_without_a_grid_is_named(symbinv, tmp_path):
-    (tmp_path / "none.json").write_text("[]")
-    result = symbinv("plot", "heatmap", tmp_path / "none.json")
-    assert (
-        result.code == 2 and f"{tmp_path / 'none.json'}: has no grid; give a file that `symbinv evaluate" in result.err
-    )
