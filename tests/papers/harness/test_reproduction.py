@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -167,6 +168,17 @@ class TestCost:
         assert "40 samples behind each number" in result.markdown()
 
 
+SEARCH = Path("tables", "tuned-search.json")
+
+
+def chosen_of(place):
+    """For each trial in the log of a search: correct answers of 200 then, at full length, and whether it was chosen."""
+    reproduce(place, TestSearch.TABLE)
+    lines = json.loads((place.folder / SEARCH).read_text())
+    both = [[line[one] and round(2 * line[one]["value"]) for one in ("validation", "at full length")] for line in lines]
+    return [(*shares, line["chosen"]) for shares, line in zip(both, lines, strict=True)]
+
+
 class TestSearch:
     """Of two trials the second has more correct answers to validation questions."""
 
@@ -195,8 +207,24 @@ class TestSearch:
             (0.001, 2000, False), (0.002, 2000, True)
         ]  # fmt: skip
         log = (place.folder / "tables" / "tuned-search.md").read_text()
-        assert "| baseline | 0.002 | cross_entropy | 0.0 |  | 2000 | 0 | 60.0 (53.1 - 66.5) | chosen |" in log
+        assert "| baseline | 0.002 | cross_entropy | 0.0 |  | 2000 | 0 | 60.0 (53.1 - 66.5) |  | chosen |" in log
         assert "200 validation questions" in log
+
+    def test_trials_that_are_not_told_from_the_best_one_are_made_at_full_length(self, place):
+        for trial, correct in zip(self.TRIALS, (110, 120), strict=True):
+            self.tried(place, trial, correct)
+        assert reproduce(place, self.TABLE).missing == ("baseline",)
+        slow = replace(self.TRIALS[0], trial=False)
+        self.tried(place, slow, 150)
+        assert chosen_of(place) == [(110, 150, False), (120, None, False)]
+        self.tried(place, self.CHOSEN, 140)
+        (made,) = reproduce(place, self.TABLE).rows
+        assert made.row.training == slow
+        assert chosen_of(place) == [(110, 150, True), (120, 140, False)]
+        assert (
+            "| 55.0 (48.1 - 61.7) | 75.0 (68.6 - 80.5) | chosen |"
+            in (place.folder / SEARCH).with_suffix(".md").read_text()
+        )
 
     def test_a_search_that_is_not_finished_chooses_nothing(self, place):
         self.tried(place, self.TRIALS[0], 90)
