@@ -141,6 +141,7 @@ def _saved_config(folder: str | Path) -> SymbolInvariantConfig:
             f"`convert` wrote, or one of {', '.join(bundled_checkpoints())}"
         )
     require_sums(_folder_of(folder))
+    read_object(_folder_of(folder) / "config.json", f"save the model of {where} again")
     try:
         return SymbolInvariantConfig.from_pretrained(_folder_of(folder))
     except (ValueError, OSError, StrictDataclassError) as error:

@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
+from hf_symbinv.errors import UserError
 from hf_symbinv.files import bundled_checkpoints
 from hf_symbinv.tasks import LTL, PROP, LTLTask, load_task
 from hf_symbinv.training import Recipe, recipe_names
@@ -138,6 +139,10 @@ def test_a_start_that_is_no_model_is_refused(converted, tmp_path):
     save_file(state, tmp_path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ValueError, match=r"do not fit its config\.json, first model\.encoder\.layers\.0\.feed_forward"):
         load_start(tmp_path, want)
+    for text, said in (("null", "holds no JSON object"), ("[" * 100_000, "not JSON that can be read")):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(UserError, match=rf"config\.json: {said}.*; save the model of start=.* again"):
+            start_config(tmp_path, {}, LTL)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "symbol_invariant", "d_model": -1}))
     with pytest.raises(ValueError, match=r"its config\.json is none of ours \(.*d_model=-1"):
         start_config(tmp_path, {}, LTL)
