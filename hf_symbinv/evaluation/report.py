@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import re
@@ -24,6 +23,7 @@ from hf_symbinv.evaluation.answers import (
 from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
 from hf_symbinv.evaluation.grid import Box, Grid
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
+from hf_symbinv.files import read_json
 from hf_symbinv.hub.cards.facts import RECORD, repository_of
 from hf_symbinv.hub.cards.training_data import read_training_data
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, Words, measure_alpha_covariance, once_for_all_renamings
@@ -409,7 +409,7 @@ def training_box(checkpoint: Checkpoint) -> Box | None:
     if checkpoint.folder is None:
         return None
     with suppress(OSError, ValueError):  # there may be no run.json, or another program's
-        record = json.loads((checkpoint.folder / RECORD).read_text(encoding="utf-8"))
+        record = read_json(checkpoint.folder / RECORD, "")
         data = read_training_data(record) if isinstance(record, dict) else None
         largest = None if data is None else data.largest()
         return None if largest is None else Box(*largest)
