@@ -91,8 +91,8 @@ def _log(table: Table, scale: str, lines: Sequence[Mapping[str, Any]]) -> str:
     for line in lines:
         numbers = (line[TRIED.heading], line[FULL])
         shown = ["{value:.1f} ({low:.1f} - {high:.1f})".format(**number) if number else "" for number in numbers]
-        cells = [*(line[head] for head in table.heads), line["learning_rate"], line["loss"], line["dropout"]]
-        cells += [line.get("random_dim", ""), line["steps"], line["seconds"]]
+        cells = [*(line[head] for head in table.heads), line["learning_rate"]]
+        cells += [*(line.get(name, "") for name in _SEARCHED), line["steps"], line["seconds"]]
         cells += [*shown, "chosen" if line["chosen"] else ""]
         found.append(f"| {' | '.join(map(str, cells))} |")
     count = lines[0][TRIED.heading]["count"] if lines else 0

@@ -12,8 +12,8 @@ from papers.harness.experiments import Experiment, MissingDataError, OutOfTimeEr
 from papers.harness.measurements import Costs, Measurement
 from papers.harness.measures import TRIED
 from papers.harness.scales import Scale
-from papers.harness.searching import chosen
-from papers.harness.tables import Table, Training
+from papers.harness.searching import chosen, finalists
+from papers.harness.tables import Row, Table, Training
 from papers.harness.workspace import Workspace
 
 
@@ -37,6 +37,8 @@ def spread(place: Workspace, tables: Sequence[Table | Experiment], seeds: Sequen
     rows = [(table, row) for table in tables if isinstance(table, Table) for row in place.scale.rows_of(table)]
     trials = [(trial, seeds[0]) for _, row in rows for trial in row.search]
     run_jobs(_models(place, {trial: {TRIED.measurement: None} for trial in trials}), cluster, place.say)
+    best = [(one, seeds[0]) for _, row in rows if row.search for one in _several_finalists(place, row, seeds[0])]
+    run_jobs(_models(place, {one: {TRIED.measurement: None} for one in best}), cluster, place.say)
     models: dict[tuple[Training, int], dict[Measurement, None]] = {}
     for made, row in rows:
         try:
@@ -53,6 +55,15 @@ def spread(place: Workspace, tables: Sequence[Table | Experiment], seeds: Sequen
             missing = [(row, seed) for row, seed in pairs if not place.experiment_result(table, row, seed).exists()]
             jobs += [partial(_measure_row, *_where(place), table, row, seed) for row, seed in missing]
     run_jobs(jobs, cluster, place.say)
+
+
+def _several_finalists(place: Workspace, row: Row, seed: int) -> list[Training]:
+    """Those of a search that are measured to choose one of them; none if there is only one, or trials are missing."""
+    try:
+        found = finalists(place, row, seed)
+    except OutOfTimeError:
+        return []
+    return found if len(found) > 1 else []
 
 
 def _models(

@@ -6,8 +6,9 @@ from hf_symbinv.solvers import Cluster
 from papers.__main__ import UNUSABLE
 from papers.__main__ import main as papers
 from papers.catalogue import load_scale
-from papers.harness.measures import Share
+from papers.harness.measures import TRIED, Share
 from papers.harness.reproduction import reproduce
+from papers.harness.searching import finalists
 from papers.harness.spreading import spread
 from papers.harness.tables import Row, Table, Training
 from papers.harness.workspace import Workspace
@@ -33,6 +34,20 @@ def test_what_a_cluster_leaves_is_the_table_of_one_machine(nodes, tmp_path):
     said.clear()
     spread(there, [TABLE], (0, 1), cluster)  # what is there is used
     assert said == []
+
+
+@pytest.mark.slow
+def test_a_cluster_trains_trials_and_those_that_are_not_told_from_the_best_one(nodes, tmp_path):
+    trials = tuple(Training("prop", model="learned", learning_rate=rate, trial=True) for rate in (0.001, 0.0011))
+    searched = Row(("tuned",), Training("prop", model="learned"), search=trials)
+    table = Table("tuned", "Tuning", "a test", ("model",), (Share(),), (searched,), "Percent")
+    scale, cluster, said = load_scale("smoke"), Cluster(nodes.address), []
+    spread(Workspace(tmp_path, scale, say=said.append, cluster=cluster), [table], (0,), cluster)
+    assert not [line for line in said if line.startswith(("run", "measure"))]  # which this process would say
+    hurried = Workspace(tmp_path, scale, max_seconds=0.0)
+    assert not reproduce(hurried, table, (0,)).missing
+    found = finalists(hurried, searched, 0)
+    assert len(found) == 2 and all(hurried.result(one, 0, TRIED.measurement).exists() for one in found)
 
 
 @pytest.mark.parametrize(
