@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.auto_classes import AUTO_CLASSES, register_auto_classes
 from hf_symbinv.errors import UserError, first_line, in_short
 from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
 from hf_symbinv.hub import hub_failure
+from hf_symbinv.hub.cards.records import Generation
 from hf_symbinv.remote import is_remote, local_copy
 from hf_symbinv.tasks import SymbolTask, TaskError, task_of_tokenizer
 from hf_symbinv.values import is_kind, require_kinds
@@ -247,24 +248,6 @@ def _weights(name: str, source: str, config: dict[str, Any], architecture: str) 
     return loaded
 
 
-class _Generation(TypedDict, total=False):
-    """`generation_config.json`, as far as answers depend on it."""
-
-    bos_token_id: int | None
-    decoder_start_token_id: int | None
-    eos_token_id: int | list[int] | None
-    pad_token_id: int | None
-    early_stopping: bool | str | None
-    grammar: dict[str, Any] | None
-    length_penalty: float | None
-    max_new_tokens: int | None
-    num_beams: int | None
-    output_attentions: bool | None
-    output_hidden_states: bool | None
-    output_scores: bool | None
-    use_cache: bool | None
-
-
 def _refuse_damaged_generation(name: str, source: str) -> None:
     """transformers passes over a damaged file of this kind, and the answers are other ones, without the grammar."""
     from transformers.utils import cached_file
@@ -274,7 +257,7 @@ def _refuse_damaged_generation(name: str, source: str) -> None:
     except Exception as error:
         raise _unreadable(name, "generation_config.json", error) from error
     if path is not None:
-        require_kinds(read_object(Path(path), AGAIN, CheckpointError), _Generation, path, AGAIN, CheckpointError)
+        require_kinds(read_object(Path(path), AGAIN, CheckpointError), Generation, path, AGAIN, CheckpointError)
 
 
 def _refuse_lost_tokens(name: str, model: PreTrainedModel) -> None:

@@ -12,9 +12,11 @@ from huggingface_hub.errors import StrictDataclassError
 
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
+from hf_symbinv.hub.cards.records import Generation
 from hf_symbinv.modeling.configuration_symbinv import PRESETS, SymbolInvariantConfig
 from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
+from hf_symbinv.values import require_kinds
 
 if TYPE_CHECKING:
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
@@ -141,7 +143,10 @@ def _saved_config(folder: str | Path) -> SymbolInvariantConfig:
             f"`convert` wrote, or one of {', '.join(bundled_checkpoints())}"
         )
     require_sums(_folder_of(folder))
-    read_object(_folder_of(folder) / "config.json", f"save the model of {where} again")
+    remedy, generation = f"save the model of {where} again", _folder_of(folder) / "generation_config.json"
+    read_object(_folder_of(folder) / "config.json", remedy)
+    if generation.is_file():
+        require_kinds(read_object(generation, remedy), Generation, str(generation), remedy, UserError)
     try:
         return SymbolInvariantConfig.from_pretrained(_folder_of(folder))
     except (ValueError, OSError, StrictDataclassError) as error:

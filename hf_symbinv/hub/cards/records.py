@@ -201,6 +201,24 @@ class Grammar(TypedDict):
     name: str
 
 
+class Generation(TypedDict, total=False):
+    """`generation_config.json`, as far as answers depend on it."""
+
+    bos_token_id: int | None
+    decoder_start_token_id: int | None
+    eos_token_id: int | list[int] | None
+    pad_token_id: int | None
+    early_stopping: bool | str | None
+    grammar: dict[str, Any] | None
+    length_penalty: float | None
+    max_new_tokens: int | None
+    num_beams: int | None
+    output_attentions: bool | None
+    output_hidden_states: bool | None
+    output_scores: bool | None
+    use_cache: bool | None
+
+
 class Config(TypedDict, total=False):
     """`config.json`."""
 
