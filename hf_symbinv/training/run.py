@@ -266,7 +266,7 @@ class Run:
         if self.checkpoint is None and not finished:
             return
         there = _read(self.folder / ASKED)
-        if there is None or not isinstance(there.get("recipe"), dict):
+        if there is None or not (isinstance(there.get("recipe"), dict) and isinstance(there.get("data") or {}, dict)):
             raise OtherRunError(
                 f"{self.folder}: holds a run, and its {ASKED} is missing or damaged, so that nothing can go on; choose "
                 "another folder or remove this one"

@@ -323,7 +323,7 @@ def test_a_folder_in_the_place_of_the_weights_is_refused_before_training(tmp_pat
     assert not (tmp_path / "checkpoint-3").exists()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"task": "ltl"}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"task": "ltl"}', '{"recipe": {}, "data": "x"}'])
 def test_a_folder_that_does_not_say_what_was_asked_for_is_refused(text, tmp_path, rows):
     fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
     (tmp_path / "recipe.json").write_text(text)
