@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hf_symbinv.auto_classes import imports_transformers
-from hf_symbinv.errors import UserError
+from hf_symbinv.errors import UserError, explain
 from hf_symbinv.solvers.worker import HEADER, IDLE, STAMP, Setup, encode
 
 # Work per message: enough that the 0.1 ms a message costs is lost in it, little enough that the pool stays responsive.
@@ -292,7 +292,7 @@ class ProcessPool:
         """Wait until a worker is ready, which shows that `initializer` does its work within its limits.
 
         Raises:
-            ImportError: If `initializer` raised it.
+            ImportError: If `initializer` raised it because a library is missing, with a sentence on it.
             PoolError: If it raised another exception, or took too long or too much memory.
         """
         job = _Job(self, iter(()), 1)
@@ -590,8 +590,8 @@ class _Job:
 
 
 def cannot_start(error: BaseException | None, message: str, traceback: str) -> Exception:
-    """What is raised if a worker says that it cannot start; other errors than missing libraries are logged."""
-    if isinstance(error, ImportError):
+    """What is raised if a worker says that it cannot start; errors that `explain` has no sentence for are logged."""
+    if isinstance(error, ImportError) and explain(error) is not None:
         return error
     _logger.error("a worker could not start:\n%s", traceback.rstrip())
     return PoolError(

@@ -69,6 +69,10 @@ def warm_up_without_a_library() -> None:
     raise ImportError("needs a library; install it")
 
 
+def warm_up_with_a_library_that_there_is_not() -> None:
+    import no_such_library  # noqa: F401
+
+
 def warm_up_and_eat() -> None:
     held = []
     while True:

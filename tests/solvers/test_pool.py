@@ -218,6 +218,18 @@ def test_a_library_that_a_worker_misses_is_missed_here_too(functions, caplog):
     assert not caplog.text
 
 
+def test_a_library_that_nobody_explains_is_named_in_a_sentence_below_the_traceback(functions, caplog):
+    initializer = functions.warm_up_with_a_library_that_there_is_not
+    with (
+        ProcessPool(functions.behave, timeout=1.0, initializer=initializer) as pool,
+        pytest.raises(
+            PoolError, match=r"could not start: ModuleNotFoundError: No module named 'no_such_library'; mend"
+        ),
+    ):
+        pool.warm_up()
+    assert "import no_such_library" in caplog.text
+
+
 def test_a_pool_that_was_started_computes_in_the_worker_that_is_ready(functions):
     with ProcessPool(functions.behave, workers=1, timeout=5.0) as pool:
         pool.warm_up()
