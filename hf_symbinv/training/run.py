@@ -242,8 +242,12 @@ class Run:
         """Removes what has the name of a later checkpoint: a damaged one, or one that was not written to its end."""
         done = 0 if self._state is None else self._state.global_step
         for step, path in _checkpoints(self.folder).items():
-            if step > done:
-                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            if step <= done:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
     def _goes_on(self) -> str:
         """Where a run goes on, and what becomes of its learning rate if it was shorter."""

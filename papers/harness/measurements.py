@@ -61,9 +61,7 @@ class ModelUnderTest:
 
     def without_twins(self, questions: Sequence[Question]) -> list[bool]:
         """Of each question, whether no renaming makes it one of the training data."""
-        from hf_symbinv.evaluation.report import training_classes
-
-        trained_on = training_classes(self.task, str(self.place.data(self.task.name, self.training.data)))
+        trained_on = self.place.training_classes(self.task, self.training.data)
         return [self.task.alpha_class(question.text) not in trained_on for question in questions]
 
     def generation(self, beams: int = 3, tokens: int = 100, *, free: bool = False) -> dict[str, Any]:

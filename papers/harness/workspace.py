@@ -19,7 +19,7 @@ from filelock import FileLock
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
 from hf_symbinv.files import write_atomically
 from hf_symbinv.solvers import Cluster
-from hf_symbinv.tasks import load_task
+from hf_symbinv.tasks import SymbolTask, load_task
 from papers.harness.experiments import Experiment, Job, OutOfTimeError, Setting
 from papers.harness.measurements import Measurement, ModelUnderTest
 from papers.harness.provenance import read_record, timed
@@ -53,6 +53,7 @@ class Workspace:
     ) -> None:
         self.folder, self.scale, self.say, self.cluster = folder / scale.name, scale, say, cluster
         self._deadline = None if max_seconds is None else time.monotonic() + max_seconds
+        self._classes: dict[tuple[str, str], set[str]] = {}
 
     def time_left(self) -> float | None:
         """Seconds, None if there is no limit.
@@ -99,6 +100,15 @@ class Workspace:
             config = builder.RandomQuestionsConfig(name=variant, task=task, **sizes["data"][variant])
             builder.prepare(config, folder, self.cluster)
         return folder
+
+    def training_classes(self, task: SymbolTask, variant: str) -> set[str]:
+        """The training questions of a data set up to a renaming; read once, because many measurements need them."""
+        from hf_symbinv.evaluation.report import training_classes
+
+        key = task.name, variant
+        if key not in self._classes:
+            self._classes[key] = training_classes(task, str(self.data(*key)))
+        return self._classes[key]
 
     def run_folder(self, training: Training, seed: int) -> Path:
         """Where a model is trained."""

@@ -145,9 +145,10 @@ def _ablation(task: str, label: str, components: str) -> Row:
 
 def _conversion(task: str, label: str, training: Training, *numbers: float) -> Row:
     # A vocabulary that ends with the symbols of training is tested on these alone.
-    wide = training.model == "streams"
-    measures = VALIDATED if wide else tuple(measure for measure in VALIDATED if measure not in VALIDATION[1:])
-    return Row((TASKS[task], label), training, dict(zip(VALIDATION, numbers, strict=False)), measures)
+    left_out = () if training.model == "streams" else VALIDATION[1:]
+    measures = tuple(measure for measure in VALIDATED if measure not in left_out)
+    paper: dict[Measure, float] = dict(zip(VALIDATION[: len(VALIDATION) - len(left_out)], numbers, strict=True))
+    return Row((TASKS[task], label), training, paper, measures)
 
 
 def _converted(task: str, epochs: int) -> Training:
@@ -202,7 +203,7 @@ def _copying_baseline(enabled: str, disabled: tuple[str, ...], label: str, train
 
 
 # ITE Table 3: alpha-covariance with 3 to 10 symbols.
-WIDE_COVARIANCES = tuple(Covariance(symbols, "grid") for symbols in range(3, 11))
+MAPPED_COVARIANCES = tuple(Covariance(symbols, "grid") for symbols in range(3, 11))
 _COVARIANCE = {
     ("ltl", "full vocabulary"): (54.09, 45.51, 45.23, 42.07, 33.54, 34.47, 32.36, 28.42),
     ("ltl", "alpha-renaming"): (50.64, 43.00, 40.95, 37.49, 30.80, 30.30, 28.76, 25.57),
@@ -230,7 +231,7 @@ def _covariance_rows() -> tuple[Row, ...]:
         for label, training in open_vocabulary(task).items():
             # The papers have no numbers of streams and of canonical names.
             numbers = _COVARIANCE.get((task, label), ())
-            paper: dict[Measure, float] = dict(zip(WIDE_COVARIANCES, numbers, strict=False))
+            paper: dict[Measure, float] = dict(zip(MAPPED_COVARIANCES, numbers, strict=False))
             rows.append(Row((TASKS[task], label), training, paper))
     return tuple(rows)
 
@@ -356,7 +357,7 @@ TABLES = {
         ),
         Table(
             "ite-3", "Alpha-covariance with more symbols than in training", "ITE Table 3", ("task", "model"),
-            WIDE_COVARIANCES, _covariance_rows(),
+            MAPPED_COVARIANCES, _covariance_rows(),
             "Mean alpha-covariances in percent, over the answers to all or 120 renamings of each question, with normal "
             "95 % intervals",
         ),
@@ -415,9 +416,9 @@ TABLES = {
                 _tuned("renamed", "streams", "streams"),
             ),
             SHARES,
-            "Each row's model is trained as the best on validation questions of a quarter as long trials: 2 learning "
-            "rates, cross-entropy or AdaCos with normalised features, dropout 0 or 0.1, and of random embeddings 2 "
-            "widths. Trials that are not told from the best one were made at full length too, and the best of these "
+            "Short trials on validation questions say how each row's model is trained: with 2 learning rates, with "
+            "cross-entropy or AdaCos and normalised features, with dropout 0 or 0.1, and random embeddings with 2 "
+            "widths. Trials that are not told from the best one are made at full length too, and the best of these "
             "counts.",
             compared=(CORRECT, NEW),
         ),

@@ -154,6 +154,7 @@ def read_results(paths: Iterable[Path]) -> list[dict[str, Any]]:
             require_kinds(evaluation, Evaluation, str(path), EVALUATED, CardError)
             require_finite(evaluation, str(path), EVALUATED, CardError)
             found.append(_with_first_candidates(evaluation))
+            # The first group is all questions, and has an accuracy; further ones may have the best of N in its place.
             for place, group in enumerate(found[-1]["groups"]):
                 known = {"accuracy", "accuracy_interval"} & group["summary"].keys()
                 if len(known) == 1 or not (known or (place and group.get("best_of_n"))):
