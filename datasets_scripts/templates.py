@@ -16,9 +16,10 @@ test are different ones, so that only rules are learned that do not depend on na
     wildcards: [a, b]
     templates:
       - {text: the a a b, label: 1}
-      - {text: the a b a, label: -1}
+      - {text: the a b a, label: -1, weight: 3}
 
-Labels are numbers, or tokens: a wildcard stands for the symbol that substitutes it, a literal for itself.
+Labels are numbers, or tokens: a wildcard stands for the symbol that substitutes it, a literal for itself. A template
+with weight 3 is drawn three times as often as one with weight 1, which is what a template without a weight has.
 
 Source: When can transformers reason with abstract symbols? (2024), sections 1.1.1, 3 and 4.
 """
@@ -28,6 +29,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
+import math
 import random
 import re
 import sys
@@ -48,7 +50,7 @@ from hf_symbinv.errors import in_short
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import LICENSE, DataFile, size_category
 from hf_symbinv.hub.cards.rendering import check_card
-from hf_symbinv.values import read_yaml_file
+from hf_symbinv.values import is_finite, read_yaml_file
 
 CLS = "[CLS]"  # the last token of every string that a model reads, where it answers
 SYMBOL = re.compile(r"s(\d+)")
@@ -56,10 +58,17 @@ SYMBOL = re.compile(r"s(\d+)")
 
 @dataclass(frozen=True)
 class Template:
-    """A string of literals and wildcards, and its label: a number, a wildcard or a literal."""
+    """A string of literals and wildcards.
+
+    Attributes:
+        tokens: Its literals and wildcards.
+        label: A number, a wildcard or a literal.
+        weight: How often it is drawn, relative to the other templates of its task.
+    """
 
     tokens: tuple[str, ...]
     label: float | str
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +82,7 @@ class TemplateTask:
 
     Raises:
         TemplateError: If lengths or kinds of labels differ, a wildcard is in no template, a token has the name of a
-            symbol, or a string matches two templates with different labels.
+            symbol, a weight is no positive number, or a string matches two templates with different labels.
     """
 
     name: str
@@ -98,6 +107,8 @@ class TemplateTask:
             if SYMBOL.fullmatch(token) or token == CLS:
                 raise TemplateError(f"{self.name}: literal {token!r} is reserved for symbols and models; rename it")
         for index, template in enumerate(self.templates):
+            if not 0 < template.weight < math.inf:
+                raise TemplateError(f"{self.name}: weight {template.weight:g} of template {index} must be positive")
             if template.label in self.wildcards and template.label not in template.tokens:
                 raise TemplateError(f"{self.name}: label {template.label!r} of template {index} is no wildcard of it")
         for (i, first), (j, second) in itertools.combinations(enumerate(self.templates), 2):
@@ -271,14 +282,19 @@ def _built_in(name: str) -> TemplateTask:
 
 
 def _read_template(path: Path, index: int, entry: Any) -> Template:
-    if not isinstance(entry, dict) or set(entry) != {"text", "label"}:
+    if not isinstance(entry, dict) or set(entry) - {"weight"} != {"text", "label"}:
         raise TemplateError(
-            f"{path}: template {index} must have the keys text and label, and no others: {in_short(entry)}"
+            f"{path}: template {index} must have the keys text and label, may have weight, and no others: "
+            f"{in_short(entry)}"
         )
-    label = entry["label"]
-    if isinstance(label, bool) or not isinstance(label, str | int | float):
-        raise TemplateError(f"{path}: label {label!r} of template {index} is neither a number nor a token; quote it")
-    return Template(tuple(str(entry["text"]).split()), label if isinstance(label, str) else float(label))
+    label, weight = entry["label"], entry.get("weight", 1.0)
+    if not isinstance(label, str) and not is_finite(label):
+        raise TemplateError(
+            f"{path}: label {in_short(label)} of template {index} is neither a number nor a token; quote it"
+        )
+    if not is_finite(weight):
+        raise TemplateError(f"{path}: weight {in_short(weight)} of template {index} must be a positive number")
+    return Template(tuple(str(entry["text"]).split()), label if isinstance(label, str) else float(label), float(weight))
 
 
 @dataclass
@@ -290,6 +306,7 @@ class TemplatesConfig(datasets.BuilderConfig):
         rows: Of training.
         symbols: Of training; None for as many as rows, as in the paper's figures.
         evaluation_rows, evaluation_symbols: Of validation, and of test, which has others.
+        noise: Standard deviation of what is added to the labels of training rows, which must be numbers.
         seed: Of the draws.
     """
 
@@ -298,15 +315,20 @@ class TemplatesConfig(datasets.BuilderConfig):
     symbols: int | None = None
     evaluation_rows: int = 1000
     evaluation_symbols: int = 100
+    noise: float = 0.0
     seed: int = 0
 
     def alphabets(self) -> dict[str, range]:
         """The numbers of each split's symbols.
 
         Raises:
-            TemplateError: If there are fewer symbols than wildcards in a template, or no rows.
+            TemplateError: If there are fewer symbols than wildcards in a template, no rows, or noise for tokens.
         """
         task = template_task(self.task)
+        if not 0 <= self.noise < math.inf:
+            raise TemplateError(f"noise={self.noise}: must be a number of at least 0")
+        if self.noise and task.symbolic:
+            raise TemplateError(f"noise={self.noise}: the labels of {task.name} are tokens; leave noise out")
         needed = max(len(task.wildcards_of(template)) for template in task.templates)
         train = self.rows if self.symbols is None else self.symbols
         for name, value, least in (
@@ -328,29 +350,37 @@ class TemplatesConfig(datasets.BuilderConfig):
         return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in inherited}
 
 
-def draw(task: TemplateTask, rows: int, symbols: range, seed: str) -> Iterator[dict[str, Any]]:
-    """Rows `text`, `label` and `template`: templates uniformly, and uniformly one of their substitutions.
+def draw(task: TemplateTask, rows: int, symbols: range, seed: str, noise: float = 0.0) -> Iterator[dict[str, Any]]:
+    """Rows `text`, `label` and `template`: templates by their weights, and uniformly one of their substitutions.
 
-    Source: Definition 3.2, without noise in the labels.
+    Source: Definition 3.2.
+
+    Args:
+        task: What is drawn from.
+        rows, symbols, seed: How many rows, with which symbols, from which start.
+        noise: Standard deviation of what is added to labels. The strings are those without noise.
     """
-    rng = random.Random(seed)
+    rng, noises = random.Random(seed), random.Random(f"{seed} noise")
+    weights = [template.weight for template in task.templates]
+    uniform = len(set(weights)) == 1
     for _ in range(rows):
-        index = rng.randrange(len(task.templates))
+        index = rng.randrange(len(weights)) if uniform else rng.choices(range(len(weights)), weights)[0]
         template = task.templates[index]
         wildcards = task.wildcards_of(template)
         chosen = [f"s{number}" for number in rng.sample(symbols, len(wildcards))]
         tokens, label = task.substitute(template, dict(zip(wildcards, chosen, strict=True)))
+        if noise and not isinstance(label, str):
+            label += noises.gauss(0, noise)
         yield {"text": " ".join(tokens), "label": label, "template": index}
 
 
 def drawn(config: TemplatesConfig) -> dict[str, list[dict[str, Any]]]:
     """Split → its rows, drawn as the options say."""
-    task = template_task(config.task)
-    return {
-        split: list(draw(task, config.rows if split == "train" else config.evaluation_rows, symbols,
-                         f"{config.seed} {split}"))
-        for split, symbols in config.alphabets().items()
-    }  # fmt: skip
+    task, found = template_task(config.task), {}
+    for split, symbols in config.alphabets().items():
+        rows, noise = (config.rows, config.noise) if split == "train" else (config.evaluation_rows, 0.0)
+        found[split] = list(draw(task, rows, symbols, f"{config.seed} {split}", noise))
+    return found
 
 
 def encoded(task: TemplateTask, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -408,7 +438,7 @@ def write(config: TemplatesConfig, folder: Path) -> None:
         WorkFolderError: If the folder cannot take the data.
     """
     task = template_task(config.task)
-    templates = [[" ".join(template.tokens), template.label] for template in task.templates]
+    templates = [[" ".join(template.tokens), template.label, template.weight] for template in task.templates]
     with claimed(folder, {"builder": "templates", **config.options(), "templates": templates}) as work:
         if work is None:
             return
@@ -450,8 +480,11 @@ def card(config: TemplatesConfig, folder: Path, paths: Mapping[str, Sequence[Pat
         "",
         f"Data diversity of the training rows (ρ): {task.diversity(len(alphabets['train'])):g}",
         "",
-        "| template | label |", "|---|---|",
-        *(f"| `{' '.join(template.tokens)}` | {template.label} |" for template in task.templates),
+        *([f"Normal noise with a standard deviation of {config.noise:g} is added to the labels of training rows.", ""]
+          if config.noise else []),
+        "| template | label | weight |", "|---|---|---:|",
+        *(f"| `{' '.join(template.tokens)}` | {template.label} | {template.weight:g} |"
+          for template in task.templates),
         "",
         "| split | rows | symbols |", "|---|---|---|",
         *(f"| {split} | {config.rows if split == 'train' else config.evaluation_rows} | s{symbols[0]} to "
@@ -475,7 +508,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command.add_argument("--output", type=Path, required=True, help="the folder, made if it does not exist")
     for item in fields(TemplatesConfig):
         if item.name in TemplatesConfig(name="custom").options():
-            kind = str if item.name == "task" else int
+            kind = {"task": str, "noise": float}.get(item.name, int)
             command.add_argument(f"--{item.name.replace('_', '-')}", type=kind, default=item.default)
     options = vars(command.parse_args(arguments))
     folder = options.pop("output")

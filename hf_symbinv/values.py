@@ -243,8 +243,8 @@ def read_yaml_file(path: Path, error: type[UserError] = YamlError) -> Any:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a value is a number that is neither infinite nor NaN."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a value is a number that is neither infinite nor NaN, and an integer no larger than any float."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def require_finite(value: Any, place: str, remedy: str, error: type[UserError] = UserError) -> None:

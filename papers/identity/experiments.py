@@ -7,21 +7,26 @@ token and position embeddings from N(0, 1), as in the paper's release; they answ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from hf_symbinv.files import write_atomically
 from papers.harness.corpora import source_of
-from papers.harness.experiments import Experiment, Family, Job, Result, Setting
+from papers.harness.experiments import Experiment, Family, Findings, Job, Result, Setting
 from papers.harness.measures import Measure, Named
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-    from hf_symbinv.datasets_scripts.templates import TemplatesConfig
+    from hf_symbinv.datasets_scripts.templates import TemplatesConfig, TemplateTask
 
+Made = TypeVar("Made")
 FAMILY = Family("identity", Path(__file__).parent / "scales.yaml")
 
 
@@ -39,15 +44,18 @@ class ErrorAfter(Measure):
 ERROR, CROSS_ENTROPY, START = Named("error"), Named("cross-entropy"), Named("start")
 CONDITION = Named("log₁₀ of smallest over largest singular value")
 UNSEEN_ERROR = Named("error on unseen symbols")
+# In a log of its own, and no column: learning rate, that of scalars and validation error of each attempt.
+SEARCH = Named("search")
 PERPLEXITY = Named("perplexity")
 
-# Label → which scalars there are. The multiplier is the one with which the scalars helped most (1 and 10 were tried).
+# Label → which scalars there are.
 PARAMETRISATIONS: dict[str, dict[str, Any]] = {
     "vanilla": {"identity_qk": False, "identity_vo": False},
-    "aI": {"identity_qk": True, "identity_vo": False, "identity_multiplier": 10.0},
-    "bI": {"identity_qk": False, "identity_vo": True, "identity_multiplier": 10.0},
-    "aI+bI": {"identity_qk": True, "identity_vo": True, "identity_multiplier": 10.0},
+    "aI": {"identity_qk": True, "identity_vo": False},
+    "bI": {"identity_qk": False, "identity_vo": True},
+    "aI+bI": {"identity_qk": True, "identity_vo": True},
 }
+BASELINES = {"MLP": "mlp", "LSTM": "lstm"}
 
 
 def template_model(config: TemplatesConfig, scalars: Mapping[str, Any], fields: Mapping[str, Any]) -> PreTrainedModel:
@@ -76,8 +84,8 @@ def template_model(config: TemplatesConfig, scalars: Mapping[str, Any], fields: 
     return model
 
 
-def _train(job: Job, name: str, model: PreTrainedModel, rows: Any) -> None:
-    """Trains a model in a folder of the job.
+def _train(job: Job, name: str, model: PreTrainedModel, rows: Any, attempt: Attempt | None = None) -> None:
+    """Trains a model in a folder of the job, as fast as the scale or an attempt says.
 
     Raises:
         OutOfTimeError: If there was no time to finish.
@@ -86,6 +94,10 @@ def _train(job: Job, name: str, model: PreTrainedModel, rows: Any) -> None:
 
     fixed = {"seed": job.seed, "save_strategy": "no", "report_to": "none", "disable_tqdm": True}
     arguments = {**fixed, **job.sizes["trainer"]}
+    if attempt is not None:
+        name += f"_rate={attempt.rate:g}_multiplier={attempt.multiplier:g}"
+        arguments["learning_rate"] *= attempt.rate
+        job.say(f"  {name}")
     job.train(model, job.folder / name, arguments, train_dataset=rows, data_collator=default_data_collator)
 
 
@@ -99,39 +111,135 @@ def _batches(
         yield {name: values.to(device) for name, values in batch.items()}
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """How fast a model learns: a factor of the learning rate of all weights, and one more for the scalars."""
+
+    rate: float
+    multiplier: float = 1.0
+
+
+def attempts(label: str) -> tuple[Attempt, ...]:
+    """What is tried for a row: four of them, whatever its model."""
+    if not _has_scalars(label):
+        return tuple(map(Attempt, (0.3, 1.0, 3.0, 10.0)))
+    return tuple(Attempt(rate, multiplier) for rate in (1.0, 3.0) for multiplier in (1.0, 10.0))
+
+
+def _has_scalars(label: str) -> bool:
+    return label != "vanilla" and label not in BASELINES
+
+
+def _search(job: Job, make: Callable[[Attempt], tuple[float, Made]]) -> tuple[Attempt, Made, Result]:
+    """The attempt with the least validation error.
+
+    Args:
+        job: What the attempts are of.
+        make: Trains a model; its error on validation data, and whatever else is wanted of it.
+
+    Returns:
+        The attempt, what was wanted of it, and the log: learning rates, those of scalars, and errors.
+    """
+    tried = [(attempt, *make(attempt)) for attempt in attempts(job.values["scalars"])]
+    errors = [error if math.isfinite(error) else math.inf for _, error, _ in tried]  # not, where training diverged
+    place = errors.index(min(errors))
+    base = job.sizes["trainer"]["learning_rate"]
+    rates = [(base * attempt.rate, base * attempt.rate * attempt.multiplier) for attempt, _, _ in tried]
+    log = {"values": [[*pair, error] for pair, error in zip(rates, errors, strict=True)], "chosen": place}
+    return tried[place][0], tried[place][2], log
+
+
+def write_attempts(name: str) -> Callable[[Sequence[tuple[Setting, Findings]], Path], None]:
+    """What writes the attempts of each row and seed, with their validation errors, into `NAME-search.md`."""
+
+    def write(found: Sequence[tuple[Setting, Findings]], folder: Path) -> None:
+        lines = [
+            f"How fast the models of `{name}` learned: every attempt with its error on validation data, which have "
+            "other unseen symbols than test data. The chosen one made the row.",
+            "",
+            "| row | | seed | learning rate | of scalars | error | |",
+            "|---|---|---:|---:|---:|---:|---|",
+        ]
+        seeds: Counter[str] = Counter()
+        for row, content in found:
+            search = content.get(SEARCH.heading, {"values": []})
+            for place, (rate, scalars, error) in enumerate(search["values"]):
+                chosen = "chosen" if place == search["chosen"] else ""
+                of_scalars = f"{scalars:g}" if _has_scalars(row.values["scalars"]) else ""
+                cells = (*row.labels, seeds[row.name], f"{rate:g}", of_scalars, f"{error:.3f}", chosen)
+                lines.append(f"| {' | '.join(map(str, cells))} |")
+            seeds[row.name] += 1
+        write_atomically(folder / f"{name}-search.md", "\n".join(lines) + "\n")
+
+    return write
+
+
 def measure_templates(job: Job) -> dict[Measure, Result]:
-    """Squared errors on unseen symbols, or wrong ones, after training on each number of rows."""
-    import torch
+    """Squared errors on unseen symbols, or wrong ones, after training on each number of rows.
+
+    The attempt that is best after training on most rows is taken for all numbers of rows.
+    """
+    *fewer, most = job.sizes["rows"]
+    best, errors, log = _search(job, lambda attempt: _trained_on(job, most, attempt))
+    found: dict[Measure, Result] = {ErrorAfter(count): _trained_on(job, count, best)[1] for count in fewer}
+    return {**found, ErrorAfter(most): errors, SEARCH: log}
+
+
+def _trained_on(job: Job, count: int, attempt: Attempt) -> tuple[float, Result]:
+    """The error on validation data, and errors on test data, of a model that was trained on so many rows."""
     from transformers import set_seed
 
     from hf_symbinv.datasets_scripts.templates import TemplatesConfig, drawn, encoded, template_task
 
-    found: dict[Measure, Result] = {}
-    for count in job.sizes["rows"]:
-        config = TemplatesConfig(
-            name="custom", task=job.values["task"], rows=count, seed=job.seed, **job.sizes["evaluation"]
-        )
-        task, splits = template_task(config.task), drawn(config)
-        set_seed(job.seed)
-        model = template_model(config, PARAMETRISATIONS[job.values["scalars"]], job.sizes["model"])
-        if task.symbolic:
-            scale_logits(model)
-        job.say(f"  {count} rows, diversity {task.diversity(count):g}")
-        _train(job, f"n={count}", model, encoded(task, splits["train"]))
-        model.eval()
-        given, wanted = [], []
-        with torch.no_grad():
-            for batch in _batches(encoded(task, splits["test"]), model.device):
-                logits = model(input_ids=batch["input_ids"]).logits
-                given.append(logits[:, -2].argmax(-1) if task.symbolic else logits[:, 0])
-                wanted.append(batch["labels"][:, -1] if task.symbolic else batch["labels"])
-        answers, labels = torch.cat(given), torch.cat(wanted)
-        if task.symbolic:
-            found[ErrorAfter(count)] = {"correct": int((answers != labels).sum()), "count": len(labels)}
-        else:
-            squares = (answers - labels).square().tolist()
-            found[ErrorAfter(count)] = {"values": [round(square, 6) for square in squares]}
-    return found
+    config = TemplatesConfig(
+        name="custom", task=job.values["task"], rows=count, seed=job.seed, **job.sizes["evaluation"]
+    )
+    task, splits = template_task(config.task), drawn(config)
+    set_seed(job.seed)
+    if job.values["scalars"] in BASELINES:
+        model = _baseline(config, job.values["scalars"], job.sizes["model"])
+    else:
+        model = template_model(config, _scalars(job, attempt), job.sizes["model"])
+    if task.symbolic:
+        scale_logits(model)
+    _train(job, f"n={count}", model, encoded(task, splits["train"]), attempt)
+    model.eval()
+    validation, test = (_errors(model, task, splits[split]) for split in ("validation", "test"))
+    error = validation["correct"] / validation["count"] if task.symbolic else fmean(validation["values"])
+    return error, test
+
+
+def _scalars(job: Job, attempt: Attempt) -> dict[str, Any]:
+    """Fields of `IdentityGPT2Config` that choose the scalars of a row, and how fast they learn."""
+    return {**PARAMETRISATIONS[job.values["scalars"]], "identity_multiplier": attempt.multiplier}
+
+
+def _errors(model: PreTrainedModel, task: TemplateTask, rows: Sequence[Mapping[str, Any]]) -> Result:
+    """Wrong answers, or squared errors."""
+    import torch
+
+    from hf_symbinv.datasets_scripts.templates import encoded
+
+    if task.symbolic:
+        logits, labels = _predicted(model, encoded(task, rows))
+        return {"correct": int((logits.argmax(-1) != labels).sum()), "count": len(labels)}
+    with torch.no_grad():
+        squares = [
+            (model(input_ids=batch["input_ids"]).logits[:, 0] - batch["labels"]).square()
+            for batch in _batches(encoded(task, rows), model.device)
+        ]
+    return {"values": [round(square, 6) for square in torch.cat(squares).tolist()]}
+
+
+def _baseline(config: TemplatesConfig, label: str, fields: Mapping[str, Any]) -> PreTrainedModel:
+    """A fresh MLP or LSTM for a template task, as wide and deep as the GPT-2 with these fields."""
+    from hf_symbinv.datasets_scripts.templates import template_task
+    from papers.identity.baselines import BaselineConfig, TemplateBaseline
+
+    length = len(template_task(config.task).templates[0].tokens) + 1  # and [CLS]
+    return TemplateBaseline(
+        BaselineConfig(BASELINES[label], config.vocab_size(), length, width=fields["n_embd"], layers=fields["n_layer"])
+    )
 
 
 def scale_logits(model: PreTrainedModel) -> None:
@@ -147,26 +255,38 @@ def scale_logits(model: PreTrainedModel) -> None:
 
 def measure_copying(job: Job) -> dict[Measure, Result]:
     """Error and cross-entropy on unseen symbols, of a transformer or of the theorems' model."""
-    import torch
     from transformers import set_seed
 
     from hf_symbinv.datasets_scripts.templates import TemplatesConfig, drawn, encoded, template_task
 
     config = TemplatesConfig(name="custom", task="copy", seed=job.seed, **job.sizes["data"])
     task, splits, width = template_task("copy"), drawn(config), job.values["width"]
-    set_seed(job.seed)
     if job.values["model"] == "theory":
+        set_seed(job.seed)
         return _copying_in_theory(job, config.vocab_size(), splits)
-    scalars = PARAMETRISATIONS[job.values["scalars"]]
-    model = template_model(config, scalars, {**job.sizes["model"], "n_embd": width})
-    if job.values["model"] == "scaled":
-        scale_logits(model)
-    _train(job, "model", model, encoded(task, splits["train"]))
-    model.eval()
+
+    def make(attempt: Attempt) -> tuple[float, dict[Measure, Result]]:
+        set_seed(job.seed)
+        model = template_model(config, _scalars(job, attempt), {**job.sizes["model"], "n_embd": width})
+        if job.values["model"] == "scaled":
+            scale_logits(model)
+        _train(job, "model", model, encoded(task, splits["train"]), attempt)
+        model.eval()
+        validation, test = (_copied(*_predicted(model, encoded(task, splits[name]))) for name in ("validation", "test"))
+        return fmean(validation[CROSS_ENTROPY]["values"]), test
+
+    _, found, log = _search(job, make)
+    return {**found, SEARCH: log}
+
+
+def _predicted(model: PreTrainedModel, rows: Sequence[Mapping[str, Any]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits (rows, tokens) where a language model answers, and the right tokens (rows)."""
+    import torch
+
     with torch.no_grad():
-        batches = list(_batches(encoded(task, splits["test"]), model.device))
-        logits = torch.cat([model(input_ids=batch["input_ids"]).logits[:, -2] for batch in batches])
-    return _copied(logits, torch.cat([batch["labels"][:, -1] for batch in batches]))
+        batches = list(_batches(rows, model.device))
+        logits = [model(input_ids=batch["input_ids"]).logits[:, -2] for batch in batches]
+    return torch.cat(logits), torch.cat([batch["labels"][:, -1] for batch in batches])
 
 
 def _copying_in_theory(
@@ -285,11 +405,16 @@ _CURVES: dict[tuple[str, str], dict[int, float]] = {
     ("print-variable", "aI"): {64: 0.05, 256: 0.0},
 }
 _TEMPLATES = (
-    *(("aba-abb", label) for label in PARAMETRISATIONS),
-    *((task, label) for task in ("print-variable", "same-different", "majority-4") for label in ("vanilla", "aI")),
+    *(("aba-abb", label) for label in (*PARAMETRISATIONS, *BASELINES)),
+    *(
+        (task, label)
+        for task in ("print-variable", "same-different", "majority-4", "majority-6", "majority-8")
+        for label in ("vanilla", "aI", *BASELINES)
+    ),
 )
 _SHOWN = {"aba-abb": "αβα / αββ", "print-variable": "print(α) / print(β)", "same-different": "αα / αβ",
-          "majority-4": "majority of 4", "print-value": 'α = "γ"; β = "δ"; print(α) / print(β)',
+          **{f"majority-{length}": f"majority of {length}" for length in (4, 6, 8)},
+          "print-value": 'α = "γ"; β = "δ"; print(α) / print(β)',
           "gives": "If α gives β δ γ, how many γ does β have?"}  # fmt: skip
 # Figure 2's error in percent; which scalars its modified transformer has is in an appendix that was not at hand.
 _SYMBOLIC: dict[tuple[str, str], dict[int, float]] = {
@@ -308,6 +433,7 @@ _COPYING = {
     ("theory", "bI"): "attention of the theorems, bI",
 }
 _SOURCE = "Abstract symbols"
+_SEARCHED = "each row has the best of four learning rates on validation data"
 
 
 def _by_rows(numbers: Mapping[int, float]) -> dict[Measure, float]:
@@ -320,7 +446,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         f"{_SOURCE}, Figure 1 and Appendix B", ("templates", "attention"),
         tuple(map(ErrorAfter, (16, 64, 256, 1024))),
         "Mean squared error of a regression on labels 1 and -1 (1 is what a constant has); the data diversity ρ of n "
-        "training rows is n / 2",
+        f"training rows is n / 2; {_SEARCHED}",
         tuple(
             Setting(
                 (_SHOWN[task], label.replace("+", " + ")), {"task": task, "scalars": label},
@@ -329,23 +455,27 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             for task, label in _TEMPLATES
         ),
         measure_templates,
+        draw=write_attempts("identity-templates"),
     ),
     Experiment(
         "identity-symbols", FAMILY, "Symbols as labels: error on unseen symbols by training rows",
         f"{_SOURCE}, Figure 2", ("template", "attention"),
         tuple(map(ErrorAfter, (64, 256, 1024, 4096))),
-        "Wrong symbols in percent; logits are divided by √d; the data diversity ρ of n training rows is n / 4",
+        "Wrong symbols in percent; logits are divided by √d; the data diversity ρ of n training rows is n / 4; "
+        f"{_SEARCHED}",
         tuple(
             Setting((_SHOWN[task], label.replace("+", " + ")), {"task": task, "scalars": label}, _by_rows(numbers))
             for (task, label), numbers in _SYMBOLIC.items()
         ),
         measure_templates,
+        draw=write_attempts("identity-symbols"),
     ),
     Experiment(
         "identity-copy", FAMILY, "Copying unseen symbols by embedding width", f"{_SOURCE}, Figure 3 and section 5",
         ("model", "d"), (ERROR, CROSS_ENTROPY, START),
         "Error in percent; cross-entropy in nats; start: fall of the loss on unseen symbols at the start of gradient "
-        "flow for a fall of 1 on training symbols",
+        "flow for a fall of 1 on training symbols; each transformer has the best of four learning rates on validation "
+        "data",
         tuple(
             Setting(
                 (label, str(width)), {"model": model, "scalars": scalars, "width": width},
@@ -355,6 +485,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             for width in (32, 128, 512)
         ),
         measure_copying,
+        draw=write_attempts("identity-copy"),
     ),
     Experiment(
         "identity-kernel", FAMILY, "The kernel condition: N must not be singular", f"{_SOURCE}, section 4",

@@ -1,7 +1,10 @@
 """Template tasks: which templates have a common string, what rows are drawn, and what is refused."""
 
 import itertools
+import math
 from collections import Counter
+from dataclasses import replace
+from statistics import fmean, stdev
 
 import datasets
 import pytest
@@ -123,6 +126,32 @@ def test_templates_and_substitutions_are_uniform():
     assert all(abs(count / 20_000 - 1 / 24) < 0.007 for count in counts.values())  # five standard deviations
 
 
+def test_templates_are_drawn_by_their_weights(tmp_path):
+    path = tmp_path / "rare.yaml"
+    entries = [{"text": "a a", "label": 1, "weight": 3}, {"text": "a b", "label": -1}]
+    path.write_text(yaml.safe_dump(own(templates=entries)), encoding="utf-8")
+    rows = drawn(TemplatesConfig(name="custom", task=str(path), rows=20_000, symbols=50))["train"]
+    share = Counter(row["template"] for row in rows)[0] / 20_000
+    assert abs(share - 0.75) < 0.016  # five standard deviations
+
+
+def test_noise_is_in_the_labels_of_training_rows_alone(tmp_path):
+    plain = TemplatesConfig(name="custom", task="aba-abb", rows=20_000)
+    noisy = drawn(replace(plain, noise=0.5))
+    without = drawn(plain)
+    added = [one["label"] - other["label"] for one, other in zip(noisy["train"], without["train"], strict=True)]
+    assert [row["text"] for row in noisy["train"]] == [row["text"] for row in without["train"]]
+    assert fmean(added) == pytest.approx(0, abs=0.02) and stdev(added) == pytest.approx(0.5, abs=0.02)
+    assert all(noisy[split] == without[split] for split in ("validation", "test"))
+    folder = tmp_path / "noisy"
+    assert main([f"--output={folder}", "--task=aba-abb", "--rows=20000", "--noise=0.5"]) == 0
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "Normal noise with a standard deviation of 0.5 is added to the labels of training rows." in card
+    assert "--noise 0.5" in card
+    read = datasets.load_dataset("parquet", data_dir=str(folder), cache_dir=str(tmp_path / "read"))
+    assert read["train"]["label"][:] == pytest.approx([row["label"] for row in noisy["train"]])
+
+
 def test_majority_of_length_2_is_same_different_and_of_length_3_agrees_with_the_papers_example():
     assert [(t.tokens, t.label) for t in template_task("majority-2").templates] == [
         (t.tokens, t.label) for t in template_task("same-different").templates
@@ -147,7 +176,7 @@ def test_the_builder_and_the_folder_of_the_command_hold_the_same_rows(tmp_path, 
     }
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "Data diversity of the training rows (ρ): 40" in card and "| `α` | α |" in card
-    assert "--task copy --rows 40 --symbols 40 --evaluation-rows 10 --evaluation-symbols 7 --seed 3" in card
+    assert "--task copy --rows 40 --symbols 40 --evaluation-rows 10 --evaluation-symbols 7 --noise 0.0 --seed 3" in card
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
     assert main([f"--output={folder}", *arguments]) == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
@@ -187,6 +216,11 @@ def own(**changes) -> dict:
             "change one of them",
         ),
         (own(templates=[{"text": "a b", "label": True}]), "label True of template 0 is neither a number nor a token"),
+        (own(templates=[{"text": "a b", "label": float("nan")}]), "label nan of template 0 is neither a number"),
+        (own(templates=[{"text": "a b", "label": 10**400}]), "of template 0 is neither a number nor a token"),
+        (own(templates=[{"text": "a b", "label": 1, "weight": "much"}]), "weight 'much' of template 0 must be"),
+        (own(templates=[{"text": "a b", "label": 1, "weight": 10**400}]), "of template 0 must be a positive number"),
+        (own(templates=[{"text": "a b", "label": 1, "weight": -2}]), "weight -2 of template 0 must be positive"),
         (own(templates=[{"text": "a b"}]), "template 0 must have the keys text and label"),
         (own(wildcards="ab"), "wildcards must be a list, not 'ab'"),
         (own(templates=None), "templates must be a list, not None"),
@@ -225,8 +259,11 @@ def test_what_is_no_task_or_no_token_is_refused(tmp_path):
         ({"rows": 1}, "symbols=1: aba-abb needs at least 2"),
         ({"evaluation_symbols": 1}, "evaluation_symbols=1: aba-abb needs at least 2"),
         ({"evaluation_rows": 0}, "evaluation_rows=0: aba-abb needs at least 1"),
+        ({"noise": -1.0}, "noise=-1.0: must be a number of at least 0"),
+        ({"noise": math.nan}, "noise=nan: must be a number of at least 0"),
+        ({"noise": 0.1, "task": "copy"}, "noise=0.1: the labels of copy are tokens; leave noise out"),
     ],
 )
-def test_too_few_rows_or_symbols_are_refused(options, message, tmp_path):
+def test_too_few_rows_or_symbols_and_noise_without_sense_are_refused(options, message, tmp_path):
     with pytest.raises(TemplateError, match=message):
-        Templates(cache_dir=str(tmp_path), task="aba-abb", **options)
+        Templates(cache_dir=str(tmp_path), **{"task": "aba-abb", **options})

@@ -15,7 +15,16 @@ from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
 from papers.harness.scales import SCALES
 from papers.identity import theory as theory
-from papers.identity.experiments import EXPERIMENTS, PARAMETRISATIONS, ErrorAfter, scale_logits, template_model
+from papers.identity.baselines import BaselineConfig, TemplateBaseline
+from papers.identity.experiments import (
+    BASELINES,
+    EXPERIMENTS,
+    PARAMETRISATIONS,
+    ErrorAfter,
+    attempts,
+    scale_logits,
+    template_model,
+)
 
 TASKS = ("same-different", "aba-abb", "majority-4", "print-variable")
 
@@ -138,6 +147,27 @@ class TestModels:
         assert int(ids.max()) < model.config.pad_token_id
         assert torch.isfinite(model(input_ids=ids, labels=torch.tensor([example["labels"]])).loss)
 
+    @pytest.mark.parametrize("kind", BASELINES.values())
+    def test_a_network_without_attention_learns_its_rows_and_reads_every_position(self, kind):
+        torch.manual_seed(0)
+        model = TemplateBaseline(BaselineConfig(kind, vocab_size=12, length=4, width=16))
+        ids, labels = torch.randint(12, (40, 4)), torch.randn(40)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for _ in range(300):
+            optimizer.zero_grad()
+            model(input_ids=ids, labels=labels).loss.backward()
+            optimizer.step()
+        assert model(input_ids=ids, labels=labels).loss < 0.01
+        for place in range(4):
+            other = ids.clone()
+            other[:, place] = (ids[:, place] + 1) % 12
+            assert not torch.allclose(model(input_ids=other).logits, model(input_ids=ids).logits, atol=0.01)
+
+    def test_every_row_has_as_many_attempts(self):
+        tried = {label: attempts(label) for label in (*PARAMETRISATIONS, *BASELINES)}
+        assert {len(set(found)) for found in tried.values()} == {4}
+        assert all(attempt.multiplier == 1 for attempt in (*tried["vanilla"], *tried["MLP"]))
+
 
 class TestTables:
     @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
@@ -174,9 +204,16 @@ def reproduced(table, folder, capsys) -> dict:
 class TestSmoke:
     def test_templates(self, tmp_path, capsys):
         rows = reproduced("identity-templates", tmp_path, capsys)
-        assert len(rows) == 10
+        assert len(rows) == 6
         assert all(0 < numbers["n = 16"]["low"] < numbers["n = 16"]["value"] < 5 for numbers in rows.values())
         assert all(numbers["n = 16"]["count"] == 50 for numbers in rows.values())
+        log = tmp_path / "smoke" / "tables" / "identity-templates-search.md"
+        tried = [line for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("| αβα")]
+        assert len(tried) == 4 * 6
+        for start in range(0, len(tried), 4):
+            errors = [float(line.split("|")[6]) for line in tried[start : start + 4]]
+            chosen = [line.endswith("| chosen |") for line in tried[start : start + 4]]
+            assert sum(chosen) == 1 and errors[chosen.index(True)] == min(errors)
 
     def test_templates_with_symbols_for_labels(self, tmp_path, capsys):
         rows = reproduced("identity-symbols", tmp_path, capsys)
