@@ -242,6 +242,17 @@ def read_yaml_file(path: Path, error: type[UserError] = YamlError) -> Any:
         raise error(f"{path}: {reason}; correct it") from reason
 
 
+def is_text(value: Any) -> bool:
+    """Whether a value is a text that files can hold: without halves of surrogate pairs, which UTF-8 has not."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_finite(value: Any) -> bool:
     """Whether a value is a number that is neither infinite nor NaN, and an integer no larger than any float."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

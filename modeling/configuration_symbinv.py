@@ -541,7 +541,7 @@ def check_grammar(grammar: dict[str, Any], base_vocab_size: int, num_views: int 
     for key in keys:
         ids = grammar[key] if isinstance(grammar[key], list) else [grammar[key]]
         _require(
-            all(isinstance(token, int) and 0 <= token < base_vocab_size for token in ids),
+            all(type(token) is int and 0 <= token < base_vocab_size for token in ids),
             f"grammar: {key}={grammar[key]!r}: must be base ids, 0 … {base_vocab_size - 1}",
         )
     _require(

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypedDict
 import pytest
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.values import YamlError, is_finite, is_kind, read_yaml, read_yaml_file, require_kinds
+from hf_symbinv.values import YamlError, is_finite, is_kind, is_text, read_yaml, read_yaml_file, require_kinds
 
 
 class _Point(TypedDict):
@@ -63,6 +63,11 @@ def test_a_long_value_is_cut():
     with pytest.raises(UserError) as caught:
         require_kinds({"name": ["x" * 10_000_000]}, Drawing, "file", "mend it")
     assert len(str(caught.value)) < 300
+
+
+def test_texts_that_files_can_hold():
+    assert is_text("") and is_text("ä\x00😀")
+    assert not any(map(is_text, ("\ud800", "a\udfff", b"a", None, 1)))
 
 
 def test_finite_numbers():

@@ -64,7 +64,7 @@ from hf_symbinv.solvers import Checker
 from hf_symbinv.solvers.cluster import RayPool, Workers, open_pool
 from hf_symbinv.solvers.pool import MEMORY, Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
-from hf_symbinv.values import described, is_kind
+from hf_symbinv.values import described, is_kind, is_text
 
 # Rounds in a row in which no question of a size gets an answer, after which that size counts as exhausted.
 FRUITLESS_ROUNDS = 50
@@ -331,7 +331,7 @@ def entry_of(outcome: Outcome) -> tuple[str, str]:
     """What a shard says about a question: `done` and the answer, or why there is none."""
     if outcome.status != "done":
         return outcome.status, ""
-    if outcome.value is not None and not isinstance(outcome.value, str):
+    if outcome.value is not None and not is_text(outcome.value):
         raise TaskFailedError(f"solve returned {outcome.value!r:.200}; return a text, or None if there is no answer")
     return (NO_ANSWER, "") if outcome.value is None else ("done", outcome.value)
 

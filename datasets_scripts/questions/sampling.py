@@ -15,6 +15,7 @@ from hf_symbinv.datasets_scripts.errors import DrawingError
 from hf_symbinv.solvers.pool import MEMORY, ProcessPool
 from hf_symbinv.tasks import SymbolTask
 from hf_symbinv.tasks.base import MeasureError, size_of, symbols_of
+from hf_symbinv.values import is_text
 
 # Questions tried at a time: some 5 ms of work for LTL.
 BATCH = 1000
@@ -151,7 +152,7 @@ class Gate:
 
     def _sizes(self, questions: Sequence[str]) -> Iterator[tuple[str, int]]:
         """The questions of a batch with their sizes."""
-        if not isinstance(questions, list) or not all(isinstance(question, str) for question in questions):
+        if not isinstance(questions, list) or not all(map(is_text, questions)):
             raise DrawingError(f"task {self.task.name}: draw returned {questions!r:.200}; return a list of texts")
         for question in questions:
             yield question, self._measured("size", size_of, question)

@@ -72,8 +72,8 @@ class Symbol(NamedTuple):
         start, end: Where it stands in `Function.text`.
         variable: Its place in `Function.variables`.
         is_use: Whether its value is read here, and nothing else.
-        others: The other variables that can be named here and may have a value, see `scopes.can_stand`; none if this
-            is no use.
+        others: The other variables that can be named here in `Function.text`, where no two have one name, and may have
+            a value, see `scopes.can_stand`; none if this is no use.
     """
 
     start: int

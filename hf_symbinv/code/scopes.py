@@ -83,15 +83,11 @@ class Scope:
         return None if scope is None else scope.find(name)
 
     def visible(self) -> Iterator[Variable]:
-        """The variables that can be named here."""
-        seen, scope = set[str](), self
-        while True:
-            for name in scope.variables:
-                if name not in seen and (found := self.find(name)) is not None:
-                    yield found
-            seen |= scope.variables.keys()
-            if scope.parent is None:
-                return
+        """The variables that can be named here, where no two have one name."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope is self or scope.kind is not ScopeKind.CLASS:
+                yield from scope.variables.values()
             scope = scope.parent
 
 

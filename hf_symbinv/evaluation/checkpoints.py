@@ -176,6 +176,10 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
     _refuse_damaged_generation(name, source)
     model = _weights(name, source, config, "SymbolInvariantForConditionalGeneration")
     _refuse_lost_tokens(name, model)
+    from hf_symbinv.training.start import require_grammar  # torch only where it is needed
+
+    grammar = getattr(model.generation_config, "grammar", None)
+    require_grammar(grammar, model.config, f"{name}: generation_config.json", AGAIN, CheckpointError)
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     except Exception as error:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from hf_symbinv.errors import UserError, in_short
 from hf_symbinv.logic.notation import Token, is_spaced, read_words, write_prefix
 from hf_symbinv.solvers import Checker, ProcessPool
+from hf_symbinv.values import is_text
 
 if TYPE_CHECKING:
     from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
@@ -53,7 +54,7 @@ def symbols_of(task: SymbolTask, text: str) -> tuple[str, ...]:
     """
     found: object = task.symbols(text)
     names = found if isinstance(found, (tuple, list)) else [None]
-    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+    if not all(is_text(name) and name for name in names) or len(set(names)) < len(names):
         raise MeasureError(
             f"task {task.name}: symbols({in_short(text)}) returned {in_short(found)}; return a tuple of different names"
         )

@@ -24,6 +24,7 @@ from typing import Any
 from hf_symbinv.solvers import CheckResult, Outcome, ProcessPool
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks.base import SymbolTask, symbol_names
+from hf_symbinv.values import is_text
 
 # Questions to try for each one that is wanted: draws of other sizes are thrown away.
 TRIES = 25
@@ -157,7 +158,7 @@ class _Trial:
         if outcome.status != "done":
             raise _Broken(f"{call}: {outcome.value}{_line(outcome)}")
         texts: Any = outcome.value
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        if not isinstance(texts, list) or not all(map(is_text, texts)):
             raise _Broken(f"{call} returned {_short(texts)}; return a list of texts")
         return texts
 
@@ -181,7 +182,7 @@ class _Trial:
             for question, outcome in zip(questions, outcomes, strict=True):
                 if outcome.status != "done":
                     raise _Broken(f"solve({question!r}): {outcome.value}{_line(outcome)}")
-                if not isinstance(outcome.value, str | None):
+                if outcome.value is not None and not is_text(outcome.value):
                     raise _Broken(f"solve({question!r}) returned {_short(outcome.value)}; return a text or None")
                 found.append(outcome)
         return found

@@ -13,7 +13,7 @@ from huggingface_hub.errors import StrictDataclassError
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
 from hf_symbinv.hub.cards.records import Generation
-from hf_symbinv.modeling.configuration_symbinv import PRESETS, SymbolInvariantConfig
+from hf_symbinv.modeling.configuration_symbinv import PRESETS, SymbolInvariantConfig, check_grammar
 from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
 from hf_symbinv.values import require_kinds
@@ -145,12 +145,34 @@ def _saved_config(folder: str | Path) -> SymbolInvariantConfig:
     require_sums(_folder_of(folder))
     remedy, generation = f"save the model of {where} again", _folder_of(folder) / "generation_config.json"
     read_object(_folder_of(folder) / "config.json", remedy)
-    if generation.is_file():
-        require_kinds(read_object(generation, remedy), Generation, str(generation), remedy, UserError)
+    said = read_object(generation, remedy) if generation.is_file() else {}
+    require_kinds(said, Generation, str(generation), remedy, UserError)
     try:
-        return SymbolInvariantConfig.from_pretrained(_folder_of(folder))
+        config = SymbolInvariantConfig.from_pretrained(_folder_of(folder))
     except (ValueError, OSError, StrictDataclassError) as error:
         raise UserError(f"{where}: its config.json is none of ours ({error.__cause__ or error})") from error
+    require_grammar(said.get("grammar"), config, str(generation), remedy)
+    return config
+
+
+def require_grammar(
+    grammar: Any, config: SymbolInvariantConfig, place: str, remedy: str, error: type[UserError] = UserError
+) -> None:
+    """Makes sure that answers of a model can follow a grammar; None is free of one.
+
+    Args:
+        grammar: Which a `generation_config.json` has.
+        config: Of the model.
+        place, remedy, error: Those of `require_kinds`.
+
+    Raises:
+        UserError: If they cannot.
+    """
+    if grammar is not None:
+        try:
+            check_grammar(grammar, config.base_vocab_size, config.num_views)
+        except ValueError as reason:
+            raise error(f"{place}: {reason}; {remedy}") from reason
 
 
 def _more_tokens(task: SymbolTask, folder: str | Path, config: SymbolInvariantConfig) -> int | None:
@@ -166,4 +188,4 @@ def _more_tokens(task: SymbolTask, folder: str | Path, config: SymbolInvariantCo
     return len(tokens) - len(known) if first and config.base_vocab_size == len(known) else None
 
 
-__all__ = ["load_start", "model_errors", "start_config"]
+__all__ = ["load_start", "model_errors", "require_grammar", "start_config"]

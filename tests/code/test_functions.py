@@ -214,6 +214,14 @@ def test_others_are_the_variables_that_have_a_value_where_a_use_stands():
     ]  # fmt: skip
 
 
+def test_a_variable_that_another_of_its_name_hides_is_one_of_the_others():
+    """The text that a model reads has another name for it, and a renaming of the text has it too."""
+    function = read("def f(a, b):\n    return [a for a in b], lambda b: a")
+    name = function.variables.__getitem__
+    found = [(name(one.variable), [name(other) for other in one.others]) for one in function.symbols if one.is_use]
+    assert found == [("a_2", ["a", "b"]), ("b", ["a"]), ("a", ["b", "b_2"])]
+
+
 def test_calls_have_the_places_of_their_positional_arguments():
     function = read(
         "def f(x, y):\n    g(x, (y, 1))\n    x.h((y), x + y, *x, y)\n    g(x)\n    return f'{g(x, y)}', g(*x)"

@@ -129,6 +129,13 @@ def test_the_rules_of_scopes_are_the_compilers_in_a_tenth_of_the_library():
     assert count > 1000 and not wrong
 
 
+def test_a_function_that_is_read_again_has_the_same_variables_in_its_places(functions):
+    """In its text no two variables have one name, so nothing hides another that was hidden in the file."""
+    for function in functions:
+        [again] = read_functions(function.text)[0]
+        assert [symbol[2:] for symbol in again.symbols] == [symbol[2:] for symbol in function.symbols], function.text
+
+
 def test_every_piece_is_where_it_says_in_the_file():
     for name in FILES:
         lines = source_of(LIBRARY / name).split("\n")

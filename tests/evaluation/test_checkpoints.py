@@ -119,6 +119,15 @@ class TestDamage:
                 '{"decoder_start_token_id": 0, "pad_token_id": 1, "eos_token_id": [99]}',
                 "eos_token_id=[99], and an answer",
             ),
+            (
+                '{"decoder_start_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "grammar": {"": ""}}',
+                "grammar={'': ''}: unknown grammar",
+            ),
+            (
+                '{"decoder_start_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, '
+                '"grammar": {"name": "assignment", "values": [true]}}',
+                "values=[True]: must be base ids",
+            ),
         ],
     )
     def test_a_generation_configuration_with_which_no_answer_can_be_written(self, folder, content, reason):

@@ -139,6 +139,9 @@ def test_a_start_that_is_no_model_is_refused(converted, tmp_path):
     save_file(state, tmp_path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ValueError, match=r"do not fit its config\.json, first model\.encoder\.layers\.0\.feed_forward"):
         load_start(tmp_path, want)
+    (tmp_path / "generation_config.json").write_text('{"grammar": {"": ""}}')
+    with pytest.raises(UserError, match=r"generation_config\.json: grammar={'': ''}: unknown grammar; use .*; save"):
+        start_config(tmp_path, {}, LTL)
     for text, said in (("null", "holds no JSON object"), ("[" * 100_000, "not JSON that can be read")):
         (tmp_path / "config.json").write_text(text)
         with pytest.raises(UserError, match=rf"config\.json: {said}.*; save the model of start=.* again"):

@@ -498,6 +498,8 @@ class TestOtherTasks:
             ("judge", "return 'incorrect', ''", r"judge calls (\d+) of \1 answers .*: incorrect, no reason given"),
             ("judge", "return True", r"judge raised .* returned True; return a verdict, one of correct, incorrect"),
             ("solve", "return 5", "solve returned 5; return a text, or None if there is no answer"),
+            ("solve", r"return '\ud800'", r"solve returned '\\ud800'; return a text, or None"),
+            ("draw", r"return ['\ud800']", r"task faulty: draw returned \['\\ud800'\]; return a list of texts"),
             ("draw", "return None", "task faulty: draw returned None; return a list of texts"),
         ],
     )
