@@ -1,6 +1,7 @@
 """Data generation on a Ray cluster of one-core nodes on this machine, beside as many processes of the pool.
 
 Both make the same shards. A turn starts its processes anew, but the cluster stands, as one of several machines would.
+A turn takes about a minute with one process: the start of Ray's processes takes seconds, however long they work then.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def nodes_beside_processes(setting: Setting) -> list[Row]:
     import ray
     from ray.cluster_utils import Cluster as Nodes
 
-    rows, size = (30, 10) if setting.tiny else (ROWS, SIZE)
+    rows, size = (30, 10) if setting.tiny else (2 * ROWS, SIZE)
     store = {"object_store_memory": MEMORY}
     cluster = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **store})
     found = []
@@ -45,6 +46,7 @@ def nodes_beside_processes(setting: Setting) -> list[Row]:
                 setting,
                 lambda: rate(there, rows, size),
                 lambda count=count: rate(count, rows, size),
+                warm_up=False,
             )
             what, peer = f"data generation on a Ray cluster, nodes: {count}", f"processes: {count}"
             note = f"{rows} pairs up to {size} nodes, wall-clock time"
