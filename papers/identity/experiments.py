@@ -149,24 +149,24 @@ def _search(job: Job, make: Callable[[Attempt], tuple[float, Made]]) -> tuple[At
     return tried[place][0], tried[place][2], log
 
 
-def write_attempts(name: str) -> Callable[[Sequence[tuple[Setting, Findings]], Path], None]:
-    """What writes the attempts of each row and seed, with their validation errors, into `NAME-search.md`."""
+def write_attempts(name: str, error: str) -> Callable[[Sequence[tuple[Setting, Findings]], Path], None]:
+    """What writes the attempts of each row and seed, with an error on validation data, into `NAME-search.md`."""
 
     def write(found: Sequence[tuple[Setting, Findings]], folder: Path) -> None:
         lines = [
-            f"How fast the models of `{name}` learned: every attempt with its error on validation data, which have "
-            "other unseen symbols than test data. The chosen one made the row.",
+            f"How fast the models of `{name}` learned: every attempt with its {error} on validation data, which "
+            "have other unseen symbols than test data. The chosen one made the row.",
             "",
-            "| row | | seed | learning rate | of scalars | error | |",
+            f"| row | | seed | learning rate | of scalars | {error} | |",
             "|---|---|---:|---:|---:|---:|---|",
         ]
         seeds: Counter[str] = Counter()
         for row, content in found:
             search = content.get(SEARCH.heading, {"values": []})
-            for place, (rate, scalars, error) in enumerate(search["values"]):
+            for place, (rate, scalars, value) in enumerate(search["values"]):
                 chosen = "chosen" if place == search["chosen"] else ""
                 of_scalars = f"{scalars:g}" if _has_scalars(row.values["scalars"]) else ""
-                cells = (*row.labels, seeds[row.name], f"{rate:g}", of_scalars, f"{error:.3f}", chosen)
+                cells = (*row.labels, seeds[row.name], f"{rate:g}", of_scalars, f"{value:.3f}", chosen)
                 lines.append(f"| {' | '.join(map(str, cells))} |")
             seeds[row.name] += 1
         write_atomically(folder / f"{name}-search.md", "\n".join(lines) + "\n")
@@ -455,7 +455,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             for task, label in _TEMPLATES
         ),
         measure_templates,
-        draw=write_attempts("identity-templates"),
+        draw=write_attempts("identity-templates", "mean squared error"),
     ),
     Experiment(
         "identity-symbols", FAMILY, "Symbols as labels: error on unseen symbols by training rows",
@@ -468,7 +468,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             for (task, label), numbers in _SYMBOLIC.items()
         ),
         measure_templates,
-        draw=write_attempts("identity-symbols"),
+        draw=write_attempts("identity-symbols", "share of wrong symbols"),
     ),
     Experiment(
         "identity-copy", FAMILY, "Copying unseen symbols by embedding width", f"{_SOURCE}, Figure 3 and section 5",
@@ -485,7 +485,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             for width in (32, 128, 512)
         ),
         measure_copying,
-        draw=write_attempts("identity-copy"),
+        draw=write_attempts("identity-copy", "cross-entropy"),
     ),
     Experiment(
         "identity-kernel", FAMILY, "The kernel condition: N must not be singular", f"{_SOURCE}, section 4",
