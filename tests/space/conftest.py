@@ -49,7 +49,7 @@ class Site(NamedTuple):
 
 @pytest.fixture(scope="session")
 def busy_formula():
-    """A formula that Spot works on for minutes, and the model for a second."""
+    """A formula that Spot works on for eight seconds or more, and the model for a second."""
     return " U ".join(f"(a{i} | G b{i})" for i in range(8))
 
 
