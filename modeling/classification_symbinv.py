@@ -13,6 +13,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput, TokenClassif
 
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import OneStreamEmbedding, Slots, aggregate_streams, mean_over_streams, refuse_embeddings
+from .kernels_symbinv import Dropout
 from .modeling_symbinv import (
     EncodingModel,
     SymbolInvariantEncoderOutput,
@@ -26,7 +27,7 @@ from .shared_stream_symbinv import streams_of
 class SymbolInvariantEncoder(EncodingModel):
     """An encoder with its embedder, without head."""
 
-    _keys_to_ignore_on_load_unexpected = [r"classifier\..*", "adacos.scale"]
+    _keys_to_ignore_on_load_unexpected = [r"classifier\..*", r"pooler\..*", "adacos.scale"]
 
     def __init__(self, config: SymbolInvariantConfig):
         require_kind(config, type(self).__name__, "encoder-only")
@@ -57,12 +58,13 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
     """An encoder whose outputs are pooled to one prediction per sequence: a number, or a class.
 
         y = pool over tokens of (W h + b),   h the mean over streams
+        y = W tanh(W_p h + b_p) + b,         of the first token, with `pooling="pooler"`
 
     With `views` or `streams` a renaming of the input changes no prediction, bit for bit. Where `config.problem_type` is
     None, one label means regression, more mean classification.
 
     Source: Renamer section 5; the read-out is open there, `pooling="sum"` is our choice, because what instructions cost
-    adds up.
+    adds up. The pooler is that of BERT's release, Devlin et al. 2019.
     """
 
     _keys_to_ignore_on_load_unexpected = ["adacos.scale"]  # of a masked language model that this one starts from
@@ -76,6 +78,8 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
             "regression" if config.num_labels == 1 else "single_label_classification"
         )
         self.model = SymbolInvariantEncoder(config)
+        self.pooler = nn.Linear(config.d_model, config.d_model) if config.pooling == "pooler" else None
+        self.dropout = Dropout(config.dropout)
         self.classifier = nn.Linear(config.d_model, config.num_labels)
         self.post_init()
 
@@ -119,12 +123,15 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
 
     def _pool(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
         """The prediction `(B, C)` of `hidden_states (B, L, D)`."""
-        outputs = self.classifier(hidden_states)  # (B, L, C)
         if attention_mask is None:
-            attention_mask = outputs.new_ones(outputs.shape[:2])
-        if self.config.pooling == "first":
+            attention_mask = hidden_states.new_ones(hidden_states.shape[:2])
+        if self.config.pooling in ("first", "pooler"):
             first = attention_mask.bool().int().argmax(1)
-            return outputs[torch.arange(outputs.shape[0], device=outputs.device), first]
+            hidden_states = hidden_states[torch.arange(hidden_states.shape[0], device=hidden_states.device), first]
+            if self.pooler is not None:
+                hidden_states = self.dropout(self.pooler(hidden_states).tanh())
+            return self.classifier(hidden_states)
+        outputs = self.classifier(hidden_states)  # (B, L, C)
         mask = attention_mask.bool().unsqueeze(2)
         total = outputs.masked_fill(~mask, 0).sum(1)
         return total / mask.sum(1) if self.config.pooling == "mean" else total

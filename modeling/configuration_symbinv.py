@@ -111,6 +111,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
         activation_function: activation of the feed-forward blocks, a name of `transformers.activations`.
         dropout: probability, applied to embeddings and to the output of every block in training.
         layer_norm_eps: epsilon of every LayerNorm.
+        initializer_range: standard deviation of a new model's weights, as BERT's 0.02; with None matrices are
+            Glorot-uniform, and rows and positions about as large as each other.
         components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and
             CA apply in the order listed; the encoder may do without a block; the decoder needs DP or DA, and CP or CA.
             Default EP DP EA CP, and EP DP CP where there is one stream, which leaves nothing to aggregate; DP, with
@@ -141,13 +143,15 @@ class SymbolInvariantConfig(PreTrainedConfig):
         identity_initial: a and b of a new model.
         identity_multiplier: the stored scalars are a and b divided by this, so that an optimiser of Adam's kind moves a
             and b as if their learning rate was so many times larger.
+        embedding_norm: of an encoder alone, a LayerNorm of the sum of embeddings and positions, and no factor sqrt(D),
+            as in BERT.
         normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
         normalize_features: L2-normalise the last hidden states before the projection.
         loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`, of the next token.
         label_smoothing: share of the probability that the loss spreads evenly over all base tokens and the symbols that
             an example can write. It takes the place of `TrainingArguments.label_smoothing_factor`.
         pooling: what `SymbolInvariantForSequenceClassification` makes of the tokens' outputs: their `"sum"`, their
-            `"mean"`, or that of the `"first"`.
+            `"mean"`, that of the `"first"`, or that of BERT's `"pooler"`, a layer with tanh on the first.
         regression_loss: its loss where `problem_type` is `"regression"`: `"mse"`, the mean squared error, or `"mape"`,
             the mean absolute percentage error of the Renamer's blocks.
         grammar: grammar of the answers, a default for `generation_config.grammar`; see `GrammarLogitsProcessor`.
@@ -163,7 +167,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
         huggingface_hub.errors.StrictDataclassError: for a field of a wrong type, or around the ValueError.
 
     Source: sizes and components SIT Table 5 and section 5.2; `gaussian` and `random_share` Huang et al. 2023 (LI),
-    section 2 and appendix G; views the Renamer, section 4.1; identities "When can transformers reason with abstract
+    section 2 and appendix G; views the Renamer, section 4.1; `embedding_norm`, `initializer_range` and the pooler BERT,
+    Devlin et al. 2019, and its release; identities "When can transformers reason with abstract
     symbols?", section 1; the rest SIT section 3.3 and Işık et al. 2025.
     """
 
@@ -185,6 +190,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     activation_function: str = "relu"
     dropout: float | int = 0.1
     layer_norm_eps: float = 1e-6
+    initializer_range: float | int | None = None
     components: list[str] | None = None
     symbol_embedding: Literal["streams", "learned", "canonical", "renamed", "random", "gaussian", "views"] = "streams"
     random_dim: int = 8
@@ -200,11 +206,12 @@ class SymbolInvariantConfig(PreTrainedConfig):
     identity_vo: bool = False
     identity_initial: float | int = 0.0
     identity_multiplier: float | int = 1.0
+    embedding_norm: bool = False
     normalize_embeddings: bool = True
     normalize_features: bool = True
     loss: Literal["adacos", "cross_entropy"] = "adacos"
     label_smoothing: float | int = 0.0
-    pooling: Literal["sum", "mean", "first"] = "sum"
+    pooling: Literal["sum", "mean", "first", "pooler"] = "sum"
     regression_loss: Literal["mse", "mape"] = "mse"
     grammar: dict | None = None
     canonical_slots: bool = True
@@ -317,6 +324,10 @@ class SymbolInvariantConfig(PreTrainedConfig):
         _require(0 <= self.dropout < 1, f"dropout={self.dropout}: must be a probability in [0, 1)")
         _require(0 <= self.label_smoothing < 1, f"label_smoothing={self.label_smoothing}: must be a share in [0, 1)")
         _require(self.layer_norm_eps > 0, f"layer_norm_eps={self.layer_norm_eps}: must be positive")
+        _require(
+            self.initializer_range is None or self.initializer_range > 0,
+            f"initializer_range={self.initializer_range}: must be positive, as BERT's 0.02, or None",
+        )
         _require(self.rope_theta > 0, f"rope_theta={self.rope_theta}: must be positive")
         _require(
             self.identity_multiplier > 0,
@@ -409,6 +420,10 @@ class SymbolInvariantConfig(PreTrainedConfig):
             self.kind != "decoder-only" or self.num_views <= 1,
             f"num_views={self.num_views}: a decoder without encoder (encoder_layers=0) writes symbols of one view; set "
             "num_views=1",
+        )
+        _require(
+            self.kind == "encoder-only" or not self.embedding_norm,
+            "embedding_norm=True: is for an encoder without decoder; set decoder_layers=0, or remove the field",
         )
         self._validate_max_streams()
         _require(

@@ -163,6 +163,14 @@ def gaussian_rows(vectors: torch.Tensor, config: SymbolInvariantConfig) -> torch
     return vectors / math.sqrt(config.d_model)
 
 
+def embedding_factor(config: SymbolInvariantConfig) -> float:
+    """What looked-up rows are multiplied by: sqrt(D), or 1 where a LayerNorm follows.
+
+    Source: Vaswani et al. 2017, section 3.4; BERT has no factor.
+    """
+    return 1.0 if config.embedding_norm else math.sqrt(config.d_model)
+
+
 def look_up(
     table: torch.Tensor, input_ids: torch.Tensor, symbol_slots: torch.Tensor, config: SymbolInvariantConfig
 ) -> torch.Tensor:
@@ -175,13 +183,13 @@ def look_up(
         config: of the model.
 
     Returns:
-        `(B, 1, L, D)`, scaled by sqrt(D), without positions.
+        `(B, 1, L, D)`, times `embedding_factor`, without positions.
     """
     base, views = config.base_vocab_size, config.num_views
     own = base + symbol_slots if views == 1 else base + symbol_slots * views + (input_ids - base) % views
     # A symbol without a slot is under the mask, where nothing sees it; others were refused.
     rows = torch.where(symbol_slots >= 0, own, input_ids.clamp(max=base - 1))
-    return nn.functional.embedding(rows, table).unsqueeze(1) * math.sqrt(config.d_model)
+    return nn.functional.embedding(rows, table).unsqueeze(1) * embedding_factor(config)
 
 
 class StreamsEmbedding(nn.Module):
@@ -220,7 +228,7 @@ class StreamsEmbedding(nn.Module):
             slots: of the same B.
 
         Returns:
-            `(B, S, L, D)`, scaled by sqrt(D), without positions.
+            `(B, S, L, D)`, times `embedding_factor`, without positions.
         """
         actual, views = self.config.base_vocab_size, self.config.num_views
         view = 0 if views == 1 else ((input_ids - actual) % views).unsqueeze(1)
@@ -228,7 +236,7 @@ class StreamsEmbedding(nn.Module):
         is_own = symbol_slots.unsqueeze(1) == streams  # (B, S, L)
         rows = torch.where(input_ids.unsqueeze(1) < actual, input_ids.unsqueeze(1), actual + views + view)
         rows = torch.where(is_own, actual + view, rows)
-        return nn.functional.embedding(rows, learned_rows(self.weight, self.config)) * math.sqrt(self.config.d_model)
+        return nn.functional.embedding(rows, learned_rows(self.weight, self.config)) * embedding_factor(self.config)
 
 
 class OneStreamEmbedding(nn.Module, ABC):
@@ -287,7 +295,7 @@ class OneStreamEmbedding(nn.Module, ABC):
             slots: of the same B.
 
         Returns:
-            `(B, 1, L, D)`, scaled by sqrt(D), without positions.
+            `(B, 1, L, D)`, times `embedding_factor`, without positions.
         """
 
 
@@ -327,7 +335,7 @@ class VocabularyEmbedding(OneStreamEmbedding):
         return Slots.from_referents(order.to(referents.device).expand(referents.shape[0], -1))
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, scaled by sqrt(D)."""
+        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, times `embedding_factor`."""
         return look_up(learned_rows(self.weight, self.config), input_ids, symbol_slots, self.config)
 
 
@@ -385,11 +393,14 @@ class ViewsEmbedding(OneStreamEmbedding):
         return Slots.from_referents(referents.new_full((referents.shape[0], 1), -1))
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Embeds `input_ids (B, L)` as `(B, 1, L, D)`, scaled by sqrt(D), whatever `symbol_slots (B, L)` say."""
+        """Embeds `input_ids (B, L)` as `(B, 1, L, D)`, times `embedding_factor`, by view alone.
+
+        What `symbol_slots (B, L)` say makes no difference.
+        """
         base = self.config.base_vocab_size
         rows = torch.where(input_ids < base, input_ids, base + (input_ids - base) % self.config.num_views)
         table = learned_rows(self.weight, self.config)
-        return nn.functional.embedding(rows, table).unsqueeze(1) * math.sqrt(self.config.d_model)
+        return nn.functional.embedding(rows, table).unsqueeze(1) * embedding_factor(self.config)
 
 
 def coreferent(input_ids: torch.Tensor, attention_mask: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:

@@ -254,22 +254,32 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         return self.dropout(hidden_states), Sequence(symbol_slots, active, mask, angles)
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Glorot-uniform matrices, zero biases; embedding rows of length about 1, as they are normalised anyway."""
+        """Glorot-uniform matrices, zero biases; embedding rows of length about 1, as they are normalised anyway.
+
+        With `initializer_range` all of these but biases are normal, as in BERT.
+        """
+        spread = self.config.initializer_range
         if isinstance(module, nn.Linear):
-            nn.init.xavier_uniform_(module.weight)
+            if spread is None:
+                nn.init.xavier_uniform_(module.weight)
+            else:
+                nn.init.normal_(module.weight, std=spread)
             nn.init.zeros_(module.bias)
         elif isinstance(module, nn.LayerNorm):
             nn.init.ones_(module.weight)
             nn.init.zeros_(module.bias)
         elif isinstance(module, (StreamsEmbedding, OneStreamEmbedding)):
-            nn.init.normal_(module.weight, std=self.config.d_model**-0.5)
+            nn.init.normal_(module.weight, std=spread or self.config.d_model**-0.5)
             if isinstance(module, GaussianEmbedding):
                 nn.init.ones_(module.scale)
                 nn.init.zeros_(module.bias)
         elif isinstance(module, RelativeBias):
             nn.init.normal_(module.weight, std=self.config.d_model**-0.5)  # as T5
         elif isinstance(module, LearnedPositions):
-            nn.init.normal_(module.weight)  # as large as the embeddings that they are added to
+            # As large as the embeddings that they are added to.
+            nn.init.normal_(
+                module.weight, std=spread or (self.config.d_model**-0.5 if self.config.embedding_norm else 1)
+            )
         elif isinstance(module, Attention):
             for scalars in (module.identity_qk, module.identity_vo):
                 if scalars is not None:
@@ -517,6 +527,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         super().__init__(config)
         grows = config.answers_have_new_symbols
         self.embedding: Embedding = make_growing_embedding(config) if grows else make_embedding(config)
+        self.embedding_norm = nn.LayerNorm(config.d_model, config.layer_norm_eps) if config.embedding_norm else None
         self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
 
@@ -558,6 +569,8 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
             hidden_states = hidden_states + added.unsqueeze(1)
         elif self.encoder.positions is not None:
             hidden_states = hidden_states + self.encoder.positions(position_ids(attention_mask)).unsqueeze(1)
+        if self.embedding_norm is not None:
+            hidden_states = self.embedding_norm(hidden_states)
         first = None
         if isinstance(self.embedding, ViewsEmbedding):
             first = replace(source, mask=coreferent(input_ids, attention_mask, config).unsqueeze(1))

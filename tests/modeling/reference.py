@@ -228,11 +228,15 @@ class Reference:
         return x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
 
     def norm(self, block: str, hidden: Array) -> Array:
+        """The LayerNorm of a block."""
+        return self.layer_norm(f"{block}.norm", hidden)
+
+    def layer_norm(self, name: str, hidden: Array) -> Array:
         """LayerNorm over the last axis; Ba et al. 2016."""
         mean = hidden.mean(-1, keepdims=True)
         variance = ((hidden - mean) ** 2).mean(-1, keepdims=True)
         scaled = (hidden - mean) / np.sqrt(variance + self.config.layer_norm_eps)
-        return scaled * self.weights[f"{block}.norm.weight"] + self.weights[f"{block}.norm.bias"]
+        return scaled * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
 
 class OneStreamReference(Reference):
@@ -356,9 +360,12 @@ class EncoderReference(Reference):
             for place, token in enumerate(tokens):
                 referent, view = self.split(token)
                 seen[place] = token if referent is None else base + order.index(referent) * views + view
-        hidden = np.stack([[self.row(token, own) * math.sqrt(config.d_model) for token in seen] for own in streams])
+        factor = 1.0 if config.embedding_norm else math.sqrt(config.d_model)
+        hidden = np.stack([[self.row(token, own) * factor for token in seen] for own in streams])
         masks = np.array([[float(own is not None and own == referent) for referent in referents] for own in streams])
         hidden = hidden + self.encoder_positions(tokens)
+        if config.embedding_norm:
+            hidden = self.layer_norm("model.embedding_norm", hidden)
         named = [
             token if referent is None else -1 - referent for token, referent in zip(tokens, referents, strict=True)
         ]
@@ -371,7 +378,10 @@ class EncoderReference(Reference):
     def predict(self, tokens: list[int]) -> Array:
         """The pooled prediction `(labels,)`."""
         _, hidden, _ = self.read(tokens)
-        outputs = self.linear("classifier", sum(hidden) / len(hidden))
+        mean = sum(hidden) / len(hidden)
+        if self.config.pooling == "pooler":
+            return self.linear("classifier", np.tanh(self.linear("pooler", mean[:1])))[0]
+        outputs = self.linear("classifier", mean)
         return {"sum": sum(outputs), "mean": sum(outputs) / len(outputs), "first": outputs[0]}[self.config.pooling]
 
     def classify(self, tokens: list[int]) -> Array:

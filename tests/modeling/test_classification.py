@@ -77,6 +77,9 @@ def texts(counts=(0, 3, 1, 4, 2), seed=0, referents=range(SYMBOLS)) -> list[list
         STREAMS,
         {"symbol_embedding": "streams", "components": ["EA"], "num_views": 1, "base_vocab_size": BASE + 8},
         {"identity_qk": True, "identity_vo": True},
+        {"embedding_norm": True, "pooling": "pooler"},
+        {"embedding_norm": True, "normalize_embeddings": True, "pooling": "mean", "encoder_positions": "rope"},
+        {**STREAMS, "embedding_norm": True, "pooling": "pooler", "num_labels": 4},
     ],
     ids=str,
 )

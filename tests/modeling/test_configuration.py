@@ -282,6 +282,11 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
         ({"vocab_size": 18}, r"vocab_size follows from base_vocab_size \+ num_symbols \* num_views and cannot"),
         ({"num_atention_heads": 4}, "num_atention_heads=4: unknown field; did you mean num_attention_heads?"),
         ({"zzz": 1}, "zzz=1: unknown field; SymbolInvariantConfig's docstring lists the fields"),
+        (
+            {"embedding_norm": True},
+            "embedding_norm=True: is for an encoder without decoder; set decoder_layers=0, or remove the field",
+        ),
+        ({"initializer_range": 0.0}, "initializer_range=0.0: must be positive, as BERT's 0.02, or None"),
     ],
 )
 def test_impossible_configurations_are_refused_with_a_reason(fields, message):
