@@ -13,8 +13,11 @@ their label where LLVM is installed (`apt install llvm`): from a file with a blo
     python -m hf_symbinv.datasets_scripts.blocks.basic_blocks --hex blocks.hex --output data/mine
     python -m hf_symbinv.datasets_scripts.blocks.basic_blocks --draw 5000 --seed 1 --output data/drawn
 
-What is left out, and why, is printed and stands in the card: blocks with implicit operands other than %rsp as in the
-paper, those over 128 tokens, what is no basic block, and texts that come twice.
+What is left out, and why, is printed and stands in the card: blocks with implicit operands other than %rsp, those over
+128 tokens, what is no basic block, and texts that come twice. With `--rename-rsp` %rsp is a register like others, as in
+the paper; then blocks with push and pop, which use it without naming it, are left out too:
+
+    python -m hf_symbinv.datasets_scripts.blocks.basic_blocks --blocks blocks.tsv.xz --rename-rsp --output data/paper
 
 Splits: `random` is the table's own where it has one. Of BHive, 27 % of the test blocks have a renaming of theirs in
 train, which flatters models that know names; `disjoint` puts all blocks with the same canonical tokens in one split.
@@ -46,9 +49,8 @@ from hf_symbinv.datasets_scripts.blocks.x86 import (
     AssemblyError,
     Block,
     ImplicitOperandsError,
-    canonical_ids,
-    canonical_renaming,
 )
+from hf_symbinv.datasets_scripts.blocks.x86_tokens import STANDARD, Vocabulary
 from hf_symbinv.datasets_scripts.errors import BlocksError, refuse
 from hf_symbinv.datasets_scripts.publishing import About, publish_rows
 from hf_symbinv.datasets_scripts.questions.builder import claimed
@@ -190,7 +192,11 @@ def label(texts: Sequence[str], source: str) -> tuple[list[LabelledBlock], list[
     return found, refused
 
 
-def select(blocks: Iterator[LabelledBlock] | Sequence[LabelledBlock], max_tokens: int = LONGEST) -> Selection:
+def select(
+    blocks: Iterator[LabelledBlock] | Sequence[LabelledBlock],
+    max_tokens: int = LONGEST,
+    vocabulary: Vocabulary = STANDARD,
+) -> Selection:
     """The blocks that are kept, with token ids."""
     selection, texts = Selection(), set()
     for block in blocks:
@@ -203,8 +209,8 @@ def select(blocks: Iterator[LabelledBlock] | Sequence[LabelledBlock], max_tokens
             selection.left_out["no basic block"] += 1
             selection.refused.append(str(error))
             continue
-        ids = parsed.ids()
-        if block.implicit or parsed.implicit:
+        ids = parsed.ids(vocabulary)
+        if block.implicit or parsed.implicit or (vocabulary.rename_rsp and parsed.uses_rsp):
             selection.left_out["implicit operands"] += 1
         elif len(ids) > max_tokens:
             selection.left_out[f"over {max_tokens} tokens"] += 1
@@ -221,26 +227,29 @@ def select(blocks: Iterator[LabelledBlock] | Sequence[LabelledBlock], max_tokens
     return selection
 
 
-def canonical_text(text: str) -> str:
+def canonical_text(text: str, vocabulary: Vocabulary = STANDARD) -> str:
     """The text that a block and all its renamings share; constants stay."""
     block = Block.parse(text)
-    return str(block.renamed(canonical_renaming(block.ids())))
+    return str(block.renamed(vocabulary.canonical_renaming(block.ids(vocabulary)), vocabulary))
 
 
-def assign(rows: Sequence[Mapping[str, Any]], splitting: str, seed: int) -> dict[str, list[dict[str, Any]]]:
+def assign(
+    rows: Sequence[Mapping[str, Any]], splitting: str, seed: int, vocabulary: Vocabulary = STANDARD
+) -> dict[str, list[dict[str, Any]]]:
     """Puts rows into splits, 80/10/10 where they have none.
 
     Args:
         rows: With `text`, `input_ids` and `split`.
         splitting: `random`, which takes a row's own split if it has one, or `disjoint` up to renaming and constants.
         seed: Which blocks go where; a block's place depends on nothing else.
+        vocabulary: Of the `input_ids`.
 
     Raises:
         BlocksError: If a split is empty, or has an unknown name.
     """
     splits: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
     for row in rows:
-        key = row["text"] if splitting == "random" else str(canonical_ids(row["input_ids"]))
+        key = row["text"] if splitting == "random" else str(vocabulary.canonical_ids(row["input_ids"]))
         own = row["split"] if splitting == "random" else ""
         split = own or drawn_split(f"{seed} {key}")
         if split not in splits:
@@ -252,12 +261,12 @@ def assign(rows: Sequence[Mapping[str, Any]], splitting: str, seed: int) -> dict
     return splits
 
 
-def twins(splits: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float]:
+def twins(splits: Mapping[str, Sequence[Mapping[str, Any]]], vocabulary: Vocabulary = STANDARD) -> dict[str, float]:
     """The share of test blocks that have a renaming of theirs in train, and one up to the values of constants."""
     shares = {}
     for name, form in (
-        ("renaming", lambda row: canonical_text(row["text"])),
-        ("renaming and constants", lambda row: tuple(canonical_ids(row["input_ids"]))),
+        ("renaming", lambda row: canonical_text(row["text"], vocabulary)),
+        ("renaming and constants", lambda row: tuple(vocabulary.canonical_ids(row["input_ids"]))),
     ):
         known = {form(row) for row in splits["train"]}
         shares[name] = sum(form(row) in known for row in splits["test"]) / len(splits["test"])
@@ -272,6 +281,7 @@ def prepare(
     splitting: str = "random",
     max_tokens: int = LONGEST,
     seed: int = 0,
+    rename_rsp: bool = False,
     license: str = UNKNOWN,
     refused: int = 0,
 ) -> str:
@@ -286,6 +296,7 @@ def prepare(
         splitting: `random` or `disjoint`; see `assign`.
         max_tokens: Longer blocks are left out.
         seed: Of the splits.
+        rename_rsp: `%rsp` is a symbol, and blocks that use it without naming it are left out; see `Vocabulary`.
         license: The Hub's name of the blocks' licence.
         refused: How many more there were that llvm-mca had no label for.
 
@@ -301,25 +312,27 @@ def prepare(
     if max_tokens < 1:
         raise BlocksError(f"max_tokens={max_tokens}: must be at least 1")
     recipe = {"builder": "basic blocks 1.0.0", "origin": origin, "split": splitting, "max_tokens": max_tokens,
-              "seed": seed}  # fmt: skip
+              "seed": seed, **({"rename_rsp": True} if rename_rsp else {})}  # fmt: skip
+    vocabulary = Vocabulary(rename_rsp)
     with claimed(folder, recipe) as work:
         if work is None:
             return f"{folder}: is there already"
-        selection = select(blocks, max_tokens)
+        selection = select(blocks, max_tokens, vocabulary)
         if refused:
             selection.left_out["no label by llvm-mca"] = refused
         for reason in selection.refused[:SHOWN]:
             print(f"left out: {reason}", file=sys.stderr)
         counts = ", ".join(f"{number:,} {why}" for why, number in selection.left_out.most_common()) or "none"
         try:
-            splits = assign(selection.rows, splitting, seed)
+            splits = assign(selection.rows, splitting, seed, vocabulary)
         except BlocksError as error:
             raise BlocksError(f"{error} (left out: {counts})") from error
-        shares = twins(splits)
+        shares = twins(splits, vocabulary)
         command = (
             f"python -m hf_symbinv.datasets_scripts.blocks.basic_blocks {origin} --split {splitting} --seed {seed}"
         )
-        about = _about(f"{command} --max-tokens {max_tokens} --output FOLDER", splitting, counts, shares, license)
+        command += f" --max-tokens {max_tokens}{' --rename-rsp' if rename_rsp else ''} --output FOLDER"
+        about = _about(command, splitting, counts, shares, license)
         publish_rows(folder, COLUMNS, splits, about)
     rows = ", ".join(f"{len(found):,} {split}" for split, found in splits.items())
     return (
@@ -365,6 +378,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--split", choices=SPLITTINGS, default="random", help="(default: %(default)s)")
     parser.add_argument("--max-tokens", type=int, default=LONGEST, help="longest block (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of splits and drawing (default: %(default)s)")
+    parser.add_argument("--rename-rsp", action="store_true", help="%%rsp is a register like others, as in the paper")
     parser.add_argument("--license", default=UNKNOWN, help="of the blocks, by the Hub's name, such as mit")
     return parser
 
@@ -413,7 +427,7 @@ def make(options: argparse.Namespace) -> str:
         print(f"left out: {reason}", file=sys.stderr)
     return prepare(
         blocks, options.output, origin=origin, splitting=options.split, max_tokens=options.max_tokens,
-        seed=options.seed, license=license, refused=len(refused),
+        seed=options.seed, rename_rsp=options.rename_rsp, license=license, refused=len(refused),
     )  # fmt: skip
 
 

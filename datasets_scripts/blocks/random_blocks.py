@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import re
 
-from hf_symbinv.datasets_scripts.blocks.x86 import GENERAL
+from hf_symbinv.datasets_scripts.blocks.x86_tokens import GENERAL
 
 # Our choice. {q}, {l}, {b}: a register of 64, 32, 8 bits; {x}, {y}: of 128, 256; {m}: memory; {i}: a constant; {s}: a
 # small one.

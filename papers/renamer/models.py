@@ -58,7 +58,7 @@ class Language:
     ids: SymbolIds
     num_symbols: int
     pad: int
-    groups: Callable[[Sequence[int]], Sequence[range]]
+    groups: Callable[[Sequence[int]], Sequence[Sequence[int]]]
     targets: Mapping[str, Any]
     words: Mapping[str, Any]
 

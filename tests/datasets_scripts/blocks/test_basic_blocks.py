@@ -1,5 +1,6 @@
 """Blocks with their labels survive the way into a data set, what is left out is counted, and LLVM is asked politely."""
 
+import json
 import lzma
 import random
 import shutil
@@ -26,6 +27,7 @@ from hf_symbinv.datasets_scripts.blocks.basic_blocks import (
 )
 from hf_symbinv.datasets_scripts.blocks.random_blocks import draw_block
 from hf_symbinv.datasets_scripts.blocks.x86 import Block, random_renaming
+from hf_symbinv.datasets_scripts.blocks.x86_tokens import Vocabulary
 
 needs_llvm = pytest.mark.skipif(shutil.which("llvm-mca") is None, reason="llvm-mca is not installed: apt install llvm")
 FIGURE_1 = {
@@ -181,6 +183,27 @@ class TestFolders:
         assert "is there already" in capsys.readouterr().out
         assert main([*options, "--seed", "1"]) == 2
         assert "holds a data set made in another way" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("splitting", ["random", "disjoint"])
+    def test_with_rsp_renamed_a_data_set_has_other_ids_and_no_push_or_pop(self, tmp_path, capsys, splitting):
+        options = ["--blocks", str(sample_file()), "--output", str(tmp_path / "a"), "--split", splitting]
+        assert main([*options, "--rename-rsp"]) == 0
+        left = sum("pushq" in block.text or "popq" in block.text for block in read_blocks(sample_file()))
+        assert f"left out: {left} implicit operands" in capsys.readouterr().out and left > 10
+        vocabulary, data = Vocabulary(rename_rsp=True), load_blocks(tmp_path / "a")
+        for row in (row for rows in data.values() for row in rows):
+            assert Block.parse(row["text"]).ids(vocabulary) == row["input_ids"]
+        if splitting == "disjoint":
+            assert twins({name: list(rows) for name, rows in data.items()}, vocabulary)["renaming"] == 0
+        assert f"--split {splitting} --seed 0 --max-tokens 128 --rename-rsp" in (tmp_path / "a/README.md").read_text()
+        assert main(options) == 2
+        assert "holds a data set made in another way" in capsys.readouterr().err
+
+    def test_without_options_the_recipe_is_that_of_folders_that_were_made_before(self, tmp_path):
+        prepare(read_blocks(sample_file()), tmp_path / "a", origin="here")
+        assert json.loads((tmp_path / "a/generation.json").read_text()) == {
+            "builder": "basic blocks 1.0.0", "origin": "here", "split": "random", "max_tokens": 128, "seed": 0
+        }  # fmt: skip
 
     def test_impossible_options_are_refused(self, tmp_path, capsys):
         with pytest.raises(BlocksError, match="split='own': unknown; use one of random, disjoint"):

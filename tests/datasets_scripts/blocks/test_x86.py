@@ -12,11 +12,8 @@ from hypothesis import strategies as st
 
 from hf_symbinv.datasets_scripts.blocks.x86 import (
     BASE_TOKENS,
-    FIXED_REGISTERS,
-    GENERAL,
     IDS,
     REFERENTS,
-    VIEWS,
     AssemblyError,
     Block,
     ImplicitOperandsError,
@@ -28,6 +25,7 @@ from hf_symbinv.datasets_scripts.blocks.x86 import (
     rename_ids,
 )
 from hf_symbinv.datasets_scripts.blocks.x86_mnemonics import FORMS, MNEMONICS
+from hf_symbinv.datasets_scripts.blocks.x86_tokens import FIXED_REGISTERS, GENERAL, VIEWS
 
 FIGURE_1 = "movq 64(%rsp), %rax;subl $1, 56(%rbp);movl 16(%rax), %eax"
 
