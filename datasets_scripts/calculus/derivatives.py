@@ -1,6 +1,7 @@
 """Is g the derivative of f with respect to x? Pairs of expressions in prefix notation with the answer, made by sympy.
 
     python -m hf_symbinv.datasets_scripts.calculus.derivatives --rows 20000 --output data/derivatives
+    python -m hf_symbinv.datasets_scripts.calculus.derivatives --rows 20000 --functions all --output data/all
 
 An expression f is a random tree and g its derivative, as in the backward generation of Lample and Charton; in half of
 the pairs g is replaced by the derivative of another f. The splits train, validation and test use the coefficients a0,
@@ -26,7 +27,15 @@ from typing import Any
 import datasets
 import pyarrow
 
-from hf_symbinv.datasets_scripts.calculus.expressions import QUESTION, SYMBOLS, Derivative, derive, ids_of, load_sympy
+from hf_symbinv.datasets_scripts.calculus.expressions import (
+    FUNCTIONS,
+    QUESTION,
+    SYMBOLS,
+    Derivative,
+    Vocabulary,
+    derive,
+    load_sympy,
+)
 from hf_symbinv.datasets_scripts.errors import DerivativesError, refuse
 from hf_symbinv.datasets_scripts.options import options_parser
 from hf_symbinv.datasets_scripts.publishing import About, publish_rows
@@ -57,6 +66,7 @@ class DerivativesConfig:
         max_tokens: Tokens of f and of g, each at most.
         seed: Of everything random.
         timeout: Seconds for one expression.
+        functions: `basic` (exp, ln, sin, cos, tan) or `all`: also inverse and hyperbolic ones, as Lample and Charton.
 
     Raises:
         DerivativesError: For a value out of range.
@@ -68,6 +78,7 @@ class DerivativesConfig:
     max_tokens: int = 60
     seed: int = 0
     timeout: float = 5.0
+    functions: str = "basic"
 
     def __post_init__(self) -> None:
         for name in ("rows", "held_out"):
@@ -79,6 +90,13 @@ class DerivativesConfig:
             raise DerivativesError(f"max_tokens={self.max_tokens}: must be at least 4")
         if not self.timeout > 0:
             raise DerivativesError(f"timeout={self.timeout}: the limit must be positive seconds")
+        if self.functions not in FUNCTIONS:
+            raise DerivativesError(f"functions={self.functions!r}: unknown; use {' or '.join(FUNCTIONS)}")
+
+    def recipe(self) -> dict[str, Any]:
+        """Its fields, without `functions` where they are basic, as folders that were made before there were others."""
+        fields = asdict(self)
+        return fields if self.functions != "basic" else {k: v for k, v in fields.items() if k != "functions"}
 
 
 def _draw(config: DerivativesConfig, coefficients: int, pool: ProcessPool) -> Iterator[Derivative]:
@@ -86,7 +104,8 @@ def _draw(config: DerivativesConfig, coefficients: int, pool: ProcessPool) -> It
     known, fruitless, number = set[str](), 0, 0
     while True:
         items = [
-            (config.seed, number + k, coefficients, config.max_operators, config.max_tokens) for k in range(_AT_ONCE)
+            (config.seed, number + k, coefficients, config.max_operators, config.max_tokens, config.functions)
+            for k in range(_AT_ONCE)
         ]
         number += len(items)
         for outcome in pool.map(items):
@@ -104,13 +123,13 @@ def _draw(config: DerivativesConfig, coefficients: int, pool: ProcessPool) -> It
             yield pair
 
 
-def _rows(pairs: Sequence[Derivative], generator: random.Random) -> list[dict[str, Any]]:
+def _rows(pairs: Sequence[Derivative], generator: random.Random, vocabulary: Vocabulary) -> list[dict[str, Any]]:
     """Half of the pairs as they are, half with another's derivative, as rows."""
     rows = []
     for place, pair in enumerate(pairs):
         label = place % 2
         other = pair if label else _another(pair, pairs, generator)
-        rows.append(_row(pair.function, other.derivative, label))
+        rows.append(_row(pair.function, other.derivative, label, vocabulary))
     generator.shuffle(rows)
     return rows
 
@@ -128,10 +147,10 @@ def _same(one: complex, other: complex) -> bool:
     return math.isclose(abs(one - other), 0.0, abs_tol=_AGREE * (abs(one) + abs(other)))
 
 
-def _row(function: str, derivative: str, label: int) -> dict[str, Any]:
+def _row(function: str, derivative: str, label: int, vocabulary: Vocabulary) -> dict[str, Any]:
     text = f"{function} {QUESTION} {derivative}"
     coefficients = len(set(text.split()) & set(SYMBOLS[2:]))
-    return {"text": text, "label": label, "coefficients": coefficients, "input_ids": ids_of(text)}
+    return {"text": text, "label": label, "coefficients": coefficients, "input_ids": vocabulary.ids_of(text)}
 
 
 def generate(config: DerivativesConfig, workers: int | None = None) -> dict[str, list[dict[str, Any]]]:
@@ -156,7 +175,7 @@ def generate(config: DerivativesConfig, workers: int | None = None) -> dict[str,
     held = config.held_out
     parts = {"train": pairs[2 * held :], "validation": pairs[:held], "test": pairs[held : 2 * held],
              "extended": extended}  # fmt: skip
-    return {split: _rows(part, generator) for split, part in parts.items()}
+    return {split: _rows(part, generator, Vocabulary(config.functions)) for split, part in parts.items()}
 
 
 def prepare(config: DerivativesConfig, folder: Path, workers: int | None = None) -> None:
@@ -166,11 +185,11 @@ def prepare(config: DerivativesConfig, folder: Path, workers: int | None = None)
         DerivativesError: If not enough different expressions turn up.
         WorkFolderError: If the folder holds another data set.
     """
-    with claimed(folder, {"builder": "derivatives 1.0.0", **asdict(config)}) as work:
+    with claimed(folder, {"builder": "derivatives 1.0.0", **config.recipe()}) as work:
         if work is None:
             return
         splits = generate(config, workers)
-        options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in asdict(config).items())
+        options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in config.recipe().items())
         four = sum(row["coefficients"] == 4 for row in splits["extended"])
         about = About(
             "Derivatives of random expressions",

@@ -1,12 +1,16 @@
 """Every label is what sympy says, expressions mean what they say, and a3 is held out."""
 
+import json
 import random
+from dataclasses import replace
 
+import mpmath
 import pytest
 import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hf_symbinv import SymbolInvariantWordTokenizer
 from hf_symbinv.datasets_scripts.calculus import derivatives, expressions
 from hf_symbinv.datasets_scripts.calculus.derivatives import (
     DerivativesConfig,
@@ -17,11 +21,15 @@ from hf_symbinv.datasets_scripts.calculus.derivatives import (
 )
 from hf_symbinv.datasets_scripts.calculus.expressions import (
     BASE_TOKENS,
+    FUNCTIONS,
     IDS,
     INTERCHANGEABLE,
+    INVERSE_AND_HYPERBOLIC,
     QUESTION,
+    STANDARD,
     SYMBOLS,
     ExpressionError,
+    Vocabulary,
     canonical_ids,
     derive,
     draw_words,
@@ -40,6 +48,12 @@ X = sympy.Symbol("x", real=True)
 @pytest.fixture(scope="module")
 def splits():
     return generate(CONFIG, workers=1)
+
+
+def complex_of(expression, place):
+    """Its value with 50 digits."""
+    with mpmath.workdps(50):
+        return mpmath.mpmathify(expression.evalf(50, subs=place))
 
 
 def parts(row):
@@ -76,6 +90,19 @@ class TestLabels:
         ]
         assert len(set(functions)) == len(functions)
 
+    def test_with_all_functions_true_pairs_are_derivatives_by_a_difference_quotient(self):
+        config = replace(CONFIG, functions="all", rows=60, max_operators=5)
+        rows = [row for split in generate(config, workers=1).values() for row in split]
+        assert sum(bool(set(row["text"].split()) & set(INVERSE_AND_HYPERBOLIC)) for row in rows) > 10
+        others = {sympy.Symbol(k, real=True): sympy.Float(v, 60) for k, v in expressions._PLACES.items() if k != "x"}
+        places = {X: sympy.Float("0.7312", 60)}, {X: sympy.Float("0.7312", 60) + sympy.Float("1e-25", 60)}
+        for row in rows:
+            assert row["input_ids"] == Vocabulary("all").ids_of(row["text"])
+            function, derivative = parts(row)
+            low, high = (complex_of(function, {**others, **place}) for place in places)
+            slope, claimed = (high - low) / mpmath.mpf("1e-25"), complex_of(derivative, {**others, **places[0]})
+            assert (abs(slope - claimed) <= 1e-12 * (1 + abs(claimed))) == bool(row["label"]), row["text"]
+
     def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_processes(self, splits):
         assert generate(CONFIG, workers=2) == splits
 
@@ -83,16 +110,19 @@ class TestLabels:
 words = st.builds(
     lambda seed, size: draw_words(random.Random(seed), size, 4), st.integers(0, 10_000), st.integers(0, 5)
 )
+all_words = st.builds(
+    lambda seed, size: draw_words(random.Random(seed), size, 4, "all"), st.integers(0, 10_000), st.integers(0, 5)
+)
 
 
 class TestExpressions:
-    @given(words)
+    @given(all_words)
     def test_what_is_written_means_what_was_read(self, drawn):
         try:
-            text = write_expression(read_expression(drawn))
+            text = write_expression(read_expression(drawn), "all")
         except ExpressionError:  # 1 / 0 and the like
             return
-        assert write_expression(read_expression(text)) == text
+        assert write_expression(read_expression(text), "all") == text
 
     @pytest.mark.parametrize(
         ("text", "expression"),
@@ -101,17 +131,20 @@ class TestExpressions:
             ("div INT- 1 INT+ 2", "-1/2"),
             ("pow x div INT+ 1 INT+ 2", "sqrt(x)"),
             ("mul y exp sin z", "y*exp(sin(z))"),
+            ("add asin x add acos y atan z", "asin(x) + acos(y) + atan(z)"),
+            ("add sinh x add cosh y tanh z", "sinh(x) + cosh(y) + tanh(z)"),
+            ("add asinh x add acosh y atanh z", "asinh(x) + acosh(y) + atanh(z)"),
         ],
     )
     def test_prefix_notation_is_read(self, text, expression):
         names = {name: sympy.Symbol(name, real=True) for name in ("x", *SYMBOLS)}
         assert read_expression(text.split()) == sympy.sympify(expression, locals=names)
 
-    @given(words)
+    @given(all_words)
     def test_the_fast_value_is_sympys(self, drawn):
         try:
             expression = read_expression(drawn)
-            value = evaluate(write_expression(expression))
+            value = evaluate(write_expression(expression, "all"))
         except (ExpressionError, ArithmeticError, ValueError):
             return
         slow = complex(
@@ -142,7 +175,7 @@ class TestExpressions:
             ("add x", "an expression ends too early; an operator lacks an operand"),
             ("x x", "'x x': 'x' is left over; an expression ends before it"),
             ("INT+ x", "'INT\\+' has no digits; write INT\\+ 1 2 for 12"),
-            ("sinh x", "'sinh': no word of an expression; use x add"),
+            ("sech x", "'sech': no word of an expression; use x add .* asin acos .* atanh y z a0"),
         ],
     )
     def test_what_is_no_expression_is_refused(self, text, message):
@@ -152,9 +185,23 @@ class TestExpressions:
     def test_what_the_words_cannot_say_is_refused(self):
         with pytest.raises(ExpressionError, match="has a part that is no word: ImaginaryUnit"):
             write_expression(sympy.I * X)
+        with pytest.raises(ExpressionError, match="has a part that is no word: asin"):
+            write_expression(sympy.asin(X))
+
+    def test_basic_functions_are_drawn_as_before_and_all_of_them_are_those_of_lample_and_charton(self):
+        generator, found = random.Random(0), {"basic": set(), "all": set()}
+        for name, seen in found.items():
+            for _ in range(4000):
+                seen |= set(draw_words(generator, 1, 3, name))
+        powers = {"sqrt", "pow2", "pow3", "pow4", "pow5"}
+        assert {word for word in found["basic"] if word in FUNCTIONS["all"]} == {"exp", "ln", "sin", "cos", "tan"}
+        assert found["all"] - found["basic"] == {
+            "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"
+        }  # fmt: skip
+        assert powers < found["basic"]
 
     def test_what_has_no_derivative_to_learn_from_is_left_out(self):
-        found = [derive((0, number, 3, 5, 20)) for number in range(60)]
+        found = [derive((0, number, 3, 5, 20, "basic")) for number in range(60)]
         assert None in found
         for pair in filter(None, found):
             assert "x" in pair.function.split() and pair.derivative != "INT+ 0"
@@ -169,6 +216,19 @@ class TestIds:
     def test_an_unknown_word_is_refused(self):
         with pytest.raises(ExpressionError, match="'a4': no token; use =d/dx"):
             ids_of("add x a4")
+        with pytest.raises(ExpressionError, match="'asin': no token; use =d/dx"):
+            ids_of("asin x")
+
+    def test_ids_of_basic_functions_are_those_that_saved_data_have(self):
+        assert ids_of("x y a3 9 tan") == [4, 26, 37, 25, 13]
+        assert STANDARD.base_tokens == BASE_TOKENS == Vocabulary("all").base_tokens[: len(BASE_TOKENS)]
+
+    @given(all_words)
+    def test_the_tokenizer_of_the_vocabulary_gives_its_ids(self, drawn):
+        vocabulary = Vocabulary("all")
+        text = " ".join(word for word in drawn if word in vocabulary.base_tokens or word in SYMBOLS)
+        tokenizer = SymbolInvariantWordTokenizer(**vocabulary.words())
+        assert tokenizer(text)["input_ids"] == vocabulary.ids_of(text)
 
     @given(words, st.randoms(use_true_random=False))
     def test_renamed_expressions_have_one_canonical_form_and_the_renamed_ids(self, drawn, generator):
@@ -187,8 +247,18 @@ class TestFolders:
         data = load_derivatives(tmp_path / "a")
         assert data["train"][0]["input_ids"] == ids_of(data["train"][0]["text"])
         assert "Made by hf_symbinv with" in (tmp_path / "a/README.md").read_text()
-        assert main([*options, "--seed", "1", "--output", str(tmp_path / "a")]) == 2
-        assert "holds a data set made in another way" in capsys.readouterr().err
+        assert json.loads((tmp_path / "a/generation.json").read_text()) == {
+            "builder": "derivatives 1.0.0", "rows": 20, "held_out": 4, "max_operators": 2, "max_tokens": 20, "seed": 0,
+            "timeout": 5.0,
+        }  # fmt: skip
+        for other in (["--seed", "1"], ["--functions", "all"]):
+            assert main([*options, *other, "--output", str(tmp_path / "a")]) == 2
+            assert "holds a data set made in another way" in capsys.readouterr().err
+
+    def test_a_data_set_with_all_functions_says_so(self, tmp_path):
+        options = ["--rows", "20", "--held-out", "4", "--max-operators", "2", "--max-tokens", "20", "--workers", "1"]
+        assert main([*options, "--functions", "all", "--output", str(tmp_path / "a")]) == 0
+        assert "--functions all --output FOLDER" in (tmp_path / "a/README.md").read_text()
 
     @pytest.mark.parametrize(
         ("field", "value", "message"),
@@ -197,6 +267,7 @@ class TestFolders:
             ("max_operators", 0, "max_operators=0: must be 1 to 15"),
             ("max_tokens", 3, "max_tokens=3: must be at least 4"),
             ("timeout", 0.0, "timeout=0.0: the limit must be positive seconds"),
+            ("functions", "trig", "functions='trig': unknown; use basic or all"),
         ],
     )
     def test_impossible_options_are_refused(self, field, value, message):
