@@ -6,7 +6,7 @@
 
 Blocks are a table with text and cycles, a folder that hf_symbinv.datasets_scripts.blocks.basic_blocks wrote, or a data
 set on the Hub; without one, the sample of 400 that comes with the package, with which the first takes some minutes on
-one CPU core. Kinds are `vanilla`, `augmented` (vanilla, with random names of registers in training), `canonicalised`
+one CPU core. Kinds are `vanilla`, `augmented` (vanilla, trained on one renamed copy of the blocks), `canonicalised`
 (vanilla, with the canonical names), `renamer`, and `streams`. Sizes are in train_renamer.yaml, and SECTION.KEY=VALUE
 changes them. Started again with the same output folder, it goes on from the last checkpoint. With `accelerate launch
 --quiet`, a program that cannot use what it was given ends with its own sentence, and without a traceback of
@@ -16,7 +16,7 @@ accelerate's.
 import argparse
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -57,23 +57,23 @@ def renamed(ids: Sequence[int], generator: random.Random) -> list[int]:
     return x86.IDS.rename(ids, random_renaming(x86.interchangeable(ids), generator))
 
 
-def seen_by(kind: str, ids: Sequence[int], *, training: bool = False) -> Sequence[int]:
+def renamed_copies(blocks: Iterable[Sequence[int]]) -> list[list[int]]:
+    """Each block with other registers, always the same ones."""
+    return [renamed(ids, random.Random(place)) for place, ids in enumerate(blocks)]
+
+
+def seen_by(kind: str, ids: Sequence[int]) -> Sequence[int]:
     """What a kind of model sees of a block."""
     if kind == "canonicalised":
         return x86.IDS.rename(ids, x86.IDS.canonical_renaming(ids, x86.interchangeable(ids)))
-    if kind == "augmented" and training:  # of Python's own generator, whose state a checkpoint keeps
-        return renamed(ids, random.Random(random.getrandbits(64)))
     return ids
 
 
 def rows_for(kind: str, blocks: datasets.Dataset, *, training: bool = False) -> datasets.Dataset:
-    """Rows with `input_ids` as a kind of model sees them, changed as they are read, and the cycles as `labels`."""
-
-    def change(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        ids = [seen_by(kind, block, training=training) for block in batch["input_ids"]]
-        return {"input_ids": ids, "labels": [float(cycles) for cycles in batch["cycles"]]}
-
-    return blocks.select_columns(["input_ids", "cycles"]).with_transform(change)
+    """Rows with `input_ids` as a kind of model sees them, and the cycles as `labels`."""
+    own = renamed_copies(blocks["input_ids"]) if kind == "augmented" and training else blocks["input_ids"]
+    seen = [seen_by(kind, ids) for ids in own]
+    return datasets.Dataset.from_dict({"input_ids": seen, "labels": list(map(float, blocks["cycles"]))})
 
 
 def measured(blocks: datasets.Dataset) -> dict[str, Any]:
@@ -133,8 +133,7 @@ def train(args: argparse.Namespace) -> None:
         return
     print(kept)
     ids, cycles = data["test"]["input_ids"], data["test"]["cycles"]
-    others = [renamed(block, random.Random(place)) for place, block in enumerate(ids)]
-    for name, given in (("as they are", ids), ("renamed", others)):
+    for name, given in (("as they are", ids), ("renamed", renamed_copies(ids))):
         errors = errors_of(model.eval(), args.kind, given, cycles)
         low, high = normal_interval(errors) or (errors[0], errors[0])
         print(f"{len(ids)} test blocks, registers {name}: MAPE {fmean(errors):.2f} %, 95 % interval {low:.2f} to "

@@ -2,11 +2,14 @@
 
 import re
 from pathlib import Path
+from runpy import run_path
 
 import pytest
+from datasets import Dataset
 from transformers import pipeline
 
 import hf_symbinv  # noqa: F401 makes its classes known
+from hf_symbinv.datasets_scripts.blocks.x86 import Block, canonical_ids
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "train_renamer.py"
 TINY = [
@@ -48,6 +51,19 @@ def test_it_prints_one_error_for_blocks_and_renamed_blocks_and_goes_on_where_it_
     again = run("--output", tmp_path / "run", *TINY)
     assert [line for line in again.out.splitlines() if "MAPE" in line] == [*lines, constant]
     assert "train_runtime" in done.out and "train_runtime" not in again.out
+
+
+def test_augmented_is_trained_on_one_renamed_copy_of_the_blocks():
+    ids = Block.parse("addq %r9, %rdi;subq %rdi, %rax").ids()
+    rows, rows_for = (
+        Dataset.from_dict({"input_ids": [ids] * 9, "cycles": [2.0] * 9}),
+        run_path(str(EXAMPLE))["rows_for"],
+    )
+    first, again, plain = (
+        list(rows_for("augmented", rows, training=training)["input_ids"]) for training in (True, True, False)
+    )
+    assert first == again != plain == [ids] * 9
+    assert {tuple(canonical_ids(renamed)) for renamed in first} == {tuple(canonical_ids(ids))}
 
 
 def test_an_override_of_nothing_is_refused(tmp_path, refusal):

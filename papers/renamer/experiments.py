@@ -10,7 +10,6 @@ Source: Ankner, Renda, Carbin, Renamer: tables 1 and 2, figure 2, appendices D a
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,7 +30,7 @@ PLAIN, RENAMED, CHANGED = Named("MAPE"), Named("MAPE, renamed"), Named("changed,
 REACHED, EARLIER = Named("epochs to vanilla's best"), Named("earlier, %")
 LOWEST, MEAN, HIGHEST = Named("lowest"), Named("mean"), Named("highest")
 WRONG, WRONG_EXTENDED, WRONG_ALL_FOUR = Named("error"), Named("error, a3"), Named("error, a0 to a3")
-READOUTS = {"sum": "sum", "mean": "mean", "first": "first token"}
+READOUTS = {"pooler": "BERT's pooler", "sum": "sum", "mean": "mean", "first": "first token"}
 SPLITTINGS = {"random": "random", "disjoint": "disjoint up to renaming"}
 # Renamer, figure 1(a).
 FIGURE_1 = "movq 64(%rsp), %rax;subl $1, 56(%rbp);movl 16(%rax), %eax"
@@ -59,13 +58,13 @@ def measure_blocks(job: Job) -> dict[Measure, Result]:
 
     job, suffix = models.sized(job)
     kind, splitting = job.values["model"], job.values.get("split", "random")
-    data, name = models.block_data(job, splitting), f"blocks-{splitting}{suffix}"
-    models.trained(job, models.ASSEMBLY, "vanilla", data, name)  # the others are compared with it
-    model = models.trained(job, models.ASSEMBLY, kind, data, name)
+    (language, data), name = models.block_data(job, splitting), f"blocks-{splitting}{suffix}"
+    models.trained(job, language, "vanilla", data, name)  # the others are compared with it
+    model = models.trained(job, language, kind, data, name)
     blocks, true = data["test"]["input_ids"], torch.tensor(data["test"]["labels"])
-    renamed = [models.ASSEMBLY.renamed(ids, random.Random(place)) for place, ids in enumerate(blocks)]
+    renamed = language.renamed_copies(blocks)
     plain, other = (
-        models.outputs_of(model, models.ASSEMBLY, kind, ids, job.sizes["batch"])[:, 0] for ids in (blocks, renamed)
+        models.outputs_of(model, language, kind, ids, job.sizes["batch"])[:, 0] for ids in (blocks, renamed)
     )
     found: dict[Measure, Result] = {
         measure: {"values": [round(error, 4) for error in models.percentage_errors(predicted, true).tolist()]}
@@ -86,14 +85,14 @@ def measure_blocks(job: Job) -> dict[Measure, Result]:
 
 def measure_range(job: Job) -> dict[Measure, Result]:
     """The lowest, mean and highest prediction over all renamings of the block of Figure 1."""
-    from hf_symbinv.datasets_scripts.blocks.x86 import Block
-    from papers.renamer.models import ASSEMBLY, block_data, outputs_of, trained
+    from papers.renamer.models import block_data, outputs_of, trained
 
     kind = job.values["model"]
-    model = trained(job, ASSEMBLY, kind, block_data(job, "random"), "blocks-random")
-    renamings = ASSEMBLY.all_renamings(Block.parse(FIGURE_1).ids())
+    language, data = block_data(job, "random")
+    model = trained(job, language, kind, data, "blocks-random")
+    renamings = language.all_renamings(language.read(FIGURE_1))
     # In one batch: rows of batches of different shapes may be rounded differently.
-    predictions = outputs_of(model, ASSEMBLY, kind, renamings, len(renamings))[:, 0].tolist()
+    predictions = outputs_of(model, language, kind, renamings, len(renamings))[:, 0].tolist()
     return {
         LOWEST: {"values": [min(predictions)]},
         MEAN: {"values": [sum(predictions) / len(predictions)]},
@@ -106,14 +105,14 @@ def measure_derivatives(job: Job) -> dict[Measure, Result]:
     """Wrong answers on the test pairs, on those with a coefficient that training lacks, and on those with all four."""
     import torch
 
-    from papers.renamer.models import ALGEBRA, derivative_data, outputs_of, trained
+    from papers.renamer.models import derivative_data, outputs_of, trained
 
-    kind, data = job.values["model"], derivative_data(job)
-    model = trained(job, ALGEBRA, kind, data, "derivatives")
+    kind, (language, data) = job.values["model"], derivative_data(job)
+    model = trained(job, language, kind, data, "derivatives")
     found: dict[Measure, Result] = {}
     for split, measure in (("test", WRONG), ("extended", WRONG_EXTENDED)):
         rows = data[split]
-        answers = outputs_of(model, ALGEBRA, kind, rows["input_ids"], job.sizes["batch"]).argmax(1)
+        answers = outputs_of(model, language, kind, rows["input_ids"], job.sizes["batch"]).argmax(1)
         wrong = answers != torch.tensor(rows["labels"])
         found[measure] = {"correct": int(wrong.sum()), "count": len(wrong)}
         all_four = torch.tensor(rows["coefficients"]) == 4
@@ -187,7 +186,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         heads=("readout", "model"),
         measures=_BLOCK_MEASURES[:3],
         unit="MAPE in percent on the test blocks, of the step with the lowest validation error; the share of "
-        "predictions that a renaming changes. All other tables read out the sum",
+        "predictions that a renaming changes. All other tables read out BERT's pooler",
         rows=tuple(
             Setting((label, MODELS[kind]), {"pooling": pooling, "model": kind})
             for pooling, label in READOUTS.items()
@@ -203,7 +202,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         source="Renamer Figure 2",
         heads=("model",),
         measures=(LOWEST, MEAN, HIGHEST),
-        unit=f"Cycles; llvm-mca says {FIGURE_1_CYCLES} for each of the 210 renamings",
+        unit=f"Cycles; llvm-mca says {FIGURE_1_CYCLES} for each of the 3,360 renamings",
         rows=tuple(
             Setting((label,), {"model": kind}, _paper(_RANGE, kind, (LOWEST, HIGHEST)))
             for kind, label in MODELS.items()

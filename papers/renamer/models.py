@@ -1,11 +1,11 @@
 """Models of the Renamer experiments: their data, how they are trained, and what they predict.
 
-A **kind** is a model with what its inputs go through: `vanilla`, `augmented` (vanilla, with a random renaming of every
-batch in training), `canonicalised` (vanilla, with every input in its canonical form), `renamer` (views, and a first
-layer that attends between coreferent tokens only) and `streams` (one stream per register or variable, which the paper
-has not). All read the same tokens and have the same sizes, but for the embedding rows and the aggregated attention of
-streams. All sum over the tokens: the paper does not say what is read out, and a first token alone, which attends to
-itself only in Renamer's first layer, leaves a model of two layers one to collect what it needs.
+A **kind** is a model with what its inputs go through: `vanilla`, `augmented` (vanilla, trained on one renamed copy of
+the data), `canonicalised` (vanilla, with every input in its canonical form), `renamer` (views, and a first layer that
+attends between coreferent tokens only) and `streams` (one stream per register or variable, which the paper has not).
+All read the same tokens and have the same sizes, but for the embedding rows and the aggregated attention of streams.
+As the scales have it, vanilla is BERT without a change, and the others have its layers: a LayerNorm of embeddings, its
+first weights, and its pooler on the token `<s>` with which every sequence begins.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 from typing import Any
@@ -22,7 +22,7 @@ import datasets
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel
 
-from hf_symbinv.datasets_scripts.blocks import basic_blocks, x86
+from hf_symbinv.datasets_scripts.blocks import basic_blocks, x86, x86_tokens
 from hf_symbinv.datasets_scripts.calculus import derivatives, expressions
 from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError
 from hf_symbinv.errors import InUseError
@@ -47,6 +47,7 @@ class Language:
     """The tokens of a task, and which of its symbols may trade names.
 
     Attributes:
+        read: A text → the ids of its tokens, `<s>` before them.
         ids: Of its tokens.
         num_symbols: Referents that exist.
         pad: The id of padding.
@@ -55,6 +56,7 @@ class Language:
         words: What makes the tokenizer that is saved with models.
     """
 
+    read: Callable[[str], list[int]]
     ids: SymbolIds
     num_symbols: int
     pad: int
@@ -82,21 +84,31 @@ class Language:
             found.append(self.ids.rename(ids, [new.get(referent, 0) for referent in range(self.num_symbols)]))
         return found
 
-    def seen_by(self, kind: str, ids: Sequence[int], *, training: bool = False) -> Sequence[int]:
-        """What a kind of model sees of a sequence; in training a random renaming is another one each time."""
-        if kind == "canonicalised":
-            return self.canonical(ids)
-        if kind == "augmented" and training:  # of Python's own generator, whose state a checkpoint keeps
-            return self.renamed(ids, random.Random(random.getrandbits(64)))
-        return ids
+    def renamed_copies(self, sequences: Iterable[Sequence[int]]) -> list[list[int]]:
+        """A random renaming of each sequence, always the same ones."""
+        return [self.renamed(ids, random.Random(place)) for place, ids in enumerate(sequences)]
+
+    def seen_by(self, kind: str, ids: Sequence[int]) -> Sequence[int]:
+        """What a kind of model sees of a sequence."""
+        return self.canonical(ids) if kind == "canonicalised" else ids
 
     def rows_for(self, kind: str, rows: datasets.Dataset, *, training: bool = False) -> datasets.Dataset:
-        """Rows with `input_ids` and `labels` whose sequences a kind of model sees, changed as they are read."""
+        """Rows with `input_ids` and `labels` as a kind of model sees them.
 
-        def change(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
-            return {**batch, "input_ids": [self.seen_by(kind, ids, training=training) for ids in batch["input_ids"]]}
+        In training `augmented` has one renamed copy of the data, in every epoch and with every seed the same.
 
-        return rows.select_columns(["input_ids", "labels"]).with_transform(change)
+        Source: Renamer, section 5.2.
+        """
+        if kind == "augmented" and training:
+            seen: list[Sequence[int]] = list(self.renamed_copies(rows["input_ids"]))
+        else:
+            seen = [self.seen_by(kind, ids) for ids in rows["input_ids"]]
+        return datasets.Dataset.from_dict({"input_ids": seen, "labels": rows["labels"]})
+
+    def encoded(self, rows: datasets.Dataset) -> datasets.Dataset:
+        """Rows with a `text`, and its ids as `input_ids` instead."""
+        others = rows.remove_columns(["text", *({"input_ids"} & set(rows.column_names))])
+        return others.add_column("input_ids", [self.read(text) for text in rows["text"]])
 
     def config(self, kind: str, sizes: Mapping[str, Any]) -> PreTrainedConfig:
         """The configuration of a kind of model.
@@ -115,21 +127,34 @@ class Language:
         )
 
 
-ASSEMBLY = Language(
-    x86.IDS, len(x86.REFERENTS), x86.PAD, x86.interchangeable,
-    {"num_labels": 1, "problem_type": "regression", "regression_loss": "mape"}, x86.words(),
-)  # fmt: skip
-ALGEBRA = Language(
-    expressions.IDS, len(expressions.SYMBOLS), expressions.PAD, lambda ids: expressions.INTERCHANGEABLE,
-    {"num_labels": 2, "problem_type": "single_label_classification"}, expressions.words(),
-)  # fmt: skip
+def assembly(vocabulary: x86_tokens.Vocabulary) -> Language:
+    """Basic blocks, whose cycles are predicted."""
+    begin = vocabulary.base_tokens.index("<s>")
+    return Language(
+        lambda text: [begin, *x86.Block.parse(text).ids(vocabulary)],
+        vocabulary.symbol_ids, len(vocabulary.referents), x86.PAD, vocabulary.interchangeable,
+        {"num_labels": 1, "problem_type": "regression", "regression_loss": "mape"},
+        {**vocabulary.words(), "add_bos_token": True},
+    )  # fmt: skip
 
 
-def block_data(job: Job, splitting: str) -> datasets.DatasetDict:
-    """Blocks in three splits, with `input_ids` and `labels`, as many as the scale asks for.
+def algebra(vocabulary: expressions.Vocabulary) -> Language:
+    """Pairs of expressions, one of which is the derivative of the other or not."""
+    begin = vocabulary.base_tokens.index("<s>")
+    return Language(
+        lambda text: [begin, *vocabulary.ids_of(text)],
+        vocabulary.symbol_ids, len(expressions.SYMBOLS), expressions.PAD, lambda ids: expressions.INTERCHANGEABLE,
+        {"num_labels": 2, "problem_type": "single_label_classification"},
+        {**vocabulary.words(), "add_bos_token": True},
+    )  # fmt: skip
+
+
+def block_data(job: Job, splitting: str) -> tuple[Language, datasets.DatasetDict]:
+    """Blocks in three splits, with `input_ids` and `labels`, as many as the scale asks for, and their language.
 
     Args:
-        job: Its sizes say `source` (`sample`, or absent: the user's own), `max_tokens`, `rows` and `held_out`.
+        job: Its sizes say `source` (`sample`, or absent: the user's own), `max_tokens`, `rows`, `held_out`,
+            `rename_rsp`, and with `own_constants` whether constants of the training rows have tokens of their own.
         splitting: `random` or `disjoint`.
 
     Raises:
@@ -148,8 +173,9 @@ def block_data(job: Job, splitting: str) -> datasets.DatasetDict:
     fresh, origin = not folder.exists(), f"--blocks {basic_blocks.origin_of(source)}"
     try:
         kept = basic_blocks.prepare(
-            basic_blocks.read_blocks(source), folder, origin=origin, splitting=splitting, max_tokens=sizes["max_tokens"]
-        )
+            basic_blocks.read_blocks(source), folder, origin=origin, splitting=splitting,
+            max_tokens=sizes["max_tokens"], rename_rsp=sizes["rename_rsp"],
+        )  # fmt: skip
     except basic_blocks.BlocksError as error:
         raise MissingDataError(f"{BLOCKS}: {error}") from error
     except InUseError:
@@ -158,23 +184,25 @@ def block_data(job: Job, splitting: str) -> datasets.DatasetDict:
         raise MissingDataError(f"{BLOCKS}={source}: {error}, or name the blocks that are there") from error
     if fresh:
         job.say(f"data {kept}")
-    return _parts(regression_rows(basic_blocks.load_blocks(folder)), sizes, ("validation", "test"))
+    blocks = basic_blocks.load_blocks(folder).select_columns(["text", "cycles"]).rename_column("cycles", "labels")
+    data = _parts(blocks.cast_column("labels", datasets.Value("float32")), sizes, ("validation", "test"))
+    constants = x86.own_constants(data["train"]["text"]) if sizes["own_constants"] else ()
+    return _encoded(assembly(x86_tokens.Vocabulary(sizes["rename_rsp"], constants)), data)
 
 
-def regression_rows(blocks: datasets.DatasetDict) -> datasets.DatasetDict:
-    """The `input_ids` of blocks, and their cycles as `labels`."""
-    rows = blocks.select_columns(["input_ids", "cycles"]).rename_column("cycles", "labels")
-    return rows.cast_column("labels", datasets.Value("float32"))
-
-
-def derivative_data(job: Job) -> datasets.DatasetDict:
-    """Pairs of expressions in four splits, with `input_ids`, `labels` and `coefficients`."""
+def derivative_data(job: Job) -> tuple[Language, datasets.DatasetDict]:
+    """Pairs of expressions in four splits, with `input_ids`, `labels` and `coefficients`, and their language."""
     sizes, folder = job.sizes["data"], job.shared / "derivatives"
     if not folder.exists():
         job.say(f"data {folder.name}: {', '.join(f'{name} {value}' for name, value in sizes.items())}")
-    derivatives.prepare(derivatives.DerivativesConfig(**sizes), folder)
-    data = derivatives.load_derivatives(folder).remove_columns("text").rename_column("label", "labels")
-    return _parts(data, sizes, ("validation", "test", "extended"))
+    config = derivatives.DerivativesConfig(**sizes)
+    derivatives.prepare(config, folder)
+    data = _parts(derivatives.load_derivatives(folder), sizes, ("validation", "test", "extended"))
+    return _encoded(algebra(expressions.Vocabulary(config.functions)), data.rename_column("label", "labels"))
+
+
+def _encoded(language: Language, data: datasets.DatasetDict) -> tuple[Language, datasets.DatasetDict]:
+    return language, datasets.DatasetDict({split: language.encoded(rows) for split, rows in data.items()})
 
 
 def _parts(data: datasets.DatasetDict, sizes: Mapping[str, Any], held_out: Sequence[str]) -> datasets.DatasetDict:

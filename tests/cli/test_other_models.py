@@ -19,12 +19,14 @@ from hf_symbinv import (
     SymbolInvariantModel,
     SymbolInvariantWordTokenizer,
 )
+from hf_symbinv.datasets_scripts.blocks.x86_tokens import STANDARD
 from hf_symbinv.datasets_scripts.language.characters import BASE_TOKENS, words
 from hf_symbinv.evaluation.checkpoints import KINDS
 from hf_symbinv.hub.cards.relatives import RELATIVES
 from hf_symbinv.training.fitting import fit
-from papers.renamer.models import ASSEMBLY
+from papers.renamer.models import assembly
 
+ASSEMBLY = assembly(STANDARD)
 SIZES = {"d_model": 16, "d_ff": 24, "num_attention_heads": 2}
 GPT2 = {"vocab_size": 9, "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 6, "num_labels": 1, "pad_token_id": 8,
         "bos_token_id": None, "eos_token_id": None}  # fmt: skip

@@ -6,26 +6,34 @@ from pathlib import Path
 
 import pytest
 import torch
+from datasets import Dataset
 from transformers import AutoModelForSequenceClassification
 
+from hf_symbinv import SymbolInvariantWordTokenizer
 from hf_symbinv.datasets_scripts.blocks.basic_blocks import assign, read_blocks, sample_file, select
-from hf_symbinv.datasets_scripts.blocks.x86 import Block, read_ids
-from hf_symbinv.datasets_scripts.calculus.expressions import ids_of
+from hf_symbinv.datasets_scripts.blocks.x86_tokens import Vocabulary
+from hf_symbinv.datasets_scripts.calculus import expressions
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
 from papers.harness.experiments import Job, Setting
 from papers.harness.scales import SCALES
 from papers.renamer.experiments import EXPERIMENTS, FIGURE_1, MODELS
-from papers.renamer.models import ALGEBRA, ASSEMBLY, BLOCKS, KINDS, mape, outputs_of, sized
+from papers.renamer.models import BLOCKS, KINDS, algebra, assembly, mape, outputs_of, sized
 from papers.renamer.plots import draw_predictions
 
-TINY = {"d_model": 16, "encoder_layers": 2, "num_attention_heads": 2, "d_ff": 24, "pooling": "sum", "dropout": 0.0}
+TINY = {
+    "d_model": 16, "encoder_layers": 2, "num_attention_heads": 2, "d_ff": 24, "dropout": 0.0, "pooling": "pooler",
+    "embedding_norm": True, "initializer_range": 0.5,
+}  # fmt: skip
+PAPERS = Vocabulary(rename_rsp=True, constants=("$1", "16", "56", "64", "8"))
+ASSEMBLY, ALGEBRA = assembly(PAPERS), algebra(expressions.Vocabulary("all"))
 PAIRS = ["mul a0 x =d/dx? a0", "add mul a2 x mul y a1 =d/dx? add a2 mul z a3"]
 
 
 @pytest.fixture(scope="module")
 def blocks():
-    return [row["input_ids"] for row in select(list(read_blocks(sample_file()))[:60]).rows]
+    rows = select(list(read_blocks(sample_file()))[:60], vocabulary=PAPERS).rows
+    return [ASSEMBLY.read(row["text"]) for row in rows]
 
 
 def tiny(language, kind):
@@ -61,16 +69,31 @@ class TestKinds:
         made, suffix = sized(job)
         config = ASSEMBLY.config("renamer", made.sizes["model"])
         assert (config.encoder_layers, config.d_model, config.num_attention_heads, config.d_ff) == shape
-        assert suffix == f"-{name}" and config.pooling == "sum"
+        assert suffix == f"-{name}" and config.pooling == "pooler"
         assert (made.sizes["trainer"]["learning_rate"] == 1e-4) is (name == "small")
 
-    def test_a_readout_of_its_own_has_its_own_models_and_the_sum_those_of_the_other_tables(self):
+    def test_a_readout_of_its_own_has_its_own_models_and_the_pooler_those_of_the_other_tables(self):
         [experiment] = [one for one in EXPERIMENTS if one.name == "renamer-readout"]
         found = {}
         for row in experiment.rows:
             made, suffix = sized(Job(Path(), Path(), row.values, experiment.sizes("cpu"), 0, lambda: None, print))
             found[ASSEMBLY.config("renamer", made.sizes["model"]).pooling] = suffix
-        assert found == {"sum": "", "mean": "-mean", "first": "-first"}
+        assert found == {"pooler": "", "sum": "-sum", "mean": "-mean", "first": "-first"}
+
+    @pytest.mark.parametrize("scale", SCALES)
+    def test_vanilla_is_bert_and_blocks_and_expressions_are_the_papers_at_every_scale(self, scale):
+        for experiment in EXPERIMENTS:
+            sizes = experiment.sizes(scale)
+            config = ASSEMBLY.config("vanilla", sizes["model"])
+            assert config.embedding_norm and config.pooling == "pooler"
+            assert scale == "smoke" or config.initializer_range == 0.02
+            assert config.encoder_positions == "learned" and config.dropout == 0
+            if experiment.name == "renamer-derivatives":
+                assert sizes["data"]["functions"] == "all"
+                assert 2 * sizes["data"]["max_tokens"] + 2 <= config.max_positions  # `<s>`, and what is between
+            else:
+                assert sizes["data"]["rename_rsp"] and sizes["data"]["own_constants"]
+                assert sizes["data"]["max_tokens"] + 1 <= config.max_positions
 
     def test_a_scale_makes_only_the_sizes_that_it_has_time_for(self):
         [experiment] = [one for one in EXPERIMENTS if one.name == "renamer-sizes"]
@@ -78,22 +101,37 @@ class TestKinds:
         assert experiment.rows_of("paper") == list(experiment.rows)
 
     def test_renamings_of_a_block_are_all_there_once_and_are_renamings(self):
-        ids = Block.parse(FIGURE_1).ids()
+        ids = ASSEMBLY.read(FIGURE_1)
         found = ASSEMBLY.all_renamings(ids)
-        assert len(found) == len({tuple(each) for each in found}) == 15 * 14
+        assert len(found) == len({tuple(each) for each in found}) == 16 * 15 * 14
         assert ids in found and {tuple(ASSEMBLY.canonical(each)) for each in found} == {tuple(ASSEMBLY.canonical(ids))}
 
-    def test_a_model_sees_names_canonical_names_or_new_names_in_training(self, blocks):
-        ids = Block.parse("addq %r9, %rdi;vaddps %ymm7, %ymm2, %ymm7").ids()
-        for kind in ("vanilla", "renamer", "streams"):
-            assert ASSEMBLY.seen_by(kind, ids, training=True) == ids
-        assert read_ids(ASSEMBLY.seen_by("canonicalised", ids)) == "addq %rax , %rbx vaddps %ymm0 , %ymm1 , %ymm0"
-        assert ASSEMBLY.seen_by("augmented", ids) == ids
-        random.seed(0)
-        assert len({tuple(ASSEMBLY.seen_by("augmented", ids, training=True)) for _ in range(20)}) > 15
+    def test_a_model_sees_names_or_canonical_names(self):
+        ids = ASSEMBLY.read("addq %r9, %rsp;vaddps %ymm7, %ymm2, %ymm7")
+        for kind in ("vanilla", "augmented", "renamer", "streams"):
+            assert ASSEMBLY.seen_by(kind, ids) == ids
+        shown = PAPERS.read_ids(ASSEMBLY.seen_by("canonicalised", ids))
+        assert shown == "<s> addq %rax , %rbx vaddps %ymm0 , %ymm1 , %ymm0"
+
+    def test_augmented_is_trained_on_one_renamed_copy_and_all_others_on_the_blocks_themselves(self, blocks):
+        rows = Dataset.from_dict({"input_ids": blocks, "labels": [1.0] * len(blocks)})
+        first, again = (ASSEMBLY.rows_for("augmented", rows, training=True)["input_ids"] for _ in range(2))
+        assert list(first) == list(again) and list(first) != blocks
+        assert list(map(ASSEMBLY.canonical, first)) == list(map(ASSEMBLY.canonical, blocks))
+        for kind, training in (("augmented", False), ("vanilla", True), ("renamer", True), ("streams", True)):
+            assert list(ASSEMBLY.rows_for(kind, rows, training=training)["input_ids"]) == blocks
+        canonical = ASSEMBLY.rows_for("canonicalised", rows, training=True)["input_ids"]
+        assert list(canonical) == list(map(ASSEMBLY.canonical, blocks))
 
     def test_a_word_that_training_lacks_has_a_canonical_name_that_it_has(self):
-        assert ALGEBRA.canonical(ids_of("mul a3 add z x")) == ids_of("mul a0 add y x")
+        assert ALGEBRA.canonical(ALGEBRA.read("mul a3 add z asin x")) == ALGEBRA.read("mul a0 add y asin x")
+
+    @pytest.mark.parametrize(
+        ("language", "text"), [(ASSEMBLY, FIGURE_1), (ALGEBRA, PAIRS[1])], ids=["assembly", "algebra"]
+    )
+    def test_the_tokenizer_that_is_saved_with_a_model_gives_the_ids_that_it_was_trained_on(self, language, text):
+        ids = SymbolInvariantWordTokenizer(**language.words)(text)["input_ids"]
+        assert ids == language.read(text) and ids[0] == 0
 
     @pytest.mark.parametrize("kind", ["canonicalised", "renamer", "streams"])
     def test_predictions_for_renamed_blocks_are_equal_bit_for_bit(self, kind, blocks):
@@ -104,7 +142,7 @@ class TestKinds:
 
     @pytest.mark.parametrize("kind", ["canonicalised", "renamer", "streams"])
     def test_answers_for_renamed_expressions_are_equal_bit_for_bit(self, kind):
-        model, pairs, generator = tiny(ALGEBRA, kind), list(map(ids_of, PAIRS)), random.Random(0)
+        model, pairs, generator = tiny(ALGEBRA, kind), list(map(ALGEBRA.read, PAIRS)), random.Random(0)
         renamed = [ALGEBRA.renamed(ids, generator) for ids in pairs]
         assert torch.equal(*(outputs_of(model, ALGEBRA, kind, ids, 2) for ids in (pairs, renamed)))
 
@@ -128,9 +166,10 @@ def test_the_picture_shows_every_model(tmp_path):
     assert (tmp_path / "renamer-figure2.png").stat().st_size > 5000 and "svg" in text
 
 
-def epochs_of(steps):
+def epochs_of(steps, splitting):
     """At the smallest scale, whose training rows are those that the sample leaves."""
-    rows = assign(select(list(read_blocks(sample_file()))).rows, "random", 0)["train"]
+    data = Vocabulary(rename_rsp=True)
+    rows = assign(select(list(read_blocks(sample_file())), 127, data).rows, splitting, 0, data)["train"]
     return steps * 16 / min(len(rows), 300)
 
 
@@ -158,7 +197,8 @@ class TestSmoke:
             assert 0 < numbers["MAPE"] < 1000
             if row["labels"][1] == "vanilla":
                 epochs = numbers["epochs to vanilla's best"]
-                assert epochs > 0 and epochs in (pytest.approx(epochs_of(5)), pytest.approx(epochs_of(10)))
+                splitting = row["labels"][0].split()[0]
+                assert epochs > 0 and epochs in [pytest.approx(epochs_of(steps, splitting)) for steps in (5, 10)]
                 assert numbers["earlier, %"] == 0
 
     def test_larger_models_and_other_readouts_have_tables_of_their_own(self, folder, capsys):
@@ -168,7 +208,7 @@ class TestSmoke:
         rows = json.loads((folder / "smoke/tables/renamer-readout.json").read_text())["rows"]
         errors = {tuple(row["labels"]): row["numbers"]["MAPE"] for row in rows}
         assert all(number["low"] < number["value"] < number["high"] for number in errors.values())
-        assert len({number["value"] for labels, number in errors.items() if labels[1] == "Renamer"}) == 3
+        assert len({number["value"] for labels, number in errors.items() if labels[1] == "Renamer"}) == 4
 
     def test_predictions_for_one_block_are_drawn(self, folder):
         assert papers(["renamer-figure2", "--output", str(folder)]) == DONE
