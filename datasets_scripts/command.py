@@ -33,7 +33,7 @@ _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell"},
-    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "seed", "renamed"},
+    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "seed", "ordered", "renamed"},
     "from_text": {"task", "from_text", "seed"},
 }
 
@@ -81,6 +81,9 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     made.add_argument("--min-symbols", type=int, help="rows with so many symbols (also with --grid; default: 0)")
     made.add_argument("--max-symbols", type=int, help="rows with so many symbols, at most")
     made.add_argument("--reduce", type=int, metavar="ROWS", help="train: only so many rows")
+    made.add_argument(
+        "--ordered", action="store_true", help="answers say what may come in any order in the order of the question"
+    )
     made.add_argument(
         "--renamed", action="store_true", help="train: symbols renamed so that answers name them in order"
     )

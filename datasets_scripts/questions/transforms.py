@@ -5,6 +5,7 @@
 
 The functions take and return a `datasets.DatasetDict` with the columns of a task and `symbols` and `length`. `renamed`,
 `reduced` and `supplemented` change the training split alone, because models are tested on the questions as they were.
+`ordered` changes how answers are written, in all splits.
 `symbinv data --from FOLDER` does the same to a folder.
 """
 
@@ -59,6 +60,24 @@ def first_in_order(in_answer: tuple[str, ...], in_question: tuple[str, ...]) -> 
     others = [name for name in in_question if name not in renaming]
     free = iter([name for name in in_answer if name not in names])
     return renaming | {name: next(free) for name in others if name in names}
+
+
+def ordered(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
+    """Rows whose answers say what may come in any order in the order in which the question names its symbols.
+
+    Solvers write the literals of a step, or the pairs of an assignment, in the order of the symbols' names. A model
+    that is invariant to renaming cannot know that order, so training on it teaches guesses. Questions stay as they are,
+    and answers say the same.
+
+    Raises:
+        TransformError: If this changes no answer, as for a task without `SymbolTask.ordered`.
+    """
+    question, answer = _columns(data, task)
+    written = {name: split[answer] for name, split in data.items()}
+    changed = data.map(lambda row: {answer: task.ordered(row[question], row[answer])})
+    if all(list(written[name]) == list(split[answer]) for name, split in changed.items()):
+        raise TransformError(f"ordered: changes no answer of task {task.name}; leave it out")
+    return changed
 
 
 def reduced(data: datasets.DatasetDict, rows: int, seed: int = 0) -> datasets.DatasetDict:
@@ -215,7 +234,7 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
         folder: Where to.
         task: The task of the data; None to tell by its columns.
         options: Those of `symbinv data`, done in this order: `supplement` (a folder), `min_symbols`, `max_symbols`,
-            `min_size`, `max_size`, then `reduce` (rows) by `seed`, then `renamed`.
+            `min_size`, `max_size`, then `reduce` (rows) by `seed`, then `ordered`, then `renamed`.
 
     Raises:
         TransformError: If a folder holds no data set of the task, nothing is to be changed, or nothing is left of it.
@@ -223,7 +242,7 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
     """
     data = read_folder(source)
     if not set(options) - {"seed"}:
-        raise TransformError("nothing to change; choose rows, or --supplement, --reduce or --renamed")
+        raise TransformError("nothing to change; choose rows, or --supplement, --reduce, --ordered or --renamed")
     task = task or task_by_columns(data)
     question, answer = _columns(data, task)
     limits = {name: options[name] for name in ("min_symbols", "max_symbols", "min_size", "max_size") if name in options}
@@ -239,6 +258,8 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
             data = filtered(data, **limits)
         if "reduce" in options:
             data = reduced(data, options["reduce"], options.get("seed", 0))
+        if options.get("ordered"):
+            data = ordered(data, task)
         if options.get("renamed"):
             data = renamed(data, task)
         splits = {

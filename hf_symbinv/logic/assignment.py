@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hf_symbinv.logic.formula import SYMBOL, FormulaSyntaxError, check_name, check_renaming
@@ -56,6 +56,11 @@ class Assignment:
     def sorted(self) -> Assignment:
         """The same assignment in the order of the symbols' names."""
         return Assignment(tuple(sorted(self.values)))
+
+    def in_order(self, names: Iterable[str]) -> Assignment:
+        """The same assignment in the order of these names, the others after them."""
+        rank = {name: place for place, name in enumerate(names)}
+        return Assignment(tuple(sorted(self.values, key=lambda pair: rank.get(pair[0], len(rank)))))
 
 
 def parse_assignment(text: str) -> Assignment:

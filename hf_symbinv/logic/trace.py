@@ -6,7 +6,7 @@ A step is a propositional formula and stands for every valuation that satisfies 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -57,6 +57,35 @@ class Trace:
         return Trace(
             tuple(step.rename(mapping) for step in self.prefix), tuple(step.rename(mapping) for step in self.cycle)
         )
+
+    def in_order(self, names: Iterable[str]) -> Trace:
+        """The same trace, with the literals of each step in the order of these names, the others after them.
+
+        Steps that are no conjunctions of literals stay as they are; the others are nested to the right.
+        """
+        rank = {name: place for place, name in enumerate(names)}
+        return Trace(
+            tuple(_with_sorted_literals(step, rank) for step in self.prefix),
+            tuple(_with_sorted_literals(step, rank) for step in self.cycle),
+        )
+
+
+def _with_sorted_literals(step: Formula, rank: Mapping[str, int]) -> Formula:
+    literals, stack = [], [step]
+    while stack:
+        part = stack.pop()
+        if part.operator == "&":
+            stack += reversed(part.operands)
+        else:
+            literals.append(part)
+    names = [(literal.operands[0] if literal.operator == "!" else literal).name for literal in literals]
+    if None in names:
+        return step
+    order = sorted(range(len(names)), key=lambda place: rank.get(str(names[place]), len(rank)))
+    sorted_step = literals[order.pop()]
+    while order:
+        sorted_step = literals[order.pop()] & sorted_step
+    return sorted_step
 
 
 def parse_trace(text: str) -> Trace:

@@ -186,6 +186,14 @@ class SymbolTask(ABC):
         """A text that answers share if they count as the same: what `exact` means, up to the names of new symbols."""
         return answer
 
+    def ordered(self, question: str, answer: str) -> str:
+        """The same answer, with what it may say in any order in the order of the question's symbols.
+
+        A solver takes the order of their names, which no model that is invariant to renaming can know. By default an
+        answer stays as it is.
+        """
+        return answer
+
     def size(self, question: str) -> int:
         """The size of a question, in tokens."""
         return sum(1 for _ in read_words(question)) if is_spaced(question) else len(question)

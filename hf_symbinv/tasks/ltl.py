@@ -113,6 +113,10 @@ class LTLTask(SymbolTask):
     def normalized(self, answer: str) -> str:
         return normalized_trace(answer)
 
+    def ordered(self, question: str, answer: str) -> str:
+        """The trace with the literals of each step in the order in which the formula names them."""
+        return trace_to_prefix(parse_trace(answer).in_order(self.symbols(question)))
+
     def prompt(self, question: str) -> str:
         """The formula in base operators.
 

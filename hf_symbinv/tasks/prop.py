@@ -140,6 +140,10 @@ class PropTask(SymbolTask):
     def normalized(self, answer: str) -> str:
         return normalized_assignment(answer)
 
+    def ordered(self, question: str, answer: str) -> str:
+        """The assignment in the order in which the formula names its symbols."""
+        return assignment_to_prefix(parse_assignment(answer).in_order(self.symbols(question)))
+
     def prompt(self, question: str) -> str:
         """The formula without ->."""
         if not _IMPLICATION.search(question):

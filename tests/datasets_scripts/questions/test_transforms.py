@@ -1,5 +1,7 @@
 """A transform changes what it says and nothing else; tests and validations stay what they were."""
 
+import itertools
+
 import datasets
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from hf_symbinv.datasets_scripts.questions.transforms import (
     TransformError,
     filtered,
     first_in_order,
+    ordered,
     read_folder,
     reduced,
     renamed,
@@ -18,6 +21,7 @@ from hf_symbinv.datasets_scripts.questions.transforms import (
     transform,
 )
 from hf_symbinv.datasets_scripts.storage import Pair, write_split
+from hf_symbinv.logic import assignment_to_prefix, parse_assignment, parse_trace, trace_to_prefix
 from hf_symbinv.tasks import COPY, LTL, PROP
 
 letters = st.lists(st.sampled_from("abcdef"), unique=True)
@@ -86,6 +90,45 @@ class TestRenamed:
         assert [renaming[name] for name in in_answer] == list("abcdef"[: len(in_answer)])
 
 
+class TestOrdered:
+    def test_literals_and_pairs_come_in_the_order_of_the_question(self):
+        rows = ordered(
+            of(LTL, train=[("&cUad", "&a&!cd;d;{&!a!d}"), ("|be", "&be;{|eb}")], test=[("Uba", "{&ab}")]), LTL
+        )
+        assert pairs(rows["train"]) == [("&cUad", "&!c&ad;d;{&!a!d}"), ("|be", "&be;{|eb}")]
+        assert pairs(rows["test"]) == [("Uba", "{&ba}")]
+        (row,) = ordered(of(PROP, train=[("&!caz", "a1c0")]), PROP)["train"]
+        assert row["assignment"] == "c0a1"
+
+    @pytest.mark.parametrize(("task", "question", "answer"), [
+        (LTL, "&&&abcdU&ea1", "&a&!b&cd;&ea;{&d!b}"), (PROP, "&&&abc|de", "a1b1c1d1e0"),
+    ])  # fmt: skip
+    def test_renamed_rows_are_ordered_alike_whatever_order_their_solver_took(self, task, question, answer):
+        wanted = task.ordered(question, answer)
+        assert task.ordered(question, wanted) == wanted
+        for names in itertools.permutations("abcde"):
+            renaming = dict(zip("abcde", names, strict=True))
+            found = task.rename(answer, renaming)
+            in_order_of_names = (
+                parse_trace(found).in_order("abcde") if task is LTL else parse_assignment(found).sorted()
+            )
+            write = trace_to_prefix if task is LTL else assignment_to_prefix
+            renamed_question = task.rename(question, renaming)
+            assert task.ordered(renamed_question, write(in_order_of_names)) == task.rename(wanted, renaming)
+
+    def test_questions_stay_and_answers_are_right_still(self, data):
+        changed = ordered(data, LTL)
+        assert all(changed[split]["formula"] == data[split]["formula"] for split in data)
+        before, after = pairs(data["train"]), pairs(changed["train"])
+        assert before != after
+        with LTL.checker(workers=1) as checker:
+            assert {result.verdict for result in checker.check(after)} == {"correct"}
+
+    def test_a_task_without_an_order_is_refused(self):
+        with pytest.raises(TransformError, match="ordered: changes no answer of task copy; leave it out"):
+            ordered(of(COPY, train=[("ba", "ba")]), COPY)
+
+
 class TestReduced:
     def test_rows_are_chosen_from_train_by_the_seed(self, data):
         few, again, others = (reduced(data, 20, seed) for seed in (1, 1, 2))
@@ -134,15 +177,17 @@ class TestFiltered:
 
 
 def test_folders_are_changed_as_data_sets_are(folder, data, tmp_path):
-    options = {"max_symbols": 3, "reduce": 30, "seed": 4, "renamed": True}
+    options = {"max_symbols": 3, "reduce": 30, "seed": 4, "ordered": True, "renamed": True}
     transform(folder, tmp_path / "made", None, options)
     made = read_folder(tmp_path / "made")
-    expected = renamed(reduced(filtered(data, max_symbols=3), 30, 4), LTL)
+    expected = renamed(ordered(reduced(filtered(data, max_symbols=3), 30, 4), LTL), LTL)
     assert {split: rows.to_list() for split, rows in made.items()} == {
         split: rows.to_list() for split, rows in expected.items()
     }
     card = (tmp_path / "made" / "README.md").read_text()
-    assert "\nsymbinv data --output FOLDER --from ltl --max-symbols 3 --reduce 30 --seed 4 --renamed\n" in card
+    assert (
+        "\nsymbinv data --output FOLDER --from ltl --max-symbols 3 --reduce 30 --seed 4 --ordered --renamed\n" in card
+    )
     assert str(tmp_path) not in card
     before = (tmp_path / "made" / "README.md").stat().st_mtime_ns
     transform(folder, tmp_path / "made", None, options)
