@@ -1,7 +1,9 @@
 """The tokens of basic blocks: which registers are symbols, and which constants have a token of their own.
 
-    >>> Vocabulary().ids(["movq", "$8", ",", "%rax"]) == Vocabulary(constants=("$8",)).ids(["movq", "$8", ",", "%rax"])
-    False
+    >>> for vocabulary in (Vocabulary(), Vocabulary(constants=("$8",))):
+    ...     print(vocabulary.read_ids(vocabulary.ids(["addq", "$8", ",", "%rax"])))
+    addq <immediate> , %rax
+    addq $8 , %rax
 
 Registers are symbols: the **referent** is the base register (`%rax`, `%eax` and `%al` corefer), the **view** is width
 and class. A symbol's id is V_n + referent · number of views + view. Everything else is a base token: mnemonics,
