@@ -222,9 +222,23 @@ def _parquet_columns(path: Path) -> Iterator[Any]:
     import pyarrow.parquet
 
     with reading_parquet(path, error=PushError), pyarrow.parquet.ParquetFile(path) as file:
-        yield str(file.metadata.metadata).encode() + str(file.schema_arrow).encode()
+        # Serialised, because its text leaves out the ends of long values.
+        yield from (str(file.metadata.metadata).encode(), file.schema_arrow.serialize())
         for batch in file.iter_batches():
-            yield from (buffer for column in batch.columns for buffer in column.buffers() if buffer is not None)
+            for column in batch.columns:
+                yield from _buffers(column)
+
+
+def _buffers(array: Any) -> Iterator[Any]:
+    """The bytes of an array of pyarrow, with those of its dictionaries, which its own `buffers` leaves out."""
+    if hasattr(array, "field"):  # a struct's
+        parts = [array.field(number) for number in range(array.type.num_fields)]
+    else:
+        parts = [getattr(array, name) for name in ("dictionary", "values", "storage") if hasattr(array, name)]
+    for part in parts:
+        yield from _buffers(part)
+    if not parts:
+        yield from (buffer for buffer in array.buffers() if buffer is not None)
 
 
 def _is_pickle(content: bytes) -> bool:

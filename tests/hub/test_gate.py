@@ -80,6 +80,46 @@ def test_texts_in_tables_and_in_the_header_of_weights_are_scanned(tmp_path):
     assert refusal(weights).startswith("holds an access token (AWS)")
 
 
+def texts(secret):
+    """Columns of the types in which a table has texts, each with the secret."""
+    plain = pyarrow.array(["a", secret, "a"])
+    names, words = pyarrow.array(["x", "y", "z"]), plain.dictionary_encode()
+    record, long = pyarrow.StructArray.from_arrays([words], ["word"]), pyarrow.array([0, 1, 3], pyarrow.int64())
+    short = long.cast(pyarrow.int32())
+    yield from {
+        "text": plain,
+        "view": plain.cast(pyarrow.string_view()),
+        "dictionary": words,
+        "large": plain.cast(pyarrow.large_string()).dictionary_encode(),
+        "list": pyarrow.ListArray.from_arrays(short, words),
+        "large-list": pyarrow.LargeListArray.from_arrays(long, words),
+        "fixed-list": pyarrow.FixedSizeListArray.from_arrays(words, 3),
+        "struct": record,
+        "map": pyarrow.MapArray.from_arrays(short, names, words),
+        "keys": pyarrow.MapArray.from_arrays(short, words, names),
+        "list-of-structs": pyarrow.ListArray.from_arrays(short, record),
+    }.items()
+
+
+@pytest.mark.parametrize(("kind", "column"), [pytest.param(*one, id=one[0]) for one in texts(SECRETS["npm"])])
+def test_a_column_is_scanned_whatever_its_type(tmp_path, kind, column):
+    path = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"text": column}), path)
+    assert refusal(path).startswith("holds an access token (npm)"), kind
+    pyarrow.parquet.write_table(pyarrow.table({"text": dict(texts("harmless"))[kind]}), path)
+    check_files(tmp_path, [path])
+
+
+@pytest.mark.parametrize("before", [0, 300, 100_000])
+def test_what_a_table_says_of_its_columns_is_scanned_to_the_end(tmp_path, before):
+    path, note = tmp_path / "rows.parquet", {"note": "é" * before + SECRETS["GitHub"]}
+    inner = pyarrow.field("inner", pyarrow.string(), metadata=note)
+    for field in (inner, pyarrow.field("outer", pyarrow.struct([inner]))):
+        table = pyarrow.table([pyarrow.array([None], field.type)], pyarrow.schema([field]))
+        pyarrow.parquet.write_table(table, path)
+        assert refusal(path).startswith("holds an access token (GitHub)")
+
+
 @pytest.mark.parametrize(
     "text", ["hf_transfer", "task-" + "with-a-long-name-" * 4, "sk-learn", "AKIA", "eyJ.eyJ.x", "ghp_"]
 )
