@@ -6,7 +6,9 @@ token, nor a link that leads out of the folder.
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
+import lzma
 import os
 import pickletools
 import re
@@ -85,6 +87,8 @@ _SECRET = re.compile(
     + rb"|(?P<key>-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----)",
     re.ASCII,
 )
+# A letter, digit or sign as JSON and programs can spell it, with more backslashes in a text within a text.
+_SPELLED = re.compile(rb"\\+(?:u00|x)([2-7][0-9A-Fa-f])")
 
 
 def chosen_files(
@@ -137,7 +141,7 @@ def check_files(folder: Path, files: Iterable[Path]) -> None:
             raise PushError(
                 f"{path}: is a link to {target}, outside the folder; put the file itself there, or remove it"
             )
-        secret = secret_in([path.name.encode("utf-8", "surrogateescape"), *_contents(path)])
+        secret = secret_in([os.fsencode(path.relative_to(folder)), *_contents(path)])
         if secret is not None:
             what = f"a {secret}" if secret == PRIVATE_KEY else f"an access token ({secret})"
             where = "the Hub" if secret == "Hugging Face" else "its service"
@@ -145,9 +149,15 @@ def check_files(folder: Path, files: Iterable[Path]) -> None:
 
 
 def secret_in(contents: Iterable[Any]) -> str | None:
-    """The kind of the first secret in bytes, a key of `TOKENS` or `PRIVATE_KEY`; None if there is none."""
+    """The kind of the first secret in bytes, a key of `TOKENS` or `PRIVATE_KEY`; None if there is none.
+
+    Letters may also be spelled as JSON and programs can, such as `hf\\u005f`.
+    """
     for content in contents:
-        if (found := _SECRET.search(content)) is not None:
+        found = _SECRET.search(content)
+        if found is None and _SPELLED.search(content) is not None:
+            found = _SECRET.search(_SPELLED.sub(lambda spelled: bytes.fromhex(spelled[1].decode()), content))
+        if found is not None:
             group = str(found.lastgroup)
             return PRIVATE_KEY if group == "key" else list(TOKENS)[int(group.removeprefix("kind"))]
     return None
@@ -199,7 +209,7 @@ def _contents(path: Path) -> Iterator[Any]:
         content = path.read_bytes()
         if content.startswith(_ARRAYS) or _is_pickle(content):
             raise PushError(_pickle_sentence(path))
-        if content.startswith(_PACKED) or content[257:262] == b"ustar" or _is_deflated(content):
+        if content.startswith(_PACKED) or content[257:262] == b"ustar" or _is_compressed(content):
             raise PushError(f"{path}: is packed, so that nobody sees what is in it; unpack it, or remove it")
         yield content
         if b"\0" in content:
@@ -261,15 +271,15 @@ def _is_pickle(content: bytes) -> bool:
     return imports
 
 
-def _is_deflated(content: bytes) -> bool:
-    """Whether bytes that are no text are a stream of zlib, as joblib writes pickles."""
+def _is_compressed(content: bytes) -> bool:
+    """Whether bytes that are no text are a stream of zlib or LZMA, as joblib writes pickles."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
-        try:
-            return bool(zlib.decompressobj().decompress(content, 64))
-        except zlib.error:
-            return False
+        for decompress in (zlib.decompressobj().decompress, lzma.LZMADecompressor().decompress):
+            with contextlib.suppress(zlib.error, lzma.LZMAError, MemoryError):
+                if decompress(content, 64):
+                    return True
     return False
 
 

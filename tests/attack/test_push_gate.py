@@ -109,18 +109,37 @@ def hidden_in_bytes(draw, content):
     return b"\xff" + draw.randbytes(draw.randrange(300)) + content + draw.randbytes(draw.randrange(300))
 
 
+def spelled(draw, text):
+    """The same in JSON, with some letters written as numbers, perhaps as a text within a text."""
+    how = draw.choice(["\\u{:04x}", "\\u{:04X}", "\\x{:02x}"])
+    text = "".join(letter if draw.random() < 0.7 else how.format(ord(letter)) for letter in text)
+    return draw.choice(['{{"a": "{}"}}', '{{"{}": [1]}}']).format(draw.choice([text, json.dumps(text)[1:-1]]))
+
+
+def noted(draw, token):
+    """A table that says a secret of itself or of a column, perhaps after a long text."""
+    note = {"note": draw.choice(["", "é" * 300, "a " * 9_999]) + token}
+    table = pyarrow.table({"text": ["a"], "more": [[{"b": "c"}]]})
+    if draw.random() < 0.3:
+        return table.replace_schema_metadata(note)
+    place = draw.randrange(2)
+    return table.cast(table.schema.set(place, table.schema.field(place).with_metadata(note)))
+
+
 def with_secret(draw, folder):
     token = secret(draw)
-    kind = draw.randrange(6)
+    kind = draw.randrange(8)
     if kind == 0:
         path = folder / draw.choice(["data/more.parquet", "data/train-00001-of-00002.parquet", "rows.parquet"])
         path.parent.mkdir(exist_ok=True)
         value = draw.choice([token, [token], {"a": [{"b": token}]}])
         rows = [{"text": value} for _ in range(draw.randint(1, 9))]
         how = draw.choice(["none", "snappy", "gzip", "zstd"])
-        table = pyarrow.Table.from_pylist(rows)
+        table = noted(draw, token) if draw.random() < 0.3 else pyarrow.Table.from_pylist(rows)
         if draw.random() < 0.3:
-            table = pyarrow.table({"text": ["a"]}).replace_schema_metadata({"note": token})
+            words = pyarrow.array([token, "a"]).dictionary_encode()
+            lists = pyarrow.ListArray.from_arrays(pyarrow.array([0, 1, 2], pyarrow.int32()), words)
+            table = pyarrow.table({"text": draw.choice([words, lists])})
         pyarrow.parquet.write_table(table, path, compression=how)
         return path
     if kind == 1:
@@ -130,6 +149,10 @@ def with_secret(draw, folder):
     text = draw.choice(AROUND).format(token)
     if kind == 2:
         return write(random_path(draw, folder, SUFFIXES), hidden_in_bytes(draw, text.encode()))
+    if kind == 6:
+        return write(random_path(draw, folder / f"{draw.choice(['', 'x', 'a/', 'v1-'])}{token}", SUFFIXES), "harmless")
+    if kind == 7:
+        return write(random_path(draw, folder, SUFFIXES), spelled(draw, token).encode(draw.choice(ENCODINGS)))
     if kind == 3:  # appended to what is there
         path = draw.choice([path for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".md", ".json")])
         return write(path, path.read_bytes() + f"\n# {text}\n".encode())
@@ -142,7 +165,8 @@ def with_pickle(draw, folder):
     content = pickle.dumps(chosen, protocol=draw.randrange(pickle.HIGHEST_PROTOCOL + 1))
     if chosen in objects[1:3] and draw.random() < 0.3:  # it calls, and then breaks
         content = content[:-1] + b"\xff" + draw.randbytes(9)
-    packers = [lambda raw: raw, lambda raw: raw, gzip.compress, bz2.compress, lzma.compress, zlib.compress]
+    alone = functools.partial(lzma.compress, format=lzma.FORMAT_ALONE)
+    packers = [lambda raw: raw, lambda raw: raw, gzip.compress, bz2.compress, lzma.compress, alone, zlib.compress]
     content = draw.choice(packers)(content * draw.choice([1, 1, 20]))
     suffix = draw.choice(PICKLE_SUFFIXES)
     path = random_path(draw, folder, [suffix, suffix.upper(), suffix.title(), *SUFFIXES])

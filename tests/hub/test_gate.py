@@ -4,6 +4,7 @@ import bz2
 import functools
 import gzip
 import io
+import json
 import lzma
 import pickle
 import tarfile
@@ -55,6 +56,36 @@ def test_every_kind_of_secret_has_an_example():
 @pytest.mark.parametrize("place", PLACES)
 def test_a_secret_is_found_wherever_it_stands(kind, place):
     assert secret_in([place.format(SECRETS[kind]).encode()]) == kind
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+@pytest.mark.parametrize("spelled", ["\\u{:04x}", "\\u{:04X}", "\\x{:02x}"])
+@pytest.mark.parametrize("depth", range(3))
+def test_a_secret_is_found_however_its_letters_are_spelled(tmp_path, kind, spelled, depth):
+    for every in (1, 3):
+        letters = (spelled.format(ord(c)) if n % every == 0 else c for n, c in enumerate(SECRETS[kind]))
+        text = f'"{"".join(letters)}"'
+        for _ in range(depth):  # JSON in a text of JSON, as notebooks have it
+            text = json.dumps([text])
+        assert secret_in([text.encode()]) == kind
+        (tmp_path / "notes.json").write_bytes(text.encode("utf-16"))
+        assert refusal(tmp_path / "notes.json").startswith("holds a")
+
+
+@pytest.mark.parametrize("name", ["{}/notes.md", "a/x{}y/b/notes.md", "a/{}.md"])
+def test_the_names_of_folders_and_files_are_scanned(tmp_path, name):
+    path = tmp_path / name.format(SECRETS["Hugging Face"])
+    path.parent.mkdir(parents=True)
+    path.write_text("harmless")
+    with pytest.raises(PushError, match=r": holds an access token \(Hugging Face\)"):
+        check_files(tmp_path, [path])
+
+
+def test_the_name_of_the_folder_that_is_pushed_is_not(tmp_path):
+    folder = tmp_path / SECRETS["Hugging Face"]
+    folder.mkdir()
+    (folder / "notes.md").write_text("harmless")
+    check_files(folder, [folder / "notes.md"])
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32-be"])
@@ -130,6 +161,8 @@ def test_words_that_begin_like_a_secret_are_none(text):
 def packed():
     raw = pickle.dumps(CALLING)
     yield from {"gz": gzip.compress(raw), "bz2": bz2.compress(raw), "xz": lzma.compress(raw)}.items()
+    for preset in (0, 6, 9):
+        yield f"lzma-{preset}", lzma.compress(raw * 20, lzma.FORMAT_ALONE, preset=preset)
     for level in (1, 3, 9):
         yield f"zlib-{level}", zlib.compress(raw * 20, level)
     buffer = io.BytesIO()
