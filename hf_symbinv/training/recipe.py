@@ -4,7 +4,7 @@ task:             a task's name, or the file that defines it, FILE.py, or `pairs
 data:             options of the task's data builder; for `pairs` those of `PairsOptions`; and `streaming: true` to
                   read a folder of data while the run goes on, with `buffer_size` rows in memory
 model:            fields of SymbolInvariantConfig that differ from the task's, with `preset` from those of the preset
-trainer:          fields of transformers.Seq2SeqTrainingArguments
+trainer:          fields of transformers.Seq2SeqTrainingArguments; `optim` may be `muon` too
 evaluation_rows:  validation rows of every evaluation, for the loss and to answer and check
 test_rows:        test rows that are answered and checked at the end
 start:            folder of a model that the run starts from, or the name of a bundled one, with its weights and its
@@ -28,6 +28,7 @@ from hf_symbinv.errors import UserError, in_short, nearest
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.tasks import PAIRS, SymbolTask, load_task
 from hf_symbinv.tasks.registry import task_file
+from hf_symbinv.training.optimizers import MUON
 from hf_symbinv.training.ranges import refuse_out_of_range
 from hf_symbinv.training.start import load_start, model_errors, start_config
 from hf_symbinv.values import (
@@ -173,7 +174,17 @@ class Recipe:
             )
         if options.get("push_to_hub") and "/" not in str(options.get("hub_model_id")):
             raise UserError("trainer.push_to_hub: needs to know where to; set trainer.hub_model_id=OWNER/NAME too")
+        is_muon = options.get("optim") == MUON
+        if is_muon:
+            if not hasattr(torch.optim, "Muon"):
+                raise UserError(
+                    f"trainer.optim={MUON}: needs torch 2.9 or newer, and this is {torch.__version__}; upgrade it, or "
+                    "leave the line out"
+                )
+            del options["optim"]
         arguments: Seq2SeqTrainingArguments = training_arguments(Seq2SeqTrainingArguments, folder, options)
+        if is_muon:
+            arguments.optim = MUON
         return arguments
 
     def check(self) -> None:

@@ -15,6 +15,7 @@ from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.batching import Collator, EpochOfSampler, GroupedSampler, group_keys, tokenize
 from hf_symbinv.training.decoding import generate_answers
+from hf_symbinv.training.optimizers import MUON, MuonAndAdamW
 from hf_symbinv.training.scoring import score_answers
 from hf_symbinv.training.sharding import whole_model
 from hf_symbinv.training.streaming import BufferedRows, Positions
@@ -62,6 +63,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         )
         self.gather_function = self.accelerator.gather_for_metrics  # or evaluation counts the padding of the last batch
         self.task, self.checked_rows = task, eval_dataset
+        self.optimizer: torch.optim.Optimizer | None
 
     def _get_train_sampler(self, train_dataset: Any = None) -> torch.utils.data.Sampler:
         """Groups of one optimizer step: accelerate deals consecutive batches to the processes in turn."""
@@ -74,6 +76,20 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             sampler = GroupedSampler(keys, self._group, self._piece, self._seed)
         self.add_callback(EpochOfSampler(sampler, self._group))
         return sampler
+
+    def create_optimizer(self, model: PreTrainedModel | None = None) -> torch.optim.Optimizer:
+        """As the base class, and Muon where the arguments' `optim` says so."""
+        if self.args.optim == MUON and self.optimizer is None:
+            trained = model or self.model
+            self.optimizer = MuonAndAdamW(
+                trained,
+                self.get_decay_parameter_names(trained),
+                learning_rate=self.args.learning_rate,
+                weight_decay=self.args.weight_decay,
+                betas=(self.args.adam_beta1, self.args.adam_beta2),
+                eps=self.args.adam_epsilon,
+            )
+        return super().create_optimizer(model)
 
     def evaluate(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> dict[str, Any]:
         """The loss on the evaluation data set, and the scores of the answers to its questions."""

@@ -30,14 +30,12 @@ def test_the_recipe_of_pairs_gives_a_model_of_the_datas_base_words():
 
 @pytest.mark.parametrize("name", sorted(set(recipe_names()) - {"pairs-small"}))
 def test_every_recipe_of_the_package_gives_a_model_data_and_trainer_arguments(name, tmp_path):
-    from transformers import Seq2SeqTrainingArguments
-
     from hf_symbinv.datasets_scripts.questions.builder import RandomQuestions
     from hf_symbinv.tasks import load_task
 
     recipe = Recipe.load(name)
     assert recipe.config().vocab_size == len(load_task(recipe.task).base_tokens) + recipe.data["num_symbols"]
-    assert Seq2SeqTrainingArguments(output_dir=str(tmp_path), **recipe.trainer).max_steps > 0
+    assert recipe.arguments(tmp_path).max_steps > 0
     builder = RandomQuestions(cache_dir=str(tmp_path), task=recipe.task, **recipe.data)
     assert builder.config.max_size == recipe.data["max_size"]
 

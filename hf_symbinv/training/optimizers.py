@@ -1,0 +1,84 @@
+"""Muon, for recipes with `trainer.optim: muon`: torch has it for matrices alone, and a model has more than these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import torch
+from torch import nn
+
+# What `trainer.optim` is called; transformers has no such optimizer.
+MUON = "muon"
+
+
+class MuonAndAdamW(torch.optim.Optimizer):
+    """torch's Muon for the weights of linear layers, and its AdamW for embeddings, biases and norms, as one optimizer.
+
+    Both take the same learning rate, because Muon's steps are scaled to the root mean square of AdamW's.
+
+    Args:
+        model: Whose parameters are trained, as far as they need gradients.
+        decayed: Names of the parameters that weight decay shrinks.
+        learning_rate, weight_decay: Of both.
+        betas, eps: Of AdamW.
+
+    Source: Jordan et al. 2024, Muon: An optimizer for hidden layers in neural networks; the scale is that of Liu et al.
+    2025, Muon is scalable for LLM training, section 2.2.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        decayed: Collection[str],
+        *,
+        learning_rate: float,
+        weight_decay: float,
+        betas: tuple[float, float],
+        eps: float,
+    ):
+        linear = {id(module.weight) for module in model.modules() if isinstance(module, nn.Linear)}
+        groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad:
+                key = id(parameter) in linear, weight_decay if name in decayed else 0.0
+                groups.setdefault(key, []).append(parameter)
+        matrices, others = (
+            [
+                {"params": found, "weight_decay": decay}
+                for (is_linear, decay), found in groups.items()
+                if is_linear == wanted
+            ]
+            for wanted in (True, False)
+        )
+        self.parts: list[torch.optim.Optimizer] = []
+        if matrices:
+            self.parts.append(torch.optim.Muon(matrices, lr=learning_rate, adjust_lr_fn="match_rms_adamw"))
+        if others:
+            self.parts.append(torch.optim.AdamW(others, lr=learning_rate, betas=betas, eps=eps))
+        super().__init__(self._groups(), {})
+
+    def _groups(self) -> list[dict[str, Any]]:
+        """The groups of both, the very objects, so that a schedule reaches them."""
+        return [group for part in self.parts for group in part.param_groups]
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for part in self.parts:
+            part.step()
+        return loss
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"parts": [part.state_dict() for part in self.parts]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        for part, state in zip(self.parts, state_dict["parts"], strict=True):
+            part.load_state_dict(state)
+        self.param_groups = self._groups()
+
+
+__all__ = ["MUON", "MuonAndAdamW"]
