@@ -11,7 +11,7 @@ from typing import Any
 import datasets
 
 from hf_symbinv.datasets_scripts.errors import UnreadableDataError
-from hf_symbinv.datasets_scripts.storage import FOLDERS, listed_checksums, require_whole
+from hf_symbinv.datasets_scripts.storage import FOLDERS, MARKER, listed_checksums, require_whole
 from hf_symbinv.errors import UserError, first_line, in_short, nearest
 from hf_symbinv.files import read_object, sha256
 from hf_symbinv.hub import hub_failure
@@ -206,5 +206,5 @@ def several_data_sets(error: Exception, source: str) -> str | None:
 
 
 def _made_with(folder: Path) -> dict[str, Any] | None:
-    path = folder / "generation.json"
+    path = folder / MARKER
     return read_object(path, "make the data set again", UnreadableDataError) if path.is_file() else None

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import lzma
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,10 @@ ROWS_PER_FILE = 100_000
 SPLITS = ("train", "validation", "test")
 # Of a data set, beside its card.
 FOLDERS = ("data",)
+# What a data set is made with; it is written first, and the card last.
+MARKER = "generation.json"
+# One of several files of a split, also as `datasets` names them with a hash.
+_PART = re.compile(r"(.+)-(\d+)-of-(\d+)((?:-[0-9a-f]+)?\.parquet)")
 
 
 def drawn_split(key: str) -> str:
@@ -143,13 +148,22 @@ def number_of_rows(path: Path) -> int:
 
 
 def require_whole(folder: Path) -> None:
-    """Makes sure that the files of a data set are those that its card lists, bit by bit.
+    """Makes sure that a data set is finished, and that its files are those that its card lists, bit by bit.
 
-    Of files that no card lists, the footers must be readable.
+    Of files that no card lists, the footers must be readable, and none of the numbered parts missing.
+
+    Args:
+        folder: Of the data set, or the `data` in it.
 
     Raises:
-        UnreadableDataError: For a file that is missing or damaged.
+        UnreadableDataError: If it is not finished, or a file is missing or damaged.
     """
+    folder = _with_card(folder)
+    if (folder / MARKER).is_file() and not (folder / CARD).is_file():
+        raise UnreadableDataError(
+            f"{folder}: its data are not finished (it has a {MARKER} and no {CARD}); repeat the command that makes "
+            f"them, or delete {MARKER} if no file is missing"
+        )
     listed = listed_checksums(folder)
     for name, checksum in listed.items():
         path = folder / name
@@ -162,9 +176,38 @@ def require_whole(folder: Path) -> None:
                 f"{path}: damaged (its checksum is not the one in {CARD}); put it back as it was or make the data set "
                 "again"
             )
-    for path in sorted({*folder.glob("*.parquet"), *folder.glob("data/*.parquet")}):
+    paths = sorted({*folder.glob("*.parquet"), *folder.glob("data/*.parquet")})
+    for path in paths:
         if listed.get(path.relative_to(folder).as_posix()) is None:
             number_of_rows(path)
+    _refuse_missing_parts(paths)
+
+
+def _with_card(folder: Path) -> Path:
+    """The folder of a data set, also where the `data` in it is given."""
+    for inner in (folder.absolute(), folder.resolve()):
+        around = inner.parent
+        if inner.name in FOLDERS and ((around / MARKER).is_file() or listed_checksums(around)):
+            return around
+    return folder
+
+
+def _refuse_missing_parts(paths: Sequence[Path]) -> None:
+    """Refuses files of a split, such as `train-00000-of-00002.parquet`, that are fewer than their names say."""
+    found: dict[tuple[Path, str, str], dict[int, re.Match[str]]] = {}
+    for path in paths:
+        if (part := _PART.fullmatch(path.name)) is not None:
+            found.setdefault((path.parent, part[1], part[3]), {})[int(part[2])] = part
+    for (home, split, count), parts in found.items():
+        if len(parts) < int(count):
+            first = int(int(count) in parts)  # some count from 1
+            missing = next(number for number in range(first, first + int(count)) if number not in parts)
+            part = next(iter(parts.values()))
+            name = f"{split}-{missing:0{len(part[2])}d}-of-{count}{part[4]}"
+            raise UnreadableDataError(
+                f"{home / name}: is missing, and {part[0]} counts {int(count):,} parts; put it back or make the data "
+                f"set again, or rename the others without -of-{count} if they are all that you want"
+            )
 
 
 def publish(task: SymbolTask, folder: Path, origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> None:

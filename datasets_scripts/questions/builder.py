@@ -47,6 +47,7 @@ from hf_symbinv.datasets_scripts.questions import sampling
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate
 from hf_symbinv.datasets_scripts.storage import (
     CARD,
+    MARKER,
     SPLITS,
     Pair,
     listed_checksums,
@@ -393,7 +394,7 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
     Raises:
         WorkFolderError: If `folder` holds another data set, or lacks files of its own, or another process holds it.
     """
-    marker = folder / "generation.json"
+    marker = folder / MARKER
     if not marker.exists() and ((folder / CARD).exists() or (folder / "data").exists()):
         raise WorkFolderError(f"{folder}: holds a data set of other origin; choose another folder")
     work = folder / WORK

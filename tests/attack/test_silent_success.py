@@ -197,6 +197,42 @@ def test_data_that_are_said_to_be_there_are_there(attack, rows, capsys):
         capsys.readouterr()
 
 
+def harm(draw, folder):
+    """A flipped bit, what a kill leaves before the card is there, or a part that is gone; what was done."""
+    way, path = draw.choice(["bit", "kill", "part"]), draw.choice(sorted((folder / "data").iterdir()))
+    if way == "bit":
+        content = bytearray(path.read_bytes())
+        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        path.write_bytes(content)
+        return way
+    (folder / "README.md").unlink()
+    if way == "kill":
+        for lost in draw.sample(sorted((folder / "data").iterdir()), draw.randrange(3)):
+            lost.unlink()
+        (folder / ".work").mkdir(exist_ok=True)
+    else:
+        (folder / "generation.json").unlink()
+        path.rename(path.with_name(path.name.replace("00000-of-00001", draw.choice(["00000-of-00002", "2-of-4"]))))
+    return way, path.name
+
+
+def test_no_command_takes_data_that_are_not_whole(attack, rows, run, capsys):
+    for attempt in attack.tries(12):
+        draw, folder = attempt.random, shutil.copytree(rows, attempt.folder / "rows")
+        harmed, given = harm(draw, folder), draw.choice([folder, folder / "data"])
+        made = ["--output", attempt.folder / "made"]
+        command = draw.choice(
+            [
+                ["evaluate", "--task", "copy", run / "run", "--data", given],
+                ["train", run / "recipe.yaml", *made, "--data", given],
+                ["train", run / "recipe.yaml", *made, "data.streaming=true", "--data", given],
+                ["data", *made, "--reduce", "2", "--from", given],
+            ]
+        )
+        assert not done(command), (command, harmed)
+        assert capsys.readouterr().err.count("\n") == 1 and not (attempt.folder / "made").exists(), (command, harmed)
+
+
 def test_no_command_mixes_the_data_sets_of_a_folder(attack, rows, run, capsys):
     for attempt in attack.tries(8):
         draw, parent = attempt.random, attempt.folder / "parent"

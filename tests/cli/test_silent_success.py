@@ -68,6 +68,31 @@ class TestData:
         assert symbinv("data", *SIZES, "--output", rows).code == 0
         assert lost.read_bytes() == kept
 
+    @pytest.mark.parametrize(
+        "command", [["evaluate", "--data"], ["train", "ltl-smoke", "--output", "new", "--data"],
+                    ["train", "ltl-smoke", "--output", "new", "data.streaming=true", "--data"],
+                    ["data", "--reduce", "5", "--output", "new", "--from"]],
+    )  # fmt: skip
+    def test_data_that_are_not_whole_are_no_data(self, symbinv, rows, command, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        lost = rows / "data" / "test-00000-of-00001.parquet"
+        content = lost.read_bytes()
+        places = [rows] if command[0] == "data" else [rows, rows / "data"]
+        for inner in places:
+            lost.write_bytes(content[:40] + bytes([content[40] ^ 1]) + content[41:])
+            result = symbinv(*command, inner)
+            assert (result.code, result.out) == (2, "") and f"{lost}: damaged (its checksum is not the" in result.err
+        lost.write_bytes(content)
+        (rows / "README.md").unlink()
+        for inner in places:
+            result = symbinv(*command, inner)
+            assert (result.code, result.out) == (2, "") and f"{rows}: its data are not finished" in result.err
+        (rows / "generation.json").unlink()
+        lost.rename(lost.with_name("test-00000-of-00002.parquet"))
+        result = symbinv(*command, rows)
+        assert (result.code, result.out) == (2, "") and "test-00001-of-00002.parquet: is missing" in result.err
+        assert not Path("new").exists()
+
     @pytest.mark.parametrize("command", [["evaluate"], ["train", "ltl-smoke", "--output", "run"]])
     def test_a_folder_of_data_sets_is_none(self, symbinv, rows, command):
         parent = rows.parent

@@ -2,15 +2,22 @@
 
 import gzip
 import lzma
+import shutil
+from pathlib import Path
 
 import datasets
+import pyarrow
+import pyarrow.parquet
 import pytest
 
+from hf_symbinv.datasets_scripts.errors import UnreadableDataError
+from hf_symbinv.datasets_scripts.publishing import About, publish_rows
 from hf_symbinv.datasets_scripts.storage import (
     ROWS_PER_FILE,
     Pair,
     PairsFormatError,
     read_pairs,
+    require_whole,
     split_files,
     splits_of,
     write_split,
@@ -18,6 +25,7 @@ from hf_symbinv.datasets_scripts.storage import (
 from hf_symbinv.tasks import LTL, PROP
 
 PAIRS = [Pair("&!Xd!Ube", "&!b!e;!d;{1}"), Pair("& request X grant", "request ; grant ; { 1 }"), Pair("1", "{1}")]
+ABOUT = About("Numbers", "They count.", "none", "other", ("counting",), "cc0-1.0", "None.")
 TEXT = "".join(f"{pair.question}\n{pair.answer}\n" for pair in PAIRS)
 
 
@@ -111,3 +119,83 @@ def test_splits_come_in_their_usual_order(tmp_path):
         write_split(LTL, tmp_path, split, PAIRS, "spot")
     assert splits_of(tmp_path) == ["train", "validation", "test", "other"]
     assert splits_of(tmp_path / "nowhere") == []
+
+
+def table(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), path)
+    return path
+
+
+class TestWholeness:
+    @pytest.fixture
+    def folder(self, tmp_path):
+        """Data with a card, as builders leave them."""
+        publish_rows(tmp_path / "rows", {"a": (pyarrow.int64(), "a number")}, {"train": [{"a": 1}]}, ABOUT)
+        return tmp_path / "rows"
+
+    @staticmethod
+    def flip(path):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 3] ^= 1
+        path.write_bytes(content)
+
+    def test_the_inner_folder_is_as_whole_as_the_outer_one(self, folder, tmp_path, monkeypatch):
+        require_whole(folder / "data")
+        self.flip(folder / "data" / "train-00000-of-00001.parquet")
+        (tmp_path / "link").symlink_to(folder / "data")
+        (tmp_path / "other").mkdir()
+        shutil.copy(folder / "README.md", tmp_path / "other")
+        (tmp_path / "other" / "data").symlink_to(folder / "data")
+        for inner in (folder, folder / "data", tmp_path / "link", tmp_path / "other" / "data"):
+            with pytest.raises(UnreadableDataError, match=r"its checksum is not the one in README\.md"):
+                require_whole(inner)
+        monkeypatch.chdir(folder / "data")
+        with pytest.raises(UnreadableDataError, match=r"its checksum is not the one in README\.md"):
+            require_whole(Path())
+
+    @pytest.mark.parametrize("inner", ["", "data"])
+    def test_data_without_their_card_are_not_finished(self, folder, inner):
+        (folder / "README.md").rename(folder / "generation.json")
+        with pytest.raises(UnreadableDataError) as caught:
+            require_whole(folder / inner)
+        assert str(caught.value) == (
+            f"{folder}: its data are not finished (it has a generation.json and no README.md); repeat the command that "
+            "makes them, or delete generation.json if no file is missing"
+        )
+
+    @pytest.mark.parametrize(
+        ("names", "missing"),
+        [
+            (["train-00000-of-00003"], "train-00001-of-00003"),
+            (["test-00000-of-00001", "train-00001-of-00002-a1"], "train-00000-of-00002-a1"),
+            (["data/x-00000-of-00003", "data/x-00002-of-00003"], "data/x-00001-of-00003"),
+            (["train-00000-of-99999999999999"], "train-00001-of-99999999999999"),
+            (["train-2-of-3", "train-3-of-3"], "train-1-of-3"),
+        ],
+    )
+    def test_a_part_that_is_not_there_is_missed(self, tmp_path, names, missing):
+        for name in names:
+            table(tmp_path / f"{name}.parquet")
+        with pytest.raises(UnreadableDataError) as caught:
+            require_whole(tmp_path)
+        assert str(caught.value).startswith(f"{tmp_path / missing}.parquet: is missing, and ")
+        assert " parts; put it back or make the data set again, or rename the others without -of-" in str(caught.value)
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            ["train", "test", "data/validation"],
+            ["train-00000-of-00002", "train-00001-of-00002", "test-00000-of-00001"],
+            ["train-00001-of-00002", "train-00002-of-00002"],
+            ["train-00000-of-00002-a1b2", "train-00001-of-00002-a1b2"],
+            ["half-of-them", "train-00000", "1-of-2"],
+        ],
+    )
+    def test_tables_that_people_made_themselves_are_taken(self, tmp_path, names):
+        for name in names:
+            table(tmp_path / f"{name}.parquet")
+        (tmp_path / "README.md").write_text("# Mine\n")
+        require_whole(tmp_path)
+        (tmp_path / "data").mkdir(exist_ok=True)
+        require_whole(tmp_path / "data")
