@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 from hf_symbinv.datasets_scripts.errors import DrawingError
 from hf_symbinv.solvers.pool import MEMORY, ProcessPool
+from hf_symbinv.solvers.worker import traceback_of
 from hf_symbinv.tasks import SymbolTask
 from hf_symbinv.tasks.base import MeasureError, size_of, symbols_of
 from hf_symbinv.values import is_text
@@ -164,7 +164,7 @@ class Gate:
         except MeasureError:
             raise
         except Exception as error:  # whatever a user's task raises
-            traceback.print_exception(error)
+            print(traceback_of(error), end="", file=sys.stderr)
             raise DrawingError(
                 f"task {self.task.name}: {method} raised {type(error).__name__} for {question!r}, which draw returned; "
                 "mend the task"

@@ -45,8 +45,10 @@ HEADER = struct.Struct("<Q")
 # millisecond items, often enough to keep the parent and its progress bar busy.
 FLUSH_SECONDS = 0.02
 
-# Characters of what an exception says, at most: our choice, half a screen.
+# Characters of what an exception says and of a line of its traceback, at most: our choice, half a screen.
 LONGEST = 1_000
+# Characters of a traceback, at most: our choice, some hundred lines.
+LONGEST_TRACEBACK = 10_000
 
 
 class Setup(NamedTuple):
@@ -160,9 +162,16 @@ def describe(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback below this file's own call of the function."""
+    """The traceback below the caller's own line, with `LONGEST_TRACEBACK` characters at most."""
     below = error.__traceback__ and error.__traceback__.tb_next
-    return "".join(traceback.format_exception(type(error), error, below))
+    text = "".join(traceback.format_exception(type(error), error, below))
+    return _shortened("\n".join(_shortened(line, LONGEST) for line in text.split("\n")), LONGEST_TRACEBACK)
+
+
+def _shortened(text: str, most: int) -> str:
+    """A text of at most `most` characters: of a longer one its beginning and its end."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[: half - 1]}…{text[-half:]}"
 
 
 def portable(result: tuple[str, Any, float]) -> tuple[str, Any, float]:
@@ -203,7 +212,7 @@ def main() -> None:
         worker.function = pickle.loads(setup.function)
         pickle.loads(setup.initializer)()
     except (Exception, SystemExit) as error:
-        told = (describe(error), traceback.format_exc())
+        told = (describe(error), traceback_of(error))
         try:
             worker.send("failed", (error if isinstance(error, ImportError) else None, *told))
         except (pickle.PicklingError, AttributeError, TypeError):  # an error of a user's own kind

@@ -21,6 +21,7 @@ from functools import cached_property, partial
 from statistics import median
 from typing import Any
 
+from hf_symbinv.errors import cut
 from hf_symbinv.solvers import CheckResult, Outcome, ProcessPool
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks.base import SymbolTask, symbol_names
@@ -45,7 +46,7 @@ class Law:
         name: A word for it.
         statement: What it says.
         ok: Whether it held in all tries.
-        message: What was tried, or the counterexample.
+        message: What was tried, or the counterexample, of which the middle is left out if it is long.
     """
 
     name: str
@@ -101,11 +102,12 @@ def check_task(
             try:
                 laws.append(Law(name, statement, True, attempt(trial)))
             except _Broken as broken:
-                laws.append(Law(name, statement, False, str(broken)))
+                laws.append(Law(name, statement, False, cut(str(broken))))
             except ImportError:
                 raise
             except Exception as error:  # whatever a user's task raises
-                laws.append(Law(name, statement, False, f"{_where(error)}raised {type(error).__name__}: {error}"))
+                told = f"{_where(error)}raised {type(error).__name__}: {error}"
+                laws.append(Law(name, statement, False, cut(told)))
     return laws
 
 

@@ -15,6 +15,7 @@ import pytest
 from hf_symbinv import LTL, PROP
 from hf_symbinv.cli import main
 from hf_symbinv.errors import LONGEST
+from hf_symbinv.solvers.worker import LONGEST_TRACEBACK
 
 MARK = "HF_SYMBINV_TEST_OF_LIMITS"
 # Seconds and GB of a call.
@@ -181,7 +182,8 @@ EVIL = {
     "eats at once": "held = b'x' * 10**11",
     "recurses": "self.METHOD(*arguments)",
     "raises": "raise draw",
-    "raises at length": "raise ValueError('x' * 10**6)",
+    "raises at length": "raise ValueError('x' * 2 * 10**6)",
+    "raises many lines": "raise ValueError('x\\n' * 10**6)",
     "raises memory": "raise MemoryError",
     "misses a library": "import no_such_library",
     "leaves": "sys.exit(0)",
@@ -253,10 +255,12 @@ def hostile(draw):
     """A method, and what it does before or instead of its work."""
     if draw.random() < 0.35:
         return draw.choice(METHODS[:1] + METHODS[2:] + MEASURES), f"return {draw.choice(JUNK)}"
+    if draw.random() < 0.1:
+        return "size", EVIL[draw.choice(["raises", "raises at length", "raises many lines"])]
     return draw.choice(METHODS), EVIL[draw.choice(sorted(EVIL))]
 
 
-def test_a_hostile_task_ends_no_command_late_and_leaves_nothing(attack, low, tiny, capfd):
+def test_a_hostile_task_ends_no_command_late_and_leaves_nothing(attack, low, tiny, capfd, caplog):
     for attempt in attack.tries(6):
         draw = attempt.random
         method, body = hostile(draw)
@@ -268,6 +272,7 @@ def test_a_hostile_task_ends_no_command_late_and_leaves_nothing(attack, low, tin
         command += ["--timeout", f"{TIMEOUT:g}", "--memory", f"{MEMORY:g}"]
         what = (" ".join(command[:2]), method, body)
         capfd.readouterr()
+        caplog.clear()
         with contextlib.chdir(attempt.folder), Watch() as watch:
             started = time.monotonic()
             try:
@@ -281,6 +286,8 @@ def test_a_hostile_task_ends_no_command_late_and_leaves_nothing(attack, low, tin
         sentences = [line for line in said.err.splitlines() if line.startswith((f"symbinv {command[0]}: ", "error: "))]
         assert code != 2 or sentences, (what, said)
         assert max(map(len, sentences), default=0) <= LONGEST + 50, what
+        shown = said.err + caplog.text.removesuffix("\n")
+        assert len(shown) <= LONGEST_TRACEBACK + 3 * LONGEST, (what, len(shown))
         assert not left, what
         assert seconds < 120 + 10 * watch.pause, (what, seconds)
         assert watch.largest < MEMORY + LOADED + watch.pause, (what, watch.largest)

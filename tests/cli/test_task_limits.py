@@ -19,6 +19,7 @@ class Strange(CopyTask):
 
 TASK = Strange()
 """
+LONG_LINE, MANY_LINES = "'x' * 2_000_000", "'x\\n' * 1_000_000"
 SIZES = ["--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--rows", "20", "--workers", "1"]
 
 
@@ -122,3 +123,32 @@ def test_a_task_whose_solver_hangs_is_told_so_at_the_first_question(strange, sym
     result = symbinv("task", "check", strange("solve", "time.sleep(10**6)"), "--timeout", "0.5")
     assert result.code == 1 and "stopped at the limit of 0.5 s" in result.out
     assert time.monotonic() - start < 100  # 40 questions, for each of five laws
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "message"),
+    [
+        ("data", "solve", LONG_LINE), ("data", "judge", LONG_LINE), ("data", "draw", LONG_LINE),
+        ("data", "prepare", LONG_LINE), ("data", "size", LONG_LINE), ("data", "size", MANY_LINES),
+        ("verify", "judge", LONG_LINE), ("verify", "judge", MANY_LINES), ("verify", "prepare", MANY_LINES),
+        ("task check", "size", LONG_LINE), ("task check", "prepare", LONG_LINE),
+    ],
+)  # fmt: skip
+def test_what_raises_two_million_characters_shows_some_of_them(
+    name, method, message, strange, symbinv, tmp_path, caplog
+):
+    command = {
+        "data": ["data", *SIZES, "--output", tmp_path / "made", "--task"],
+        "verify": ["verify", "ab", "ab", "--task"],
+        "task check": ["task", "check", "--questions", "5"],
+    }[name]
+    path = strange(method, f"raise ValueError({message})")
+    result = symbinv(*command, path)
+    shown = result.err + caplog.text
+    assert result.code == (1 if (name, method) in (("verify", "judge"), ("task check", "size")) else 2)
+    assert len(shown) < 16_000
+    assert max(map(len, result.out.splitlines()), default=0) < 2_500
+    if (name, method) == ("task check", "size"):
+        assert "; but size (line 11) raised ValueError: x" in result.out
+    else:
+        assert f'File "{path}", line 11, in {method}\n' in shown and "\nValueError: x" in shown
