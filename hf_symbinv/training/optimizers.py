@@ -73,11 +73,13 @@ class MuonAndAdamW(torch.optim.Optimizer):
         return loss
 
     def state_dict(self) -> dict[str, Any]:
-        return {"parts": [part.state_dict() for part in self.parts]}
+        """With the keys of every optimizer, `state` and `param_groups`, a list of both under each."""
+        states = [part.state_dict() for part in self.parts]
+        return {name: [state[name] for state in states] for name in ("state", "param_groups")}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        for part, state in zip(self.parts, state_dict["parts"], strict=True):
-            part.load_state_dict(state)
+        for part, state, groups in zip(self.parts, state_dict["state"], state_dict["param_groups"], strict=True):
+            part.load_state_dict({"state": state, "param_groups": groups})
         self.param_groups = self._groups()
 
 
