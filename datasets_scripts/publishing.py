@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow
-import pyarrow.parquet
 
-from hf_symbinv.datasets_scripts.storage import CARD, dataset_info, split_files
+from hf_symbinv.datasets_scripts.storage import CARD, dataset_info, split_files, write_table
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, DataFile, size_category
 from hf_symbinv.hub.cards.rendering import check_card
@@ -60,7 +59,7 @@ def publish_rows(
     schema = pyarrow.schema([(name, kind) for name, (kind, _) in columns.items()])
     for split, rows in splits.items():
         table = pyarrow.Table.from_pylist([{name: row[name] for name in columns} for row in rows], schema)
-        pyarrow.parquet.write_table(table, folder / "data" / f"{split}-00000-of-00001.parquet")
+        write_table(folder / "data" / f"{split}-00000-of-00001.parquet", table)
     counts = {split: len(rows) for split, rows in splits.items()}
     write_atomically(folder / CARD, _card(folder, schema, columns, counts, about))
 

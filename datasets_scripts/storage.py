@@ -115,7 +115,14 @@ def write_split(task: SymbolTask, folder: Path, split: str, pairs: Sequence[Pair
         ]
         arrays = [pyarrow.array(values, field.type) for values, field in zip(content, columns, strict=True)]
         table = pyarrow.table(arrays, columns)
-        pyarrow.parquet.write_table(table, folder / "data" / f"{split}-{index:05d}-of-{len(starts):05d}.parquet")
+        write_table(folder / "data" / f"{split}-{index:05d}-of-{len(starts):05d}.parquet", table)
+
+
+def write_table(path: Path, table: pyarrow.Table) -> None:
+    """Write a Parquet file that is there completely or not at all; what is there is replaced."""
+    content = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(table, content)
+    write_atomically(path, content.getvalue().to_pybytes())
 
 
 def split_files(folder: Path, split: str) -> list[Path]:

@@ -41,11 +41,10 @@ from typing import Any
 
 import datasets
 import pyarrow
-import pyarrow.parquet
 
 from hf_symbinv.datasets_scripts.errors import TemplateError, refuse
 from hf_symbinv.datasets_scripts.questions.builder import claimed
-from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info
+from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_table
 from hf_symbinv.errors import in_short
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import LICENSE, DataFile, size_category
@@ -446,7 +445,7 @@ def write(config: TemplatesConfig, folder: Path) -> None:
         (folder / "data").mkdir(exist_ok=True)
         paths = {split: [folder / "data" / f"{split}-00000-of-00001.parquet"] for split in rows}
         for split, content in rows.items():
-            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(content, _schema(task)), paths[split][0])
+            write_table(paths[split][0], pyarrow.Table.from_pylist(content, _schema(task)))
         write_atomically(folder / CARD, card(config, folder, paths))
 
 

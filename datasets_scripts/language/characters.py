@@ -35,7 +35,7 @@ import pyarrow.parquet
 
 from hf_symbinv.datasets_scripts.errors import CorpusError, refuse
 from hf_symbinv.datasets_scripts.questions.builder import claimed
-from hf_symbinv.datasets_scripts.storage import CARD, ROWS_PER_FILE, SPLITS, dataset_info, split_files
+from hf_symbinv.datasets_scripts.storage import CARD, ROWS_PER_FILE, SPLITS, dataset_info, split_files, write_table
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category
 from hf_symbinv.hub.cards.rendering import check_card
@@ -257,7 +257,7 @@ def prepare(config: CorpusConfig, folder: Path) -> None:
                 texts, names = zip(*rows[start : start + ROWS_PER_FILE], strict=True)
                 table = pyarrow.table([pyarrow.array(texts), pyarrow.array(names)], _COLUMNS)
                 path = folder / "data" / f"{split}-{index:05d}-of-{len(starts):05d}.parquet"
-                pyarrow.parquet.write_table(table, path)
+                write_table(path, table)
         write_atomically(folder / CARD, card(config, folder, {split: len(rows) for split, rows in splits.items()}))
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import datasets
 import pyarrow
-import pyarrow.parquet
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -27,7 +26,7 @@ from hf_symbinv.datasets_scripts.errors import CorpusError, refuse
 from hf_symbinv.datasets_scripts.language.characters import STANDARD_LIBRARY, documents
 from hf_symbinv.datasets_scripts.options import options_parser
 from hf_symbinv.datasets_scripts.questions.builder import claimed
-from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info
+from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_table
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category
 from hf_symbinv.hub.cards.rendering import check_card
@@ -83,7 +82,7 @@ def prepare(config: SubwordConfig, folder: Path) -> None:
         paths = {split: [folder / "data" / f"{split}-00000-of-00001.parquet"] for split in blocks}
         (folder / "data").mkdir(exist_ok=True)
         for split, rows in blocks.items():
-            pyarrow.parquet.write_table(pyarrow.table({"input_ids": rows}, _COLUMNS), paths[split][0])
+            write_table(paths[split][0], pyarrow.table({"input_ids": rows}, _COLUMNS))
         PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=END, eos_token=END).save_pretrained(folder)
         write_atomically(folder / CARD, card(config, {split: len(rows) for split, rows in blocks.items()}, paths))
 

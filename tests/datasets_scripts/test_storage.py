@@ -10,12 +10,15 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from hf_symbinv.datasets_scripts import templates
 from hf_symbinv.datasets_scripts.errors import UnreadableDataError
+from hf_symbinv.datasets_scripts.language import characters, subwords
 from hf_symbinv.datasets_scripts.publishing import About, publish_rows
 from hf_symbinv.datasets_scripts.storage import (
     ROWS_PER_FILE,
     Pair,
     PairsFormatError,
+    number_of_rows,
     read_pairs,
     require_whole,
     split_files,
@@ -119,6 +122,50 @@ def test_splits_come_in_their_usual_order(tmp_path):
         write_split(LTL, tmp_path, split, PAIRS, "spot")
     assert splits_of(tmp_path) == ["train", "validation", "test", "other"]
     assert splits_of(tmp_path / "nowhere") == []
+
+
+def corpus(folder):
+    for number in range(20):
+        (folder / f"{number}.txt").write_text("a b c " * 50)
+    return str(folder)
+
+
+WRITERS = {
+    "questions": lambda folder, home: write_split(LTL, folder, "train", PAIRS, "spot"),
+    "rows": lambda folder, home: publish_rows(folder, {"a": (pyarrow.int64(), "")}, {"train": [{"a": 1}]}, ABOUT),
+    "templates": lambda folder, home: templates.write(
+        templates.TemplatesConfig(name="custom", task="aba-abb", rows=20, evaluation_rows=20), folder
+    ),
+    "subwords": lambda folder, home: subwords.prepare(
+        subwords.SubwordConfig(source=corpus(home), vocab_size=260, length=4), folder
+    ),
+    "characters": lambda folder, home: characters.prepare(
+        characters.CorpusConfig(name="test", source=corpus(home), length=4), folder
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_table_is_there_completely_or_not_at_all(kind, tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def half_written(table, where, **options):
+        content = pyarrow.BufferOutputStream()
+        write(table, content, **options)
+        half = content.getvalue().to_pybytes()[:100]
+        where.write(half) if hasattr(where, "write") else Path(where).write_bytes(half)
+        raise Killed
+
+    write, home, folder = pyarrow.parquet.write_table, tmp_path / "corpus", tmp_path / "made"
+    home.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr("pyarrow.parquet.write_table", half_written)
+        with pytest.raises(Killed):
+            WRITERS[kind](folder, home)
+    assert list((folder / "data").iterdir()) == []
+    WRITERS[kind](folder, home)
+    assert all(number_of_rows(path) for path in (folder / "data").iterdir())
 
 
 def table(path):
