@@ -65,7 +65,7 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path, refusal):
     assert "byte 0xc3 0xaf is outside the vocabulary of printable ASCII" in refusal(*corpus, tmp_path / "bad.txt")
     assert "nowhere: no such file or folder; on the Hub" in refusal(*corpus, tmp_path / "nowhere")
     small = ("--output", tmp_path / "run", "data.max_characters=100000")
-    assert "model: Field 'd_model' expected int, got str" in refusal(*small, "model.d_model=many")
+    assert "model.d_model: expected int, got str (value: 'many'); correct it" in refusal(*small, "model.d_model=many")
     assert "trainer.stps: unknown argument; did you mean trainer.max_steps? " in refusal(*small, "trainer.stps=3")
     assert "data has no lenght; did you mean data.length? use some of length, " in refusal(*small, "data.lenght=3")
     assert "test.draws=0: how many embeddings are drawn" in refusal(*small, "test.draws=0")

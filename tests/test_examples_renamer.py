@@ -81,7 +81,7 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path, run, refusal):
         "--output", tmp_path / "run", "--blocks", tmp_path / "nowhere"
     )
     assert "Couldn't reach 'no/where' on the Hub" in refusal("--output", tmp_path / "run", "--blocks", "no/where")
-    assert "model: Field 'd_model' expected int, got str" in refusal("--output", tmp_path / "run", "model.d_model=many")
+    assert "model.d_model: expected int, got str" in refusal("--output", tmp_path / "run", "model.d_model=many")
     assert "trainer.stps: unknown argument; did you mean trainer.max_steps? " in refusal(
         "--output", tmp_path / "run", "trainer.stps=3"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 OPEN_FIELDS = ("dropout", "random_share")
 # Embeddings of which `num_symbols` is the number of rows.
 WITH_ROWS = ("learned", "canonical", "renamed", "gaussian")
+# What huggingface_hub says of a field of a wrong type, with what it says of each type that the field may have.
+_OF_TYPES = re.compile(r"Field '(\w+)' (?:with )?(.*?)(?:\. Errors: .*)?", re.DOTALL)
 
 
 @contextmanager
@@ -34,7 +37,10 @@ def model_errors() -> Iterator[None]:
     try:
         yield
     except StrictDataclassError as error:
-        raise UserError(f"model: {error.__cause__ or error}") from error
+        cause = error.__cause__ or error
+        if (match := _OF_TYPES.fullmatch(str(cause))) is not None:
+            raise UserError(f"model.{match[1]}: {match[2]}; correct it") from error
+        raise UserError(f"model: {cause}") from error
     except UserError:
         raise
     except (TypeError, ValueError) as error:

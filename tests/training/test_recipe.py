@@ -159,6 +159,9 @@ def test_a_learning_rate_with_an_exponent_reaches_the_trainer(tmp_path):
         ("trainer.hub_strategy", "every_save", r"trainer\.hub_strategy=every_save: would push pickles .*; use end"),
         ("trainer.push_to_hub", True, r"trainer\.push_to_hub: needs to know where to; set trainer\.hub_model_id"),
         ("model.d_model", 7, r"model: d_model=7: must be a multiple of"),
+        ("model.d_ff", [8], r"^model\.d_ff: expected int, got list \(value: \[8\]\); correct it$"),
+        ("model.d_model", 1e400, r"^model\.d_model: expected int, got float \(value: inf\); correct it$"),
+        ("model.dropout", "no", r"^model\.dropout: value 'no' doesn't match any type in [^.]*; correct it$"),
         ("start", "nowhere", r"start=nowhere: no folder with a config\.json, and no bundled model"),
     ],
 )
