@@ -8,6 +8,10 @@ Ray (https://docs.ray.io) knows the machines, hands out the work, and repeats wh
 task of Ray is a run of items, and computes them in a `ProcessPool` of one process on its machine: the limits of an item
 hold there too. Machines that join get work at once. Each needs this package, and a user's task file under the same
 path.
+
+Not datatrove: its executors run pipelines of text documents in local processes, on Slurm or on Ray, and keep account of
+the tasks that are completed, each with a share of the input. Here each item needs a hard limit of its own and the
+worker processes that keep it, and of datatrove only Ray would remain.
 """
 
 from __future__ import annotations
