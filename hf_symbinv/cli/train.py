@@ -65,6 +65,7 @@ $ symbinv train --list
 copy-paper
 copy-small
 copy-smoke
+ltl-fast
 ltl-paper
 ltl-small
 ltl-smoke

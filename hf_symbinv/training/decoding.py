@@ -71,7 +71,8 @@ def generate_scored_answers(
     each = generation.get("num_return_sequences") or 1
     answers = [[ScoredAnswer("", None)] * each for _ in questions]
     unknown = unknown_symbols(model, tokenizer, questions)
-    order = sorted((i for i, names in enumerate(unknown) if not names), key=lambda i: len(questions[i]))
+    lengths = _lengths(tokenizer, questions)
+    order = sorted((i for i, names in enumerate(unknown) if not names), key=lengths.__getitem__)
     beams = generation.get("num_beams") or model.generation_config.num_beams or 1
     told = {**generation, "return_dict_in_generate": True, "output_logits": beams == 1}
     was_training = model.training
@@ -89,6 +90,12 @@ def generate_scored_answers(
     finally:
         model.train(was_training)
     return answers
+
+
+def _lengths(tokenizer: SymbolInvariantTokenizer, questions: Sequence[str]) -> list[int]:
+    """The tokens of each question. Counted in letters, one with long names would get another place in its batch."""
+    table = SymbolTable(tokenizer.symbols)
+    return [len(tokenizer(question, symbol_table=table)["input_ids"]) for question in questions]
 
 
 def _scores(output: Any, config: Any) -> torch.Tensor:
@@ -148,7 +155,8 @@ def cross_entropy(
         batch_size: pairs evaluated together.
     """
     total, count = 0.0, 0
-    ordered = sorted(pairs, key=lambda pair: len(pair[0]))
+    lengths = _lengths(tokenizer, [question for question, _ in pairs])
+    ordered = [pairs[i] for i in sorted(range(len(pairs)), key=lengths.__getitem__)]
     was_training = model.training
     model.eval()
     try:

@@ -188,6 +188,20 @@ def test_scores_do_not_depend_on_what_else_generation_is_told_to_return(beams):
     assert plain.text == told.text and plain.score == pytest.approx(told.score, abs=1e-5)
 
 
+def test_long_names_change_no_score_of_a_batch():
+    from hf_symbinv.evaluation import load_checkpoint
+    from hf_symbinv.training.decoding import cross_entropy, generate_scored_answers
+
+    checkpoint = load_checkpoint("ltl-patterns", "cpu")
+    ask = functools.partial(generate_scored_answers, checkpoint.model, checkpoint.tokenizer, num_beams=1)
+    short, long = (ask([first, "^FhMcGh", "X0"], max_new_tokens=20) for first in ("a", '"a long name"'))
+    assert short[1:] == long[1:] and short[0][0].score == long[0][0].score
+    pairs = [("^FhMcGh", "{h}"), ("a", "{a}"), ("X0", "{1}")]
+    renamed = [pairs[0], ('"a long name"', '{ "a long name" }'), pairs[2]]
+    losses = [cross_entropy(checkpoint.model, checkpoint.tokenizer, rows) for rows in (pairs, renamed)]
+    assert losses[0] == losses[1]
+
+
 def test_questions_whose_answers_are_done_are_no_longer_computed(monkeypatch):
     from hf_symbinv.evaluation import load_checkpoint
     from hf_symbinv.training.decoding import generate_scored_answers

@@ -114,6 +114,12 @@ all_words = st.builds(
     lambda seed, size: draw_words(random.Random(seed), size, 4, "all"), st.integers(0, 10_000), st.integers(0, 5)
 )
 
+# Inverse and hyperbolic functions, at places where they are real; acosh is so from 1 on, the first three up to 1.
+OFF_THE_CUT = [
+    *(("asin", "x"), ("acos", "z"), ("atanh", "x"), ("acosh", "y")),
+    *((word, "y") for word in ("atan", "sinh", "cosh", "tanh", "asinh")),
+]
+
 
 class TestExpressions:
     @given(all_words)
@@ -140,7 +146,8 @@ class TestExpressions:
         names = {name: sympy.Symbol(name, real=True) for name in ("x", *SYMBOLS)}
         assert read_expression(text.split()) == sympy.sympify(expression, locals=names)
 
-    @given(all_words)
+    # On the cut of an inverse function, such as asin of 3, each library takes a side of its own.
+    @given(words | st.sampled_from([f"{word} {name}".split() for word, name in OFF_THE_CUT]))
     def test_the_fast_value_is_sympys(self, drawn):
         try:
             expression = read_expression(drawn)
