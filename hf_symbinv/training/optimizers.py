@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from hf_symbinv.errors import UserError
+
 # What `trainer.optim` is called; transformers has no such optimizer.
 MUON = "muon"
 
@@ -22,6 +24,9 @@ class MuonAndAdamW(torch.optim.Optimizer):
         decayed: Names of the parameters that weight decay shrinks.
         learning_rate, weight_decay: Of both.
         betas, eps: Of AdamW.
+
+    Raises:
+        UserError: If there is nothing to train for one of them.
 
     Source: Jordan et al. 2024, Muon: An optimizer for hidden layers in neural networks; the scale is that of Liu et al.
     2025, Muon is scalable for LLM training, section 2.2.
@@ -51,11 +56,15 @@ class MuonAndAdamW(torch.optim.Optimizer):
             ]
             for wanted in (True, False)
         )
-        self.parts: list[torch.optim.Optimizer] = []
-        if matrices:
-            self.parts.append(torch.optim.Muon(matrices, lr=learning_rate, adjust_lr_fn="match_rms_adamw"))
-        if others:
-            self.parts.append(torch.optim.AdamW(others, lr=learning_rate, betas=betas, eps=eps))
+        if not matrices or not others:
+            raise UserError(
+                f"trainer.optim={MUON}: takes weights of linear layers, and embeddings or norms beside them, and the "
+                "model has not both to train, as where it is sharded or frozen; leave the line out"
+            )
+        self.parts: tuple[torch.optim.Optimizer, ...] = (
+            torch.optim.Muon(matrices, lr=learning_rate, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.AdamW(others, lr=learning_rate, betas=betas, eps=eps),
+        )
         super().__init__(self._groups(), {})
 
     def _groups(self) -> list[dict[str, Any]]:

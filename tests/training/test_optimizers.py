@@ -55,11 +55,17 @@ def test_matrices_of_linear_layers_move_by_muon_and_all_else_by_adamw(model):
 
 
 def test_frozen_parameters_stay(model):
-    model[1].weight.requires_grad_(False)
+    model[2].requires_grad_(False)
     before = values(model)
     step(model, MuonAndAdamW(model, DECAYED, **HYPERPARAMETERS), 0)
     changed = {name for name, value in values(model).items() if not torch.equal(value, before[name])}
-    assert changed == {"0.weight", "1.bias", "2.weight", "2.bias"}
+    assert changed == {"0.weight", "1.weight", "1.bias"}
+
+
+def test_a_model_without_a_matrix_to_train_is_refused(model):
+    model[1].weight.requires_grad_(False)
+    with pytest.raises(UserError, match=r"trainer\.optim=muon: takes weights of linear layers, .*; leave the line out"):
+        MuonAndAdamW(model, DECAYED, **HYPERPARAMETERS)
 
 
 def test_a_schedule_reaches_both_also_after_a_state_was_loaded(model):
