@@ -214,7 +214,9 @@ def test_arrays_that_may_hold_pickles_are_known_by_their_content(tmp_path):
     assert refusal(path).startswith("is a pickle or may hold one")
 
 
-@pytest.mark.parametrize("text", ["", ".", "N.", "I1\n.", "{}\n", "cats\nare\nfine.", "x^2 + y\n", "(a & b)\n", "b2e."])
+@pytest.mark.parametrize(
+    "text", ["", ".", "N.", "I1\n.", "{}\n", "cats\nare\nfine.", "x^2 + y\n", "(a & b)\n", "b2e.", "oi/a\nb b\n."]
+)
 def test_texts_are_no_pickles(tmp_path, text):
     path = tmp_path / "notes.md"
     path.write_text(text)
