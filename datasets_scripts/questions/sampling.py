@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sys
 from collections import Counter
@@ -52,8 +53,17 @@ class Order(NamedTuple):
 
 
 def draw_batch(task: SymbolTask, order: Order) -> list[str]:
-    """The questions of an order; a function of the order only in a process that does nothing else."""
-    return task.draw(*order)
+    """The questions of an order; a function of the order only in a process that does nothing else.
+
+    A user's task also measures them here first: if that ends its process, the command that draws goes on and says so.
+    """
+    questions = task.draw(*order)
+    if is_users(task):
+        with contextlib.suppress(Exception, SystemExit):  # it comes again where the sizes are used
+            for question in questions:
+                task.size(question)
+                task.symbols(question)
+    return questions
 
 
 class Gate:

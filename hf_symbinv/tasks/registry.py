@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import keyword
+import math
 import re
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +18,8 @@ from typing import Any
 
 from hf_symbinv.auto_classes import imports_transformers, register_auto_classes, register_pipelines
 from hf_symbinv.errors import UserError
+from hf_symbinv.solvers import ProcessPool
+from hf_symbinv.solvers.pool import PoolError
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.tasks.pairs import PAIRS, PairsTask
 
@@ -29,6 +34,16 @@ _HOMES = {
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_]\w*))?", re.DOTALL)
 # Tasks of users' files, which `task_of` finds too.
 _loaded: dict[str, SymbolTask] = {}
+# What commands call in their own process, with texts of every kind, and arguments to try it with.
+_CALLED_HERE: dict[str, tuple[Any, ...]] = {
+    "solver_version": (), "tokenizer": (), "config": (), "checker": (), "size": ("a",), "symbols": ("a",),
+    "words": ("a",), "prompt": ("a",), "alpha_class": ("a",), "normalized": ("a",), "ordered": ("a", "a"),
+    "shared_answer": ("a", "a"), "with_new_names": ("a", "a"), "new_names": ("a",), "rename": ("a", {"a": "b"}),
+    "write": ([],), "write_words": (["a"],), "read_question": ("a", "prefix"), "write_question": ("a", "prefix"),
+    "read_answer": ("a",), "write_answer": ("a", "prefix"),
+}  # fmt: skip
+# Seconds for one of them, at most. Our choice: it is a call of microseconds, which may load a library.
+TRIAL_SECONDS = 60.0
 
 
 class TaskError(UserError):
@@ -63,9 +78,12 @@ def load_task(name_or_file: str | Path) -> SymbolTask:
     Args:
         name_or_file: A key of `TASKS`; or `FILE.py`, which defines one instance of `SymbolTask`, or `FILE.py:NAME`. The
             file's folder is put on the module path and the file imported by its stem, so that worker processes find it.
+            A process of its own imports it first, and calls what commands call in theirs: code that ends its process,
+            as `os._exit(0)` does, would end a command as if its work were done.
 
     Raises:
-        TaskError: If there is no such task, or the file cannot be imported, defines none, or several.
+        TaskError: If there is no such task, or the file cannot be imported, defines none, or several, or ends the
+            process that tries it.
     """
     name = str(name_or_file)
     if name in TASKS:
@@ -77,10 +95,59 @@ def load_task(name_or_file: str | Path) -> SymbolTask:
     match = _FILE.fullmatch(name)
     if match is None:
         raise TaskError(f"task={name!r}: unknown; use one of {', '.join(TASKS)}, or a file FILE.py that defines a task")
-    path = Path(match["path"]).resolve()
-    if not path.is_file():
+    if not Path(match["path"]).is_file():
         raise TaskError(f"task={name!r}: no such file")
-    module = _imported(path, name)
+    if name not in _loaded:
+        _try_elsewhere(name)
+    task = _loaded[name] = _defined(match, name)
+    return task
+
+
+def _try_elsewhere(name: str) -> None:
+    """Import a task's file, and call some of the task's methods, in a process of its own.
+
+    Exceptions are no matter here: they come again where the task is used, in a sentence of that place.
+
+    Raises:
+        TaskError: If the process ends before it is done, or does not come to an end.
+    """
+    # No limit of memory: a task may load much, and how much it may is said by the commands that use it.
+    pool = ProcessPool(
+        partial(_call, name), workers=1, timeout=TRIAL_SECONDS, initializer=partial(_import, name), memory=math.inf
+    )
+    with pool:
+        try:
+            pool.warm_up()
+        except PoolError as error:
+            raise TaskError(f"task={name!r}: the file cannot be imported ({error}); mend the file") from error
+        for method, outcome in zip(_CALLED_HERE, pool.map(_CALLED_HERE), strict=True):
+            if outcome.status != "done":
+                given = ", ".join(map(repr, _CALLED_HERE[method]))
+                raise TaskError(
+                    f"task={name!r}: a process that called {method}({given}) {outcome.value}; mend the method, and "
+                    "raise an exception where something is wrong"
+                )
+
+
+def _import(name: str) -> None:
+    with contextlib.suppress(Exception, SystemExit):
+        match = _FILE.fullmatch(name)
+        assert match is not None
+        _loaded[name] = _defined(match, name)
+
+
+def _call(name: str, method: str) -> None:
+    """Call a method of a task if it is the user's own."""
+    with contextlib.suppress(Exception, SystemExit):
+        task = _loaded[name]
+        if getattr(type(task), method) is not getattr(SymbolTask, method):
+            found = getattr(task, method)(*_CALLED_HERE[method])
+            next(iter(found), None)  # of a generator, nothing has run before
+
+
+def _defined(match: re.Match[str], name: str) -> SymbolTask:
+    """The task of a file, which is imported here; arguments as `_FILE` matches a name, and errors as of `load_task`."""
+    module = _imported(Path(match["path"]).resolve(), name)
     found = {
         attribute: value
         for attribute, value in vars(module).items()
@@ -98,7 +165,6 @@ def load_task(name_or_file: str | Path) -> SymbolTask:
         raise TaskError(
             f"task={name!r}: the file defines no task; make an instance of a class that it derives from SymbolTask"
         )
-    _loaded[name] = task
     return task
 
 

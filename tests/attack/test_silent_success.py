@@ -60,7 +60,10 @@ METHODS = [
     "draw", "solve", "judge", "prepare", "solver_version", "size", "symbols", "rename", "alpha_class", "words",
     "tokenizer", "checker", "normalized", "write_words",
 ]  # fmt: skip
-EXITS = ["sys.exit(0)", "sys.exit()", "raise SystemExit", "sys.exit(None)", "exit(0)", "sys.exit(1)", "sys.exit('ok')"]
+EXITS = [
+    "sys.exit(0)", "sys.exit()", "raise SystemExit", "sys.exit(None)", "exit(0)", "sys.exit(1)", "sys.exit('ok')",
+    "__import__('os')._exit(0)",
+]  # fmt: skip
 TASK_COMMANDS = [
     [*DATA[:1], *DATA[3:], "--workers", "1", "--output", "made", "--task"],
     ["verify", "ab", "ab", "--task"],

@@ -1,6 +1,8 @@
 """No command says that its work is done when it is not."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import datasets
@@ -146,6 +148,48 @@ class TestTasksThatEndTheProgram:
         result = symbinv("data", *SIZES[2:], "--task", file, "--output", tmp_path / "made")
         assert (result.code, result.out) == (2, "") and "SystemExit" in result.err
         assert not (tmp_path / "made" / "README.md").exists()
+
+
+class TestTasksThatEndTheirProcess:
+    """As `os._exit` does, after which no line of Python runs: only another process can tell."""
+
+    def run(self, file, tmp_path):
+        command = [sys.executable, "-m", "hf_symbinv.cli", "data", *SIZES[2:], "--task", file, "--output", "made"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    def test_when_the_file_is_imported(self, tmp_path):
+        (tmp_path / "gone_at_once.py").write_text("import os\n\nos._exit(0)\n")
+        result = self.run("gone_at_once.py", tmp_path)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr == (
+            "error: task='gone_at_once.py': the file cannot be imported (3 workers in a row ended with exit code 0 "
+            "before they computed anything); mend the file\n"
+        )
+
+    @pytest.mark.parametrize(
+        ("method", "call"), [("size", "size('a')"), ("solver_version", "solver_version()"), ("words", "words('a')")]
+    )
+    def test_in_a_method_that_the_command_calls(self, tmp_path, method, call):
+        text = LEAVING.format(method=method).replace("sys.exit(0)", "yield __import__('os')._exit(0)")
+        (tmp_path / "gone.py").write_text(text if method == "words" else text.replace("yield ", ""))
+        result = self.run("gone.py", tmp_path)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr == (
+            f"error: task='gone.py': a process that called {call} ended with exit code 0; mend the method, and raise "
+            "an exception where something is wrong\n"
+        )
+
+    @pytest.mark.parametrize("method", ["size", "symbols"])
+    def test_for_some_of_the_questions_that_it_draws(self, tmp_path, method):
+        leaves = "if len(args[0]) > 3: __import__('os')._exit(0)\n        return super().{method}(*args)"
+        (tmp_path / "gone.py").write_text(
+            LEAVING.format(method=method).replace("sys.exit(0)", leaves.format(method=method))
+        )
+        result = self.run("gone.py", tmp_path)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.splitlines()[-1].startswith(
+            "error: task leaving cannot draw sizes 2 to 5 with 2 symbols: ended with exit code 0; "
+        )
 
 
 @pytest.mark.parametrize(
