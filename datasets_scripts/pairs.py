@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from hf_symbinv.datasets_scripts.errors import PairsFormatError
 from hf_symbinv.datasets_scripts.loading import LoadedData, quiet
-from hf_symbinv.datasets_scripts.storage import read_rows
+from hf_symbinv.datasets_scripts.storage import read_rows, require_whole
 from hf_symbinv.errors import nearest
 from hf_symbinv.hub.errors import hub_failure
 from hf_symbinv.remote import local_copy
@@ -146,8 +146,11 @@ def read_pairs(
 
     Raises:
         PairsFormatError: If there are no such data, or a row is no pair of texts.
+        UnreadableDataError: If they are a data set that is not finished, or not as its card lists it.
     """
     path = local_copy(source, ("*",))
+    if path.is_dir():
+        require_whole(path)
     files = {"train": [path]} if path.is_file() else _files_of_splits(path) if config is None else {}
     tables = (
         {split: chain.from_iterable(map(_rows_of_file, found)) for split, found in files.items()}

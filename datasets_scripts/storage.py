@@ -17,7 +17,7 @@ import pyarrow.parquet
 
 from hf_symbinv.datasets_scripts.errors import OptionsError, PairsFormatError, UnreadableDataError
 from hf_symbinv.errors import UserError
-from hf_symbinv.files import CARD, listed_checksums, reading_parquet, sha256, write_atomically
+from hf_symbinv.files import CARD, listed_checksums, reading_parquet, require_listed, write_atomically
 from hf_symbinv.hub.cards.dataset import DataFile, Origin, dataset_card
 from hf_symbinv.tasks import SymbolTask
 
@@ -171,18 +171,7 @@ def require_whole(folder: Path) -> None:
             f"{folder}: its data are not finished (it has a {MARKER} and no {CARD}); repeat the command that makes "
             f"them, or delete {MARKER} if no file is missing"
         )
-    listed = listed_checksums(folder)
-    for name, checksum in listed.items():
-        path = folder / name
-        if not path.is_file():
-            raise UnreadableDataError(
-                f"{path}: is missing, and {CARD} lists it; put it back or make the data set again"
-            )
-        if checksum is not None and sha256(path) != checksum:
-            raise UnreadableDataError(
-                f"{path}: damaged (its checksum is not the one in {CARD}); put it back as it was or make the data set "
-                "again"
-            )
+    listed = require_listed(folder, UnreadableDataError)
     paths = sorted({*folder.glob("*.parquet"), *folder.glob("data/*.parquet")})
     for path in paths:
         if listed.get(path.relative_to(folder).as_posix()) is None:

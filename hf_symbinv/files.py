@@ -117,6 +117,32 @@ def listed_checksums(folder: Path) -> dict[str, str | None]:
     return {name: checksum or None for name, checksum in rows}
 
 
+def require_listed(folder: Path, error: type[UserError] = DamagedFileError) -> dict[str, str | None]:
+    """Makes sure that the files of a data set are those that its card lists, bit by bit where it has checksums.
+
+    Args:
+        folder: Of the data set.
+        error: What is raised.
+
+    Returns:
+        What `listed_checksums` found.
+
+    Raises:
+        UserError: If one is missing or damaged.
+    """
+    listed = listed_checksums(folder)
+    for name, checksum in listed.items():
+        path = folder / name
+        if not path.is_file():
+            raise error(f"{path}: is missing, and {CARD} lists it; put it back or make the data set again")
+        if checksum is not None and sha256(path) != checksum:
+            raise error(
+                f"{path}: damaged (its checksum is not the one in {CARD}); put it back as it was or make the data set "
+                "again"
+            )
+    return listed
+
+
 def known_sums(folder: Path) -> dict[str, str]:
     """File → checksum, as far as `SUMS` or the card in a folder says it."""
     found = {name: checksum for name, checksum in listed_checksums(folder).items() if checksum is not None}

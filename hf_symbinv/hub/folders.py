@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hf_symbinv.files import read_object, require_sums
+from hf_symbinv.files import read_object, require_listed, require_sums
 from hf_symbinv.hub.cards.dataset import card_of_several
 from hf_symbinv.hub.code import with_code
 from hf_symbinv.hub.errors import PushError
@@ -132,6 +132,7 @@ def _named_code(folder: Path) -> set[str]:
 def _dataset(folder: Path, include: Sequence[str]) -> Content:
     if not (folder / CARD).is_file():
         raise PushError(f"{folder}: has no {CARD}, so it is not complete; repeat the `symbinv data` that makes it")
+    require_listed(folder, PushError)
     return Content("dataset", *chosen_files(folder, "dataset", _named_code(folder), include), replaces=ALL_DATA)
 
 

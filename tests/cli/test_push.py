@@ -268,6 +268,15 @@ class TestFoldersThatAreRefused:
         message = refusal(data)
         assert message.startswith(f"{table}: damaged (") and message.endswith("make the data set again")
 
+    def test_a_data_set_whose_files_are_not_those_of_its_card(self, refusal, data):
+        table = data / "data" / "train-00000-of-00001.parquet"
+        content = table.read_bytes()
+        table.write_bytes(content[:40] + bytes([content[40] ^ 1]) + content[41:])
+        sentence = f"{table}: damaged (its checksum is not the one in README.md); put it back as it was or make the "
+        assert refusal(data) == refusal(data.parent) == f"{sentence}data set again"
+        table.unlink()
+        assert refusal(data).startswith(f"{table}: is missing, and README.md lists it; ")
+
     def test_a_data_set_that_is_not_complete(self, refusal, data):
         (data / "README.md").unlink()
         assert refusal(data) == (

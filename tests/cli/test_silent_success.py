@@ -73,6 +73,7 @@ class TestData:
     @pytest.mark.parametrize(
         "command", [["evaluate", "--data"], ["train", "ltl-smoke", "--output", "new", "--data"],
                     ["train", "ltl-smoke", "--output", "new", "data.streaming=true", "--data"],
+                    ["train", "--symbols", "[a-z]", "--output", "new", "--pairs"],
                     ["data", "--reduce", "5", "--output", "new", "--from"]],
     )  # fmt: skip
     def test_data_that_are_not_whole_are_no_data(self, symbinv, rows, command, tmp_path, monkeypatch):
