@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import resources
@@ -207,6 +208,37 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_atomically(folder: Path) -> Iterator[Path]:
+    """A folder to write into, whose files are in `folder` once all are written, also if the machine stops before.
+
+    Its name is that of `folder`, and it lies in a hidden one beside it. A new or an empty `folder` appears in one
+    piece; in one with files, each file is replaced in one piece, and what has another name stays.
+
+    Args:
+        folder: Made if there is none, and those around it too.
+    """
+    folder = folder.resolve()  # what a link leads to is replaced, and not the link
+    around = folder.parent / f".{folder.name}.{os.getpid()}"
+    partial = around / folder.name
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        files = [path for path in sorted(partial.rglob("*")) if path.is_file()]
+        for path in files:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        if not folder.exists() or not any(folder.iterdir()):
+            partial.replace(folder)
+            return
+        for path in files:
+            target = folder / path.relative_to(partial)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(target)
+    finally:
+        shutil.rmtree(around, ignore_errors=True)
 
 
 def bundled_checkpoints() -> dict[str, Path]:

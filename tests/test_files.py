@@ -14,6 +14,7 @@ from hf_symbinv.errors import UserError
 from hf_symbinv.files import (
     bundled_checkpoints,
     damage_of,
+    folder_atomically,
     read_json,
     read_object,
     reading_parquet,
@@ -114,6 +115,43 @@ def test_a_table_with_a_byte_changed_is_read_or_named(tmp_path):
     path.unlink()
     with pytest.raises(FileNotFoundError), reading_parquet(path):
         pyarrow.parquet.ParquetFile(path)
+
+
+class TestFolders:
+    @pytest.mark.parametrize("place", ["new", "deep/new", "empty"])
+    def test_a_new_folder_appears_with_all_files(self, place, tmp_path):
+        (tmp_path / "empty").mkdir()
+        with folder_atomically(tmp_path / place) as partial:
+            (partial / "a").write_text("1")
+            (partial / "b").mkdir()
+            (partial / "b" / "c").write_text("2")
+            assert partial.name == Path(place).name
+            assert not any((tmp_path / place).iterdir()) if place == "empty" else not (tmp_path / place).exists()
+        assert {path.name for path in (tmp_path / place).rglob("*")} == {"a", "b", "c"}
+        assert [path.name for path in (tmp_path / place).parent.glob(".*")] == []
+
+    def test_a_folder_with_files_keeps_what_has_another_name(self, tmp_path):
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "folder" / "mine").write_text("1")
+        (tmp_path / "folder" / "a").write_text("2")
+        os.link(tmp_path / "folder" / "a", tmp_path / "kept")
+        (tmp_path / "link").symlink_to("folder")
+        with folder_atomically(tmp_path / "link") as partial:
+            (partial / "a").write_text("3")
+        assert {path.name: path.read_text() for path in (tmp_path / "link").iterdir()} == {"mine": "1", "a": "3"}
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "kept").read_text() == "2"  # replaced, and not written over
+
+    @pytest.mark.parametrize("there", [True, False])
+    def test_what_breaks_off_leaves_what_was_there_and_nothing_else(self, there, tmp_path):
+        if there:
+            (tmp_path / "folder").mkdir()
+            (tmp_path / "folder" / "a").write_text("1")
+        with pytest.raises(KeyboardInterrupt), folder_atomically(tmp_path / "folder") as partial:
+            (partial / "a").write_text("2")
+            raise KeyboardInterrupt
+        assert [path.name for path in tmp_path.iterdir()] == ["folder"] * there
+        assert not there or (tmp_path / "folder" / "a").read_text() == "1"
 
 
 def test_a_checksum_is_that_of_the_bytes(tmp_path):

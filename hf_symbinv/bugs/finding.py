@@ -29,7 +29,7 @@ from transformers.utils import cached_file
 from hf_symbinv.bugs.reading import PLACE, REMEDY, Encoded, Reader
 from hf_symbinv.code import Function, read_functions
 from hf_symbinv.errors import UserError, first_line
-from hf_symbinv.files import read_object, require_sums, write_atomically
+from hf_symbinv.files import folder_atomically, read_object, require_sums, write_atomically
 from hf_symbinv.metrics.intervals import wilson_interval
 from hf_symbinv.modeling.classification_symbinv import SymbolInvariantForTokenClassification
 from hf_symbinv.modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer
@@ -120,9 +120,7 @@ class Finder:
         return cls(model, Reader(tokenizer, said["names"]), calibration, test)
 
     def save_pretrained(self, folder: Path) -> None:
-        """Leaves model, tokenizer and `finder.json` in a folder."""
-        self.model.save_pretrained(folder)
-        self.reader.tokenizer.save_pretrained(folder)
+        """Leaves model, tokenizer and `finder.json` in a folder: all, or nothing."""
         calibration = None
         if (one := self.calibration) is not None:
             calibration = {**asdict(one), "interval": wilson_interval(one.right, one.shown)}
@@ -131,7 +129,10 @@ class Finder:
             for what, (right, count) in self.test.items()
         }
         said = {"names": self.reader.names, "calibration": calibration, "test": test}
-        write_atomically(folder / FILE, json.dumps(said, indent=2) + "\n")
+        with folder_atomically(folder) as partial:
+            self.model.save_pretrained(partial)
+            self.reader.tokenizer.save_pretrained(partial)
+            write_atomically(partial / FILE, json.dumps(said, indent=2) + "\n")
 
     @property
     def most_variables(self) -> float:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.files import write_atomically
+from hf_symbinv.files import folder_atomically, write_atomically
 from hf_symbinv.hub.cards.facts import CONVERSION, hub_id, read_facts
 from hf_symbinv.hub.cards.model import public, write_model_card
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
@@ -91,7 +91,7 @@ def save_converted(
     source: str,
     how: str,
 ) -> None:
-    """Writes a model with its tokenizer, and what it was made of into `conversion.json` and a card.
+    """Writes a model with its tokenizer, and what it was made of into `conversion.json` and a card: all, or nothing.
 
     Args:
         model, tokenizer: what to save.
@@ -99,14 +99,14 @@ def save_converted(
         source: name of the checkpoint it was made of.
         how: a sentence on what was done.
     """
-    folder = Path(folder)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
     repository = "/".join(source.split("/")[:2])  # of OWNER/NAME/FOLDER too
     made = {"source": public(source), "how": how, "base_model": hub_id(repository)}
     text = json.dumps(made, indent=2, ensure_ascii=False)
-    write_atomically(folder / CONVERSION, text + "\n")
-    write_model_card(folder, read_facts(folder))
+    with folder_atomically(Path(folder)) as partial:
+        model.save_pretrained(partial)
+        tokenizer.save_pretrained(partial)
+        write_atomically(partial / CONVERSION, text + "\n")
+        write_model_card(partial, read_facts(partial))
 
 
 def _require(condition: bool, message: str) -> None:

@@ -18,6 +18,7 @@ from hf_symbinv.evaluation.answers import Question, answer_questions
 from hf_symbinv.evaluation.checkpoints import Checkpoint
 from hf_symbinv.evaluation.grid import Box, Grid
 from hf_symbinv.evaluation.sessions import start_session
+from hf_symbinv.files import write_atomically
 from hf_symbinv.tasks import SymbolTask, symbol_names
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class ModelUnderTest:
             kept = [choose_session(self.checkpoint, questions[:SESSION_QUESTIONS], None)]
         elif kept[0]:
             start_session(self.checkpoint, kept[0]["embedding_seed"])
-        self.pieces.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+        write_atomically(self.pieces, "".join(json.dumps(line) + "\n" for line in kept))
         found = [value for piece in kept[1:] for value in piece]
         while len(found) < len(questions):
             self.place.time_left()

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from hf_symbinv.files import write_atomically
+
 # What a line at the foot of a table names; JSON has all versions.
 PACKAGES = ("hf_symbinv", "torch", "transformers", "spottl", "py-aiger-sat")
 
@@ -46,7 +48,7 @@ def timed(path: Path) -> Iterator[None]:
     finally:
         seconds = round(before + time.monotonic() - started, 1)
         record = {"seconds": seconds, "commit": commit(), "environment": environment()}
-        path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        write_atomically(path, json.dumps(record, indent=2) + "\n")
 
 
 def read_record(path: Path) -> dict[str, Any]:

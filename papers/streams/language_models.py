@@ -188,7 +188,7 @@ class Asking:
         lines = self.path.read_bytes().splitlines(keepends=True)
         for number, line in enumerate(lines, 1):
             if number == len(lines) and not line.endswith(b"\n"):  # the process was ended while it wrote
-                self.path.write_bytes(b"".join(lines[:-1]))
+                write_atomically(self.path, b"".join(lines[:-1]))
                 return
             try:
                 content = json.loads(line)

@@ -81,6 +81,16 @@ def test_a_finder_comes_back_from_its_folder(finder, functions, tmp_path):
     assert again.suspicions(functions) == made.suspicions(functions)
 
 
+def test_a_finder_is_saved_completely_or_not_at_all(finder, tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(finder.reader.tokenizer), "save_pretrained", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        finder.save_pretrained(tmp_path / "finder")
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_folder_without_a_finder_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"has no finder\.json"):
         Finder.from_pretrained(tmp_path)

@@ -71,6 +71,15 @@ def test_a_baseline_gets_streams(symbinv, baseline, tmp_path):
     assert json.loads(symbinv("info", output, "--json").out)["symbol_embedding"] == "streams"
 
 
+def test_a_conversion_that_is_stopped_leaves_no_folder(symbinv, baseline, tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hf_symbinv.training.conversion.write_model_card", stopped)
+    assert symbinv("convert", baseline, "--output", tmp_path / "converted").code == 130
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_converted_model_is_trained_on_by_a_recipe_of_another_size(symbinv, baseline, tmp_path):
     symbinv("convert", baseline, "--output", tmp_path / "converted")
     texts = tmp_path / "texts.txt"

@@ -1,5 +1,6 @@
 """What is measured of a model, that it goes on where it was stopped, and where what it found lies."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,8 +42,10 @@ class TestPieces:
         with model.pieces.open("a") as file:
             file.write("[80, 9")  # killed in the middle of a line
         asked.clear()
+        os.link(model.pieces, model.pieces.with_name("before"))
         assert model.piecewise(questions, measure, 4) == [10 * question for question in questions]
         assert asked == [[8, 9]]
+        assert model.pieces.with_name("before").read_text().endswith("[80, 9")  # replaced, and not written over
 
     def test_without_time_nothing_is_asked_and_nothing_is_lost(self, model):
         model.piecewise([1, 2], lambda piece: list(piece), 2)

@@ -1,6 +1,7 @@
 """Records say how long something took, at which commit and with which versions; a line says it of a whole table."""
 
 import json
+import os
 import shutil
 import subprocess
 
@@ -27,6 +28,17 @@ def test_seconds_add_up_over_calls_that_were_stopped(tmp_path, monkeypatch):
     found = read_record(path)
     assert found["seconds"] == 7.5
     assert found["environment"]["packages"]["torch"]
+
+
+def test_a_record_is_replaced_and_not_written_over(tmp_path):
+    with timed(tmp_path / "made.json"):
+        pass
+    os.link(tmp_path / "made.json", tmp_path / "kept.json")
+    before = (tmp_path / "kept.json").read_text()
+    with timed(tmp_path / "made.json"):
+        pass
+    assert (tmp_path / "kept.json").read_text() == before
+    assert not (tmp_path / "made.json").samefile(tmp_path / "kept.json")
 
 
 @pytest.mark.parametrize("text", [None, "", "[1]", "{"])

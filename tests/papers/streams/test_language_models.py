@@ -1,6 +1,7 @@
 """A real server with recorded replies, and a tiny model of transformers, are asked by the papers' prompts."""
 
 import json
+import os
 import threading
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -109,7 +110,9 @@ def test_each_question_is_asked_once_however_often_the_command_is_stopped(run, s
     run("--rows", "2")
     kept = tmp_path / "made" / ANSWERS
     kept.write_bytes(kept.read_bytes() + b'{"asked": "cut of')
+    os.link(kept, tmp_path / "before")
     run("--rows", "4")
+    assert (tmp_path / "before").read_bytes().endswith(b"cut of")  # replaced, and not written over
     run("--rows", "4")
     assert max(Counter(json.dumps(one[2]) for one in server.asked).values()) == 1 and len(server.asked) == 4
 
