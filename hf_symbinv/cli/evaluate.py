@@ -48,6 +48,9 @@ What has a symbol that a model with a fixed vocabulary does not know counts as
 invalid. A model with random embeddings draws them ten times, and the draw with
 the median cross-entropy on these questions counts; --embedding-seed chooses.
 
+An evaluation that was stopped begins anew when it is repeated, also one with
+--executor.
+
 exit codes: 0 the table is complete, 1 it is, but the task's judge raised exceptions,
 2 bad usage or input
 """

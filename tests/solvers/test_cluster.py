@@ -1,12 +1,14 @@
 """A real Ray cluster of several nodes on this machine does what the pool of processes does."""
 
 import hashlib
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import pytest
 
@@ -112,11 +114,73 @@ def wait_for_shards(work, run, count):
     assert run.poll() is None, "the run was too quick to disturb it"
 
 
+NOTING = """
+import time
+from pathlib import Path
+
+from hf_symbinv.tasks.copying import CopyTask
+
+
+class Noting(CopyTask):
+    name = "noting"
+    shard = 20
+
+    def solve(self, question):
+        with Path(__file__).with_name("solved").open("a") as file:
+            file.write(f"{question}\\n")
+        time.sleep(0.01)
+        return super().solve(question)
+
+
+TASK = Noting()
+"""
+
+
+def test_finished_shards_of_a_command_that_was_killed_are_not_solved_again(cluster, tmp_path):
+    (tmp_path / "noting.py").write_text(NOTING)
+    sizes = ["--num-symbols", "5", "--min-size", "3", "--max-size", "8", "--rows", "300"]
+    command = [*(sys.executable, "-m", "symbinv", "data", "--task", str(tmp_path / "noting.py")), *sizes]
+    command += ["--output", str(tmp_path / "made"), "--executor", str(cluster)]
+    work, solved = tmp_path / "made" / ".work", tmp_path / "solved"
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        wait_for_shards(work, run, 3)
+        run.kill()
+    finished = [question for path in work.glob("*.json") for question, *_ in json.loads(path.read_text())]
+    assert 60 <= len(finished) < 300
+    subprocess.run(command, check=True, capture_output=True)
+    times = Counter(solved.read_text().splitlines())
+    assert {times[question] for question in finished} == {1}
+    assert len(times) >= 300
+
+
+def measured(capsys, *words):
+    """What `symbinv evaluate --json` finds, without times."""
+    capsys.readouterr()
+    assert main(["evaluate", "prop-small", "--json", *map(str, words)]) == 0
+    return json.loads(capsys.readouterr().out)["groups"]
+
+
+def test_evaluate_takes_a_cluster(cluster, tmp_path, capsys, monkeypatch):
+    sizes = ["--num-symbols", "3", "--max-size", "8", "--rows", "100", "--workers", "1"]
+    assert main(["data", "--task", "prop", *sizes, "--output", str(tmp_path / "data")]) == 0
+    words = ["--data", tmp_path / "data", "--rows", "10", "--max-new-tokens", "12"]
+    asked, usual = [], RayPool.map
+    monkeypatch.setattr(
+        RayPool, "map", lambda pool, items, **how: asked.append(pool.cluster) or usual(pool, items, **how)
+    )
+    found = measured(capsys, *words, "--executor", cluster)
+    assert set(asked) == {cluster}
+    assert found == measured(capsys, *words)
+
+
 @pytest.mark.parametrize("text", ["ray", "ray:", "ray:host", "slurm:host:1", "ray:a b:1", "127.0.0.1:6379"])
 def test_an_executor_that_is_none_is_refused(text, tmp_path, capsys):
     with pytest.raises(ClusterError, match="use ray:auto, or ray:HOST:PORT"):
         Cluster.parse(text)
     assert main(["data", "--output", str(tmp_path / "data"), "--executor", text]) == 2
+    assert "ray:HOST:PORT" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["evaluate", "--data", str(tmp_path / "data"), "--executor", text])
     assert "ray:HOST:PORT" in capsys.readouterr().err
 
 
