@@ -14,6 +14,7 @@ AWS_ENDPOINT_URL for instance. The files of fsspec in `~/.config/fsspec` hold fo
 
 from __future__ import annotations
 
+import argparse
 import filecmp
 import fnmatch
 import hashlib
@@ -41,6 +42,17 @@ class RemoteError(UserError):
 def is_remote(name: str | Path) -> bool:
     """Whether a name is an address, such as `s3://bucket/data`, and no path of this machine."""
     return isinstance(name, str) and ADDRESS.match(name) is not None
+
+
+def path_here(text: str) -> Path:
+    """The type of an option of a command that is a path of this machine.
+
+    Raises:
+        ArgumentTypeError: For an address, which would become a folder called `s3:`.
+    """
+    if is_remote(text):
+        raise argparse.ArgumentTypeError(f"{text}: must be a path of this machine; copy it from there or to there")
+    return Path(text)
 
 
 def local_copy(name: str | Path, folders: Sequence[str] = ()) -> Path:
@@ -360,4 +372,4 @@ KEYS = {
     "gs": ("GOOGLE_APPLICATION_CREDENTIALS",),
 }
 
-__all__ = ["RemoteError", "finished", "is_remote", "local_copy", "working_copy", "working_path"]
+__all__ = ["RemoteError", "finished", "is_remote", "local_copy", "path_here", "working_copy", "working_path"]

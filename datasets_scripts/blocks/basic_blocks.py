@@ -56,6 +56,7 @@ from hf_symbinv.datasets_scripts.publishing import About, publish_rows
 from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.datasets_scripts.storage import SPLITS, drawn_split
 from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN
+from hf_symbinv.remote import path_here
 
 LONGEST = 128  # tokens; Renamer, appendix C
 SPLITTINGS = ("random", "disjoint")
@@ -374,7 +375,7 @@ def _parser() -> argparse.ArgumentParser:
     given.add_argument("--assembly", type=Path, metavar="FILE", help="a block a line, instructions separated by ;")
     given.add_argument("--hex", type=Path, metavar="FILE", help="a block a line, as bytes in hexadecimal")
     given.add_argument("--draw", type=int, metavar="N", help="draw so many blocks from templates")
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for Parquet files and card")
+    parser.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="for Parquet files and card")
     parser.add_argument("--split", choices=SPLITTINGS, default="random", help="(default: %(default)s)")
     parser.add_argument("--max-tokens", type=int, default=LONGEST, help="longest block (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of splits and drawing (default: %(default)s)")

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.cli import DONE, UNFINISHED
-from hf_symbinv.cli.arguments import add_executor, at_least, command_parser, minutes, path_here
+from hf_symbinv.cli.arguments import add_executor, at_least, command_parser, minutes
 from hf_symbinv.cli.train import read_recipe, train_recipe
 from hf_symbinv.metrics.intervals import wilson_interval
+from hf_symbinv.remote import path_here
 from hf_symbinv.solvers import run_jobs
 
 if TYPE_CHECKING:

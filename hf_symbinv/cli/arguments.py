@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from pathlib import Path
 
-from hf_symbinv.remote import is_remote
 from hf_symbinv.solvers.cluster import Cluster, ClusterError
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import TASKS
@@ -26,13 +24,6 @@ def command_parser(name: str, description: str, example: str) -> argparse.Argume
         epilog=f"example:\n{example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-
-
-def path_here(text: str) -> Path:
-    """The type of an option that is a path of this machine."""
-    if is_remote(text):
-        raise argparse.ArgumentTypeError(f"{text}: must be a path of this machine; copy it from there or to there")
-    return Path(text)
 
 
 def at_least(minimum: int) -> Callable[[str], int]:

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import command_parser, path_here
+from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.facts import RESULTS, CardError, ModelFacts, add_results, read_facts, read_results
 from hf_symbinv.hub.cards.families import write_family_cards
 from hf_symbinv.hub.cards.model import model_card, write_model_card
+from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import load_task
 
 DESCRIPTION = """\

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.remote import path_here
 
 if TYPE_CHECKING:
     from hf_symbinv.bugs import Finder, Suspicion
@@ -45,7 +46,7 @@ distance.py:3:15: 'x1' looks like a misuse of 'y1' (0.81)
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv check`."""
     command = command_parser("check", DESCRIPTION, EXAMPLE)
-    command.add_argument("file", nargs="+", type=Path, help="a Python file, or a folder with such files")
+    command.add_argument("file", nargs="+", type=path_here, help="a Python file, or a folder with such files")
     command.add_argument("--model", help="a folder that examples/train_code.py wrote (default: bundled)")
     command.add_argument("--threshold", type=share, help="show suspicions from here on (default: what the model says)")
     command.add_argument("--json", action="store_true", help="print one JSON object per suspicion and line")

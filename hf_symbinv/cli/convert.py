@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import command_parser, path_here
+from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.cli.models import load_quietly
 from hf_symbinv.errors import UserError
+from hf_symbinv.remote import path_here
 
 DESCRIPTION = """\
 Make a model of another. SOURCE is

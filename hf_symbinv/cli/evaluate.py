@@ -10,20 +10,13 @@ from dataclasses import asdict
 from typing import Any
 
 from hf_symbinv.cli import DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import (
-    add_decoding,
-    add_executor,
-    add_task,
-    at_least,
-    command_parser,
-    generation,
-    path_here,
-)
+from hf_symbinv.cli.arguments import add_decoding, add_executor, add_task, at_least, command_parser, generation
 from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.evaluation import evaluate_checkpoint, load_questions, training_classes
 from hf_symbinv.evaluation.cost import cost_table, measure_cost
 from hf_symbinv.files import require_writable, write_atomically
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT
+from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import symbol_names
 
 DESCRIPTION = """\

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import command_parser, path_here
+from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.grid import Grid, GridError
 from hf_symbinv.files import read_json, require_writable, write_atomically
@@ -27,6 +27,7 @@ from hf_symbinv.plotting.curves import (
 from hf_symbinv.plotting.figures import PICTURES, PictureError, save_picture
 from hf_symbinv.plotting.heatmap import draw_heatmaps
 from hf_symbinv.plotting.timeline import Timeline, draw_timeline
+from hf_symbinv.remote import path_here
 
 TABLES = (".csv", ".md")
 
@@ -125,6 +126,12 @@ def main(arguments: Sequence[str]) -> int:
         if path.suffix not in kinds:
             command.error(f"--output {path}: unknown kind of file; end it in {', '.join(kinds)}")
         require_writable(path)
+    if options.kind != "trace":
+        for name in options.inputs:
+            try:
+                path_here(name)
+            except argparse.ArgumentTypeError as error:
+                command.error(f"argument INPUT: {error}")
     plot = KINDS[options.kind](options)
     for path in options.output:
         if path.suffix in plot.files:

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import command_parser, path_here
+from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.remote import path_here
 
 DESCRIPTION = """\
 Push a folder to the Hub, in one commit. FOLDER holds

@@ -24,11 +24,12 @@ from hf_symbinv.answers.certificates import witness_text
 from hf_symbinv.answers.clauses import certify_clauses, ranges, solution_lines
 from hf_symbinv.answers.traces import finite_part, recording_of, steps_text, write_recording
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import AT_ONCE, add_decoding, add_task, at_least, command_parser, path_here
+from hf_symbinv.cli.arguments import AT_ONCE, add_decoding, add_task, at_least, command_parser
 from hf_symbinv.cli.specifications import read_question
 from hf_symbinv.cli.texts import Text, add_notation, notation_of, one_line, read_items
 from hf_symbinv.errors import UserError, cut
 from hf_symbinv.files import require_writable, write_atomically
+from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import LTL, TASKS
 
 # Tasks whose questions the portfolio answers where no model is named.
