@@ -321,7 +321,11 @@ class SymbolTask(ABC):
         return {self.base_tokens.index(token): arity for token, arity in self.token_arity.items()}
 
     def checker(self, **options: Any) -> Checker:
-        """A checker of (question, answer) pairs in processes of its own; `options` are those of `Checker`."""
+        """A checker of (question, answer) pairs in processes of its own; `options` are those of `Checker`.
+
+        A task whose judge needs more time or memory than `Checker` gives it, also in training, has its own defaults:
+        `return super().checker(**{"memory": 16.0, **options})`.
+        """
         return Checker(self.judge, normalized=self.shared_answer, initializer=self.prepare, **options)
 
     def _known(self, notation: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from hf_symbinv.auto_classes import imports_transformers, register_auto_classes, register_pipelines
 from hf_symbinv.errors import UserError
 from hf_symbinv.solvers import ProcessPool
-from hf_symbinv.solvers.pool import PoolError
+from hf_symbinv.solvers.pool import PREPARE_SECONDS, PoolError
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.tasks.pairs import PAIRS, PairsTask
 
@@ -42,8 +42,8 @@ _CALLED_HERE: dict[str, tuple[Any, ...]] = {
     "write": ([],), "write_words": (["a"],), "read_question": ("a", "prefix"), "write_question": ("a", "prefix"),
     "read_answer": ("a",), "write_answer": ("a", "prefix"),
 }  # fmt: skip
-# Seconds for one of them, at most. Our choice: it is a call of microseconds, which may load a library.
-TRIAL_SECONDS = 60.0
+# Seconds for one of them, at most. Our choice: it is a call of microseconds, but `checker` calls `prepare`.
+TRIAL_SECONDS = 60.0 + PREPARE_SECONDS
 
 
 class TaskError(UserError):
