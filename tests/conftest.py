@@ -23,7 +23,7 @@ STORE = 80 * 2**20
 
 @pytest.fixture(scope="module")
 def nodes():
-    """A Ray cluster on this machine, whose head computes nothing, with one core beside it."""
+    """A Ray cluster on this machine of one node, the head, with one core."""
     ray = pytest.importorskip("ray", reason="the cluster needs Ray")
     from ray.cluster_utils import Cluster
 
@@ -31,9 +31,8 @@ def nodes():
         patch.setenv("RAY_worker_niceness", "0")  # its workers would wait for ever where other tests keep a core busy
         found = Cluster(
             initialize_head=True,
-            head_node_args={"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False},
+            head_node_args={"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False},
         )
-        found.add_node(num_cpus=1, object_store_memory=STORE)
         yield found
         ray.shutdown()
         found.shutdown()

@@ -39,11 +39,11 @@ def test_a_call_without_time_says_how_to_go_on(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_on_a_cluster_a_node_of_which_dies_the_table_is_the_same(nodes, join, tmp_path, capsys):
-    """Four trainings on two nodes of a core each; what the one that dies had begun goes on elsewhere."""
+    """A training on each of two nodes; what the one that dies had begun goes on elsewhere."""
     rows = ["--task", "prop", "--rows", "400", "--max-size", "8"]
     assert symbinv(["data", *rows, "--output", str(tmp_path / "data")]) == DONE
     sizes = ["trainer.max_steps=12", "trainer.save_steps=2", "trainer.eval_strategy=no", "test_rows=20"]
-    words = ["ablate", "prop-smoke", "EP-DP-CP", "DP-CP", "--seeds", "2", "--data", str(tmp_path / "data"), *sizes]
+    words = ["ablate", "prop-smoke", "EP-DP-CP", "DP-CP", "--data", str(tmp_path / "data"), *sizes]
     there, here = tmp_path / "there", tmp_path / "here"
     command = [*words, "--output", str(there), "--executor", f"ray:{nodes.address}"]
     doomed = join()
@@ -67,7 +67,7 @@ def test_on_a_cluster_a_node_of_which_dies_the_table_is_the_same(nodes, join, tm
     written = {path: path.stat().st_mtime for path in there.glob("*/run.json")}
     assert symbinv(command) == DONE  # what is there is used
     assert capsys.readouterr().out == table
-    assert written == {path: path.stat().st_mtime for path in there.glob("*/run.json")} and len(written) == 4
+    assert written == {path: path.stat().st_mtime for path in there.glob("*/run.json")} and len(written) == 2
 
 
 def test_without_a_cluster_at_the_address_nothing_is_trained(tmp_path, capsys):

@@ -25,14 +25,14 @@ def test_what_a_cluster_leaves_is_the_table_of_one_machine(nodes, tmp_path):
     """A model is trained once, also where two rows have it."""
     scale, cluster, said = load_scale("smoke"), Cluster(nodes.address), []
     there = Workspace(tmp_path / "there", scale, say=said.append, cluster=cluster)
-    spread(there, [TABLE], (0, 1), cluster)
-    assert "4 of 4 are done" in said[-1]
+    spread(there, [TABLE], (0,), cluster)
+    assert "2 of 2 are done" in said[-1]
     hurried = Workspace(tmp_path / "there", scale, max_seconds=0.0)  # without time to train or measure
-    found, expected = reproduce(hurried, TABLE, (0, 1)), reproduce(Workspace(tmp_path / "here", scale), TABLE, (0, 1))
+    found, expected = reproduce(hurried, TABLE, (0,)), reproduce(Workspace(tmp_path / "here", scale), TABLE, (0,))
     assert not found.missing
     assert [made.numbers for made in found.rows] == [made.numbers for made in expected.rows]
     said.clear()
-    spread(there, [TABLE], (0, 1), cluster)  # what is there is used
+    spread(there, [TABLE], (0,), cluster)  # what is there is used
     assert said == []
 
 
