@@ -208,6 +208,7 @@ def options_of_program(launched):
     else:
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as output:
             patch.setattr(sys, "argv", [launched, "--help"])
+            patch.syspath_prepend((ROOT / launched).parent)  # as `python` does, for programs that import a neighbour
             with pytest.raises(SystemExit):
                 runpy.run_path(str(ROOT / launched), run_name="__main__")
         told = output.getvalue()
