@@ -33,7 +33,7 @@ _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell"},
-    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "seed", "ordered", "renamed"},
+    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "extend", "seed", "ordered", "complete", "renamed"},
     "from_text": {"task", "from_text", "seed"},
 }
 
@@ -81,8 +81,12 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     made.add_argument("--min-symbols", type=int, help="rows with so many symbols (also with --grid; default: 0)")
     made.add_argument("--max-symbols", type=int, help="rows with so many symbols, at most")
     made.add_argument("--reduce", type=int, metavar="ROWS", help="train: only so many rows")
+    made.add_argument("--extend", metavar="FOLDER3", help="train: add all rows from here whose question is new")
     made.add_argument(
         "--ordered", action="store_true", help="answers say what may come in any order in the order of the question"
+    )
+    made.add_argument(
+        "--complete", action="store_true", help="answers leave nothing open, and are drawn from all that are correct"
     )
     made.add_argument(
         "--renamed", action="store_true", help="train: symbols renamed so that answers name them in order"
@@ -117,8 +121,8 @@ def make(options: dict[str, Any], folder: Path, defaults: RandomQuestionsConfig)
     if way == "from":
         task = load_task(options.pop("task")) if "task" in options else None
         source = local_copy(options.pop("from"), FOLDERS)
-        if "supplement" in options:
-            options["supplement"] = local_copy(options["supplement"], FOLDERS)
+        for name in {"supplement", "extend"} & set(options):
+            options[name] = local_copy(options[name], FOLDERS)
         transforms.transform(source, folder, task, options)
     elif way == "from_text":
         task = load_task(options.get("task", defaults.task))

@@ -4,14 +4,15 @@
     data = reduced(renamed(data, LTL), 80_000)
 
 The functions take and return a `datasets.DatasetDict` with the columns of a task and `symbols` and `length`. `renamed`,
-`reduced` and `supplemented` change the training split alone, because models are tested on the questions as they were.
-`ordered` changes how answers are written, in all splits.
+`reduced`, `supplemented` and `extended` change the training split alone, because models are tested on the questions as
+they were. `ordered` and `completed` change how answers are written, in all splits.
 `symbinv data --from FOLDER` does the same to a folder.
 """
 
 from __future__ import annotations
 
 import hashlib
+import random
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -78,6 +79,47 @@ def ordered(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDic
     if all(list(written[name]) == list(split[answer]) for name, split in changed.items()):
         raise TransformError(f"ordered: changes no answer of task {task.name}; leave it out")
     return changed
+
+
+def completed(data: datasets.DatasetDict, task: SymbolTask, seed: int = 0) -> datasets.DatasetDict:
+    """Rows whose answers leave nothing open, in all splits, drawn from all such answers with equal probability.
+
+    A solver's choice of one answer is hard to foresee. A model that learns from answers drawn at random gives each next
+    token the share of the correct answers that have it, so that its best guess is the one that leaves most of them.
+
+    Raises:
+        TransformError: If the task has no such answers, or they cannot be drawn.
+    """
+    question, answer = _columns(data, task)
+
+    def complete(row: dict[str, Any]) -> dict[str, Any]:
+        text = row[question]
+        return {answer: task.completed(text, random.Random(f"{seed} {text}")) or ""}
+
+    try:
+        changed = data.map(complete)
+    except ValueError as error:
+        raise TransformError(f"complete: {error}") from error
+    if any("" in split.unique(answer) for split in changed.values()):
+        raise TransformError(f"complete: task {task.name} has no answers that leave nothing open; leave it out")
+    return changed
+
+
+def extended(data: datasets.DatasetDict, other: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
+    """Training rows and all those of `other` whose question is in no split of `data`, names as they are.
+
+    Raises:
+        TransformError: If there is none.
+    """
+    question, _ = _columns(other, task)
+    train = _train(data)
+    seen = {text for split in data.values() for text in split[question]}
+    added = _train(other).filter(
+        lambda texts: [text not in seen for text in texts], input_columns=[question], batched=True
+    )
+    if not len(added):
+        raise TransformError("extend: all its questions are in the data set already; take another one")
+    return datasets.DatasetDict({**data, "train": datasets.concatenate_datasets([train, added.cast(train.features)])})
 
 
 def reduced(data: datasets.DatasetDict, rows: int, seed: int = 0) -> datasets.DatasetDict:
@@ -234,7 +276,8 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
         folder: Where to.
         task: The task of the data; None to tell by its columns.
         options: Those of `symbinv data`, done in this order: `supplement` (a folder), `min_symbols`, `max_symbols`,
-            `min_size`, `max_size`, then `reduce` (rows) by `seed`, then `ordered`, then `renamed`.
+            `min_size`, `max_size`, then `reduce` (rows) by `seed`, then `extend` (a folder), `ordered`, `complete` by
+            `seed`, and `renamed`.
 
     Raises:
         TransformError: If a folder holds no data set of the task, nothing is to be changed, or nothing is left of it.
@@ -242,13 +285,15 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
     """
     data = read_folder(source)
     if not set(options) - {"seed"}:
-        raise TransformError("nothing to change; choose rows, or --supplement, --reduce, --ordered or --renamed")
+        raise TransformError(
+            "nothing to change; choose rows, or --supplement, --reduce, --extend, --ordered, --complete or --renamed"
+        )
     task = task or task_by_columns(data)
     question, answer = _columns(data, task)
     limits = {name: options[name] for name in ("min_symbols", "max_symbols", "min_size", "max_size") if name in options}
     description = {"builder": "transform 1.0.0", "source": digest(source), **options}
-    if "supplement" in options:
-        description["supplement"] = digest(Path(options["supplement"]))
+    for name in {"supplement", "extend"} & set(options):
+        description[name] = digest(Path(options[name]))
     with claimed(folder, description) as work:
         if work is None:
             return
@@ -258,8 +303,12 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
             data = filtered(data, **limits)
         if "reduce" in options:
             data = reduced(data, options["reduce"], options.get("seed", 0))
+        if "extend" in options:
+            data = extended(data, read_folder(Path(options["extend"])), task)
         if options.get("ordered"):
             data = ordered(data, task)
+        if options.get("complete"):
+            data = completed(data, task, options.get("seed", 0))
         if options.get("renamed"):
             data = renamed(data, task)
         splits = {
@@ -282,7 +331,9 @@ def command_of(source: Path, options: Mapping[str, Any]) -> str:
     parts = [f"symbinv data --output FOLDER --from {source.name}"]
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
-        parts.append(flag if value is True else f"{flag} {Path(value).name if name == 'supplement' else value}")
+        parts.append(
+            flag if value is True else f"{flag} {Path(value).name if name in ('supplement', 'extend') else value}"
+        )
     return " ".join(parts)
 
 

@@ -65,11 +65,13 @@ $ symbinv train --list
 copy-paper
 copy-small
 copy-smoke
+ltl-base
 ltl-fast
 ltl-paper
 ltl-small
 ltl-smoke
 pairs-small
+prop-base
 prop-paper
 prop-small
 prop-smoke

@@ -21,6 +21,9 @@ from hf_symbinv.solvers import Checker, ProcessPool
 from hf_symbinv.values import is_text
 
 if TYPE_CHECKING:
+    import random
+
+    from hf_symbinv.logic.worlds import Worlds
     from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
     from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
 
@@ -193,6 +196,18 @@ class SymbolTask(ABC):
         answer stays as it is.
         """
         return answer
+
+    def completed(self, question: str, generator: random.Random) -> str | None:
+        """One of the correct answers that leave nothing open, each as likely; None if the task has no such answers."""
+        return None
+
+    def worlds(self, symbols: int) -> Worlds | None:
+        """Worlds in which each part of a prompt is true or not, for a recipe with `truth_loss`; None without meaning.
+
+        Args:
+            symbols: How many have truth values in them.
+        """
+        return None
 
     def size(self, question: str) -> int:
         """The size of a question, in tokens."""

@@ -24,6 +24,7 @@ from hf_symbinv.logic import (
     trace_to_infix,
     trace_to_prefix,
 )
+from hf_symbinv.logic.worlds import Worlds
 from hf_symbinv.solvers.ltl import (
     find_witness,
     judge,
@@ -116,6 +117,10 @@ class LTLTask(SymbolTask):
     def ordered(self, question: str, answer: str) -> str:
         """The trace with the literals of each step in the order in which the formula names them."""
         return trace_to_prefix(parse_trace(answer).in_order(self.symbols(question)))
+
+    def worlds(self, symbols: int) -> Worlds:
+        """Random lassos of one to four positions."""
+        return Worlds([(8, 0, 1), (8, 0, 2), (8, 1, 3), (8, 2, 4), (8, 3, 4)], symbols)
 
     def prompt(self, question: str) -> str:
         """The formula in base operators.

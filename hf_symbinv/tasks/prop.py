@@ -6,11 +6,15 @@ assignments in prefix notation (`a1b0`).
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from hf_symbinv.errors import in_short
 from hf_symbinv.logic import (
+    Assignment,
     Formula,
     FormulaSyntaxError,
     assignment_to_infix,
@@ -26,6 +30,7 @@ from hf_symbinv.logic import (
 )
 from hf_symbinv.logic.formula import SYMBOL
 from hf_symbinv.logic.notation import Token, is_spaced, write_prefix
+from hf_symbinv.logic.worlds import Worlds
 from hf_symbinv.solvers.prop import (
     check_propositional,
     find_assignment,
@@ -67,6 +72,15 @@ def parse_prefix_of_releases(text: str) -> Formula:
 
 
 _PARSERS = {"infix": parse_infix, "lbt": parse_lbt, "prefix": parse_prefix_of_releases}
+
+
+# The symbols of a formula whose truth table is looked through, at most.
+MOST_IN_TABLE = 16
+
+
+@cache
+def _truth_tables(symbols: int) -> Worlds:
+    return Worlds([(1 << symbols, 0, 1)], symbols)
 
 
 class PropTask(SymbolTask):
@@ -143,6 +157,33 @@ class PropTask(SymbolTask):
     def ordered(self, question: str, answer: str) -> str:
         """The assignment in the order in which the formula names its symbols."""
         return assignment_to_prefix(parse_assignment(answer).in_order(self.symbols(question)))
+
+    def completed(self, question: str, generator: random.Random) -> str:
+        """A value for each symbol, in the order in which the formula names them; a formula that is false has none.
+
+        Raises:
+            ValueError: If there are more than 16 symbols, whose truth table would be too long.
+        """
+        symbols = self.symbols(question)
+        if len(symbols) > MOST_IN_TABLE:
+            raise ValueError(
+                f"{in_short(question)}: has {len(symbols)} symbols, and answers are drawn from truth tables of at most "
+                f"{MOST_IN_TABLE}; leave such questions out with --max-symbols {MOST_IN_TABLE}"
+            )
+        numbers = {name: number for number, name in enumerate(symbols)}
+        words = [word if name is None else numbers[name] for _, word, name in self.words(self.prompt(question))]
+        whole = _truth_tables(len(symbols)).truth(words)[0]
+        true = [world for world in range(1 << len(symbols)) if whole >> world & 1]
+        if not true:
+            raise ValueError(f"{in_short(question)}: is false whatever its symbols are, and has no answer")
+        world = generator.choice(true)
+        return assignment_to_prefix(
+            Assignment(tuple((name, bool(world >> number & 1)) for name, number in numbers.items()))
+        )
+
+    def worlds(self, symbols: int) -> Worlds:
+        """The truth table of six symbols, with random values of the others."""
+        return Worlds([(64, 0, 1)], symbols)
 
     def prompt(self, question: str) -> str:
         """The formula without ->."""

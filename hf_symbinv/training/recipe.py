@@ -7,6 +7,8 @@ model:            fields of SymbolInvariantConfig that differ from the task's, w
 trainer:          fields of transformers.Seq2SeqTrainingArguments; `optim` may be `muon` too
 evaluation_rows:  validation rows of every evaluation, for the loss and to answer and check
 test_rows:        test rows that are answered and checked at the end
+truth_loss:       weight of a second loss, by which the encoder learns what each part of a question means: LTL and
+                  propositional logic with canonical names have it. None if it is left out
 start:            folder of a model that the run starts from, or the name of a bundled one, with its weights and its
                   architecture; `model` then has at most dropout and the like. Fresh weights if it is left out
 
@@ -31,9 +33,11 @@ from hf_symbinv.tasks.registry import task_file
 from hf_symbinv.training.optimizers import MUON
 from hf_symbinv.training.ranges import refuse_out_of_range
 from hf_symbinv.training.start import load_start, model_errors, start_config
+from hf_symbinv.training.truth import worlds_of
 from hf_symbinv.values import (
     YamlError,
     described,
+    is_finite,
     is_kind,
     read_yaml,
     read_yaml_file,
@@ -52,6 +56,7 @@ class _Required(TypedDict):
 
 
 class _Content(_Required, total=False):
+    truth_loss: float | None
     start: str | None
 
 
@@ -65,6 +70,7 @@ class Recipe:
         model: keyword arguments of `SymbolInvariantConfig`, with `preset` for a named start; the task gives the others.
         trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`.
         evaluation_rows, test_rows: how many rows an evaluation and the final test use.
+        truth_loss: weight of the loss of `hf_symbinv.training.truth`; None for none.
         start: folder of a model to fine-tune, or the name of a bundled one; None for fresh weights. The architecture is
             then that model's, and `model` says at most what does not contradict it: see `start_config`.
     """
@@ -75,6 +81,7 @@ class Recipe:
     trainer: dict[str, Any]
     evaluation_rows: int = 500
     test_rows: int = 1000
+    truth_loss: float | None = None
     start: str | None = None
 
     def __post_init__(self) -> None:
@@ -84,6 +91,11 @@ class Recipe:
                 raise UserError(
                     f"{name}={in_short(value)}: must be a whole number of at least 1; the rows are those of the data"
                 )
+
+        if self.truth_loss is not None and not (is_finite(self.truth_loss) and self.truth_loss > 0):
+            raise UserError(
+                f"truth_loss={in_short(self.truth_loss)}: must be a positive number; leave it out for no such loss"
+            )
 
     @classmethod
     def load(cls, name_or_path: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:
@@ -120,7 +132,7 @@ class Recipe:
             if section not in known or bool(option) != (section in SECTIONS):
                 raise UserError(
                     f"{key}={value}: unknown key; use task, data.OPTION, model.FIELD, trainer.ARGUMENT, "
-                    f"evaluation_rows, test_rows or start{_meant_key(key, known)}"
+                    f"evaluation_rows, test_rows, truth_loss or start{_meant_key(key, known)}"
                 )
             if option:
                 content[section] = {**content[section], option: value}
@@ -197,6 +209,8 @@ class Recipe:
         if self.task == PAIRS:  # whose base words are the data's
             return
         config = self.config()
+        if self.truth_loss is not None:
+            worlds_of(load_task(self.task), config)
         if self.start is not None:
             load_start(self.start, config)
 

@@ -114,6 +114,7 @@ def _trained(
         train_dataset=used["train"],
         eval_dataset=used["validation"],
         processing_class=tokenizer,
+        truth_loss=recipe.truth_loss,
         callbacks=[ModelCardCallback(task, recipe=run.recipe, data=run.data)],
     )
     metrics = run.train(trainer)

@@ -11,6 +11,7 @@ from accelerate.utils import broadcast_object_list, gather_object
 from transformers import PreTrainedModel, Seq2SeqTrainer
 from transformers.trainer import TRAINING_ARGS_NAME
 
+from hf_symbinv.errors import UserError
 from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.batching import Collator, EpochOfSampler, GroupedSampler, group_keys, tokenize
@@ -19,6 +20,7 @@ from hf_symbinv.training.optimizers import MUON, MuonAndAdamW
 from hf_symbinv.training.scoring import score_answers
 from hf_symbinv.training.sharding import whole_model
 from hf_symbinv.training.streaming import BufferedRows, Positions
+from hf_symbinv.training.truth import HEIGHTS, TRUTH, TruthCollator, TruthHead, worlds_of
 
 
 class SymbolInvariantTrainer(Seq2SeqTrainer):
@@ -30,6 +32,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         task: what is asked.
         train_dataset, eval_dataset: with the columns `task.columns`; `ParquetRows` are read while training goes on.
         processing_class: a SymbolInvariantTokenizer.
+        truth_loss: weight of a second loss in training, see `hf_symbinv.training.truth`; None for none.
         kwargs: every other argument of Seq2SeqTrainer.
     """
 
@@ -40,6 +43,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         train_dataset: datasets.Dataset | ParquetRows,
         eval_dataset: datasets.Dataset,
         processing_class: Any,
+        truth_loss: float | None = None,
         **kwargs: Any,
     ):
         args = kwargs["args"]
@@ -54,13 +58,23 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             else:
                 train = tokenize(train_dataset, task, processing_class, "training data")
             evaluation = tokenize(eval_dataset, task, processing_class, "evaluation data")
+        collator = Collator(processing_class.pad_token_id)
+        self._truth_loss, self._truth_losses = truth_loss, list[torch.Tensor]()
+        self._truth_head: TruthHead | None = None
+        if truth_loss is not None:
+            model = kwargs["model"]
+            worlds = worlds_of(task, model.config)
+            collator = TruthCollator(processing_class.pad_token_id, worlds, task.base_tokens)
+            self._truth_head = TruthHead(model, worlds.bits)
         super().__init__(
             train_dataset=train,
             eval_dataset=evaluation,
             processing_class=processing_class,
-            data_collator=Collator(processing_class.pad_token_id),
+            data_collator=collator,
             **kwargs,
         )
+        if self._truth_head is not None and self.is_fsdp_enabled:
+            raise UserError("truth_loss: does not work with FSDP, which shards its layer; leave one of them out")
         self.gather_function = self.accelerator.gather_for_metrics  # or evaluation counts the padding of the last batch
         self.task, self.checked_rows = task, eval_dataset
         self.optimizer: torch.optim.Optimizer | None
@@ -90,6 +104,29 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
                 eps=self.args.adam_epsilon,
             )
         return super().create_optimizer(model)
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """As the base class, and in training with the loss of truth values."""
+        truth, heights = inputs.pop(TRUTH, None), inputs.pop(HEIGHTS, None)
+        asked = self._truth_head is not None and model.training
+        states = {"output_hidden_states": True} if asked else {}
+        loss, outputs = super().compute_loss(model, {**inputs, **states}, True, num_items_in_batch)
+        if self._truth_head is not None and asked:
+            told = self._truth_head.loss(outputs["encoder_hidden_states"], truth, heights)
+            self._truth_losses.append(told.detach())
+            # As the base class counts its loss, of which each micro-batch then has its share.
+            shares = 1 if num_items_in_batch is None else self.current_gradient_accumulation_steps
+            loss = loss + self._truth_loss * told / shares
+        return (loss, outputs) if return_outputs else loss
+
+    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
+        """As the base class, and the mean loss of truth values beside the whole one."""
+        if "loss" in logs and self._truth_losses:
+            logs = {**logs, "truth_loss": float(torch.stack(self._truth_losses).mean())}
+            self._truth_losses.clear()
+        super().log(logs, *args, **kwargs)
 
     def evaluate(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> dict[str, Any]:
         """The loss on the evaluation data set, and the scores of the answers to its questions."""
@@ -131,7 +168,15 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         super()._save(output_dir, state_dict)
         if self.args.should_save:
-            (Path(output_dir or self.args.output_dir) / TRAINING_ARGS_NAME).unlink(missing_ok=True)
+            folder = Path(output_dir or self.args.output_dir)
+            (folder / TRAINING_ARGS_NAME).unlink(missing_ok=True)
+            if self._truth_head is not None and folder != Path(self.args.output_dir):
+                self._truth_head.save(folder)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: PreTrainedModel | None = None) -> None:
+        super()._load_from_checkpoint(resume_from_checkpoint, model)
+        if self._truth_head is not None:
+            self._truth_head.load(Path(resume_from_checkpoint))
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """A push takes the card that `ModelCardCallback` wrote; transformers' own only where there is none."""

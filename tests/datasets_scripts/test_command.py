@@ -52,7 +52,7 @@ def test_a_benchmark_s_own_command_has_its_defaults(tmp_path):
         (["--from=FOLDER", "--reduce=1000"], "reduce=1000: must be between 1 and the 80 rows of split train"),
         (
             ["--from=FOLDER", "--seed=3"],
-            "nothing to change; choose rows, or --supplement, --reduce, --ordered or --renamed",
+            "nothing to change; choose rows, or --supplement, --reduce, --extend, --ordered, --complete or --renamed",
         ),
         (["--from=FOLDER", "--min-symbols=9"], "split train: no row has 9 or more symbols"),
         (["--task=copy", "--num-symbols=0"], "task copy cannot draw sizes 1 to 35 with 0 symbols"),

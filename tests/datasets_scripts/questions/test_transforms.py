@@ -1,6 +1,8 @@
 """A transform changes what it says and nothing else; tests and validations stay what they were."""
 
 import itertools
+import random
+from collections import Counter
 
 import datasets
 import pytest
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 from hf_symbinv.datasets_scripts.questions.builder import RandomQuestionsConfig, prepare
 from hf_symbinv.datasets_scripts.questions.transforms import (
     TransformError,
+    completed,
+    extended,
     filtered,
     first_in_order,
     ordered,
@@ -127,6 +131,51 @@ class TestOrdered:
     def test_a_task_without_an_order_is_refused(self):
         with pytest.raises(TransformError, match="ordered: changes no answer of task copy; leave it out"):
             ordered(of(COPY, train=[("ba", "ba")]), COPY)
+
+
+class TestCompleted:
+    def test_every_correct_assignment_of_all_symbols_is_as_likely(self):
+        found = Counter(
+            completed(of(PROP, train=[("|&baa", "a1")]), PROP, seed)["train"][0]["assignment"] for seed in range(200)
+        )
+        assert set(found) == {"b0a1", "b1a1"} and min(found.values()) > 70
+
+    def test_a_row_has_the_same_answer_whatever_stands_beside_it(self):
+        alone, after = (of(PROP, train=[*others, ("^^abc", "a1b0c0")]) for others in ([], [("a", "a1"), ("!b", "b0")]))
+        assert completed(alone, PROP)["train"][0] == completed(after, PROP)["train"][2]
+
+    def test_answers_are_right_and_name_every_symbol_in_the_order_of_the_question(self):
+        questions = [text for text in PROP.draw("edcba", 1, 25, 0, 300) if PROP.solve(text) is not None]
+        assert len(questions) > 100
+        for question in questions:
+            answer = PROP.completed(question, random.Random(0))
+            assert PROP.judge(question, answer)[0] == "correct"
+            assert PROP.symbols(answer) == PROP.symbols(question)
+
+    @pytest.mark.parametrize(
+        ("task", "question", "answer", "message"),
+        [
+            (LTL, "a", "{a}", "complete: task ltl has no answers that leave nothing open; leave it out"),
+            (PROP, "&a!a", "a1", "complete: '&a!a': is false whatever its symbols are, and has no answer"),
+            (PROP, "&" * 16 + "abcdefghijklmnopq", "a1", "has 17 symbols, .* of at most 16; .* --max-symbols 16"),
+        ],
+    )
+    def test_what_cannot_be_completed_is_refused(self, task, question, answer, message):
+        with pytest.raises(TransformError, match=message):
+            completed(of(task, train=[(question, answer)]), task)
+
+
+class TestExtended:
+    def test_new_questions_of_train_are_added_to_train(self):
+        data = of(LTL, train=[("Ucb", "b;{1}")], test=[("!c", "!c;{1}")])
+        other = of(LTL, train=[("Xf", "1;f;{1}"), ("!c", "{!c}"), ("Ucb", "{b}")], test=[("Xc", "1;c;{1}")])
+        whole = extended(data, other, LTL)
+        assert pairs(whole["train"]) == [("Ucb", "b;{1}"), ("Xf", "1;f;{1}")]
+        assert pairs(whole["test"]) == pairs(data["test"])
+
+    def test_nothing_new_is_an_error(self, data):
+        with pytest.raises(TransformError, match="extend: all its questions are in the data set already; take another"):
+            extended(data, data, LTL)
 
 
 class TestReduced:

@@ -1,0 +1,110 @@
+"""The loss of truth values: its targets, its place in training, and that the finished model knows nothing of it."""
+
+import json
+import math
+
+import pytest
+import torch
+from datasets import load_dataset
+from safetensors import safe_open
+
+from hf_symbinv import Recipe
+from hf_symbinv.errors import UserError
+from hf_symbinv.logic.worlds import Worlds
+from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
+from hf_symbinv.tasks import COPY, LTL, PROP
+from hf_symbinv.training import train
+from hf_symbinv.training.truth import TruthCollator, TruthHead, worlds_of
+
+SMALL = {
+    "model.symbol_embedding": "canonical",
+    "model.components": ["EP", "DP", "CP"],
+    "truth_loss": 1.0,
+    "trainer.max_steps": 6,
+    "trainer.save_steps": 3,
+    "trainer.logging_steps": 1,
+    "evaluation_rows": 10,
+    "test_rows": 10,
+}
+
+
+def test_targets_stand_at_the_words_of_the_question_and_do_not_know_names():
+    collator = TruthCollator(1, Worlds([(4, 0, 1)], 2), PROP.base_tokens)
+    ids = PROP.tokenizer()(["& ! b a", "! a"])["input_ids"]
+    batch = collator([{"input_ids": row, "labels": [2]} for row in ids])
+    parts = batch["truth_heights"] >= 0
+    assert [row[row >= 0].tolist() for row in batch["truth_heights"]] == [[2, 1, 0, 0], [1, 0]]
+    # b comes first, so it is symbol 0: true in the second and the fourth world.
+    assert batch["truth"][0, parts[0]].tolist() == [[0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 1]]
+    assert batch["truth"][1, parts[1]].tolist() == [[1, 0, 1, 0], [0, 1, 0, 1]]
+    assert not batch["truth"][~parts].any()
+
+
+def test_the_loss_asks_each_layer_for_the_parts_that_it_can_know():
+    torch.manual_seed(0)
+    model = SymbolInvariantForConditionalGeneration(
+        PROP.config(symbol_embedding="canonical", d_model=16, encoder_layers=1, decoder_layers=1, num_attention_heads=2)
+    )
+    head = TruthHead(model, 3)
+    states = [torch.randn(2, 1, 4, 16) for _ in range(4)]
+    truth, heights = torch.randint(2, (2, 4, 3)), torch.tensor([[2, 1, 0, -1], [0, -1, -1, -1]])
+    logits = [head(state)[:, 0].detach() for state in states]
+
+    def mean(layer, places):
+        told = [
+            math.log(1 + math.exp(-float(logits[layer][row, place, bit]) * (1 if truth[row, place, bit] else -1)))
+            for row, place in places
+            for bit in range(3)
+        ]
+        return sum(told) / 12
+
+    every = [(0, 0), (0, 1), (0, 2), (1, 0)]
+    expected = mean(1, every[1:]) + mean(2, every) + mean(3, every)
+    assert float(head.loss(states, truth, heights).detach()) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("task", "fields", "message"),
+    [
+        (COPY, {"symbol_embedding": "canonical"}, "task copy does not say what its questions mean; leave the line out"),
+        (LTL, {}, "needs model.symbol_embedding=canonical, .* and the model has streams; change it"),
+    ],
+)
+def test_what_has_no_truth_values_is_refused(task, fields, message):
+    with pytest.raises(UserError, match=f"truth_loss: {message}"):
+        worlds_of(task, task.config(**fields))
+
+
+@pytest.mark.parametrize("value", [0, -1.0, math.inf, math.nan])
+def test_a_weight_must_be_positive(value):
+    with pytest.raises(UserError, match=r"truth_loss=.*: must be a positive number"):
+        Recipe.load("ltl-smoke", {**SMALL, "truth_loss": value})
+
+
+def test_the_loss_is_refused_before_data_are_made():
+    with pytest.raises(UserError, match=r"truth_loss: needs model\.symbol_embedding=canonical"):
+        Recipe.load("ltl-smoke", {"truth_loss": 1.0}).check()
+
+
+def weights(path):
+    with safe_open(path, "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, it is no mapping
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_bit_for_bit_and_its_model_has_no_head(data, tmp_path):
+    rows = load_dataset("parquet", data_dir=str(data / "data"))
+    recipe = Recipe.load("ltl-smoke", SMALL)
+    whole = train(recipe, rows, tmp_path / "whole")
+    part = train(recipe, rows, tmp_path / "parts", max_seconds=0)
+    assert not part["finished"]
+    while not train(recipe, rows, tmp_path / "parts", max_seconds=0)["finished"]:
+        pass
+    one, other = (weights(tmp_path / name / "model.safetensors") for name in ("whole", "parts"))
+    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    assert not any(TruthHead.NAME in name for name in one)
+    assert (tmp_path / "whole" / "checkpoint-6" / "truth_head.safetensors").is_file()
+    assert not (tmp_path / "whole" / "truth_head.safetensors").exists()
+    log = [entry for entry in whole["log"] if "truth_loss" in entry]
+    assert len(log) == 6 and all(0 < entry["truth_loss"] < entry["loss"] for entry in log)
+    assert json.loads((tmp_path / "whole" / "recipe.json").read_text())["recipe"]["truth_loss"] == 1.0
