@@ -29,6 +29,7 @@ class Training:
         start: A model that is converted to streams and trained further.
         epochs: Passes over the data; None for the scale's number of steps.
         learning_rate: None for the scale's.
+        tuned: Whether it has the trainer arguments that the scale gives to searches, trials and full lengths alike.
         trial: Whether it is a short one of a search, with the scale's number of steps for these.
     """
 
@@ -40,6 +41,7 @@ class Training:
     start: Training | None = None
     epochs: int | None = None
     learning_rate: float | None = None
+    tuned: bool = False
     trial: bool = False
 
     @property
@@ -55,6 +57,8 @@ class Training:
             parts.append(f"{self.epochs}epochs")
         if self.learning_rate is not None:
             parts.append(f"learning_rate={self.learning_rate:g}")
+        if self.tuned:
+            parts.append("tuned")
         if self.trial:
             parts.append("trial")
         return "_".join(parts)

@@ -204,10 +204,10 @@ class TestSearch:
         assert line == "| baseline | 60.5 (53.6 - 67.0) | 25.0 (16.8 - 35.5) |"
         trials = json.loads((place.folder / "tables" / "tuned-search.json").read_text())
         assert [(one["learning_rate"], one["steps"], one["chosen"]) for one in trials] == [
-            (0.001, 2000, False), (0.002, 2000, True)
+            (0.001, 800, False), (0.002, 800, True)
         ]  # fmt: skip
         log = (place.folder / "tables" / "tuned-search.md").read_text()
-        assert "| baseline | 0.002 | cross_entropy | 0.0 |  | 2000 | 0 | 60.0 (53.1 - 66.5) |  | chosen |" in log
+        assert "| baseline | 0.002 | cross_entropy | 0.0 |  | 800 | 0 | 60.0 (53.1 - 66.5) |  | chosen |" in log
         assert "200 validation questions" in log
 
     def test_trials_that_are_not_told_from_the_best_one_are_made_at_full_length(self, place):
@@ -237,8 +237,16 @@ class TestSearch:
         scale = load_scale("cpu")
         short, full = scale.recipe(self.TRIALS[1], seed=3), scale.recipe(self.CHOSEN, seed=3)
         usual = scale.recipe(self.ROW.training, seed=3)
-        assert (short.trainer["max_steps"], full.trainer["max_steps"]) == (2000, 8000)
+        assert (short.trainer["max_steps"], full.trainer["max_steps"]) == (800, 8000)
         assert {**full.trainer, "learning_rate": 0.001} == usual.trainer and full.model == usual.model
+
+    def test_tables_that_search_train_all_models_by_the_arguments_of_searches(self):
+        scale, rows = load_scale("cpu"), TABLES["sit-tuned"].rows
+        trained = [scale.recipe(one, 0).trainer for row in rows for one in row.search]
+        trained += [scale.recipe(replace(one, trial=False), 0).trainer for row in rows for one in row.search]
+        assert {(one["optim"], one["lr_scheduler_type"]) for one in trained} == {("muon", "linear")}
+        assert {one["max_steps"] for one in trained} == {800, 3000}
+        assert scale.recipe(TABLES["sit-1"].rows[0].training, 0).trainer["lr_scheduler_type"] == "cosine"
 
     def test_each_kind_of_model_gets_as_many_trials_and_random_embeddings_more(self):
         trials = {row.labels[1:]: len(row.search) for row in TABLES["sit-tuned"].rows}
