@@ -33,13 +33,15 @@ class Worlds:
         seed: Of the random ones.
 
     Attributes:
+        symbols: As given.
         bits: How many truth values a formula has.
     """
 
     def __init__(self, shapes: Sequence[tuple[int, int, int]], symbols: int, seed: int = 0):
-        self.shapes, self.bits = list(shapes), sum(worlds * positions for worlds, _, positions in shapes)
+        self.shapes, self.symbols = list(shapes), symbols
+        self.bits = sum(worlds * positions for worlds, _, positions in shapes)
         generator = random.Random(seed)
-        self._symbols = [[_values(*shape, symbol, generator) for shape in self.shapes] for symbol in range(symbols)]
+        self._values = [[_values(*shape, symbol, generator) for shape in self.shapes] for symbol in range(symbols)]
 
     def truth(self, words: Sequence[str | int]) -> list[int]:
         """For each word of a formula in prefix notation, the truth values of the part that it begins.
@@ -96,7 +98,7 @@ class Worlds:
         try:
             for word in reversed(words):
                 if isinstance(word, int):
-                    value = self._symbols[word][place]
+                    value = self._values[word][place]
                 elif word in unary:
                     value = unary[word](stack.pop())
                 elif word in binary:

@@ -108,3 +108,10 @@ def test_a_run_goes_on_bit_for_bit_and_its_model_has_no_head(data, tmp_path):
     log = [entry for entry in whole["log"] if "truth_loss" in entry]
     assert len(log) == 6 and all(0 < entry["truth_loss"] < entry["loss"] for entry in log)
     assert json.loads((tmp_path / "whole" / "recipe.json").read_text())["recipe"]["truth_loss"] == 1.0
+
+
+def test_a_question_with_more_symbols_than_the_model_has_rows_is_left_to_the_model():
+    collator = TruthCollator(1, Worlds([(4, 0, 1)], 2), PROP.base_tokens)
+    ids = PROP.tokenizer()(["& a & b c", "! a"])["input_ids"]
+    batch = collator([{"input_ids": row, "labels": [2]} for row in ids])
+    assert (batch["truth_heights"] >= 0).sum(1).tolist() == [0, 2]
