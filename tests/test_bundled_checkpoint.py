@@ -71,10 +71,13 @@ def test_the_base_model_loads_from_the_same_folder(model):
     assert torch.equal(base.embedding.weight, model.model.embedding.weight)
 
 
-@pytest.mark.parametrize(("name", "largest"), [("ltl-patterns", 50), ("ltl-small", 25), ("prop-small", 10)])
-def test_the_folder_is_small_holds_no_pickle_and_tells_how_it_was_made(name, largest):
+@pytest.mark.parametrize(
+    ("name", "largest", "megabytes"),
+    [("ltl-base", 35, 12), ("ltl-patterns", 50, 4), ("ltl-small", 25, 4), ("prop-base", 50, 12), ("prop-small", 10, 4)],
+)
+def test_the_folder_is_small_holds_no_pickle_and_tells_how_it_was_made(name, largest, megabytes):
     folder = bundled_checkpoints()[name]
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 4 * 2**20
+    assert sum(path.stat().st_size for path in folder.iterdir()) < megabytes * 2**20
     assert not [path for path in folder.iterdir() if path.suffix in {".bin", ".pt", ".pkl"}]
     record = json.loads((folder / "run.json").read_text())
     assert record["recipe"]["data"]["max_size"] == largest
