@@ -94,15 +94,15 @@ def completed(data: datasets.DatasetDict, task: SymbolTask, seed: int = 0) -> da
 
     def complete(row: dict[str, Any]) -> dict[str, Any]:
         text = row[question]
-        return {answer: task.completed(text, random.Random(f"{seed} {text}")) or ""}
+        found = task.completed(text, random.Random(f"{seed} {text}"))
+        if found is None:
+            raise ValueError(f"task {task.name} has no answers that leave nothing open; leave it out")
+        return {answer: found}
 
     try:
-        changed = data.map(complete)
+        return data.map(complete)
     except ValueError as error:
         raise TransformError(f"complete: {error}") from error
-    if any("" in split.unique(answer) for split in changed.values()):
-        raise TransformError(f"complete: task {task.name} has no answers that leave nothing open; leave it out")
-    return changed
 
 
 def extended(data: datasets.DatasetDict, other: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
