@@ -8,17 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from hf_symbinv.logic.formula import ARITY
-
-# The operators of two operands that look at the same position alone.
-_BOOLEAN: dict[str, Callable[[int, int], int]] = {
-    "&": lambda left, right: left & right,
-    "|": lambda left, right: left | right,
-    "^": lambda left, right: left ^ right,
-    "->": lambda left, right: ~left | right,
-    "<->": lambda left, right: ~(left ^ right),
-}
 
 
 class Worlds:
@@ -40,6 +32,7 @@ class Worlds:
     def __init__(self, shapes: Sequence[tuple[int, int, int]], symbols: int, seed: int = 0):
         self.shapes, self.symbols = list(shapes), symbols
         self.bits = sum(worlds * positions for worlds, _, positions in shapes)
+        self._operators = [_operators(*shape) for shape in self.shapes]
         generator = random.Random(seed)
         self._values = [[_values(*shape, symbol, generator) for shape in self.shapes] for symbol in range(symbols)]
 
@@ -63,48 +56,19 @@ class Worlds:
         return found
 
     def _in_shape(self, words: Sequence[str | int], place: int) -> list[int]:
-        worlds, start, positions = self.shapes[place]
-        every, block, last = (1 << worlds * positions) - 1, (1 << worlds) - 1, worlds * (positions - 1)
-
-        def following(value: int) -> int:
-            """What holds at the next position."""
-            return value >> worlds | (value >> start * worlds & block) << last
-
-        def until(left: int, right: int) -> int:
-            """The least set that has `right` and, where `left` holds, all positions before its own."""
-            value = right
-            while (more := right | left & following(value)) != value:
-                value = more
-            return value
-
-        def released(left: int, right: int) -> int:
-            return every ^ until(every ^ left, every ^ right)
-
-        temporal = {
-            "U": until,
-            "R": released,
-            "W": lambda left, right: released(right, left | right),
-            "M": lambda left, right: until(right, left & right),
-        }
-        unary = {
-            "!": lambda value: every ^ value,
-            "X": following,
-            "F": lambda value: until(every, value),
-            "G": lambda value: released(0, value),
-        }
-        binary = {**_BOOLEAN, **temporal}
+        (constants, unary, binary), values = self._operators[place], self._values
         stack: list[int] = []
         found = []
         try:
             for word in reversed(words):
                 if isinstance(word, int):
-                    value = self._values[word][place]
+                    value = values[word][place]
                 elif word in unary:
                     value = unary[word](stack.pop())
                 elif word in binary:
-                    value = binary[word](stack.pop(), stack.pop()) & every
+                    value = binary[word](stack.pop(), stack.pop())
                 else:
-                    value = {"0": 0, "1": every}[word]
+                    value = constants[word]
                 stack.append(value)
                 found.append(value)
         except (IndexError, KeyError):
@@ -112,6 +76,51 @@ class Worlds:
         if len(stack) != 1:
             raise ValueError(f"{' '.join(map(str, words))}: is {len(stack)} formulas, and must be one")
         return found[::-1]
+
+
+class _Operators(NamedTuple):
+    """What the words of a formula do with the truth values of worlds of one shape."""
+
+    constants: dict[str, int]
+    unary: dict[str, Callable[[int], int]]
+    binary: dict[str, Callable[[int, int], int]]
+
+
+def _operators(worlds: int, start: int, positions: int) -> _Operators:
+    every, block, last = (1 << worlds * positions) - 1, (1 << worlds) - 1, worlds * (positions - 1)
+
+    def following(value: int) -> int:
+        """What holds at the next position."""
+        return value >> worlds | (value >> start * worlds & block) << last
+
+    def until(left: int, right: int) -> int:
+        """The least set that has `right` and, where `left` holds, all positions before its own."""
+        value = right
+        while (more := right | left & following(value)) != value:
+            value = more
+        return value
+
+    def released(left: int, right: int) -> int:
+        return every ^ until(every ^ left, every ^ right)
+
+    unary: dict[str, Callable[[int], int]] = {
+        "!": lambda value: every ^ value,
+        "X": following,
+        "F": lambda value: until(every, value),
+        "G": lambda value: released(0, value),
+    }
+    binary: dict[str, Callable[[int, int], int]] = {
+        "&": lambda left, right: left & right,
+        "|": lambda left, right: left | right,
+        "^": lambda left, right: left ^ right,
+        "->": lambda left, right: every ^ left | right,
+        "<->": lambda left, right: every ^ left ^ right,
+        "U": until,
+        "R": released,
+        "W": lambda left, right: released(right, left | right),
+        "M": lambda left, right: until(right, left & right),
+    }
+    return _Operators({"0": 0, "1": every}, unary, binary)
 
 
 def heights(words: Sequence[str | int]) -> list[int]:
