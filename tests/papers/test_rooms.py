@@ -11,8 +11,8 @@ HARNESS = "harness"
 ROOMS = sorted(path.name for path in PAPERS.iterdir() if (path / "__init__.py").is_file())
 # What the papers may use of the product.
 ROOMS_OF_PRODUCT = (
-    "bugs", "datasets_scripts", "errors", "evaluation", "files", "hub", "logic", "metrics", "plotting", "solvers",
-    "tasks", "training",
+    "bugs", "datasets_scripts", "errors", "evaluation", "files", "hub", "logic", "metrics", "plotting", "remote",
+    "solvers", "tasks", "training",
 )  # fmt: skip
 # Lists the tables of all rooms, and runs them.
 ABOVE = {PAPERS / "catalogue.py", PAPERS / "__main__.py"}
