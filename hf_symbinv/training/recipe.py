@@ -9,6 +9,8 @@ evaluation_rows:  validation rows of every evaluation, for the loss and to answe
 test_rows:        test rows that are answered and checked at the end
 truth_loss:       weight of a second loss, by which the encoder learns what each part of a question means: LTL and
                   propositional logic with canonical names have it. None if it is left out
+risk_candidates:  answers of its own to each training question that are judged, and from whose verdicts the model learns
+                  in the place of the known answers: for a `start` that answers well. None if it is left out
 start:            folder of a model that the run starts from, or the name of a bundled one, with its weights and its
                   architecture; `model` then has at most dropout and the like. Fresh weights if it is left out
 
@@ -32,6 +34,7 @@ from hf_symbinv.tasks import PAIRS, SymbolTask, load_task
 from hf_symbinv.tasks.registry import task_file
 from hf_symbinv.training.optimizers import MUON
 from hf_symbinv.training.ranges import refuse_out_of_range
+from hf_symbinv.training.risk import require_judge
 from hf_symbinv.training.start import load_start, model_errors, start_config
 from hf_symbinv.training.truth import worlds_of
 from hf_symbinv.values import (
@@ -57,6 +60,7 @@ class _Required(TypedDict):
 
 class _Content(_Required, total=False):
     truth_loss: float | None
+    risk_candidates: int | None
     start: str | None
 
 
@@ -71,6 +75,7 @@ class Recipe:
         trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`.
         evaluation_rows, test_rows: how many rows an evaluation and the final test use.
         truth_loss: weight of the loss of `hf_symbinv.training.truth`; None for none.
+        risk_candidates: own answers to each question in `hf_symbinv.training.risk`; None to learn from known ones.
         start: folder of a model to fine-tune, or the name of a bundled one; None for fresh weights. The architecture is
             then that model's, and `model` says at most what does not contradict it: see `start_config`.
     """
@@ -82,6 +87,7 @@ class Recipe:
     evaluation_rows: int = 500
     test_rows: int = 1000
     truth_loss: float | None = None
+    risk_candidates: int | None = None
     start: str | None = None
 
     def __post_init__(self) -> None:
@@ -96,6 +102,8 @@ class Recipe:
             raise UserError(
                 f"truth_loss={in_short(self.truth_loss)}: must be a positive number; leave it out for no such loss"
             )
+        if self.risk_candidates is not None and self.truth_loss is not None:
+            raise UserError("risk_candidates and truth_loss: are two ways to learn; leave one of them out, as null")
 
     @classmethod
     def load(cls, name_or_path: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:
@@ -132,7 +140,7 @@ class Recipe:
             if section not in known or bool(option) != (section in SECTIONS):
                 raise UserError(
                     f"{key}={value}: unknown key; use task, data.OPTION, model.FIELD, trainer.ARGUMENT, "
-                    f"evaluation_rows, test_rows, truth_loss or start{_meant_key(key, known)}"
+                    f"evaluation_rows, test_rows, truth_loss, risk_candidates or start{_meant_key(key, known)}"
                 )
             if option:
                 content[section] = {**content[section], option: value}
@@ -206,6 +214,8 @@ class Recipe:
             UserError: as `config`, `arguments`, and for a start whose weights are not whole.
         """
         self.arguments("unused")
+        if self.risk_candidates is not None:
+            require_judge(self.task, self.risk_candidates)
         if self.task == PAIRS:  # whose base words are the data's
             return
         config = self.config()

@@ -115,6 +115,7 @@ def _trained(
         eval_dataset=used["validation"],
         processing_class=tokenizer,
         truth_loss=recipe.truth_loss,
+        risk_candidates=recipe.risk_candidates,
         callbacks=[ModelCardCallback(task, recipe=run.recipe, data=run.data)],
     )
     metrics = run.train(trainer)

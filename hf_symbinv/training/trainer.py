@@ -17,6 +17,7 @@ from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.batching import Collator, EpochOfSampler, GroupedSampler, group_keys, tokenize
 from hf_symbinv.training.decoding import generate_answers
 from hf_symbinv.training.optimizers import MUON, MuonAndAdamW
+from hf_symbinv.training.risk import Judged, Told, require_judge
 from hf_symbinv.training.scoring import score_answers
 from hf_symbinv.training.sharding import whole_model
 from hf_symbinv.training.streaming import BufferedRows, Positions
@@ -33,6 +34,8 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         train_dataset, eval_dataset: with the columns `task.columns`; `ParquetRows` are read while training goes on.
         processing_class: a SymbolInvariantTokenizer.
         truth_loss: weight of a second loss in training, see `hf_symbinv.training.truth`; None for none.
+        risk_candidates: answers of its own to each training question from whose verdicts the model learns, see
+            `hf_symbinv.training.risk`; None where it learns from the known answers.
         kwargs: every other argument of Seq2SeqTrainer.
     """
 
@@ -44,6 +47,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         eval_dataset: datasets.Dataset,
         processing_class: Any,
         truth_loss: float | None = None,
+        risk_candidates: int | None = None,
         **kwargs: Any,
     ):
         args = kwargs["args"]
@@ -66,6 +70,12 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             worlds = worlds_of(task, model.config)
             collator = TruthCollator(processing_class.pad_token_id, worlds, task.base_tokens)
             self._truth_head = TruthHead(model, worlds.bits)
+        if risk_candidates is not None:
+            require_judge(task.name, risk_candidates)
+            if args.world_size > 1:
+                raise UserError(f"risk_candidates: works in one process, and this run has {args.world_size}; start one")
+        self._candidates, self._told = risk_candidates, list[Told]()
+        self._judged: Judged | None = None
         super().__init__(
             train_dataset=train,
             eval_dataset=evaluation,
@@ -78,6 +88,14 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         self.gather_function = self.accelerator.gather_for_metrics  # or evaluation counts the padding of the last batch
         self.task, self.checked_rows = task, eval_dataset
         self.optimizer: torch.optim.Optimizer | None
+
+    def train(self, *args: Any, **kwargs: Any) -> Any:
+        """As the base class, with a judge at hand where the model learns from its own answers."""
+        if self._candidates is None:
+            return super().train(*args, **kwargs)
+        with self.task.checker(workers=1) as checker:
+            self._judged = Judged(self.task, self.processing_class, checker, self._candidates)
+            return super().train(*args, **kwargs)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> torch.utils.data.Sampler:
         """Groups of one optimizer step: accelerate deals consecutive batches to the processes in turn."""
@@ -108,8 +126,12 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """As the base class, and in training with the loss of truth values."""
+        """As the base class, and in training with the loss of truth values, or that of the model's own answers."""
         truth, heights = inputs.pop(TRUTH, None), inputs.pop(HEIGHTS, None)
+        if self._judged is not None and model.training:
+            told = self._judged.told(model, inputs)
+            self._told.append(told)
+            return told.loss / (1 if num_items_in_batch is None else self.current_gradient_accumulation_steps)
         asked = self._truth_head is not None and model.training
         states = {"output_hidden_states": True} if asked else {}
         loss, outputs = super().compute_loss(model, {**inputs, **states}, True, num_items_in_batch)
@@ -122,10 +144,16 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         return (loss, outputs) if return_outputs else loss
 
     def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
-        """As the base class, and the mean loss of truth values beside the whole one."""
+        """As the base class, and the mean loss of truth values, or risk and right answers, beside the whole loss."""
         if "loss" in logs and self._truth_losses:
             logs = {**logs, "truth_loss": float(torch.stack(self._truth_losses).mean())}
             self._truth_losses.clear()
+        if "loss" in logs and self._told:
+            means = {
+                name: sum(getattr(one, name) for one in self._told) / len(self._told) for name in ("risk", "right")
+            }
+            logs = {**logs, **means}
+            self._told.clear()
         super().log(logs, *args, **kwargs)
 
     def evaluate(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> dict[str, Any]:

@@ -1,0 +1,151 @@
+"""Minimum risk training: a model answers its training questions, a judge says which answers are right, and the model
+learns to give the wrong ones less of its probability.
+
+A model that has learned from known answers often has a right answer among its beams, and not always in the first place:
+a known answer is one of many right ones, and no loss on it says that another answer is wrong. The judge says it. For each
+question with right and wrong candidates the loss is the probability of the wrong ones, as the model shares it among the
+candidates, and a little of the cross-entropy of the right ones. Where all candidates are wrong, the known answer joins
+them; where all are right, there is nothing to learn.
+
+Source: Shen et al. 2016, Minimum Risk Training for Neural Machine Translation, equations 4 to 6, with the risk 1 of a
+wrong answer and 0 of a right one, alpha = 1, and beams in the place of samples.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from hf_symbinv.errors import UserError
+from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
+from hf_symbinv.solvers import Checker
+from hf_symbinv.tasks import PAIRS
+from hf_symbinv.tasks.base import SymbolTask
+
+# Our choice: what keeps right answers likely beside all answers that are no candidates.
+CROSS_ENTROPY = 0.3
+RIGHT, WRONG = ("exact", "correct"), ("incorrect", "invalid")
+
+
+class Told(NamedTuple):
+    """What a batch taught.
+
+    Attributes:
+        loss: Scalar, to be minimised.
+        risk: The mean probability of wrong answers, of the questions that have answers of both kinds.
+        right: The share of the batch's questions whose most likely answer is right.
+    """
+
+    loss: torch.Tensor
+    risk: float
+    right: float
+
+
+def require_judge(task: str, candidates: int) -> None:
+    """Makes sure that a task, by its name, has a judge of answers, and that there are several to compare.
+
+    Raises:
+        UserError: If not.
+    """
+    if candidates < 2:
+        raise UserError(f"risk_candidates={candidates}: must be at least 2, for answers to be compared; correct it")
+    if task == PAIRS:
+        raise UserError(f"risk_candidates: task {PAIRS} knows no right answers but the given ones; leave the line out")
+
+
+class Judged:
+    """The loss of a batch by the verdicts on the model's own answers.
+
+    Args:
+        task: What is asked. Its judge takes what the model reads, `task.prompt`, for the question.
+        tokenizer: Of the model.
+        checker: As `task.checker()` makes it.
+        candidates: Beams, all of which are judged.
+    """
+
+    def __init__(self, task: SymbolTask, tokenizer: Any, checker: Checker, candidates: int):
+        self.task, self.tokenizer, self.checker, self.candidates = task, tokenizer, checker, candidates
+
+    def told(self, model: Any, inputs: dict[str, torch.Tensor]) -> Told:
+        """The loss of a batch.
+
+        Args:
+            model: In training mode; it answers without dropout.
+            inputs: `input_ids` and `attention_mask` `(B, L)`, and `labels` `(B, T)`, the known answers.
+        """
+        written = self._answers(model, inputs)
+        rows, labels, risks, right = self._judged(written, inputs)
+        if not rows:  # a step without a lesson: zero, with a gradient for every process and optimizer
+            loss = 0.0 * model(**inputs).loss
+            return Told(loss, 0.0, right)
+        device = inputs["input_ids"].device
+        row = torch.tensor(rows, device=device)
+        targets = torch.nn.utils.rnn.pad_sequence(labels, batch_first=True, padding_value=-100).to(device)
+        risk = torch.tensor(risks, device=device)
+        asked = {name: inputs[name][row] for name in ("input_ids", "attention_mask")}
+        logits = model(**asked, labels=targets, return_id_logits=True).logits.float()  # labels: what the decoder reads
+        is_token = targets != -100
+        chosen = logits.log_softmax(-1).gather(-1, targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+        likely = chosen.masked_fill(~is_token, 0.0).sum(-1)  # (candidates,): log-probabilities of whole answers
+        each = [likely[row == question].softmax(0) @ risk[row == question] for question in row.unique()]
+        mean_risk = torch.stack(each).mean()
+        good = risk == 0
+        cross_entropy = -likely[good].sum() / is_token[good].sum()
+        return Told(mean_risk + CROSS_ENTROPY * cross_entropy, float(mean_risk.detach()), right)
+
+    @torch.no_grad()
+    def _answers(self, model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        """The model's answers `(B, candidates, T)`, the most likely first, padded."""
+        model.eval()
+        try:
+            written = model.generate(
+                input_ids=inputs["input_ids"],
+                attention_mask=inputs["attention_mask"],
+                num_beams=self.candidates,
+                num_return_sequences=self.candidates,
+            )
+        finally:
+            model.train()
+        return written[:, 1:].view(len(inputs["input_ids"]), self.candidates, -1)  # without the start token
+
+    def _judged(
+        self, written: torch.Tensor, inputs: dict[str, torch.Tensor]
+    ) -> tuple[list[int], list[torch.Tensor], list[float], float]:
+        """For each candidate of a question with right and wrong ones its question, its tokens and its risk; and the
+        share of questions that the model answers right.
+        """
+        table = SymbolTable(self.tokenizer.symbols)
+        read = {"symbol_table": table, "skip_special_tokens": True}
+        questions = self.tokenizer.batch_decode(inputs["input_ids"], **read)
+        answers = [self.tokenizer.batch_decode(beams, **read) for beams in written]
+        pairs = [(question, text) for question, texts in zip(questions, answers, strict=True) for text in texts]
+        verdicts = [result.verdict for result in self.checker.check(pairs)]
+        rows: list[int] = []
+        labels: list[torch.Tensor] = []
+        risks: list[float] = []
+        first = 0
+        for place, texts in enumerate(answers):
+            own = verdicts[place * self.candidates : (place + 1) * self.candidates]
+            first += own[0] in RIGHT
+            # Repeats fill up where there are fewer answers than beams, and a judge may be out of time.
+            found = {
+                text: (tokens, verdict in WRONG)
+                for text, tokens, verdict in zip(texts, written[place], own, strict=True)
+                if verdict in (*RIGHT, *WRONG)
+            }
+            judged = list(found.values())
+            if judged and all(wrong for _, wrong in judged):
+                judged.append((inputs["labels"][place], False))
+            if len({wrong for _, wrong in judged}) == 2:
+                rows += [place] * len(judged)
+                labels += [self._target(tokens) for tokens, _ in judged]
+                risks += [float(wrong) for _, wrong in judged]
+        return rows, labels, risks, first / len(questions)
+
+    def _target(self, tokens: torch.Tensor) -> torch.Tensor:
+        """The tokens of an answer without padding."""
+        return tokens[(tokens >= 0) & (tokens != self.tokenizer.pad_token_id)]
+
+
+__all__ = ["Judged", "Told", "require_judge"]
