@@ -1,8 +1,8 @@
 """Minimum risk training: a model answers its training questions, a judge says which answers are right, and the model
 learns to give the wrong ones less of its probability.
 
-A model that has learned from known answers often has a right answer among its beams, and not always in the first place:
-a known answer is one of many right ones, and no loss on it says that another answer is wrong. The judge says it. For each
+A model that has learned from known answers often has a right answer among its beams, and not always in the first place.
+A known answer is one of many right ones, and no loss on it says that another answer is wrong; the judge does. For each
 question with right and wrong candidates the loss is the probability of the wrong ones, as the model shares it among the
 candidates, and a little of the cross-entropy of the right ones. Where all candidates are wrong, the known answer joins
 them; where all are right, there is nothing to learn.
@@ -73,18 +73,20 @@ class Judged:
         Args:
             model: In training mode; it answers without dropout.
             inputs: `input_ids` and `attention_mask` `(B, L)`, and `labels` `(B, T)`, the known answers.
+
+        The scale of AdaCos, which follows labels, stays as it is.
         """
         written = self._answers(model, inputs)
         rows, labels, risks, right = self._judged(written, inputs)
-        if not rows:  # a step without a lesson: zero, with a gradient for every process and optimizer
-            loss = 0.0 * model(**inputs).loss
-            return Told(loss, 0.0, right)
+        if not rows:  # a step without a lesson
+            return Told(0.0 * sum(weight.sum() for weight in model.parameters()), 0.0, right)
         device = inputs["input_ids"].device
         row = torch.tensor(rows, device=device)
         targets = torch.nn.utils.rnn.pad_sequence(labels, batch_first=True, padding_value=-100).to(device)
         risk = torch.tensor(risks, device=device)
         asked = {name: inputs[name][row] for name in ("input_ids", "attention_mask")}
-        logits = model(**asked, labels=targets, return_id_logits=True).logits.float()  # labels: what the decoder reads
+        asked["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(targets)
+        logits = model(**asked, return_id_logits=True).logits.float()  # (candidates, T, ids)
         is_token = targets != -100
         chosen = logits.log_softmax(-1).gather(-1, targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
         likely = chosen.masked_fill(~is_token, 0.0).sum(-1)  # (candidates,): log-probabilities of whole answers

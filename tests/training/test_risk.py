@@ -1,0 +1,156 @@
+"""Learning from the verdicts on a model's own answers: the loss, what it does to a model, and runs that go on."""
+
+from itertools import product
+
+import pytest
+import torch
+from datasets import load_dataset
+from safetensors.torch import load_file
+
+from hf_symbinv import Recipe, SymbolInvariantForConditionalGeneration
+from hf_symbinv.errors import UserError
+from hf_symbinv.evaluation.checkpoints import load_checkpoint
+from hf_symbinv.solvers.checker import CheckResult
+from hf_symbinv.tasks import LTL, PROP
+from hf_symbinv.training import train
+from hf_symbinv.training.batching import Collator
+from hf_symbinv.training.risk import CROSS_ENTROPY, Judged
+
+CANDIDATES = 3
+PAIRS = [("& a ! b", "a1b0"), ("| c b", "c1"), ("^ d a", "d1a0"), ("<-> a & b c", "a0b0"), ("! e", "e0")]
+
+
+class Verdicts:
+    """Says the same of every answer, as a checker does."""
+
+    def __init__(self, verdict):
+        self.verdict = verdict
+
+    def check(self, pairs):
+        return [CheckResult(self.verdict, 0.0, "") for _ in pairs]
+
+
+@pytest.fixture(scope="module")
+def prop():
+    with PROP.checker(workers=1) as checker:
+        yield checker
+
+
+def batch_of(task, pairs):
+    ids = task.tokenizer()([question for question, _ in pairs], text_target=[answer for _, answer in pairs])
+    rows = [{"input_ids": i, "labels": t} for i, t in zip(ids["input_ids"], ids["labels"], strict=True)]
+    return Collator(task.tokenizer().pad_token_id)(rows)
+
+
+def small(task=PROP, **fields):
+    torch.manual_seed(0)
+    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 16}
+    model = SymbolInvariantForConditionalGeneration(task.config(**sizes, dropout=0.0, loss="cross_entropy", **fields))
+    model.generation_config.max_new_tokens = 12
+    return model.train()
+
+
+def log_probability(model, inputs, place, tokens):
+    """Of an answer, from the loss that transformers knows."""
+    asked = {name: inputs[name][place : place + 1] for name in ("input_ids", "attention_mask")}
+    return -float(model(**asked, labels=tokens.unsqueeze(0)).loss.detach()) * len(tokens)
+
+
+def test_the_loss_is_the_probability_of_wrong_candidates_and_a_cross_entropy_of_right_ones(prop):
+    model, inputs = small(), batch_of(PROP, PAIRS)
+    judged = Judged(PROP, PROP.tokenizer(), prop, CANDIDATES)
+    told = judged.told(model, inputs)
+    tokenizer, pad = PROP.tokenizer(), PROP.tokenizer().pad_token_id
+    risks, likely, count = [], 0.0, 0
+    for place, (question, known) in enumerate(PAIRS):
+        found = {}
+        for tokens in judged._answers(model, inputs)[place]:
+            found[tokenizer.decode(tokens, skip_special_tokens=True)] = tokens[tokens != pad]
+        wrong = {text: PROP.judge(question, text)[0] != "correct" for text in found}
+        if all(wrong.values()):
+            labels = inputs["labels"][place]
+            found[known], wrong[known] = labels[labels >= 0], False
+        if len(set(wrong.values())) < 2:
+            continue
+        scores = {text: log_probability(model, inputs, place, tokens) for text, tokens in found.items()}
+        shares = torch.tensor(list(scores.values())).softmax(0)
+        risks.append(sum(float(share) for share, text in zip(shares, found, strict=True) if wrong[text]))
+        likely += sum(score for text, score in scores.items() if not wrong[text])
+        count += sum(len(tokens) for text, tokens in found.items() if not wrong[text])
+    assert risks
+    assert told.risk == pytest.approx(sum(risks) / len(risks), rel=1e-4)
+    assert float(told.loss.detach()) == pytest.approx(told.risk - CROSS_ENTROPY * likely / count, rel=1e-4)
+
+
+def test_where_all_answers_are_right_or_the_judge_says_nothing_there_is_nothing_to_learn():
+    for verdict, right in (("correct", 1.0), ("timeout", 0.0)):
+        model = small()
+        told = Judged(PROP, PROP.tokenizer(), Verdicts(verdict), CANDIDATES).told(model, batch_of(PROP, PAIRS))
+        told.loss.backward()
+        assert (float(told.loss.detach()), told.risk, told.right) == (0.0, 0.0, right)
+        assert all(weight.grad is None or not weight.grad.any() for weight in model.parameters())
+
+
+def test_the_loss_does_not_know_names(prop):
+    model, judged = small(), Judged(PROP, PROP.tokenizer(), prop, CANDIDATES)
+    renamed = [tuple(text.translate(str.maketrans("abcde", "wvxyz")) for text in pair) for pair in PAIRS]
+    one, other = (judged.told(model, batch_of(PROP, pairs)) for pairs in (PAIRS, renamed))
+    assert torch.equal(one.loss, other.loss) and one[1:] == other[1:]
+
+
+def test_a_bundled_model_comes_to_prefer_right_answers(prop):
+    checkpoint = load_checkpoint("prop-small")
+    operators = product(("^", "<->"), ("^", "<->", "&"), ("^", "|", "<->"))
+    questions = [f"{one} {two} a & b c {three} | d ! a ^ e {two} b ! d" for one, two, three in operators]
+    inputs = batch_of(PROP, [(question, PROP.solve(question)) for question in questions])
+    model, judged = checkpoint.model.train(), Judged(PROP, checkpoint.tokenizer, prop, CANDIDATES)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4)
+    found = []
+    for _ in range(15):
+        told = judged.told(model, inputs)
+        found.append((told.risk, told.right))
+        told.loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    assert found[-1][0] < found[0][0] - 0.3 and found[-1][1] > found[0][1] + 0.3, found
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_bit_for_bit_and_logs_what_it_learned_from(data, tmp_path):
+    rows = load_dataset("parquet", data_dir=str(data / "data"))
+    changes = {
+        "risk_candidates": 2, "trainer.max_steps": 4, "trainer.save_steps": 2, "trainer.logging_steps": 1,
+        "evaluation_rows": 10, "test_rows": 10,
+    }  # fmt: skip
+    recipe = Recipe.load("ltl-smoke", changes)
+    whole = train(recipe, rows, tmp_path / "whole")
+    while not train(recipe, rows, tmp_path / "parts", max_seconds=0)["finished"]:
+        pass
+    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts"))
+    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    log = [entry for entry in whole["log"] if "risk" in entry]
+    assert len(log) == 4 and all(0 <= entry["risk"] <= 1 and 0 <= entry["right"] <= 1 for entry in log)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"risk_candidates": 1}, "risk_candidates=1: must be at least 2"),
+        ({"risk_candidates": 3, "task": "pairs"}, "risk_candidates: task pairs knows no right answers but the given"),
+        ({"risk_candidates": 3, "truth_loss": 1.0}, "risk_candidates and truth_loss: are two ways to learn"),
+        ({"risk_candidates": 2.5}, "risk_candidates"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_data_are_made(changes, message):
+    with pytest.raises(UserError, match=message):
+        Recipe.load("ltl-smoke", changes).check()
+
+
+def test_questions_are_judged_as_the_model_reads_them():
+    """In base operators, which say the same."""
+    with LTL.checker(workers=1) as checker:
+        judged = Judged(LTL, LTL.tokenizer(), checker, CANDIDATES)
+        pairs = [("G a", "cycle{a}"), ("F ! b", "cycle{!b}")]
+        inputs = batch_of(LTL, [(LTL.prompt(question), LTL.read_answer(answer)) for question, answer in pairs])
+        told = judged.told(small(LTL), inputs)
+    assert 0 < told.risk < 1
