@@ -86,7 +86,7 @@ def test_the_recipe_of_an_example_is_refused_with_the_command_that_takes_it(name
 
 def test_a_recipe_with_a_task_is_not_for_the_program_beside_it(tmp_path):
     (tmp_path / "recipe.py").write_text("")
-    with pytest.raises(ValueError, match=r"evaluation_rows', 'test_rows', 'truth_loss', 'start'\]$"):
+    with pytest.raises(ValueError, match=r"evaluation_rows', 'test_rows', 'truth_loss', 'risk_candidates', 'start'\]$"):
         Recipe.load(write(tmp_path, GOOD + "trainr: {}\n"))
 
 
