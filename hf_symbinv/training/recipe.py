@@ -102,8 +102,6 @@ class Recipe:
             raise UserError(
                 f"truth_loss={in_short(self.truth_loss)}: must be a positive number; leave it out for no such loss"
             )
-        if self.risk_candidates is not None and self.truth_loss is not None:
-            raise UserError("risk_candidates and truth_loss: are two ways to learn; leave one of them out, as null")
 
     @classmethod
     def load(cls, name_or_path: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:

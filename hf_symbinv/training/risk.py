@@ -4,8 +4,9 @@ learns to give the wrong ones less of its probability.
 A model that has learned from known answers often has a right answer among its beams, and not always in the first place.
 A known answer is one of many right ones, and no loss on it says that another answer is wrong; the judge does. For each
 question with right and wrong candidates the loss is the probability of the wrong ones, as the model shares it among the
-candidates, and a little of the cross-entropy of the right ones. Where all candidates are wrong, the known answer joins
-them; where all are right, there is nothing to learn.
+candidates. Where all candidates are wrong, the known answer joins them. A little of the cross-entropy of the shortest
+right candidates comes on top, or answers would become longer and longer: what is long is seldom wrong. Where all
+candidates are right and equally long, there is nothing to learn.
 
 Source: Shen et al. 2016, Minimum Risk Training for Neural Machine Translation, equations 4 to 6, with the risk 1 of a
 wrong answer and 0 of a right one, alpha = 1, and beams in the place of samples.
@@ -23,7 +24,7 @@ from hf_symbinv.solvers import Checker
 from hf_symbinv.tasks import PAIRS
 from hf_symbinv.tasks.base import SymbolTask
 
-# Our choice: what keeps right answers likely beside all answers that are no candidates.
+# Our choice: what keeps right answers likely beside all answers that are no candidates, and short.
 CROSS_ENTROPY = 0.3
 RIGHT, WRONG = ("exact", "correct"), ("incorrect", "invalid")
 
@@ -40,6 +41,15 @@ class Told(NamedTuple):
     loss: torch.Tensor
     risk: float
     right: float
+
+
+class _Lesson(NamedTuple):
+    """A candidate answer to the question at this place in the batch."""
+
+    question: int
+    tokens: torch.Tensor
+    is_wrong: bool
+    is_shortest_right: bool
 
 
 def require_judge(task: str, candidates: int) -> None:
@@ -77,23 +87,25 @@ class Judged:
         The scale of AdaCos, which follows labels, stays as it is.
         """
         written = self._answers(model, inputs)
-        rows, labels, risks, right = self._judged(written, inputs)
-        if not rows:  # a step without a lesson
+        lessons, right = self._lessons(written, inputs)
+        if not lessons:  # a step without a lesson
             return Told(0.0 * sum(weight.sum() for weight in model.parameters()), 0.0, right)
         device = inputs["input_ids"].device
-        row = torch.tensor(rows, device=device)
-        targets = torch.nn.utils.rnn.pad_sequence(labels, batch_first=True, padding_value=-100).to(device)
-        risk = torch.tensor(risks, device=device)
+        row = torch.tensor([one.question for one in lessons], device=device)
+        answers = [one.tokens for one in lessons]
+        targets = torch.nn.utils.rnn.pad_sequence(answers, batch_first=True, padding_value=-100).to(device)
+        wrong = torch.tensor([one.is_wrong for one in lessons], device=device)
+        is_shortest = torch.tensor([one.is_shortest_right for one in lessons], device=device)
         asked = {name: inputs[name][row] for name in ("input_ids", "attention_mask")}
         asked["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(targets)
         logits = model(**asked, return_id_logits=True).logits.float()  # (candidates, T, ids)
         is_token = targets != -100
         chosen = logits.log_softmax(-1).gather(-1, targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
         likely = chosen.masked_fill(~is_token, 0.0).sum(-1)  # (candidates,): log-probabilities of whole answers
-        each = [likely[row == question].softmax(0) @ risk[row == question] for question in row.unique()]
-        mean_risk = torch.stack(each).mean()
-        good = risk == 0
-        cross_entropy = -likely[good].sum() / is_token[good].sum()
+        mixed = row[wrong].unique()  # a question with a wrong candidate has a right one too
+        each = [likely[row == question].softmax(0)[wrong[row == question]].sum() for question in mixed]
+        mean_risk = torch.stack(each).mean() if each else likely.new_zeros(())
+        cross_entropy = -likely[is_shortest].sum() / is_token[is_shortest].sum()
         return Told(mean_risk + CROSS_ENTROPY * cross_entropy, float(mean_risk.detach()), right)
 
     @torch.no_grad()
@@ -111,11 +123,9 @@ class Judged:
             model.train()
         return written[:, 1:].view(len(inputs["input_ids"]), self.candidates, -1)  # without the start token
 
-    def _judged(
-        self, written: torch.Tensor, inputs: dict[str, torch.Tensor]
-    ) -> tuple[list[int], list[torch.Tensor], list[float], float]:
-        """For each candidate of a question with right and wrong ones its question, its tokens and its risk; and the
-        share of questions that the model answers right.
+    def _lessons(self, written: torch.Tensor, inputs: dict[str, torch.Tensor]) -> tuple[list[_Lesson], float]:
+        """The candidates of all questions that teach something, and the share of questions that the model answers
+        right.
         """
         table = SymbolTable(self.tokenizer.symbols)
         read = {"symbol_table": table, "skip_special_tokens": True}
@@ -123,27 +133,27 @@ class Judged:
         answers = [self.tokenizer.batch_decode(beams, **read) for beams in written]
         pairs = [(question, text) for question, texts in zip(questions, answers, strict=True) for text in texts]
         verdicts = [result.verdict for result in self.checker.check(pairs)]
-        rows: list[int] = []
-        labels: list[torch.Tensor] = []
-        risks: list[float] = []
+        lessons: list[_Lesson] = []
         first = 0
         for place, texts in enumerate(answers):
             own = verdicts[place * self.candidates : (place + 1) * self.candidates]
             first += own[0] in RIGHT
             # Repeats fill up where there are fewer answers than beams, and a judge may be out of time.
             found = {
-                text: (tokens, verdict in WRONG)
+                text: (self._target(tokens), verdict in WRONG)
                 for text, tokens, verdict in zip(texts, written[place], own, strict=True)
                 if verdict in (*RIGHT, *WRONG)
             }
             judged = list(found.values())
             if judged and all(wrong for _, wrong in judged):
-                judged.append((inputs["labels"][place], False))
-            if len({wrong for _, wrong in judged}) == 2:
-                rows += [place] * len(judged)
-                labels += [self._target(tokens) for tokens, _ in judged]
-                risks += [float(wrong) for _, wrong in judged]
-        return rows, labels, risks, first / len(questions)
+                judged.append((self._target(inputs["labels"][place]), False))
+            lengths = [len(tokens) for tokens, wrong in judged if not wrong]
+            if len(lengths) < len(judged) or len(set(lengths)) > 1:
+                shortest = min(lengths)
+                lessons += [
+                    _Lesson(place, tokens, wrong, not wrong and len(tokens) == shortest) for tokens, wrong in judged
+                ]
+        return lessons, first / len(questions)
 
     def _target(self, tokens: torch.Tensor) -> torch.Tensor:
         """The tokens of an answer without padding."""

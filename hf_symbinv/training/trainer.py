@@ -126,21 +126,28 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """As the base class, and in training with the loss of truth values, or that of the model's own answers."""
+        """As the base class, and in training that of the model's own answers, and with the loss of truth values."""
         truth, heights = inputs.pop(TRUTH, None), inputs.pop(HEIGHTS, None)
-        if self._judged is not None and model.training:
+        if not model.training:
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        # As the base class counts its loss, of which each micro-batch then has its share.
+        shares = 1 if num_items_in_batch is None else self.current_gradient_accumulation_steps
+        head = self._truth_head
+        if self._judged is not None:
             told = self._judged.told(model, inputs)
             self._told.append(told)
-            return told.loss / (1 if num_items_in_batch is None else self.current_gradient_accumulation_steps)
-        asked = self._truth_head is not None and model.training
-        states = {"output_hidden_states": True} if asked else {}
-        loss, outputs = super().compute_loss(model, {**inputs, **states}, True, num_items_in_batch)
-        if self._truth_head is not None and asked:
-            told = self._truth_head.loss(outputs["encoder_hidden_states"], truth, heights)
-            self._truth_losses.append(told.detach())
-            # As the base class counts its loss, of which each micro-batch then has its share.
-            shares = 1 if num_items_in_batch is None else self.current_gradient_accumulation_steps
-            loss = loss + self._truth_loss * told / shares
+            loss, outputs, states = told.loss / shares, None, None
+            if head is not None:
+                question = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+                states = model.get_encoder()(**question, output_hidden_states=True).hidden_states
+        else:
+            asked = {"output_hidden_states": True} if head is not None else {}
+            loss, outputs = super().compute_loss(model, {**inputs, **asked}, True, num_items_in_batch)
+            states = outputs.get("encoder_hidden_states")
+        if head is not None:
+            truth_loss = head.loss(states, truth, heights)
+            self._truth_losses.append(truth_loss.detach())
+            loss = loss + self._truth_loss * truth_loss / shares
         return (loss, outputs) if return_outputs else loss
 
     def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
