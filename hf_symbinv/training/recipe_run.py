@@ -21,7 +21,7 @@ from hf_symbinv.training.decoding import FIXED_VOCABULARIES
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.run import Run, end, run_folder
 from hf_symbinv.training.run_data import Measured, data_record, measure_files, measure_questions
-from hf_symbinv.training.start import load_start
+from hf_symbinv.training.start import load_start, start_folder
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
 # SIT section 5.2: three beams. Scores are log-probability / length; the search ends when no open beam can win.
@@ -115,6 +115,7 @@ def _trained(
         eval_dataset=used["validation"],
         processing_class=tokenizer,
         truth_loss=recipe.truth_loss,
+        truth_start=None if recipe.start is None else start_folder(recipe.start),
         risk_candidates=recipe.risk_candidates,
         callbacks=[ModelCardCallback(task, recipe=run.recipe, data=run.data)],
     )

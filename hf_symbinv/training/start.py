@@ -107,7 +107,7 @@ def load_start(folder: str | Path, config: SymbolInvariantConfig) -> SymbolInvar
     more_tokens = config.base_vocab_size - own.base_vocab_size
     try:
         model, info = SymbolInvariantForConditionalGeneration.from_pretrained(
-            _folder_of(folder), config=own if more_tokens else config, dtype=torch.float32, output_loading_info=True
+            start_folder(folder), config=own if more_tokens else config, dtype=torch.float32, output_loading_info=True
         )
     except Exception as error:  # of many types, for files that are missing or damaged
         raise UserError(f"{where}: its weights cannot be read ({str(error).splitlines()[0]})") from error
@@ -135,7 +135,7 @@ def _with_more_tokens(
     return wider
 
 
-def _folder_of(start: str | Path) -> Path:
+def start_folder(start: str | Path) -> Path:
     """The folder that a start names, by its path or address or as a bundled model; a path goes before a name."""
     folder = local_copy(start)
     return folder if folder.is_dir() else bundled_checkpoints().get(str(start), folder)
@@ -143,18 +143,18 @@ def _folder_of(start: str | Path) -> Path:
 
 def _saved_config(folder: str | Path) -> SymbolInvariantConfig:
     where = f"start={folder}"
-    if not isinstance(folder, (str, Path)) or not (_folder_of(folder) / "config.json").is_file():
+    if not isinstance(folder, (str, Path)) or not (start_folder(folder) / "config.json").is_file():
         raise UserError(
             f"{where}: no folder with a config.json, and no bundled model; name a folder that `symbinv train` or "
             f"`convert` wrote, or one of {', '.join(bundled_checkpoints())}"
         )
-    require_sums(_folder_of(folder))
-    remedy, generation = f"save the model of {where} again", _folder_of(folder) / "generation_config.json"
-    read_object(_folder_of(folder) / "config.json", remedy)
+    require_sums(start_folder(folder))
+    remedy, generation = f"save the model of {where} again", start_folder(folder) / "generation_config.json"
+    read_object(start_folder(folder) / "config.json", remedy)
     said = read_object(generation, remedy) if generation.is_file() else {}
     require_kinds(said, Generation, str(generation), remedy, UserError)
     try:
-        config = SymbolInvariantConfig.from_pretrained(_folder_of(folder))
+        config = SymbolInvariantConfig.from_pretrained(start_folder(folder))
     except (ValueError, OSError, StrictDataclassError) as error:
         raise UserError(f"{where}: its config.json is none of ours ({error.__cause__ or error})") from error
     require_grammar(said.get("grammar"), config, str(generation), remedy)
@@ -186,7 +186,7 @@ def _more_tokens(task: SymbolTask, folder: str | Path, config: SymbolInvariantCo
 
     The model's are those of its tokenizer. If that was not saved with it, their number must be the task's.
     """
-    path, tokens = _folder_of(folder) / "tokenizer_config.json", list(task.base_tokens)
+    path, tokens = start_folder(folder) / "tokenizer_config.json", list(task.base_tokens)
     remedy = f"save the model of start={folder} again"
     saved = read_object(path, remedy).get("base_tokens") if path.is_file() else None
     known = tokens if saved is None else saved
@@ -194,4 +194,4 @@ def _more_tokens(task: SymbolTask, folder: str | Path, config: SymbolInvariantCo
     return len(tokens) - len(known) if first and config.base_vocab_size == len(known) else None
 
 
-__all__ = ["load_start", "model_errors", "require_grammar", "start_config"]
+__all__ = ["load_start", "model_errors", "require_grammar", "start_config", "start_folder"]
