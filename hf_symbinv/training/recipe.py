@@ -12,7 +12,8 @@ truth_loss:       weight of a second loss, by which the encoder learns what each
 risk_candidates:  answers of its own to each training question that are judged, and from whose verdicts the model learns
                   in the place of the known answers: for a `start` that answers well. None if it is left out
 start:            folder of a model that the run starts from, or the name of a bundled one, with its weights and its
-                  architecture; `model` then has at most dropout and the like. Fresh weights if it is left out
+                  architecture; `model` then has at most dropout, a larger d_ff and the like. Fresh weights if it is
+                  left out
 
 Values are those of YAML 1.2: `5e-4` is a number, and `no` and `2020-01-01` are texts.
 """

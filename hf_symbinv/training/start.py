@@ -17,7 +17,7 @@ from hf_symbinv.hub.cards.records import Generation
 from hf_symbinv.modeling.configuration_symbinv import PRESETS, SymbolInvariantConfig, check_grammar
 from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
-from hf_symbinv.values import require_kinds
+from hf_symbinv.values import is_kind, require_kinds
 
 if TYPE_CHECKING:
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
@@ -54,8 +54,8 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
 
     Args:
         folder: Of a saved model, here or at an address such as `s3://bucket/folder`; or the name of a bundled one.
-        fields: As `Recipe.model`. `dropout` and `random_share` may have other values than the model's, and
-            `num_symbols` where no weight depends on it; what else is given must be as it is there.
+        fields: As `Recipe.model`. `dropout` and `random_share` may have other values than the model's, `d_ff` a larger
+            one, and `num_symbols` another one where no weight depends on it; what else is given must be as it is there.
         task: What the model must be for.
 
     Raises:
@@ -71,6 +71,8 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
             SymbolInvariantConfig(**{name: mine[name]})  # refuses it, with the name that was meant
     given = {**PRESETS.get(preset, {}), **mine}
     may_differ = [*OPEN_FIELDS, *([] if own.symbol_embedding in WITH_ROWS else ["num_symbols"])]
+    if is_kind(mine.get("d_ff"), int) and mine["d_ff"] > own.d_ff:
+        may_differ.append("d_ff")
     wrong = [name for name in given if name not in may_differ and getattr(own, name) != given[name]]
     problems = [f"its {name} is {getattr(own, name)!r}, the recipe's {given[name]!r}" for name in wrong]
     remedies = []
@@ -96,7 +98,9 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
 def load_start(folder: str | Path, config: SymbolInvariantConfig) -> SymbolInvariantForConditionalGeneration:
     """The model in a folder, or of a bundled name, in single precision, with the configuration of `start_config`.
 
-    Rows of base tokens that the saved model does not have are drawn, as in a new model.
+    Rows of base tokens that the saved model does not have are drawn, as in a new model. So are further units of
+    feed-forward layers, with outputs of zero, so that the model computes what it computed before (Chen, Goodfellow and
+    Shlens 2016, Net2Net, section 2, with zeros in the place of shares).
 
     Raises:
         UserError: If its weights are not whole.
@@ -104,35 +108,40 @@ def load_start(folder: str | Path, config: SymbolInvariantConfig) -> SymbolInvar
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 
     where, own = f"start={folder}", _saved_config(folder)
-    more_tokens = config.base_vocab_size - own.base_vocab_size
+    grows = config.base_vocab_size > own.base_vocab_size or config.d_ff > own.d_ff
     try:
         model, info = SymbolInvariantForConditionalGeneration.from_pretrained(
-            start_folder(folder), config=own if more_tokens else config, dtype=torch.float32, output_loading_info=True
+            start_folder(folder), config=own if grows else config, dtype=torch.float32, output_loading_info=True
         )
     except Exception as error:  # of many types, for files that are missing or damaged
         raise UserError(f"{where}: its weights cannot be read ({str(error).splitlines()[0]})") from error
     lost = sorted(map(str, (*info["missing_keys"], *info["unexpected_keys"], *info["mismatched_keys"])))
     if lost:
         raise UserError(f"{where}: its weights do not fit its config.json, first {lost[0]}; save or convert it again")
-    return _with_more_tokens(model, config) if more_tokens else model
+    return _grown(model, config) if grows else model
 
 
 @torch.no_grad()
-def _with_more_tokens(
+def _grown(
     model: SymbolInvariantForConditionalGeneration, config: SymbolInvariantConfig
 ) -> SymbolInvariantForConditionalGeneration:
-    """A model with this configuration and the weights of another, which has fewer base tokens."""
-    wider, known = type(model)(config), model.config.base_vocab_size
+    """A model with this configuration and the weights of another, which has fewer base tokens or a smaller d_ff."""
+    larger, tokens, units = type(model)(config), model.config.base_vocab_size, model.config.d_ff
     saved = model.state_dict()
-    for name, tensor in wider.state_dict().items():
+    for name, tensor in larger.state_dict().items():
         if tensor.shape == saved[name].shape:
             tensor.copy_(saved[name])
+        elif ".fc1." in name:
+            tensor[:units] = saved[name]
+        elif ".fc2." in name:
+            tensor.zero_()
+            tensor[:, :units] = saved[name]
         else:  # rows of base tokens, and then those of symbols
-            tensor[:known] = saved[name][:known]
-            tensor[config.base_vocab_size :] = saved[name][known:]
+            tensor[:tokens] = saved[name][:tokens]
+            tensor[config.base_vocab_size :] = saved[name][tokens:]
     # A configuration that a Trainer saved says that training uses no cache, and decoding would use none either.
-    wider.generation_config.use_cache = model.generation_config.use_cache
-    return wider
+    larger.generation_config.use_cache = model.generation_config.use_cache
+    return larger
 
 
 def start_folder(start: str | Path) -> Path:

@@ -48,7 +48,7 @@ def test_what_a_recipe_says_of_the_model_may_say_what_the_start_is(converted):
 
 
 def test_all_that_contradicts_a_start_is_named_at_once(converted):
-    fields = {"preset": "ltl", "num_symbols": 3, "d_model": 8, "d_ff": 16, "loss": "adacos"}
+    fields = {"preset": "ltl", "num_symbols": 3, "d_model": 8, "d_ff": 8, "loss": "adacos"}
     with pytest.raises(ValueError, match="its base tokens") as caught:
         start_config(converted, fields, PROP)
     message = str(caught.value)
@@ -56,7 +56,7 @@ def test_all_that_contradicts_a_start_is_named_at_once(converted):
         "its base tokens are not those of task prop, <s> <pad>",
         "its encoder_layers is 1, the recipe's 8",
         "its components is ['EP', 'DP', 'CP'], the recipe's ['EP', 'DP', 'EA', 'CP']",
-        "its d_ff is 12, the recipe's 16",
+        "its d_ff is 12, the recipe's 8",
         "its loss is 'cross_entropy', the recipe's 'adacos'",
         "name a model for this task, and leave model.preset, model.d_ff, model.loss out of the recipe, because the "
         "architecture is the start's",
@@ -94,6 +94,28 @@ def test_a_start_with_another_tasks_tokenizer_is_refused(tmp_path):
     path.write_text(json.dumps({**content, "base_tokens": content["base_tokens"][::-1]}))
     with pytest.raises(ValueError, match=r"its base tokens are not those of task ltl, .*; name a model for this task"):
         start_config(tmp_path, {}, LTL)
+
+
+@pytest.mark.parametrize("embedding", ["streams", "canonical"])
+def test_wider_feed_forward_layers_compute_what_the_start_computes_and_learn(embedding, tmp_path):
+    torch.manual_seed(0)
+    model = SymbolInvariantForConditionalGeneration(config(symbol_embedding=embedding)).eval()
+    model.save_pretrained(tmp_path)
+    wider = load_start(tmp_path, start_config(tmp_path, {"d_ff": 20}, LTL)).eval()
+    assert wider.config.d_ff == 20 and wider.num_parameters() > model.num_parameters()
+    batch = LTL.tokenizer()(["&aXb", "Uab"], text_target=["a;{b}", "{b}"], padding=True, return_tensors="pt")
+    torch.testing.assert_close(wider(**batch).logits, model(**batch).logits)
+    wider(**batch).loss.backward()
+    layers = [*wider.model.encoder.layers, *wider.model.decoder.layers]
+    assert all(layer.feed_forward.fc2.weight.grad[:, 12:].any() for layer in layers), "no unit stays without a use"
+    with pytest.raises(ValueError, match=r"its d_ff is 12, the recipe's 8; leave model\.d_ff out"):
+        start_config(tmp_path, {"d_ff": 8}, LTL)
+
+
+def test_a_wider_preset_is_no_wish_for_wider_layers(tmp_path):
+    config(symbol_embedding="learned").save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"its d_ff is 12, the recipe's 1024"):
+        start_config(tmp_path, {"preset": "ltl-baseline"}, LTL)
 
 
 class WiderTask(LTLTask):
