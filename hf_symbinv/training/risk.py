@@ -6,7 +6,7 @@ A known answer is one of many right ones, and no loss on it says that another an
 question with right and wrong candidates the loss is the probability of the wrong ones, as the model shares it among the
 candidates. Where all candidates are wrong, the known answer joins them. A little of the cross-entropy of the shortest
 right candidates comes on top, or answers would become longer and longer: what is long is seldom wrong. Where all
-candidates are right and equally long, there is nothing to learn.
+candidates are right and none is shorter than the most likely one, there is nothing to learn.
 
 Source: Shen et al. 2016, Minimum Risk Training for Neural Machine Translation, equations 4 to 6, with the risk 1 of a
 wrong answer and 0 of a right one, alpha = 1, and beams in the place of samples.
@@ -147,12 +147,14 @@ class Judged:
             judged = list(found.values())
             if judged and all(wrong for _, wrong in judged):
                 judged.append((self._target(inputs["labels"][place]), False))
-            lengths = [len(tokens) for tokens, wrong in judged if not wrong]
-            if len(lengths) < len(judged) or len(set(lengths)) > 1:
-                shortest = min(lengths)
-                lessons += [
-                    _Lesson(place, tokens, wrong, not wrong and len(tokens) == shortest) for tokens, wrong in judged
-                ]
+            right = [tokens for tokens, wrong in judged if not wrong]
+            shortest = min(map(len, right), default=0)
+            taught = [_Lesson(place, tokens, False, True) for tokens in right if len(tokens) == shortest]
+            if len(right) < len(judged):
+                longer = [_Lesson(place, tokens, False, False) for tokens in right if len(tokens) > shortest]
+                lessons += taught + longer + [_Lesson(place, tokens, True, False) for tokens, wrong in judged if wrong]
+            elif right and len(right[0]) > shortest:
+                lessons += taught
         return lessons, first / len(questions)
 
     def _target(self, tokens: torch.Tensor) -> torch.Tensor:

@@ -90,25 +90,27 @@ def test_the_loss_is_the_probability_of_wrong_candidates_and_a_cross_entropy_of_
     assert float(told.loss.detach()) == pytest.approx(told.risk - CROSS_ENTROPY * likely / count, rel=1e-4)
 
 
-def test_where_all_answers_are_right_the_shortest_ones_are_taught():
+def test_where_all_answers_are_right_and_one_is_shorter_than_the_first_the_shortest_ones_are_taught():
     model, inputs = small(), batch_of(PROP, PAIRS)
     judged = Judged(PROP, PROP.tokenizer(), Verdicts("correct"), CANDIDATES)
-    likely, count, equally_long = 0.0, 0, 0
+    likely, count, nothing_to_learn = 0.0, 0, 0
     for place, found in enumerate(candidates_of(judged, model, inputs)):
         lengths = [len(tokens) for tokens in found.values()]
-        if len(set(lengths)) == 1:
-            equally_long += 1
+        if lengths[0] == min(lengths):
+            nothing_to_learn += 1
             continue
         shortest = [tokens for tokens in found.values() if len(tokens) == min(lengths)]
         likely += sum(log_probability(model, inputs, place, tokens) for tokens in shortest)
         count += sum(map(len, shortest))
-    assert count and equally_long, "there are questions of both kinds"
+    assert count and nothing_to_learn, "there are questions of both kinds"
     told = judged.told(model, inputs)
     assert float(told.loss.detach()) == pytest.approx(-CROSS_ENTROPY * likely / count, rel=1e-4)
     assert (told.risk, told.right) == (0.0, 1.0)
 
 
-def test_where_all_answers_are_right_and_equally_long_or_the_judge_says_nothing_there_is_nothing_to_learn(prop):
+def test_where_no_right_answer_is_shorter_than_the_first_or_the_judge_says_nothing_there_is_nothing_to_learn(
+    prop,
+):
     for checker, pairs, right in ((prop, [("! e", "e0")], 1.0), (Verdicts("timeout"), PAIRS, 0.0)):
         model = small()
         judged = Judged(PROP, PROP.tokenizer(), checker, CANDIDATES)
