@@ -13,9 +13,8 @@ import random
 from collections.abc import Sequence
 
 from hf_symbinv.logic import Formula, Trace, parse_prefix, parse_trace, to_prefix, trace_to_prefix
-from hf_symbinv.solvers.ltl import find_witness, nested_to_the_right
-from hf_symbinv.tasks import LTL
-from hf_symbinv.tasks.ltl import LTLTask
+from hf_symbinv.solvers import find_witness
+from hf_symbinv.tasks import LTL, LTLTask
 
 # Our choices: the largest part, with how many symbols parts are drawn, and how many are tried for a formula. Parts are
 # joined by a conjunction or an until with these probabilities, and else by a disjunction, as ! and & write it. A joined
@@ -54,16 +53,16 @@ class JoinedTask(LTLTask):
             found = part if found == Formula.true() else self._of_two(part, found, generator)
             if found.size >= goal:
                 break
-        return nested_to_the_right(found)
+        return found
 
     def _of_two(self, one: Formula, other: Formula, generator: random.Random) -> Formula:
         kind = generator.random()
         if kind < CONJUNCTION:
-            joined = one & other
+            joined = conjunction(one, other)
         elif kind < CONJUNCTION + UNTIL:
             joined = Formula("U", (one, other))
         else:
-            joined = Formula("!", (negation(one) & negation(other),))
+            joined = ~conjunction(negation(one), negation(other))
         return Formula("X", (joined,)) if generator.random() < NEXT else joined
 
     def solve(self, question: str) -> str | None:
@@ -101,6 +100,14 @@ def negation(formula: Formula) -> Formula:
     return formula.operands[0] if formula.operator == "!" else ~formula
 
 
+def conjunction(one: Formula, other: Formula) -> Formula:
+    """`one & other`, nested to the right, as formulas and traces of `ltl` are."""
+    if one.operator == "&":
+        first, rest = one.operands
+        return first & conjunction(rest, other)
+    return one & other
+
+
 def delayed(trace: Trace | None) -> Trace | None:
     """The trace one step later."""
     return None if trace is None else Trace((Formula.true(), *trace.prefix), trace.cycle)
@@ -110,19 +117,19 @@ def both(one: Trace, other: Trace) -> Trace:
     """What both traces say, step by step."""
     start = max(len(one.prefix), len(other.prefix))
     end = start + math.lcm(len(one.cycle), len(other.cycle))
-    steps = [_conjunction(_at(one, place), _at(other, place)) for place in range(end)]
+    steps = [_step(_at(one, place), _at(other, place)) for place in range(end)]
     return Trace(tuple(steps[:start]), tuple(steps[start:]))
+
+
+def _step(one: Formula, other: Formula) -> Formula:
+    if one == Formula.true():
+        return other
+    return one if other == Formula.true() else conjunction(one, other)
 
 
 def _at(trace: Trace, place: int) -> Formula:
     prefix, cycle = trace.prefix, trace.cycle
     return prefix[place] if place < len(prefix) else cycle[(place - len(prefix)) % len(cycle)]
-
-
-def _conjunction(one: Formula, other: Formula) -> Formula:
-    if Formula.true() in (one, other):
-        return other if one == Formula.true() else one
-    return nested_to_the_right(one & other)
 
 
 JOINED = JoinedTask()
