@@ -138,10 +138,12 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         # As the base class counts its loss, of which each micro-batch then has its share.
         shares = 1 if num_items_in_batch is None else self.current_gradient_accumulation_steps
         head = self._truth_head
+        outputs: Any = None
+        states: Any = None
         if self._judged is not None:
             told = self._judged.told(model, inputs)
             self._told.append(told)
-            loss, outputs, states = told.loss / shares, None, None
+            loss = told.loss / shares
             if head is not None:
                 question = {name: inputs[name] for name in ("input_ids", "attention_mask")}
                 states = model.get_encoder()(**question, output_hidden_states=True).hidden_states
