@@ -131,7 +131,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """As the base class, and in training that of the model's own answers, and with the loss of truth values."""
+        """As the base class, or in training the loss of the model's own answers; then that of truth values is added."""
         truth, heights = inputs.pop(TRUTH, None), inputs.pop(HEIGHTS, None)
         if not model.training:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
@@ -150,7 +150,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         else:
             asked = {"output_hidden_states": True} if head is not None else {}
             loss, outputs = super().compute_loss(model, {**inputs, **asked}, True, num_items_in_batch)
-            states = outputs.get("encoder_hidden_states")
+            states = outputs["encoder_hidden_states"] if head is not None else None
         if head is not None:
             truth_loss = head.loss(states, truth, heights)
             self._truth_losses.append(truth_loss.detach())
