@@ -100,9 +100,9 @@ def test_a_start_that_cannot_be_is_refused_before_data_are_made(symbinv, baselin
 
     monkeypatch.setattr("hf_symbinv.datasets_scripts.loading.load_data", never)
     run = ["train", "ltl-smoke", "--output", tmp_path / "run"]
-    result = symbinv(*run, f"start={baseline}", "model.d_ff=64", "model.loss=cross_entropy")
+    result = symbinv(*run, f"start={baseline}", "model.d_ff=11", "model.loss=cross_entropy")
     assert result.code == 2 and result.err.count("\n") == 1
-    assert "its d_ff is 12, the recipe's 64; its loss is 'adacos', the recipe's 'cross_entropy'; leave " in result.err
+    assert "its d_ff is 12, the recipe's 11; its loss is 'adacos', the recipe's 'cross_entropy'; leave " in result.err
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     (damaged / "config.json").write_bytes((baseline / "config.json").read_bytes())
