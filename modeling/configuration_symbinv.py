@@ -106,6 +106,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
             model for `SymbolInvariantForCausalLM`; without decoder layers an encoder only, for
             `SymbolInvariantForSequenceClassification`, `SymbolInvariantForTokenClassification` and
             `SymbolInvariantForMaskedLM`.
+        encoder_passes: how often a text goes through all of the encoder's layers, with the same weights each time. One
+            layer and ten passes have the depth of ten layers and the parameters of one.
         num_attention_heads: heads of every attention block.
         d_ff: width of the feed-forward blocks' middle.
         activation_function: activation of the feed-forward blocks, a name of `transformers.activations`.
@@ -132,13 +134,16 @@ class SymbolInvariantConfig(PreTrainedConfig):
         normalize_parts: L2-normalise the learned and the random part on their own.
         encoder_positions: `"tree"` (paths in the syntax tree of the prefix text), `"rope"`, `"sinusoidal"` or
             `"learned"`, a vector for each of the first `max_positions`.
+        encoder_positions_in_layers: add these positions not only to embeddings, but in each layer of the encoder also
+            to what its queries and keys are made of. Deep layers lose what is added to embeddings alone. Rotary ones
+            are in each layer anyway.
         decoder_positions: `"rope"`, also on cross-attention's queries and keys, `"sinusoidal"`, or `"t5"`, a learned
             bias per distance and head that all layers share, see `RelativeBias`.
         max_positions: learned positions.
         rope_theta: base of the rotary frequencies.
         token_arity: base id → number of children (0, 1 or 2) of the tokens that make syntax trees, for tree positions.
         identity_qk: add `a_h x xᵀ` to the scores of every attention, with a trainable scalar a per head; x is the
-            input of the queries and of the keys.
+            input of the queries and of the keys, without positions.
         identity_vo: add `Σ_h b_h A_h x` to the output of every attention, with a trainable scalar b per head.
         identity_initial: a and b of a new model.
         identity_multiplier: the stored scalars are a and b divided by this, so that an optimiser of Adam's kind moves a
@@ -169,7 +174,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
     Source: sizes and components SIT Table 5 and section 5.2; `gaussian` and `random_share` Huang et al. 2023 (LI),
     section 2 and appendix G; views the Renamer, section 4.1; `embedding_norm`, `initializer_range` and the pooler BERT,
     Devlin et al. 2019, and its release; identities "When can transformers reason with abstract
-    symbols?", section 1; the rest SIT section 3.3 and Işık et al. 2025.
+    symbols?", section 1; `encoder_passes` Dehghani et al. 2019, section 2.1; `encoder_positions_in_layers` Carion et al.
+    2020, appendix A.4; the rest SIT section 3.3 and Işık et al. 2025.
     """
 
     model_type = "symbol_invariant"
@@ -185,6 +191,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     d_model: int = 64
     encoder_layers: int = 8
     decoder_layers: int = 8
+    encoder_passes: int = 1
     num_attention_heads: int = 4
     d_ff: int = 1024
     activation_function: str = "relu"
@@ -198,6 +205,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     random_share: float | int = 1.0
     normalize_parts: bool = True
     encoder_positions: Literal["tree", "rope", "sinusoidal", "learned"] = "rope"
+    encoder_positions_in_layers: bool = False
     decoder_positions: Literal["rope", "sinusoidal", "t5"] = "rope"
     max_positions: int = 512
     rope_theta: float | int = 10000.0
@@ -314,6 +322,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
             _require(getattr(self, name) >= 1, f"{name}={getattr(self, name)}: must be at least 1")
         for name, rest in (("encoder_layers", " decoder without encoder"), ("decoder_layers", "n encoder alone")):
             _require(getattr(self, name) >= 0, f"{name}={getattr(self, name)}: must be at least 1, or 0 for a{rest}")
+        _require(self.encoder_passes >= 1, f"encoder_passes={self.encoder_passes}: must be at least 1")
         least = 0 if self.symbol_embedding in ("streams", "views") else 1
         _require(self.num_symbols >= least, f"num_symbols={self.num_symbols}: must be at least {least}")
         _require(
@@ -503,6 +512,17 @@ class SymbolInvariantConfig(PreTrainedConfig):
         _require(
             self.encoder_positions != "tree" or bool(self.token_arity),
             'encoder_positions="tree": needs token_arity (base id → number of children) to find the syntax tree',
+        )
+        for name, off in (("encoder_passes", 1), ("encoder_positions_in_layers", False)):
+            _require(
+                self.encoder_layers > 0 or getattr(self, name) == off,
+                f"{name}={getattr(self, name)}: a decoder without encoder (encoder_layers=0) has no use for it; remove "
+                "the field",
+            )
+        _require(
+            self.encoder_positions != "rope" or not self.encoder_positions_in_layers,
+            'encoder_positions_in_layers=True: encoder_positions="rope" turns queries and keys in each layer already; '
+            "remove the field",
         )
         _require(
             self.loss != "adacos" or (self.normalize_embeddings and self.normalize_features),

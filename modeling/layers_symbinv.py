@@ -179,12 +179,14 @@ class Sequence:
         mask: `(B or 1, 1, queries or 1, K)` bool, True where a query may attend; or `(B or 1, H, queries, K)` floats
             that are added to the scores; None for attention everywhere.
         angles: `(2, B or 1, L, D / H)`, rotary angles; None if positions were added to the embeddings.
+        positions: `(B or 1, 1, L, D)`, what is added to the states that queries and keys are made of; None for nothing.
     """
 
     symbol_slots: torch.Tensor
     active: torch.Tensor
     mask: torch.Tensor | None
     angles: torch.Tensor | None
+    positions: torch.Tensor | None = None
 
 
 class Attention(nn.Module):
@@ -314,7 +316,8 @@ class Attention(nn.Module):
 
     def queries(self, hidden_states: torch.Tensor, own: Sequence) -> torch.Tensor:
         """Queries `(B, S, L, H, D / H)` of `hidden_states (B, S, L, D)`."""
-        queries = self.q_proj(hidden_states).unflatten(-1, (self.heads, -1))  # (B, S, L, H, D / H)
+        placed = hidden_states if own.positions is None else hidden_states + own.positions
+        queries = self.q_proj(placed).unflatten(-1, (self.heads, -1))  # (B, S, L, H, D / H)
         return queries if own.angles is None else rotate(queries, own.angles)
 
     def key_values(self, hidden_states: torch.Tensor, source: Sequence) -> tuple[torch.Tensor, torch.Tensor]:
@@ -336,19 +339,26 @@ class Attention(nn.Module):
     def _projected(
         self, hidden_states: torch.Tensor, own: Sequence, *projections: nn.Linear
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Heads side by side, `(B, S, L, heads, D / H)`: those of all projections but the last, rotated, and the last.
-
-        One product does for all projections if they are plain.
+        """Heads side by side, `(B, S, L, heads, D / H)`: those of all projections but the last, of states with positions
+        and rotated, and those of the last.
         """
+        if own.positions is None:
+            joined = self._joined(hidden_states, *projections)
+            first, last = joined.split(((len(projections) - 1) * self.heads, self.heads), dim=3)
+        else:
+            first = self._joined(hidden_states + own.positions, *projections[:-1])
+            last = self._joined(hidden_states, projections[-1])
+        return first if own.angles is None else rotate(first, own.angles), last
+
+    def _joined(self, hidden_states: torch.Tensor, *projections: nn.Linear) -> torch.Tensor:
+        """Heads of all projections side by side, `(B, S, L, projections·H, D / H)`, by one product if they are plain."""
         if all(map(is_plain, projections)):
             weight = torch.cat([projection.weight for projection in projections])
             bias = torch.cat([projection.bias for projection in projections])
             joined = nn.functional.linear(hidden_states, weight, bias)
         else:
             joined = torch.cat([projection(hidden_states) for projection in projections], dim=-1)
-        joined = joined.unflatten(-1, (len(projections) * self.heads, -1))  # (B, S, L, projections·H, D / H)
-        first, last = joined.split(((len(projections) - 1) * self.heads, self.heads), dim=3)
-        return first if own.angles is None else rotate(first, own.angles), last
+        return joined.unflatten(-1, (len(projections) * self.heads, -1))
 
     @staticmethod
     def _by_head(states: torch.Tensor) -> torch.Tensor:

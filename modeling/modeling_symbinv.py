@@ -294,12 +294,13 @@ class Encoder(nn.Module):
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.passes = config.encoder_passes
         self.positions = LearnedPositions(config) if config.encoder_positions == "learned" else None
 
     def forward(
         self, hidden_states: torch.Tensor, source: Sequence, output_attentions: bool, first: Sequence | None = None
     ) -> tuple[tuple, tuple]:
-        """The embeddings `(B, S, L, D)` and each layer's output; the attention weights of every block.
+        """The embeddings `(B, S, L, D)` and each layer's output, pass by pass; the attention weights of every block.
 
         Args:
             hidden_states: `(B, S, L, D)`, the embeddings.
@@ -309,7 +310,7 @@ class Encoder(nn.Module):
         """
         states: tuple[torch.Tensor, ...] = (hidden_states,)
         attentions: tuple[torch.Tensor | None, ...] = ()
-        for index, layer in enumerate(self.layers):
+        for index, layer in enumerate([*self.layers] * self.passes):
             known = first if index == 0 and first is not None else source
             hidden_states, weights = layer(hidden_states, known, output_attentions=output_attentions)
             states, attentions = (*states, hidden_states), attentions + weights
@@ -562,13 +563,10 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         symbol_slots = self._symbol_slots(referents, slots)
         source = self._source(slots, symbol_slots, attention_mask, config.encoder_positions == "rope")
         hidden_states = self.embedding(input_ids, source.symbol_slots, slots)
-        if config.encoder_positions == "tree":
-            hidden_states = hidden_states + self._tree_positions(input_ids, attention_mask, hidden_states.dtype)
-        elif config.encoder_positions == "sinusoidal":
-            added = sinusoidal_positions(position_ids(attention_mask), config.d_model, hidden_states.dtype)
-            hidden_states = hidden_states + added.unsqueeze(1)
-        elif self.encoder.positions is not None:
-            hidden_states = hidden_states + self.encoder.positions(position_ids(attention_mask)).unsqueeze(1)
+        positions = self._encoder_positions(input_ids, attention_mask, hidden_states.dtype)
+        if positions is not None:
+            hidden_states = hidden_states + positions
+            source = replace(source, positions=positions if config.encoder_positions_in_layers else None)
         if self.embedding_norm is not None:
             hidden_states = self.embedding_norm(hidden_states)
         first = None
@@ -613,6 +611,19 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         angles = rotary_angles(position_ids(attention_mask), self.config, self.dtype) if rotary else None
         streams = streams_of(symbol_slots, self.config.max_streams)
         return Sequence(streams, slots.active, attention_mask.bool()[:, None, None, :], angles)
+
+    def _encoder_positions(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, dtype: torch.dtype
+    ) -> torch.Tensor | None:
+        """What is added to the embeddings, `(B, 1, L, D)`; None where positions are rotary."""
+        kind = self.config.encoder_positions
+        if kind == "tree":
+            return self._tree_positions(input_ids, attention_mask, dtype)
+        if kind == "sinusoidal":
+            return sinusoidal_positions(position_ids(attention_mask), self.config.d_model, dtype).unsqueeze(1)
+        if self.encoder.positions is not None:
+            return self.encoder.positions(position_ids(attention_mask)).unsqueeze(1)
+        return None
 
     def _tree_positions(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, dtype: torch.dtype

@@ -65,11 +65,13 @@ class Reference:
         source, target = numbered
 
         encoded, encoder_masks = self.embed(source, k)
-        encoded = encoded + self.encoder_positions(source)
+        positions = self.encoder_positions(source)
+        encoded = encoded + positions
         encoder_states = [encoded]
-        for layer in range(config.encoder_layers):
-            encoded = self.encoder_layer(f"model.encoder.layers.{layer}", encoded, encoder_masks)
-            encoder_states.append(encoded)
+        for _ in range(config.encoder_passes):
+            for layer in range(config.encoder_layers):
+                encoded = self.encoder_layer(f"model.encoder.layers.{layer}", encoded, encoder_masks, positions)
+                encoder_states.append(encoded)
         hidden, masks = self.embed(target, k)
         if config.decoder_positions == "sinusoidal":
             hidden = hidden + np.stack([sinusoid(position, config.d_model) for position in range(len(target))])
@@ -126,18 +128,21 @@ class Reference:
             return np.stack([padded(path, width) for path in tree_paths(arity)])
         return np.zeros((len(tokens), width))
 
-    def encoder_layer(self, name: str, hidden: Array, masks: Array, visible: Array | None = None) -> Array:
+    def encoder_layer(
+        self, name: str, hidden: Array, masks: Array, positions: Array, visible: Array | None = None
+    ) -> Array:
         """Algorithm 3; `visible (L, L)` where tokens may attend if not everywhere."""
+        placed = positions if self.config.encoder_positions_in_layers else 0 * positions
         everywhere = np.ones((hidden.shape[1], hidden.shape[1]), dtype=bool) if visible is None else visible
         rotary = self.config.encoder_positions == "rope"
         if "EP" in self.config.components:
             block = f"{name}.self_attention.EP"
-            attended = self.attention(block, hidden, list(hidden), everywhere, rotary)
+            attended = self.attention(block, hidden, list(hidden), everywhere, rotary, placed)
             hidden = self.norm(block, hidden + attended)
         if "EA" in self.config.components:
             block = f"{name}.self_attention.EA"
             aggregated = aggregate(hidden, masks)
-            attended = self.attention(block, hidden, [aggregated] * len(hidden), everywhere, rotary)
+            attended = self.attention(block, hidden, [aggregated] * len(hidden), everywhere, rotary, placed)
             hidden = self.norm(block, hidden + attended)
         return self.feed_forward(f"{name}.feed_forward", hidden)
 
@@ -182,8 +187,13 @@ class Reference:
                 logits[:, base + i * views + view] = projected[i][:, base + view]
         return logits
 
-    def attention(self, block: str, queries: Array, keys: list[Array], mask: Array, rotary: bool) -> Array:
-        """MHA of each stream of `queries (k, T, d)` to its `keys (K, d)`, without residual and norm; Vaswani 2017."""
+    def attention(
+        self, block: str, queries: Array, keys: list[Array], mask: Array, rotary: bool, placed: Array | float = 0.0
+    ) -> Array:
+        """MHA of each stream of `queries (k, T, d)` to its `keys (K, d)`, without residual and norm; Vaswani 2017.
+
+        `placed (T, d)` is added to both before they are projected, as in appendix A.4 of Carion et al. 2020.
+        """
         heads, width = self.config.num_attention_heads, self.config.d_model // self.config.num_attention_heads
         streams, length = queries.shape[:2]
         joined, added = np.zeros(queries.shape), np.zeros(queries.shape)
@@ -195,7 +205,7 @@ class Reference:
         for i in range(streams):
             q, key, value = (
                 self.linear(f"{block}.{name}", x)
-                for name, x in (("q_proj", queries[i]), ("k_proj", keys[i]), ("v_proj", keys[i]))
+                for name, x in (("q_proj", queries[i] + placed), ("k_proj", keys[i] + placed), ("v_proj", keys[i]))
             )
             for head in range(heads):
                 part = slice(head * width, (head + 1) * width)
@@ -363,16 +373,18 @@ class EncoderReference(Reference):
         factor = 1.0 if config.embedding_norm else math.sqrt(config.d_model)
         hidden = np.stack([[self.row(token, own) * factor for token in seen] for own in streams])
         masks = np.array([[float(own is not None and own == referent) for referent in referents] for own in streams])
-        hidden = hidden + self.encoder_positions(tokens)
+        positions = self.encoder_positions(tokens)
+        hidden = hidden + positions
         if config.embedding_norm:
             hidden = self.layer_norm("model.embedding_norm", hidden)
         named = [
             token if referent is None else -1 - referent for token, referent in zip(tokens, referents, strict=True)
         ]
         coreferent = np.array([[one == other for other in named] for one in named])
-        for layer in range(config.encoder_layers):
-            visible = coreferent if layer == 0 and config.symbol_embedding == "views" else None
-            hidden = self.encoder_layer(f"model.encoder.layers.{layer}", hidden, masks, visible)
+        for number in range(config.encoder_passes * config.encoder_layers):
+            visible = coreferent if number == 0 and config.symbol_embedding == "views" else None
+            name = f"model.encoder.layers.{number % config.encoder_layers}"
+            hidden = self.encoder_layer(name, hidden, masks, positions, visible)
         return streams, hidden, masks
 
     def predict(self, tokens: list[int]) -> Array:

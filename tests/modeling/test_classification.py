@@ -78,6 +78,7 @@ def texts(counts=(0, 3, 1, 4, 2), seed=0, referents=range(SYMBOLS)) -> list[list
         {"symbol_embedding": "streams", "components": ["EA"], "num_views": 1, "base_vocab_size": BASE + 8},
         {"identity_qk": True, "identity_vo": True},
         {"embedding_norm": True, "pooling": "pooler"},
+        {"encoder_passes": 2, "encoder_positions_in_layers": True},
         {"embedding_norm": True, "normalize_embeddings": True, "pooling": "mean", "encoder_positions": "rope"},
         {**STREAMS, "embedding_norm": True, "pooling": "pooler", "num_labels": 4},
     ],

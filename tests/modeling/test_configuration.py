@@ -143,6 +143,19 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
             "grammar='assignment' with num_views=2: grammars know symbols of one view; use grammar=None",
         ),
         ({"max_positions": 0}, "max_positions=0: must be at least 1"),
+        ({"encoder_passes": 0}, "encoder_passes=0: must be at least 1"),
+        (
+            {"encoder_layers": 0, "components": ["DP"], "encoder_passes": 2},
+            r"encoder_passes=2: a decoder without encoder \(encoder_layers=0\) has no use for it; remove the field",
+        ),
+        (
+            {"encoder_layers": 0, "components": ["DP"], "encoder_positions_in_layers": True},
+            "encoder_positions_in_layers=True: a decoder without encoder",
+        ),
+        (
+            {"encoder_positions_in_layers": True},
+            'encoder_positions_in_layers=True: encoder_positions="rope" turns queries and keys in each layer already',
+        ),
         (
             {"decoder_layers": 0, "components": ["EP", "CP"]},
             r'components="EP-CP": without decoder \(decoder_layers=0\) there are EP and EA; use one or both',

@@ -93,11 +93,12 @@ class NewSymbolsReference(Reference):
         first = [0] * (1 + len(own)) + [referents.index(symbol) for symbol in every[len(own) :]]
 
         encoded, masks = self.seen(source, streams[: 1 + len(own)]), []
-        encoded = encoded + self.encoder_positions(source)
+        positions = self.encoder_positions(source)
+        encoded = encoded + positions
         for stream in streams[: 1 + len(own)]:
             masks.append([float(token >= base and (token - base) // views == stream) for token in source])
         for layer in range(config.encoder_layers):
-            encoded = self.encoder_layer(f"model.encoder.layers.{layer}", encoded, np.array(masks))
+            encoded = self.encoder_layer(f"model.encoder.layers.{layer}", encoded, np.array(masks), positions)
         whole = [*encoded, *[encoded[0]] * (len(streams) - len(encoded))]
 
         hidden, length = self.seen(target, streams), len(target)

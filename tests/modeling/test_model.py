@@ -94,6 +94,24 @@ def test_positions_agree(encoder_positions, decoder_positions, attention):
     assert_agrees(model, sources, targets, side="left", target_side="left", extra=3)
 
 
+@pytest.mark.parametrize("encoder_positions", ["tree", "sinusoidal"])
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_passes_and_positions_in_each_of_them_agree(encoder_positions, attention):
+    model = tiny_model(
+        encoder_layers=2,
+        encoder_passes=3,
+        encoder_positions=encoder_positions,
+        encoder_positions_in_layers=True,
+        components=["EP", "EA", "DP", "DA", "CP", "CA"],
+        identity_qk=True,
+        attention=attention,
+    )
+    assert len(model.model.encoder.layers) == 2
+    sources, targets = examples(model.config)
+    assert_agrees(model, sources, targets)
+    assert_agrees(model, sources, targets, side="left", target_side="left", extra=3)
+
+
 @pytest.mark.parametrize("normalize_embeddings", [True, False])
 @pytest.mark.parametrize("normalize_features", [True, False])
 def test_normalisation_switches_agree(normalize_embeddings, normalize_features):
@@ -169,8 +187,9 @@ def test_attention_weights_agree_and_their_rows_sum_to_one():
             np.testing.assert_allclose(weights.sum(-1).numpy(), 1, **TOLERANCE)
 
 
-def test_hidden_states_agree():
-    model = tiny_model()
+@pytest.mark.parametrize("encoder_passes", [1, 3])
+def test_hidden_states_agree(encoder_passes):
+    model = tiny_model(encoder_passes=encoder_passes)
     sources, targets = examples(model.config, counts=(3,))
     with torch.no_grad():
         output = model(torch.tensor(sources), decoder_input_ids=torch.tensor(targets), output_hidden_states=True)
