@@ -174,8 +174,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
     Source: sizes and components SIT Table 5 and section 5.2; `gaussian` and `random_share` Huang et al. 2023 (LI),
     section 2 and appendix G; views the Renamer, section 4.1; `embedding_norm`, `initializer_range` and the pooler BERT,
     Devlin et al. 2019, and its release; identities "When can transformers reason with abstract
-    symbols?", section 1; `encoder_passes` Dehghani et al. 2019, section 2.1; `encoder_positions_in_layers` Carion et al.
-    2020, appendix A.4; the rest SIT section 3.3 and Işık et al. 2025.
+    symbols?", section 1; `encoder_passes` Dehghani et al. 2019, section 2.1; `encoder_positions_in_layers` Carion et
+    al. 2020, appendix A.4; the rest SIT section 3.3 and Işık et al. 2025.
     """
 
     model_type = "symbol_invariant"

@@ -339,8 +339,9 @@ class Attention(nn.Module):
     def _projected(
         self, hidden_states: torch.Tensor, own: Sequence, *projections: nn.Linear
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Heads side by side, `(B, S, L, heads, D / H)`: those of all projections but the last, of states with positions
-        and rotated, and those of the last.
+        """Heads side by side, `(B, S, L, heads, D / H)`: those of all projections but the last, and those of the last.
+
+        The former are of states with positions, or rotated.
         """
         if own.positions is None:
             joined = self._joined(hidden_states, *projections)
@@ -351,7 +352,7 @@ class Attention(nn.Module):
         return first if own.angles is None else rotate(first, own.angles), last
 
     def _joined(self, hidden_states: torch.Tensor, *projections: nn.Linear) -> torch.Tensor:
-        """Heads of all projections side by side, `(B, S, L, projections·H, D / H)`, by one product if they are plain."""
+        """Heads of all projections side by side, `(B, S, L, projections·H, D / H)`; one product if they are plain."""
         if all(map(is_plain, projections)):
             weight = torch.cat([projection.weight for projection in projections])
             bias = torch.cat([projection.bias for projection in projections])

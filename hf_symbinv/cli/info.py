@@ -20,8 +20,8 @@ from hf_symbinv.tasks import load_task
 
 # What tells models of this family apart.
 FIELDS: tuple[str, ...] = (
-    "symbol_embedding", "components", "d_model", "encoder_layers", "decoder_layers", "num_attention_heads", "d_ff",
-    "encoder_positions", "decoder_positions", "loss", "base_vocab_size", "num_symbols",
+    "symbol_embedding", "components", "d_model", "encoder_layers", "encoder_passes", "decoder_layers",
+    "num_attention_heads", "d_ff", "encoder_positions", "decoder_positions", "loss", "base_vocab_size", "num_symbols",
 )  # fmt: skip
 
 DESCRIPTION = """\
@@ -42,6 +42,7 @@ symbol_embedding     streams
 components           EP DP EA CP
 d_model              64
 encoder_layers       4
+encoder_passes       1
 decoder_layers       4
 num_attention_heads  4
 d_ff                 256

@@ -22,9 +22,9 @@ from hf_symbinv.values import is_kind, require_kinds
 if TYPE_CHECKING:
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 
-# What changes training alone. The loss does not: the scale of AdaCos is a part of the logits. Nor do normalisations,
-# without which the same rows and features mean something else.
-OPEN_FIELDS = ("dropout", "random_share")
+# What changes training alone, and how often a text goes through the encoder. The loss does more: the scale of AdaCos is
+# a part of the logits. So do normalisations, without which the same rows and features mean something else.
+OPEN_FIELDS = ("dropout", "random_share", "encoder_passes")
 # Embeddings of which `num_symbols` is the number of rows.
 WITH_ROWS = ("learned", "canonical", "renamed", "gaussian")
 # What huggingface_hub says of a field of a wrong type, with what it says of each type that the field may have.
@@ -54,8 +54,9 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
 
     Args:
         folder: Of a saved model, here or at an address such as `s3://bucket/folder`; or the name of a bundled one.
-        fields: As `Recipe.model`. `dropout` and `random_share` may have other values than the model's, `d_ff` a larger
-            one, and `num_symbols` another one where no weight depends on it; what else is given must be as it is there.
+        fields: As `Recipe.model`. `dropout`, `random_share` and `encoder_passes` may have other values than the
+            model's, `d_ff` a larger one, and `num_symbols` another one where no weight depends on it; what else is
+            given must be as it is there.
         task: What the model must be for.
 
     Raises:

@@ -112,6 +112,18 @@ def test_wider_feed_forward_layers_compute_what_the_start_computes_and_learn(emb
         start_config(tmp_path, {"d_ff": 8}, LTL)
 
 
+def test_a_start_may_go_through_its_encoder_more_often(tmp_path):
+    torch.manual_seed(0)
+    model = SymbolInvariantForConditionalGeneration(config()).eval()
+    model.save_pretrained(tmp_path)
+    deeper = load_start(tmp_path, start_config(tmp_path, {"encoder_passes": 3}, LTL)).eval()
+    assert (deeper.config.encoder_passes, deeper.num_parameters()) == (3, model.num_parameters())
+    ids = LTL.tokenizer()(["&aXb"], return_tensors="pt")["input_ids"]
+    states = [given.get_encoder()(ids, output_hidden_states=True).hidden_states for given in (model, deeper)]
+    assert [len(given) for given in states] == [2, 4]
+    torch.testing.assert_close(states[1][1], states[0][1])
+
+
 def test_a_wider_preset_is_no_wish_for_wider_layers(tmp_path):
     config(symbol_embedding="learned").save_pretrained(tmp_path)
     with pytest.raises(ValueError, match=r"its d_ff is 12, the recipe's 1024"):

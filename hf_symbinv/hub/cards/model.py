@@ -29,8 +29,9 @@ NOVEL = "no renamed twin in train"
 UNRECORDED = "not recorded"
 # Fields of the configuration that say what model it is.
 FIELDS = (
-    "symbol_embedding", "components", "num_symbols", "d_model", "encoder_layers", "decoder_layers",
-    "num_attention_heads", "d_ff", "activation_function", "dropout", "encoder_positions", "decoder_positions", "loss",
+    "symbol_embedding", "components", "num_symbols", "d_model", "encoder_layers", "encoder_passes", "decoder_layers",
+    "num_attention_heads", "d_ff", "activation_function", "dropout", "encoder_positions",
+    "encoder_positions_in_layers", "decoder_positions", "loss",
 )  # fmt: skip
 
 

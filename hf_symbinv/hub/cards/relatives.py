@@ -80,8 +80,9 @@ RELATIVES = {
         heads={"SymbolInvariantForSequenceClassification": "text-classification"},
         variants=("views", "learned", "canonical", "renamed", "streams"),
         fields=(
-            "symbol_embedding", "num_symbols", "num_views", "d_model", "encoder_layers", "num_attention_heads", "d_ff",
-            "activation_function", "dropout", "encoder_positions", "max_positions", "pooling", "problem_type",
+            "symbol_embedding", "num_symbols", "num_views", "d_model", "encoder_layers", "encoder_passes",
+            "num_attention_heads", "d_ff", "activation_function", "dropout", "encoder_positions",
+            "encoder_positions_in_layers", "max_positions", "pooling", "problem_type",
             "regression_loss", *_IDENTITY_FIELDS,
         ),
         tables=("renamer-blocks", "renamer-sizes", "renamer-readout", "renamer-figure2", "renamer-derivatives"),
@@ -97,8 +98,8 @@ RELATIVES = {
         variants=("streams", "views", "learned", "canonical", "renamed"),
         fields=(
             "symbol_embedding", "components", "num_symbols", "num_views", "d_model", "encoder_layers",
-            "num_attention_heads", "d_ff", "activation_function", "dropout", "encoder_positions", "loss",
-            *_IDENTITY_FIELDS,
+            "encoder_passes", "num_attention_heads", "d_ff", "activation_function", "dropout", "encoder_positions",
+            "encoder_positions_in_layers", "loss", *_IDENTITY_FIELDS,
         ),
         tables=(),
         paper="isik2026names",
