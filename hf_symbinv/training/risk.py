@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import torch
 
 from hf_symbinv.errors import UserError
+from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantEncoderOutput
 from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 from hf_symbinv.solvers import Checker
 from hf_symbinv.tasks import PAIRS
@@ -36,11 +37,13 @@ class Told(NamedTuple):
         loss: Scalar, to be minimised.
         risk: The mean probability of wrong answers, of the questions that have answers of both kinds.
         right: The share of the batch's questions whose most likely answer is right.
+        states: Outputs `(B, S, L, D)` of the encoder's embedding and of each layer, for the batch's questions.
     """
 
     loss: torch.Tensor
     risk: float
     right: float
+    states: tuple[torch.Tensor, ...]
 
 
 class _Lesson(NamedTuple):
@@ -88,17 +91,28 @@ class Judged:
         """
         written = self._answers(model, inputs)
         lessons, right = self._lessons(written, inputs)
+        # Each question is read once, however many candidates it has, with the known answer's symbols beside its own.
+        known = model.prepare_decoder_input_ids_from_labels(inputs["labels"])
+        read = model.get_encoder()(inputs["input_ids"], inputs["attention_mask"], known, output_hidden_states=True)
         if not lessons:  # a step without a lesson
-            return Told(0.0 * sum(weight.sum() for weight in model.parameters()), 0.0, right)
+            return Told(0.0 * sum(weight.sum() for weight in model.parameters()), 0.0, right, read.hidden_states)
         device = inputs["input_ids"].device
         row = torch.tensor([one.question for one in lessons], device=device)
         answers = [one.tokens for one in lessons]
         targets = torch.nn.utils.rnn.pad_sequence(answers, batch_first=True, padding_value=-100).to(device)
         wrong = torch.tensor([one.is_wrong for one in lessons], device=device)
         is_shortest = torch.tensor([one.is_shortest_right for one in lessons], device=device)
-        asked = {name: inputs[name][row] for name in ("input_ids", "attention_mask")}
-        asked["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(targets)
-        logits = model(**asked, return_id_logits=True).logits.float()  # (candidates, T, ids)
+        logits = model(
+            attention_mask=inputs["attention_mask"][row],
+            encoder_outputs=SymbolInvariantEncoderOutput(
+                last_hidden_state=read.last_hidden_state[row],
+                slot_referents=read.slot_referents[row],
+                symbol_slots=read.symbol_slots[row],
+                slot_vectors=read.slot_vectors,
+            ),
+            decoder_input_ids=model.prepare_decoder_input_ids_from_labels(targets),
+            return_id_logits=True,
+        ).logits.float()  # (candidates, T, ids)
         is_token = targets != -100
         chosen = logits.log_softmax(-1).gather(-1, targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
         likely = chosen.masked_fill(~is_token, 0.0).sum(-1)  # (candidates,): log-probabilities of whole answers
@@ -106,7 +120,8 @@ class Judged:
         each = [likely[row == question].softmax(0)[wrong[row == question]].sum() for question in mixed]
         mean_risk = torch.stack(each).mean() if each else likely.new_zeros(())
         cross_entropy = -likely[is_shortest].sum() / is_token[is_shortest].sum()
-        return Told(mean_risk + CROSS_ENTROPY * cross_entropy, float(mean_risk.detach()), right)
+        loss = mean_risk + CROSS_ENTROPY * cross_entropy
+        return Told(loss, float(mean_risk.detach()), right, read.hidden_states)
 
     @torch.no_grad()
     def _answers(self, model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:

@@ -17,7 +17,7 @@ from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.batching import Collator, EpochOfSampler, GroupedSampler, group_keys, tokenize
 from hf_symbinv.training.decoding import generate_answers
 from hf_symbinv.training.optimizers import MUON, MuonAndAdamW
-from hf_symbinv.training.risk import Judged, Told, require_judge
+from hf_symbinv.training.risk import Judged, require_judge
 from hf_symbinv.training.scoring import score_answers
 from hf_symbinv.training.sharding import whole_model
 from hf_symbinv.training.streaming import BufferedRows, Positions
@@ -79,7 +79,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             require_judge(task.name, risk_candidates)
             if args.world_size > 1:
                 raise UserError(f"risk_candidates: works in one process, and this run has {args.world_size}; start one")
-        self._candidates, self._told = risk_candidates, list[Told]()
+        self._candidates, self._told = risk_candidates, list[tuple[float, float]]()
         self._judged: Judged | None = None
         super().__init__(
             train_dataset=train,
@@ -142,11 +142,8 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         states: Any = None
         if self._judged is not None:
             told = self._judged.told(model, inputs)
-            self._told.append(told)
-            loss = told.loss / shares
-            if head is not None:
-                question = {name: inputs[name] for name in ("input_ids", "attention_mask")}
-                states = model.get_encoder()(**question, output_hidden_states=True).hidden_states
+            self._told.append((told.risk, told.right))
+            loss, states = told.loss / shares, told.states
         else:
             asked = {"output_hidden_states": True} if head is not None else {}
             loss, outputs = super().compute_loss(model, {**inputs, **asked}, True, num_items_in_batch)
@@ -163,10 +160,8 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             logs = {**logs, "truth_loss": float(torch.stack(self._truth_losses).mean())}
             self._truth_losses.clear()
         if "loss" in logs and self._told:
-            means = {
-                name: sum(getattr(one, name) for one in self._told) / len(self._told) for name in ("risk", "right")
-            }
-            logs = {**logs, **means}
+            means = [sum(numbers) / len(self._told) for numbers in zip(*self._told, strict=True)]
+            logs = {**logs, **dict(zip(("risk", "right"), means, strict=True))}
             self._told.clear()
         super().log(logs, *args, **kwargs)
 

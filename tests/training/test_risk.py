@@ -123,6 +123,16 @@ def test_where_no_right_answer_is_shorter_than_the_first_or_the_judge_says_nothi
         assert all(weight.grad is None or not weight.grad.any() for weight in model.parameters())
 
 
+@pytest.mark.parametrize("embedding", ["streams", "learned", "canonical", "renamed", "random"])
+def test_each_kind_of_embedding_learns(embedding, prop):
+    components = {} if embedding == "streams" else {"components": ["EP", "DP", "CP"]}
+    model = small(symbol_embedding=embedding, num_symbols=6, **components)
+    told = Judged(PROP, PROP.tokenizer(), prop, CANDIDATES).told(model, batch_of(PROP, PAIRS))
+    told.loss.backward()
+    assert told.loss > told.risk > 0 and all(weight.grad.any() for weight in model.model.encoder.parameters())
+    assert [states.shape[0] for states in told.states] == 2 * [len(PAIRS)]
+
+
 def test_the_loss_does_not_know_names(prop):
     model, judged = small(), Judged(PROP, PROP.tokenizer(), prop, CANDIDATES)
     renamed = [tuple(text.translate(str.maketrans("abcde", "wvxyz")) for text in pair) for pair in PAIRS]
