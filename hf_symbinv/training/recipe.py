@@ -14,6 +14,8 @@ risk_candidates:  answers of its own to each training question that are judged, 
 start:            folder of a model that the run starts from, or the name of a bundled one, with its weights and its
                   architecture; `model` then has at most dropout, a larger d_ff and the like. Fresh weights if it is
                   left out
+frozen:           parts of the model that stay as the start has them, such as [model.encoder, model.embedding]. None if
+                  it is left out
 
 Values are those of YAML 1.2: `5e-4` is a number, and `no` and `2020-01-01` are texts.
 """
@@ -36,7 +38,7 @@ from hf_symbinv.tasks.registry import task_file
 from hf_symbinv.training.optimizers import MUON
 from hf_symbinv.training.ranges import refuse_out_of_range
 from hf_symbinv.training.risk import require_judge
-from hf_symbinv.training.start import load_start, model_errors, start_config
+from hf_symbinv.training.start import freeze, load_start, model_errors, start_config
 from hf_symbinv.training.truth import worlds_of
 from hf_symbinv.values import (
     YamlError,
@@ -63,6 +65,7 @@ class _Content(_Required, total=False):
     truth_loss: float | None
     risk_candidates: int | None
     start: str | None
+    frozen: list[str] | None
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class Recipe:
         risk_candidates: own answers to each question in `hf_symbinv.training.risk`; None to learn from known ones.
         start: folder of a model to fine-tune, or the name of a bundled one; None for fresh weights. The architecture is
             then that model's, and `model` says at most what does not contradict it: see `start_config`.
+        frozen: names of modules of the model that are not trained; None to train all.
     """
 
     task: str
@@ -90,6 +94,7 @@ class Recipe:
     truth_loss: float | None = None
     risk_candidates: int | None = None
     start: str | None = None
+    frozen: list[str] | None = None
 
     def __post_init__(self) -> None:
         for name in ("evaluation_rows", "test_rows"):
@@ -139,7 +144,7 @@ class Recipe:
             if section not in known or bool(option) != (section in SECTIONS):
                 raise UserError(
                     f"{key}={value}: unknown key; use task, data.OPTION, model.FIELD, trainer.ARGUMENT, "
-                    f"evaluation_rows, test_rows, truth_loss, risk_candidates or start{_meant_key(key, known)}"
+                    f"evaluation_rows, test_rows, truth_loss, risk_candidates, start or frozen{_meant_key(key, known)}"
                 )
             if option:
                 content[section] = {**content[section], option: value}
@@ -210,9 +215,15 @@ class Recipe:
         """Finds what is wrong with the model, its start or the trainer, before data are made for them.
 
         Raises:
-            UserError: as `config`, `arguments`, and for a start whose weights are not whole.
+            UserError: as `config`, `arguments`, for a start whose weights are not whole, and for parts that cannot be
+                frozen.
         """
         self.arguments("unused")
+        if self.frozen is not None and self.start is None:
+            raise UserError(
+                f"frozen={in_short(self.frozen)}: new weights that nothing trains stay random; name a start too, or "
+                "leave the line out"
+            )
         if self.risk_candidates is not None:
             require_judge(self.task, self.risk_candidates)
         if self.task == PAIRS:  # whose base words are the data's
@@ -221,7 +232,7 @@ class Recipe:
         if self.truth_loss is not None:
             worlds_of(load_task(self.task), config)
         if self.start is not None:
-            load_start(self.start, config)
+            freeze(load_start(self.start, config), self.frozen)
 
 
 def training_arguments(kind: type[TrainingArguments], folder: str | Path, options: Mapping[str, Any]) -> Any:

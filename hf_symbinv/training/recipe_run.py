@@ -21,7 +21,7 @@ from hf_symbinv.training.decoding import FIXED_VOCABULARIES
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.run import Run, end, run_folder
 from hf_symbinv.training.run_data import Measured, data_record, measure_files, measure_questions
-from hf_symbinv.training.start import load_start, start_folder
+from hf_symbinv.training.start import freeze, load_start, start_folder
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
 # SIT section 5.2: three beams. Scores are log-probability / length; the search ends when no open beam can win.
@@ -153,6 +153,7 @@ def _new_model(recipe: Recipe, task: SymbolTask) -> SymbolInvariantForConditiona
         model = SymbolInvariantForConditionalGeneration(config)
     else:
         model = load_start(recipe.start, config)
+    freeze(model, recipe.frozen)
     model.generation_config.update(**{**GENERATION, "max_new_tokens": task.max_new_tokens})
     return model
 

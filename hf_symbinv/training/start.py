@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from huggingface_hub.errors import StrictDataclassError
 
-from hf_symbinv.errors import UserError
+from hf_symbinv.errors import UserError, in_short, nearest
 from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
 from hf_symbinv.hub.cards.records import Generation
 from hf_symbinv.modeling.configuration_symbinv import PRESETS, SymbolInvariantConfig, check_grammar
@@ -143,6 +143,30 @@ def _grown(
     # A configuration that a Trainer saved says that training uses no cache, and decoding would use none either.
     larger.generation_config.use_cache = model.generation_config.use_cache
     return larger
+
+
+def freeze(model: torch.nn.Module, names: Sequence[str] | None) -> None:
+    """Keeps parts of a model from being trained.
+
+    Args:
+        model: All of it is trained so far.
+        names: Of modules, as `model.encoder`; None for none.
+
+    Raises:
+        UserError: If the model has no such module with weights, or nothing is left to train.
+    """
+    for name in names or ():
+        weights = [weight for key, weight in model.named_parameters() if key.startswith(f"{name}.")]
+        if not weights:
+            meant = nearest(name, [key for key, _ in model.named_modules() if key])
+            raise UserError(
+                f"frozen: the model has no part {in_short(name)}; "
+                + (f"did you mean {meant}?" if meant else "its parts are model.embedding, model.encoder, model.decoder")
+            )
+        for weight in weights:
+            weight.requires_grad_(False)
+    if not any(weight.requires_grad for weight in model.parameters()):
+        raise UserError(f"frozen={in_short(list(names or ()))}: leaves nothing to train; name fewer parts")
 
 
 def start_folder(start: str | Path) -> Path:

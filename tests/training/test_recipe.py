@@ -59,6 +59,7 @@ def test_overrides_replace_single_values(tmp_path):
         (GOOD.replace("task: ltl", "task: [ltl]"), r"task=\['ltl'\]: must be text; correct it"),
         (GOOD.replace("data: {", "data: [").replace("}\nmodel", "]\nmodel"), r"data=.*: must be an object; correct it"),
         (GOOD + "start: 3\n", "start=3: must be text or null; correct it"),
+        (GOOD + "frozen: model.encoder\n", "frozen=.*: must be a list"),
         (GOOD + "? [1]\n: 2\n", "cannot be a key; write a name"),
         ("- 1", "a recipe has task, data, model and trainer"),
         (GOOD.removeprefix("task: ltl\n"), "a recipe has task, data, model and trainer"),
@@ -86,7 +87,9 @@ def test_the_recipe_of_an_example_is_refused_with_the_command_that_takes_it(name
 
 def test_a_recipe_with_a_task_is_not_for_the_program_beside_it(tmp_path):
     (tmp_path / "recipe.py").write_text("")
-    with pytest.raises(ValueError, match=r"evaluation_rows', 'test_rows', 'truth_loss', 'risk_candidates', 'start'\]$"):
+    with pytest.raises(
+        ValueError, match=r"evaluation_rows', 'test_rows', 'truth_loss', 'risk_candidates', 'start', 'frozen'\]$"
+    ):
         Recipe.load(write(tmp_path, GOOD + "trainr: {}\n"))
 
 
@@ -163,6 +166,11 @@ def test_a_learning_rate_with_an_exponent_reaches_the_trainer(tmp_path):
         ("model.d_model", 1e400, r"^model\.d_model: expected int, got float \(value: inf\); correct it$"),
         ("model.dropout", "no", r"^model\.dropout: value 'no' doesn't match any type in [^.]*; correct it$"),
         ("start", "nowhere", r"start=nowhere: no folder with a config\.json, and no bundled model"),
+        (
+            "frozen",
+            ["model.encoder"],
+            r"frozen=\['model\.encoder'\]: new weights that nothing trains stay random; name a",
+        ),
     ],
 )
 def test_what_is_wrong_with_model_and_trainer_is_found_without_data(key, value, message):

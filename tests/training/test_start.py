@@ -239,3 +239,40 @@ def test_without_a_learning_rate_a_run_ends_where_it_started(converted, tmp_path
     before, after = (load_file(folder / "model.safetensors") for folder in (converted, tmp_path / "run"))
     assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
     assert SymbolInvariantConfig.from_pretrained(tmp_path / "run").components == ["EP", "DP", "CP"]
+
+
+@pytest.mark.slow
+def test_frozen_parts_end_as_they_started_and_the_others_learn(converted, tmp_path):
+    import datasets
+
+    from hf_symbinv.training import train
+
+    rows = datasets.Dataset.from_dict({"formula": ["Xa", "&ab"] * 4, "witness": ["1;{a}", "{&ab}"] * 4})
+    data = datasets.DatasetDict(dict.fromkeys(("train", "validation", "test"), rows))
+    recipe = Recipe(
+        task="ltl", data={}, model={}, start=str(converted), test_rows=2, frozen=["model.encoder", "model.embedding"],
+        trainer={"max_steps": 2, "learning_rate": 0.01, "use_cpu": True, "report_to": "none"},
+    )  # fmt: skip
+    recipe.check()
+    train(recipe, data, tmp_path / "run")
+    before, after = (load_file(folder / "model.safetensors") for folder in (converted, tmp_path / "run"))
+    kept = {name for name in before if torch.equal(before[name], after[name])}
+    assert kept and kept == {name for name in before if name.startswith(("model.encoder.", "model.embedding."))}
+
+
+@pytest.mark.parametrize(
+    ("frozen", "message"),
+    [
+        (["model.encodr"], r"^frozen: the model has no part 'model\.encodr'; did you mean model\.encoder\?$"),
+        (
+            ["model.encoder", "x"],
+            r"^frozen: the model has no part 'x'; its parts are model\.embedding, model\.encoder,",
+        ),
+        ([""], "^frozen: the model has no part ''; its parts are"),
+        (["model"], r"^frozen=\['model'\]: leaves nothing to train; name fewer parts$"),
+    ],
+)
+def test_parts_that_cannot_be_frozen_are_refused(frozen, message, converted):
+    recipe = Recipe(task="ltl", data={}, model={}, trainer={}, start=str(converted), frozen=frozen)
+    with pytest.raises(UserError, match=message):
+        recipe.check()
