@@ -8,11 +8,10 @@ once. A question here is made of small random formulas over different symbols, b
 each part is solved alone. The command made training rows of the bundled model `ltl-base`.
 """
 
-import math
 import random
 from collections.abc import Sequence
 
-from hf_symbinv.logic import Formula, Trace, parse_prefix, parse_trace, to_prefix, trace_to_prefix
+from hf_symbinv.logic import Formula, Trace, nested_to_the_right, parse_prefix, parse_trace, to_prefix, trace_to_prefix
 from hf_symbinv.solvers import find_witness
 from hf_symbinv.tasks import LTL, LTLTask
 
@@ -39,7 +38,8 @@ class JoinedTask(LTLTask):
             for some in PART_SYMBOLS
             for text in LTL.draw(symbols[:some], 1, min(PART, largest), seed, 2 * count)
         ]
-        drawn = [to_prefix(self._joined(symbols, parts, largest, generator)) for _ in range(count)]
+        joined = [self._joined(symbols, parts, largest, generator) for _ in range(count)]
+        drawn = [to_prefix(nested_to_the_right(formula)) for formula in joined]
         return [text for text in drawn if smallest <= self.size(text) <= largest]
 
     def _joined(self, symbols: Sequence[str], parts: list[Formula], largest: int, generator: random.Random) -> Formula:
@@ -58,11 +58,11 @@ class JoinedTask(LTLTask):
     def _of_two(self, one: Formula, other: Formula, generator: random.Random) -> Formula:
         kind = generator.random()
         if kind < CONJUNCTION:
-            joined = conjunction(one, other)
+            joined = one & other
         elif kind < CONJUNCTION + UNTIL:
             joined = Formula("U", (one, other))
         else:
-            joined = ~conjunction(negation(one), negation(other))
+            joined = ~(negation(one) & negation(other))
         return Formula("X", (joined,)) if generator.random() < NEXT else joined
 
     def solve(self, question: str) -> str | None:
@@ -83,7 +83,7 @@ def witness(formula: Formula) -> Trace | None:
         left, right = formula.operands
         if not set(left.symbols()) & set(right.symbols()):
             one, other = witness(left), witness(right)
-            return None if one is None or other is None else both(one, other)
+            return None if one is None or other is None else one & other
     if formula.operator == "!":
         inner = formula.operands[0]
         if inner.operator == "X":
@@ -100,36 +100,9 @@ def negation(formula: Formula) -> Formula:
     return formula.operands[0] if formula.operator == "!" else ~formula
 
 
-def conjunction(one: Formula, other: Formula) -> Formula:
-    """`one & other`, nested to the right, as formulas and traces of `ltl` are."""
-    if one.operator == "&":
-        first, rest = one.operands
-        return first & conjunction(rest, other)
-    return one & other
-
-
 def delayed(trace: Trace | None) -> Trace | None:
     """The trace one step later."""
     return None if trace is None else Trace((Formula.true(), *trace.prefix), trace.cycle)
-
-
-def both(one: Trace, other: Trace) -> Trace:
-    """What both traces say, step by step."""
-    start = max(len(one.prefix), len(other.prefix))
-    end = start + math.lcm(len(one.cycle), len(other.cycle))
-    steps = [_step(_at(one, place), _at(other, place)) for place in range(end)]
-    return Trace(tuple(steps[:start]), tuple(steps[start:]))
-
-
-def _step(one: Formula, other: Formula) -> Formula:
-    if one == Formula.true():
-        return other
-    return one if other == Formula.true() else conjunction(one, other)
-
-
-def _at(trace: Trace, place: int) -> Formula:
-    prefix, cycle = trace.prefix, trace.cycle
-    return prefix[place] if place < len(prefix) else cycle[(place - len(prefix)) % len(cycle)]
 
 
 JOINED = JoinedTask()

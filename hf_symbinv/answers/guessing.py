@@ -112,18 +112,6 @@ def simplified(formula: Formula) -> Formula:
 
 
 def laid_together(traces: Sequence[Trace]) -> Trace | None:
-    """A trace on whose every word all hold that have one of these traces each; None if it is too long.
-
-    Its prefix is as long as the longest, and its cycle a common multiple of the cycles.
-    """
-    before = max(len(trace.prefix) for trace in traces)
-    cycle = math.lcm(*(len(trace.cycle) for trace in traces))
-    if before + cycle > MOST_STEPS:
-        return None
-
-    def step(trace: Trace, number: int) -> Formula:
-        inside = number - len(trace.prefix)
-        return trace.prefix[number] if inside < 0 else trace.cycle[inside % len(trace.cycle)]
-
-    steps = [reduce(and_, (step(trace, number) for trace in traces)) for number in range(before + cycle)]
-    return Trace(tuple(steps[:before]), tuple(steps[before:]))
+    """A trace on whose every word all hold that have one of these traces each; None if it is too long."""
+    before, cycle = max(len(trace.prefix) for trace in traces), math.lcm(*(len(trace.cycle) for trace in traces))
+    return None if before + cycle > MOST_STEPS else reduce(and_, traces)

@@ -8,7 +8,7 @@ from hf_symbinv.logic.assignment import (
     parse_assignment_infix,
     read_assignment,
 )
-from hf_symbinv.logic.formula import Formula, FormulaSizeError, FormulaSyntaxError
+from hf_symbinv.logic.formula import Formula, FormulaSizeError, FormulaSyntaxError, nested_to_the_right
 from hf_symbinv.logic.infix import parse_infix, to_infix
 from hf_symbinv.logic.notation import parse_lbt, parse_prefix, to_lbt, to_prefix
 from hf_symbinv.logic.referents import random_renaming
@@ -24,6 +24,7 @@ __all__ = [
     "Trace",
     "assignment_to_infix",
     "assignment_to_prefix",
+    "nested_to_the_right",
     "parse",
     "parse_assignment",
     "parse_assignment_infix",

@@ -233,6 +233,24 @@ class Formula:
         return rewritten[id(self)]
 
 
+def nested_to_the_right(formula: Formula) -> Formula:
+    """Turn `(a & b) & c` into `a & (b & c)` everywhere, likewise for `|`."""
+    if formula.operator not in ("&", "|"):
+        operands = tuple(nested_to_the_right(operand) for operand in formula.operands)
+        return Formula(formula.operator, operands, formula.name)
+    links, stack = [], [formula]
+    while stack:
+        link = stack.pop()
+        if link.operator == formula.operator:
+            stack += reversed(link.operands)
+        else:
+            links.append(nested_to_the_right(link))
+    chain = links.pop()
+    while links:
+        chain = Formula(formula.operator, (links.pop(), chain))
+    return chain
+
+
 def check_renaming(mapping: Mapping[str, str], names: Iterable[str]) -> None:
     """Refuse a mapping that would give two of `names` the same new name.
 

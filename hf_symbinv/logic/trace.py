@@ -5,12 +5,19 @@ A step is a propositional formula and stands for every valuation that satisfies 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS, Formula, FormulaSyntaxError, check_renaming
+from hf_symbinv.logic.formula import (
+    PROPOSITIONAL_OPERATORS,
+    Formula,
+    FormulaSyntaxError,
+    check_renaming,
+    nested_to_the_right,
+)
 from hf_symbinv.logic.infix import parse_infix, to_infix
 from hf_symbinv.logic.notation import QUOTED, Token, build_prefix, prefix_words, scan_prefix, write_prefix
 
@@ -43,6 +50,22 @@ class Trace:
                 if node.operator not in PROPOSITIONAL_OPERATORS:
                     raise ValueError(f"trace: step {step!r} holds the temporal operator {node.operator!r}")
 
+    def __and__(self, other: Trace) -> Trace:
+        """The trace of the words that both traces denote: its steps say what theirs say, nested to the right.
+
+        Its prefix is as long as the longer one, and its cycle a common multiple of both.
+        """
+        if not isinstance(other, Trace):
+            return NotImplemented
+        start = max(len(self.prefix), len(other.prefix))
+        end = start + math.lcm(len(self.cycle), len(other.cycle))
+        steps = [_both(self._at(place), other._at(place)) for place in range(end)]
+        return Trace(tuple(steps[:start]), tuple(steps[start:]))
+
+    def _at(self, place: int) -> Formula:
+        later = place - len(self.prefix)
+        return self.prefix[place] if later < 0 else self.cycle[later % len(self.cycle)]
+
     def symbols(self) -> tuple[str, ...]:
         """The names of the symbols, in the order of their first appearance in prefix text."""
         return tuple(dict.fromkeys(name for step in (*self.prefix, *self.cycle) for name in step.symbols()))
@@ -68,6 +91,12 @@ class Trace:
             tuple(_with_sorted_literals(step, rank) for step in self.prefix),
             tuple(_with_sorted_literals(step, rank) for step in self.cycle),
         )
+
+
+def _both(one: Formula, other: Formula) -> Formula:
+    if one == Formula.true():
+        return other
+    return one if other == Formula.true() else nested_to_the_right(one & other)
 
 
 def _with_sorted_literals(step: Formula, rank: Mapping[str, int]) -> Formula:

@@ -16,6 +16,7 @@ from hf_symbinv.logic import (
     Formula,
     FormulaSyntaxError,
     Trace,
+    nested_to_the_right,
     parse_infix,
     parse_prefix,
     parse_trace,
@@ -232,21 +233,3 @@ def normalized_trace(trace_prefix: str) -> str:
         return trace_to_prefix(parse_trace(trace_prefix))
     except FormulaSyntaxError:
         return trace_prefix
-
-
-def nested_to_the_right(formula: Formula) -> Formula:
-    """Turn `(a & b) & c` into `a & (b & c)` everywhere, likewise for `|`."""
-    if formula.operator not in ("&", "|"):
-        operands = tuple(nested_to_the_right(operand) for operand in formula.operands)
-        return Formula(formula.operator, operands, formula.name)
-    links, stack = [], [formula]
-    while stack:
-        link = stack.pop()
-        if link.operator == formula.operator:
-            stack += reversed(link.operands)
-        else:
-            links.append(nested_to_the_right(link))
-    chain = links.pop()
-    while links:
-        chain = Formula(formula.operator, (links.pop(), chain), None)
-    return chain

@@ -13,6 +13,7 @@ from typing import Any
 
 from hf_symbinv.logic import (
     FormulaSyntaxError,
+    nested_to_the_right,
     parse_infix,
     parse_lbt,
     parse_prefix,
@@ -29,7 +30,6 @@ from hf_symbinv.solvers.ltl import (
     find_witness,
     judge,
     load_spot,
-    nested_to_the_right,
     normalized_trace,
     solver_version,
 )
@@ -207,7 +207,7 @@ def _random(
 def compact_nested_to_the_right(formula: str) -> str:
     """Turn `&&abc` into `&a&bc` everywhere in a COMPACT formula without `|`: DeepLTL's order, Spot's is the former.
 
-    Faster than `solvers.ltl.nested_to_the_right`, which does it for every formula.
+    Faster than `logic.nested_to_the_right`, which does it for every formula.
     """
     if "&&" not in formula:
         return formula

@@ -136,3 +136,11 @@ def test_spot_reads_the_infix_form_of_any_trace(cycle):
     word = spot.parse_word(trace_to_infix(trace))
     expected = spot.parse_word(f"cycle{{{'; '.join(trace_to_infix(Trace((), (s,)))[6:-1] for s in trace.cycle)}}}")
     assert str(word) == str(expected)
+
+
+def test_two_traces_together_say_step_by_step_what_each_says():
+    one, other = parse_trace("&&abc;{d;1;!d}"), parse_trace("g;e;{|ef;1}")
+    assert trace_to_prefix(one & other) == "&a&b&cg;&de;{|ef;!d;&d|ef;1;&!d|ef;d}"
+    assert trace_to_prefix(one & parse_trace("{1}")) == "&&abc;{d;1;!d}"
+    with pytest.raises(TypeError, match="unsupported operand"):
+        one & parse_prefix("a")

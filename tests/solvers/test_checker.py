@@ -10,9 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv.logic import FormulaSyntaxError, parse_prefix, parse_trace, to_prefix, trace_to_prefix
+from hf_symbinv.logic import (
+    FormulaSyntaxError,
+    nested_to_the_right,
+    parse_prefix,
+    parse_trace,
+    to_prefix,
+    trace_to_prefix,
+)
 from hf_symbinv.solvers import Checker, SpotMissingError, find_witness
-from hf_symbinv.solvers.ltl import judge, load_spot, nested_to_the_right, solver_version
+from hf_symbinv.solvers.ltl import judge, load_spot, solver_version
 from hf_symbinv.solvers.semantics import find_violation
 
 from .random_pairs import random_formula, random_pairs

@@ -5,9 +5,8 @@ import pickle
 import pytest
 
 from hf_symbinv import LTL, LTL_OPERATORS, SymbolInvariantConfig
-from hf_symbinv.logic import parse_prefix, to_prefix
+from hf_symbinv.logic import nested_to_the_right, parse_prefix, to_prefix
 from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
-from hf_symbinv.solvers.ltl import nested_to_the_right
 from hf_symbinv.tasks import symbol_names
 from hf_symbinv.tasks.ltl import compact_nested_to_the_right
 
