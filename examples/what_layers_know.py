@@ -9,26 +9,40 @@ that is explained of the path from a token to the root, step by step. Layer 0 is
 the layers several times, each pass counts.
 
 If a layer knows no more than the one below it, and both miss values of high parts, look at the second table: a layer
-that no longer sees where tokens stand cannot find operands. The model must number symbols (`symbol_embedding:
-canonical`), and its task must have questions whose parts have truth values.
+cannot find operands if it no longer sees where tokens stand, unless `encoder_positions_in_layers` tells it anew. The
+model must number symbols (`symbol_embedding: canonical`), and the parts of its task's questions must have truth values.
 """
 
 import argparse
+from collections.abc import Iterator
 
 import torch
 from transformers.utils import logging
 
-from hf_symbinv import load_data
+from hf_symbinv import Formula, load_data, parse_prefix
 from hf_symbinv.errors import UserError, refusals
 from hf_symbinv.evaluation import Checkpoint, load_checkpoint
-from hf_symbinv.logic.formula import ARITY
-from hf_symbinv.logic.worlds import Worlds
-from hf_symbinv.modeling.layers_symbinv import tree_positions
-from hf_symbinv.training.truth import HEIGHTS, TRUTH, TruthCollator
+from hf_symbinv.logic import Worlds
 
-# Our choices: questions read at once, the ridge that keeps equations solvable, and how many parts or tokens a column
+# Our choices: questions read at once, the ridge that keeps equations solvable, and how many tokens a column of a table
 # needs to be shown.
 BATCH, RIDGE, LEAST = 100, 1e-3, 50
+# Of a path, at most.
+STEPS = 20
+
+
+def parts(formula: Formula, path: tuple[int, ...] = ()) -> Iterator[tuple[Formula, tuple[int, ...]]]:
+    """The parts of a formula, as they begin in prefix notation, with the steps up to the root: 0 from a left or only
+    operand, 1 from a right one.
+    """
+    yield formula, path
+    for side, operand in enumerate(formula.operands):
+        yield from parts(operand, (side, *path))
+
+
+def height(formula: Formula) -> int:
+    """How many operators are above each other in a formula."""
+    return 1 + max(map(height, formula.operands)) if formula.operands else 0
 
 
 def read(
@@ -36,25 +50,33 @@ def read(
 ) -> tuple[list[torch.Tensor], dict[str, torch.Tensor]]:
     """Of all N tokens of some questions: the outputs `(N, D)` of each layer, and what is to be known.
 
-    That is `truth` `(N, bits)`; `heights` `(N,)`, the operators above each other; and `paths` `(N, D)`, as
-    `tree_positions` gives them.
+    That is `truth` `(N, bits)`; `height` `(N,)`; and `path` `(N, steps, 2)`, for each step up to the root a one for
+    the side that it comes from, and zeros from the root on.
     """
-    model, task, tokenizer = checkpoint.model, checkpoint.task, checkpoint.tokenizer
-    collate = TruthCollator(tokenizer.pad_token_id, worlds, task.base_tokens)
-    arity = torch.tensor([*(ARITY.get(token, -1) for token in task.base_tokens), 0])  # symbols have larger ids
-    layers, known = [], []
+    known: dict[str, list[torch.Tensor]] = {"truth": [], "height": [], "path": []}
+    for question in questions:
+        formula = parse_prefix(checkpoint.task.prompt(question))
+        numbers = {name: number for number, name in enumerate(formula.symbols())}
+        found = list(parts(formula))
+        truth = worlds.truth([part.operator if part.name is None else numbers[part.name] for part, _ in found])
+        known["truth"].append(torch.tensor([[value >> bit & 1 for bit in range(worlds.bits)] for value in truth]))
+        known["height"].append(torch.tensor([height(part) for part, _ in found]))
+        path = torch.zeros(len(found), STEPS, 2)
+        for row, (_, steps) in zip(path, found, strict=True):
+            for step, side in enumerate(steps[:STEPS]):
+                row[step, side] = 1.0
+        known["path"].append(path)
+    layers = []
     for first in range(0, len(questions), BATCH):
-        rows = tokenizer([task.prompt(text) for text in questions[first : first + BATCH]])["input_ids"]
-        batch = collate([{"input_ids": row, "labels": []} for row in rows])
-        ids, mask, parts = batch["input_ids"], batch["attention_mask"], batch[HEIGHTS] >= 0
-        found = model.get_encoder()(ids.to(model.device), mask.to(model.device), output_hidden_states=True)
-        layers.append([states[:, 0].cpu()[parts] for states in found.hidden_states])
-        children = arity[ids.clamp(max=len(arity) - 1)].masked_fill(~parts, -1)
-        paths = tree_positions(children, model.config.d_model)
-        known.append({"truth": batch[TRUTH][parts], "heights": batch[HEIGHTS][parts], "paths": paths[parts].float()})
+        texts = [checkpoint.task.prompt(text) for text in questions[first : first + BATCH]]
+        inputs = checkpoint.tokenizer(texts, padding=True, return_tensors="pt")
+        is_word = ~torch.isin(inputs["input_ids"], torch.tensor(checkpoint.tokenizer.all_special_ids))
+        inputs = inputs.to(checkpoint.model.device)
+        outputs = checkpoint.model.get_encoder()(**inputs, output_hidden_states=True)
+        layers.append([states[:, 0].cpu()[is_word] for states in outputs.hidden_states])
     return (
         [torch.cat(states) for states in zip(*layers, strict=True)],
-        {key: torch.cat([one[key] for one in known]) for key in known[0]},
+        {key: torch.cat(values) for key, values in known.items()},
     )
 
 
@@ -92,16 +114,17 @@ def what_layers_know(checkpoint: Checkpoint, questions: list[str]) -> str:
     middle = 3 * len(questions) // 4
     fitted, taught = read(checkpoint, worlds, questions[:middle])
     tried, known = read(checkpoint, worlds, questions[middle:])
-    heights = [height for height, number in enumerate(known["heights"].bincount()) if number >= LEAST]
-    # A step has two columns, to the left and to the right; a token that is nearer to the root has zeros in both.
-    steps = [step for step in range(config.d_model // 2) if known["paths"][:, 2 * step :].sum() >= LEAST]
+    heights = [number for number, count in enumerate(known["height"].bincount()) if count >= LEAST]
+    steps = [step for step in range(STEPS) if known["path"][:, step].sum() >= LEAST]
     truth, places = [], []
     for states, others in zip(fitted, tried, strict=True):
         right = ((guesses(states, taught["truth"], others) > 0.5) == known["truth"]).float().mean(1)
-        truth.append([float(right[known["heights"] == height].mean()) for height in heights])
-        missed = (guesses(states, taught["paths"], others) - known["paths"]).square().sum(0)
-        spread = (known["paths"] - known["paths"].mean(0)).square().sum(0).clamp(min=1e-9)
-        places.append([float((1 - missed / spread)[2 * step : 2 * step + 2].mean()) for step in steps])
+        truth.append([float(right[known["height"] == number].mean()) for number in heights])
+        places.append([])
+        for step in steps:
+            path = known["path"][:, step]
+            missed = guesses(states, taught["path"][:, step], others) - path
+            places[-1].append(float(1 - missed.square().mean() / (path - path.mean(0)).square().mean()))
     return "\n\n".join(
         (
             table("Right truth values of parts, by operators above each other:", heights, truth),

@@ -13,6 +13,7 @@ from hf_symbinv.logic.infix import parse_infix, to_infix
 from hf_symbinv.logic.notation import parse_lbt, parse_prefix, to_lbt, to_prefix
 from hf_symbinv.logic.referents import random_renaming
 from hf_symbinv.logic.trace import Trace, parse_trace, read_trace, trace_to_infix, trace_to_prefix
+from hf_symbinv.logic.worlds import Worlds
 
 parse = parse_infix
 
@@ -22,6 +23,7 @@ __all__ = [
     "FormulaSizeError",
     "FormulaSyntaxError",
     "Trace",
+    "Worlds",
     "assignment_to_infix",
     "assignment_to_prefix",
     "nested_to_the_right",

@@ -23,7 +23,7 @@ from hf_symbinv.values import is_text
 if TYPE_CHECKING:
     import random
 
-    from hf_symbinv.logic.worlds import Worlds
+    from hf_symbinv.logic import Worlds
     from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
     from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from hf_symbinv.logic import (
     FormulaSyntaxError,
+    Worlds,
     nested_to_the_right,
     parse_infix,
     parse_lbt,
@@ -25,7 +26,6 @@ from hf_symbinv.logic import (
     trace_to_infix,
     trace_to_prefix,
 )
-from hf_symbinv.logic.worlds import Worlds
 from hf_symbinv.solvers.ltl import (
     find_witness,
     judge,

@@ -17,6 +17,7 @@ from hf_symbinv.logic import (
     Assignment,
     Formula,
     FormulaSyntaxError,
+    Worlds,
     assignment_to_infix,
     assignment_to_prefix,
     parse_assignment,
@@ -30,7 +31,6 @@ from hf_symbinv.logic import (
 )
 from hf_symbinv.logic.formula import SYMBOL
 from hf_symbinv.logic.notation import Token, is_spaced, write_prefix
-from hf_symbinv.logic.worlds import Worlds
 from hf_symbinv.solvers.prop import (
     check_propositional,
     find_assignment,

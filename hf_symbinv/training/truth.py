@@ -20,7 +20,8 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.logic.worlds import Worlds, heights
+from hf_symbinv.logic import Worlds
+from hf_symbinv.logic.worlds import heights
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.batching import Collator
