@@ -122,7 +122,7 @@ def write_table(path: Path, table: pyarrow.Table) -> None:
     """Write a Parquet file that is there completely or not at all; what is there is replaced."""
     content = pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(table, content)
-    write_atomically(path, content.getvalue().to_pybytes())
+    write_atomically(path, memoryview(content.getvalue()))
 
 
 def split_files(folder: Path, split: str) -> list[Path]:

@@ -187,7 +187,7 @@ def require_writable(path: Path) -> None:
         raise OSError(number, os.strerror(number), str(path))
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
     """Writes a file that is there completely or not at all, also if the process or the machine stops.
 
     Args:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import pytest
+import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
 from hf_symbinv.evaluation import load_checkpoint
@@ -119,6 +121,17 @@ def test_the_folder_is_measured_and_asked_again(symbinv, trained, file, tmp_path
     assert again.code == 0 and json.loads(again.out) == json.loads(out)
     other = symbinv("train", "--pairs", file, "--symbols", r"[a-z]\w*", "--base-from-data", "--output", folder, *TINY)
     assert other.code == 2 and "holds another run" in other.err
+
+
+@pytest.mark.slow
+def test_a_model_is_trained_on_with_its_encoder_frozen(symbinv, trained, file, tmp_path):
+    steps = [option for option in TINY if not option.startswith("model.")]
+    options = (f"start={trained.code}", "frozen=[model.encoder]", *steps, "trainer.learning_rate=0.1")
+    result = symbinv("train", "--pairs", file, *OWN, "--output", tmp_path / "on", *options)
+    assert result.code == 0, result.err
+    before, after = (load_file(folder / "model.safetensors") for folder in (trained.code, tmp_path / "on"))
+    kept = {name for name in before if torch.equal(before[name], after[name])}
+    assert kept and kept == {name for name in before if name.startswith("model.encoder.")}
 
 
 @pytest.mark.slow
