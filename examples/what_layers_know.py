@@ -16,6 +16,7 @@ model must number symbols (`symbol_embedding: canonical`), and the parts of its 
 import argparse
 from collections.abc import Iterator
 
+import datasets
 import torch
 from transformers.utils import logging
 
@@ -141,13 +142,19 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2000, help="at most so many (default: %(default)s)")
     args = parser.parse_args()
     logging.disable_progress_bar()
+    datasets.disable_progress_bars()
     with refusals(parser):
         checkpoint = load_checkpoint(args.model)
         splits = load_data(checkpoint.task.name, {}, args.data)
         if args.split not in splits:
             raise UserError(f"--split {args.split}: {args.data} has {', '.join(splits)}; name one of them")
         questions = splits[args.split][checkpoint.task.columns[0]][: max(0, args.rows)]
-        print(what_layers_know(checkpoint, questions))
+        try:
+            print(what_layers_know(checkpoint, questions))
+        except UserError:
+            raise
+        except ValueError as error:
+            raise UserError(f"--data {args.data}: {args.model} cannot read it ({error}); name other data") from error
 
 
 if __name__ == "__main__":

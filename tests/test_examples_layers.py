@@ -39,5 +39,9 @@ def test_what_has_no_such_layers_or_questions_is_refused(program, data):
     assert "prop-small: has symbol_embedding=streams, and canonical is needed" in refusal(
         "prop-small", f"--data={data}"
     )
+    other = data.parent / "ltl"
+    assert main(["data", f"--output={other}", "--task=ltl", "--rows=200", "--num-symbols=3", "--max-size=9"]) == 0
+    said = refusal("prop-base", f"--data={other}", "--split=train")
+    assert f"--data {other}: prop-base cannot read it (position" in said and said.endswith("name other data")
     assert "--split tset: " in refusal("prop-base", f"--data={data}", "--split=tset")
     assert "--rows: the split gives 4 questions, and at least 8" in refusal("prop-base", f"--data={data}", "--rows=4")
