@@ -129,6 +129,20 @@ def test_a_run_goes_on_with_the_layer_of_the_checkpoint_that_it_starts_from(data
         TruthHead(model, worlds.bits).go_on_from(tmp_path / "first" / "checkpoint-6")
 
 
+def test_a_start_whose_layer_is_for_other_truth_values_is_refused_before_data_are_made(tmp_path):
+    model = SymbolInvariantForConditionalGeneration(PROP.config(symbol_embedding="canonical", d_model=16))
+    model.save_pretrained(tmp_path)
+    PROP.tokenizer().save_pretrained(tmp_path)
+    TruthHead(model, 3).save(tmp_path)
+    recipe = Recipe.load("prop-base", {"start": str(tmp_path), "truth_loss": 1.0})
+    with pytest.raises(
+        UserError, match=r"start=.*: its truth_head.safetensors is no layer of \d+ truth values .*remove"
+    ):
+        recipe.check()
+    (tmp_path / "truth_head.safetensors").unlink()
+    recipe.check()
+
+
 def test_a_question_with_more_symbols_than_the_model_has_rows_is_left_to_the_model():
     collator = TruthCollator(1, Worlds([(4, 0, 1)], 2), PROP.base_tokens)
     ids = PROP.tokenizer()(["& a & b c", "! a"])["input_ids"]
