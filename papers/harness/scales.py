@@ -85,7 +85,7 @@ class Scale:
         if training.epochs is not None:
             trainer["max_steps"] = math.ceil(training.epochs * train_rows / batch)
         if training.tuned:
-            trainer |= sizes["search"]["trainer"]
+            trainer |= sizes["search"].get("trainer", {})
         if training.trial:
             trainer["max_steps"] = sizes["search"]["max_steps"]
         trainer["warmup_steps"] = min(trainer["warmup_steps"], trainer["max_steps"] // 10)

@@ -12,7 +12,7 @@ from papers.harness.experiments import Experiment, MissingDataError, OutOfTimeEr
 from papers.harness.measurements import Costs, Measurement
 from papers.harness.measures import TRIED
 from papers.harness.scales import Scale
-from papers.harness.searching import chosen, finalists
+from papers.harness.searching import chosen, finalists, next_trials
 from papers.harness.tables import Row, Table, Training
 from papers.harness.workspace import Workspace
 
@@ -35,8 +35,10 @@ def spread(place: Workspace, tables: Sequence[Table | Experiment], seeds: Sequen
     """
     cluster.connect()  # or what is missing would be found after data are made
     rows = [(table, row) for table in tables if isinstance(table, Table) for row in place.scale.rows_of(table)]
-    trials = [(trial, seeds[0]) for _, row in rows for trial in row.search]
-    run_jobs(_models(place, {trial: {TRIED.measurement: None} for trial in trials}), cluster, place.say)
+    tried: set[Training] = set()
+    while waiting := {trial for _, row in rows for trial in next_trials(place, row, seeds[0])} - tried:
+        tried |= waiting  # one for which there is no time is not tried twice
+        run_jobs(_models(place, {(one, seeds[0]): {TRIED.measurement: None} for one in waiting}), cluster, place.say)
     best = [(one, seeds[0]) for _, row in rows if row.search for one in _several_finalists(place, row, seeds[0])]
     run_jobs(_models(place, {one: {TRIED.measurement: None} for one in best}), cluster, place.say)
     models: dict[tuple[Training, int], dict[Measurement, None]] = {}

@@ -15,6 +15,7 @@ from papers.harness.measurements import Costs, Effort, HeatMap, Renamings
 from papers.harness.measures import HEAT_MAP, TRIED, Covariance, Share
 from papers.harness.rendering import Made, Reproduction
 from papers.harness.reproduction import reproduce
+from papers.harness.searching import RATES, finalists, next_trials
 from papers.harness.tables import Row, Table, Training
 from papers.harness.workspace import Workspace
 from papers.streams.tables import TABLES
@@ -180,10 +181,12 @@ def chosen_of(place):
 
 
 class TestSearch:
-    """Of two trials the second has more correct answers to validation questions."""
+    """A search starts with two of three learning rates."""
 
-    TRIALS = tuple(Training("ltl", "renamed", "learned", learning_rate=rate, trial=True) for rate in (0.001, 0.002))
-    ROW = Row(("baseline",), Training("ltl", "renamed", "learned"), search=TRIALS)
+    *TRIALS, HIGHER = (
+        Training("ltl", "renamed", "learned", learning_rate=rate, trial=True) for rate in (0.001, 0.002, 0.005)
+    )
+    ROW = Row(("baseline",), Training("ltl", "renamed", "learned"), search=tuple(TRIALS))
     NEW = Share(new=True)
     TABLE = Table("tuned", "Tuning", "a test", ("model",), (Share(), NEW), (ROW,), "Percent", compared=(NEW,))
     CHOSEN = replace(TRIALS[1], trial=False)
@@ -192,7 +195,7 @@ class TestSearch:
         store(place, trial, TRIED.measurement, {"correct": correct, "count": 200})
 
     def test_the_best_trial_on_validation_data_says_how_the_row_is_trained(self, place):
-        for trial, correct in zip(self.TRIALS, (90, 120), strict=True):
+        for trial, correct in zip((*self.TRIALS, self.HIGHER), (90, 120, 80), strict=True):
             self.tried(place, trial, correct)
         for seed in (0, 1):
             found = {"correct": 60 + seed, "exact": 5, "count": 100, "new": {"correct": 10, "exact": 1, "count": 40}}
@@ -204,48 +207,82 @@ class TestSearch:
         assert line == "| baseline | 60.5 (53.6 - 67.0) | 25.0 (16.8 - 35.5) |"
         trials = json.loads((place.folder / "tables" / "tuned-search.json").read_text())
         assert [(one["learning_rate"], one["steps"], one["chosen"]) for one in trials] == [
-            (0.001, 800, False), (0.002, 800, True)
+            (0.001, 800, False), (0.002, 800, True), (0.005, 800, False)
         ]  # fmt: skip
         log = (place.folder / "tables" / "tuned-search.md").read_text()
         assert "| baseline | 0.002 | cross_entropy | 0.0 |  | 800 | 0 | 60.0 (53.1 - 66.5) |  | chosen |" in log
         assert "200 validation questions" in log
 
     def test_trials_that_are_not_told_from_the_best_one_are_made_at_full_length(self, place):
-        for trial, correct in zip(self.TRIALS, (110, 120), strict=True):
+        for trial, correct in zip((*self.TRIALS, self.HIGHER), (110, 120, 80), strict=True):
             self.tried(place, trial, correct)
         assert reproduce(place, self.TABLE).missing == ("baseline",)
         slow = replace(self.TRIALS[0], trial=False)
         self.tried(place, slow, 150)
-        assert chosen_of(place) == [(110, 150, False), (120, None, False)]
+        assert chosen_of(place)[:2] == [(110, 150, False), (120, None, False)]
         self.tried(place, self.CHOSEN, 140)
         (made,) = reproduce(place, self.TABLE).rows
         assert made.row.training == slow
-        assert chosen_of(place) == [(110, 150, True), (120, 140, False)]
+        assert chosen_of(place) == [(110, 150, True), (120, 140, False), (80, None, False)]
         assert (
             "| 55.0 (48.1 - 61.7) | 75.0 (68.6 - 80.5) | chosen |"
             in (place.folder / SEARCH).with_suffix(".md").read_text()
         )
 
+    def test_a_search_goes_on_until_the_rates_beside_the_best_one_were_tried(self, place):
+        for trial, correct in zip(self.TRIALS, (90, 120), strict=True):
+            self.tried(place, trial, correct)
+        assert next_trials(place, self.ROW, 0) == [self.HIGHER]
+        self.tried(place, self.HIGHER, 160)
+        beyond = replace(self.HIGHER, learning_rate=0.01)
+        assert next_trials(place, self.ROW, 0) == [beyond]
+        assert not any(line["chosen"] for line in self.log(place))
+        self.tried(place, beyond, 100)
+        assert next_trials(place, self.ROW, 0) == []
+        assert finalists(place, self.ROW, 0) == [replace(self.HIGHER, trial=False)]
+        assert [(line["learning_rate"], line["chosen"]) for line in self.log(place)] == [
+            (0.001, False), (0.002, False), (0.005, True), (0.01, False)
+        ]  # fmt: skip
+
+    def test_all_losses_that_are_not_told_from_the_best_one_get_the_rates_beside_their_best(self, place):
+        other = [replace(trial, fields=(("loss", "adacos"),)) for trial in self.TRIALS]
+        third = [replace(trial, fields=(("dropout", 0.1),)) for trial in self.TRIALS]
+        row = replace(self.ROW, search=(*self.TRIALS, *other, *third))
+        for trial, correct in zip(row.search, (110, 120, 118, 110, 60, 70), strict=True):
+            self.tried(place, trial, correct)
+        assert next_trials(place, row, 0) == [self.HIGHER, replace(other[0], learning_rate=0.0005)]
+
+    def test_a_search_ends_with_the_last_rate_that_there_is(self, place):
+        highest = replace(self.TRIALS[0], learning_rate=max(RATES))
+        row = replace(self.ROW, search=(replace(highest, learning_rate=RATES[-2]), highest))
+        for trial, correct in zip(row.search, (90, 120), strict=True):
+            self.tried(place, trial, correct)
+        assert next_trials(place, row, 0) == []
+
+    def log(self, place):
+        reproduce(place, self.TABLE)
+        return json.loads((place.folder / SEARCH).read_text())
+
     def test_a_search_that_is_not_finished_chooses_nothing(self, place):
         self.tried(place, self.TRIALS[0], 90)
         result = reproduce(place, self.TABLE)
         assert result.missing == ("baseline",)
-        (line,) = json.loads((place.folder / "tables" / "tuned-search.json").read_text())
+        (line,) = self.log(place)
         assert line["learning_rate"] == 0.001 and not line["chosen"]
 
     def test_trials_are_short_and_differ_from_their_scale_in_what_is_searched_alone(self):
         scale = load_scale("cpu")
         short, full = scale.recipe(self.TRIALS[1], seed=3), scale.recipe(self.CHOSEN, seed=3)
         usual = scale.recipe(self.ROW.training, seed=3)
-        assert (short.trainer["max_steps"], full.trainer["max_steps"]) == (800, 8000)
-        assert {**full.trainer, "learning_rate": 0.001} == usual.trainer and full.model == usual.model
+        assert (short.trainer["max_steps"], full.trainer["max_steps"]) == (800, 3000)
+        assert {**full.trainer, "learning_rate": 0.005} == usual.trainer and full.model == usual.model
 
     def test_tables_that_search_train_all_models_by_the_arguments_of_searches(self):
-        scale, rows = load_scale("cpu"), TABLES["sit-tuned"].rows
+        scale, rows = load_scale("paper"), TABLES["sit-tuned"].rows
         trained = [scale.recipe(one, 0).trainer for row in rows for one in row.search]
         trained += [scale.recipe(replace(one, trial=False), 0).trainer for row in rows for one in row.search]
         assert {(one["optim"], one["lr_scheduler_type"]) for one in trained} == {("muon", "linear")}
-        assert {one["max_steps"] for one in trained} == {800, 3000}
+        assert {one["max_steps"] for one in trained} == {5200, 52000}
         assert scale.recipe(TABLES["sit-1"].rows[0].training, 0).trainer["lr_scheduler_type"] == "cosine"
 
     def test_each_kind_of_model_gets_as_many_trials_and_random_embeddings_more(self):

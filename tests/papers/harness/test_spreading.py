@@ -47,7 +47,7 @@ def test_a_cluster_trains_trials_and_those_that_are_not_told_from_the_best_one(n
     hurried = Workspace(tmp_path, scale, max_seconds=0.0)
     assert not reproduce(hurried, table, (0,)).missing
     found = finalists(hurried, searched, 0)
-    assert len(found) == 2 and all(hurried.result(one, 0, TRIED.measurement).exists() for one in found)
+    assert len(found) >= 2 and all(hurried.result(one, 0, TRIED.measurement).exists() for one in found)
 
 
 @pytest.mark.parametrize(
