@@ -127,12 +127,14 @@ class Solved(ModelMeasure):
 
     Attributes:
         region: The part of the heat map, as `region_of` names it; None for all of it.
+        symbols: The number of symbols of the questions that count; None for any.
         candidates: Answers to each question, of which one must be correct.
         new: Whether only questions count that no renaming makes one of the training data.
         free: Whether answers are written freely, and not by the task's grammar.
     """
 
     region: str | None = None
+    symbols: int | None = None
     candidates: int = 1
     new: bool = False
     free: bool = False
@@ -140,6 +142,8 @@ class Solved(ModelMeasure):
     @property
     def heading(self) -> str:
         name = "heat map" if self.region is None else self.region
+        if self.symbols is not None:
+            name = f"{name}, {self.symbols} symbol{'s' * (self.symbols != 1)}"
         return (f"top-{self.candidates}" if self.candidates > 1 else name) + _conditions(self.new, self.free)
 
     @property
@@ -150,6 +154,8 @@ class Solved(ModelMeasure):
         cells, metric = _cells([part["new" if self.new else "all"] for part in found])
         if self.region is not None:
             cells = [cell for cell in cells if region_of(cell, box) == self.region]
+        if self.symbols is not None:
+            cells = [cell for cell in cells if cell.symbols == self.symbols]
         return Number.of_cells(mean_of(cells, metric), 100)
 
 

@@ -111,7 +111,7 @@ class TestHeatMaps:
         assert wide.numbers[IN_THE_BOX].count == 50
 
     def test_samples_stand_at_the_columns_and_the_paper_only_where_it_says_something(self, result):
-        head, _, full, *_ = lines_of(result)
+        head, _, _, full, *_ = lines_of(result)
         columns = "heat map (n 100) | paper | in the box (n 50) | more symbols (n 20) | longer (n 30)"
         others = "heat map, no renamed twin (n 30) | heat map, no grammar (n 100) | steps | examples | seconds"
         assert head == f"| task | model | {columns} | {others} |"
@@ -131,9 +131,22 @@ class TestHeatMaps:
         assert "full vocabulary on d" in text and "streams on d" in text and "random" not in text
 
     def test_what_is_missing_is_told_apart(self, result):
-        missing = ("propositional logic / alpha-renaming", "propositional logic / random embedding",
-                   "propositional logic / canonical names", "LTL / full")  # fmt: skip
+        missing = ("propositional logic / baseline", "propositional logic / alpha-renaming",
+                   "propositional logic / random embedding", "propositional logic / canonical names",
+                   "LTL / baseline")  # fmt: skip
         assert f"Missing: {'; '.join(missing)}" in result.markdown()
+
+    def test_questions_with_few_symbols_stand_apart_before_and_after_the_supplement(self, place):
+        cells = heat_map(place.scale.box("ltl"), (9, 10), (5, 10), (1, 10))
+        few = Grid.count([(0, 1, 1.0), (0, 1, 0.0), (1, 1, 1.0)], model="m", data="d").to_dict()
+        before, after = (row.training for row in TABLES["sit-supplement"].rows)
+        store_heat_map(place, before, cells)
+        store_heat_map(place, after, {"all": few, "new": None})
+        head, _, first, second = lines_of(reproduce(place, find("sit-supplement")))
+        assert head.startswith("| training data | heat map, 0 symbols (n 2) | heat map, 1 symbol (n 20) | heat map |")
+        assert first.startswith("| before |  | 50.0 (29.9 - 70.1) |") and second.startswith(
+            "| after | 50.0 (9.5 - 90.5) | "
+        )
 
     def test_ablations_of_random_embeddings_are_drawn_for_each_task(self, place):
         for row in TABLES["ite-ablation"].rows:
