@@ -235,20 +235,31 @@ class Formula:
 
 def nested_to_the_right(formula: Formula) -> Formula:
     """Turn `(a & b) & c` into `a & (b & c)` everywhere, likewise for `|`."""
+    nested: dict[int, Formula] = {}
+    for node in _postorder(formula, _links):
+        links = [nested[id(link)] for link in _links(node)]
+        if node.operator in ("&", "|"):
+            chain = links.pop()
+            while links:
+                chain = Formula(node.operator, (links.pop(), chain))
+            nested[id(node)] = chain
+        else:
+            nested[id(node)] = Formula(node.operator, tuple(links), node.name)
+    return nested[id(formula)]
+
+
+def _links(formula: Formula) -> tuple[Formula, ...]:
+    """What a chain of `&` or of `|` joins, left before right; the operands of any other node."""
     if formula.operator not in ("&", "|"):
-        operands = tuple(nested_to_the_right(operand) for operand in formula.operands)
-        return Formula(formula.operator, operands, formula.name)
+        return formula.operands
     links, stack = [], [formula]
     while stack:
         link = stack.pop()
         if link.operator == formula.operator:
-            stack += reversed(link.operands)
+            stack.extend(reversed(link.operands))
         else:
-            links.append(nested_to_the_right(link))
-    chain = links.pop()
-    while links:
-        chain = Formula(formula.operator, (links.pop(), chain))
-    return chain
+            links.append(link)
+    return tuple(links)
 
 
 def check_renaming(mapping: Mapping[str, str], names: Iterable[str]) -> None:

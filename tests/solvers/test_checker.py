@@ -198,6 +198,8 @@ def test_chains_nest_to_the_right_whatever_they_contain():
     nested = nested_to_the_right(parse_prefix("||&&abc&d&efg"))
     assert to_prefix(nested) == "|&a&bc|&d&efg"
     assert to_prefix(nested_to_the_right(parse_prefix("&" * 3_000 + "a" * 3_001))) == "&a" * 3_000 + "a"
+    deep = "!X" * 50_000 + "&&abc"
+    assert to_prefix(nested_to_the_right(parse_prefix(deep))) == "!X" * 50_000 + "&a&bc"
 
 
 def random_texts(seed, count):
