@@ -32,7 +32,7 @@ _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
 # What each way to make a data set takes besides --output, --workers and --executor.
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
-    "grid": {*_SHARED, "grid", "min_symbols", "per_cell"},
+    "grid": {*_SHARED, "grid", "min_symbols", "per_cell", "novel"},
     "from": {"task", "from", "supplement", *_LIMITS, "reduce", "extend", "seed", "ordered", "complete", "renamed"},
     "from_text": {"task", "from_text", "seed"},
 }
@@ -69,6 +69,10 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     )
     drawn.add_argument("--grid", action="store_true", help="for each number of symbols and size, in one split, test")
     drawn.add_argument("--per-cell", type=int, help=f"with --grid: pairs, at most (default: {cell.per_cell})")
+    drawn.add_argument(
+        "--novel", nargs="+", metavar="DATA",
+        help="with --grid: no questions that a renaming makes training questions of these data sets",
+    )  # fmt: skip
     drawn.add_argument(
         "--from-text",
         metavar="TEXT",
@@ -129,6 +133,8 @@ def make(options: dict[str, Any], folder: Path, defaults: RandomQuestionsConfig)
         texts.convert(task, options["from_text"], folder, options.get("seed", defaults.seed))
     elif way == "grid":
         del options["grid"]
+        if "novel" in options:
+            options["novel"] = tuple(str(local_copy(data, FOLDERS)) for data in options["novel"])
         config = QuestionGridConfig(name="grid", **{"task": defaults.task, **options})
         grid.prepare(config, folder, workers, memory=memory)
     else:

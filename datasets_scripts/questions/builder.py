@@ -137,9 +137,14 @@ class QuestionsConfig(datasets.BuilderConfig):
         return {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in inherited}
 
     def command(self) -> str:
-        """The command that makes the data; a task's file without its folder, which depends on the place."""
+        """The command that makes the data; files and folders by their last names, because the others depend on the
+        place."""
         values = {**self.recipe(), "task": Path(self.task).name}
-        options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in values.items())
+        shown = {
+            name: " ".join(Path(one).name for one in value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
+        options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in shown.items())
         return f"symbinv data --output FOLDER {options}"
 
 

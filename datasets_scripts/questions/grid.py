@@ -22,6 +22,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hf_symbinv.datasets_scripts.errors import OptionsError
 from hf_symbinv.datasets_scripts.progress import progress_of
@@ -35,7 +36,9 @@ from hf_symbinv.datasets_scripts.questions.builder import (
     solving_pool,
 )
 from hf_symbinv.datasets_scripts.questions.sampling import GRID_DROUGHT, GridGate
+from hf_symbinv.datasets_scripts.questions.transforms import digest, training_classes
 from hf_symbinv.datasets_scripts.storage import Pair, publish
+from hf_symbinv.errors import in_short
 from hf_symbinv.hub.cards.dataset import Origin
 from hf_symbinv.solvers.cluster import Workers
 from hf_symbinv.solvers.pool import MEMORY
@@ -49,6 +52,7 @@ class QuestionGridConfig(QuestionsConfig):
     Args:
         min_symbols: The smallest number of symbols.
         per_cell: Pairs of one number of symbols and one size, at most.
+        novel: Folders of data sets: a question that a renaming makes one of their training questions is left out.
         timeout: As elsewhere, but 10 s: our choice, the limit of `Checker`.
     """
 
@@ -57,8 +61,13 @@ class QuestionGridConfig(QuestionsConfig):
     timeout: float = 10.0
     min_symbols: int = 0
     per_cell: int = 100
+    novel: tuple[str, ...] = ()
 
     def validate(self) -> None:
+        if not isinstance(self.novel, tuple) or not all(isinstance(folder, str) for folder in self.novel):
+            raise OptionsError(
+                f"novel={in_short(self.novel)}: must be a tuple of folders, such as ('data/ltl',); correct it"
+            )
         super().validate()
         if not 0 <= self.min_symbols <= self.num_symbols:
             raise OptionsError(
@@ -67,6 +76,9 @@ class QuestionGridConfig(QuestionsConfig):
             )
         if self.per_cell < 1:
             raise OptionsError(f"per_cell={self.per_cell}: a cell has at least one sample")
+
+    def recipe(self) -> dict[str, Any]:
+        return {name: value for name, value in super().recipe().items() if name != "novel" or value}
 
     def command(self) -> str:
         return super().command().replace("symbinv data", "symbinv data --grid")
@@ -82,6 +94,7 @@ def generate(
 ) -> Harvest:
     """Draw and solve row by row of the grid, with finished shards kept in `work`."""
     task, harvest = load_task(config.task), Harvest()
+    known = set[str]().union(*(training_classes(Path(folder), task) for folder in config.novel))
     sizes, numbers = range(config.min_size, config.max_size + 1), range(config.min_symbols, config.num_symbols + 1)
     with (
         solving_pool(task, workers, config.timeout, memory) as pool,
@@ -91,7 +104,7 @@ def generate(
         for number in numbers:
             bar.set_description(f"{number} symbols")
             missing = partial(missing_samples, sizes, config.per_cell)
-            with GridGate(task, symbol_names(number), config.min_size, config.max_size, memory) as gate:
+            with GridGate(task, symbol_names(number), config.min_size, config.max_size, known, memory) as gate:
                 harvest.add(Rounds(gate, pool, checker, work, bar).run(missing, f"{number}-", config.seed, number))
     return harvest
 
@@ -104,11 +117,14 @@ def prepare(
     Raises:
         WorkFolderError: If the folder cannot take it.
         TaskFailedError: If the task's own code raises, or its judge calls an answer of its solver wrong.
+        TransformError: If a folder of `novel` holds no training data of the task.
         OptionsError: If all cells are empty (DrawingError if the task cannot draw with a number of symbols).
         ImportError: If a solver is not installed.
     """
     task = load_task(config.task)
     recipe, version = {**config.recipe(), "task": task.name}, task.solver_version()
+    if config.novel:
+        recipe["novel"] = [digest(Path(folder)) for folder in config.novel]
     with claimed(folder, {"builder": f"grid {config.version}", **recipe, "solver_version": version}) as work:
         if work is None:
             return
@@ -122,7 +138,7 @@ def prepare(
         story = (
             f"At most {config.per_cell} random questions of the task {task.name} for each number of symbols from "
             f"{config.min_symbols} to {config.num_symbols} and each size from {config.min_size} to {config.max_size}, "
-            f"with answers, for tests of generalisation. {left_out(harvest.left_out, config.timeout)}\n\n"
+            f"with answers, for tests of generalisation. {without(config)}{left_out(harvest.left_out, config.timeout)}\n\n"
             f"{cells(task, config, harvest.pairs)}"
         )
         origin = Origin(
@@ -135,6 +151,14 @@ def prepare(
         shuffled = list(harvest.pairs)
         random.Random(config.seed).shuffle(shuffled)
         publish(task, folder, origin, {"test": shuffled})
+
+
+def without(config: QuestionGridConfig) -> str:
+    """What the card says of training questions that a grid does not have."""
+    if not config.novel:
+        return ""
+    names = " or ".join(Path(folder).name for folder in config.novel)
+    return f"No renaming of symbols makes one of them a training question of {names}. "
 
 
 def cells(task: SymbolTask, config: QuestionGridConfig, pairs: list[Pair]) -> str:

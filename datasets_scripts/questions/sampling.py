@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
@@ -198,16 +198,27 @@ class GridGate(Gate):
 
     Sizes that are too small for so many symbols wait for nothing beside those that turn up; so every size is given up
     after a drought of its own.
+
+    Args:
+        known: Questions up to a renaming, as `SymbolTask.alpha_class` writes them, that are left out.
     """
 
     def __init__(
-        self, task: SymbolTask, symbols: Sequence[str], min_size: int, max_size: int, memory: float = MEMORY
+        self,
+        task: SymbolTask,
+        symbols: Sequence[str],
+        min_size: int,
+        max_size: int,
+        known: Set[str] = frozenset(),
+        memory: float = MEMORY,
     ) -> None:
         super().__init__(task, symbols, min_size, max_size, uniform_from=1, memory=memory)
+        self._known = known
         self._drought = GRID_DROUGHT // BATCH
 
     def accepts(self, question: str) -> bool:
-        return len(self.task.symbols(question)) == len(self.symbols)
+        fits = len(self.task.symbols(question)) == len(self.symbols)
+        return fits and not (self._known and self.task.alpha_class(question) in self._known)
 
     def given_up(self, missing: dict[int, int], hits: set[int]) -> list[int]:
         for quota in missing:

@@ -232,6 +232,19 @@ def _columns(data: datasets.DatasetDict, task: SymbolTask) -> tuple[str, str]:
     return task.columns
 
 
+def training_classes(folder: Path, task: SymbolTask) -> set[str]:
+    """The training questions of a data set up to a renaming of symbols, as `task.alpha_class` writes them.
+
+    Raises:
+        TransformError: If the folder holds no training data of the task.
+    """
+    data = read_folder(folder)
+    question, _ = _columns(data, task)
+    if "train" not in data:
+        raise TransformError(f"{folder}: has no split train, only {', '.join(data)}; name data that a model learns from")
+    return set(map(task.alpha_class, data["train"][question]))
+
+
 def read_folder(folder: Path) -> datasets.DatasetDict:
     """The data set in a folder that `symbinv data` wrote.
 

@@ -206,9 +206,6 @@ class Renamings(Measurement):
 class HeatMap(Measurement):
     """Correct answers by symbols and size, with the best of some candidates; of copying the edit distances.
 
-    What it finds are two grids: `all`, and `new` of the questions without a renamed twin in training, None if all have
-    one.
-
     Attributes:
         candidates: Answers to each question.
         free: Whether they are written freely, and not by the task's grammar.
@@ -240,18 +237,14 @@ class HeatMap(Measurement):
         trained = sizes["data"]["wide" if model.training.data == "wide" else "normal"]
         samples = [(question.symbols, question.size, value) for question, value in zip(questions, found, strict=True)]
 
-        def grid(samples: list[tuple[int, int, float]]) -> dict[str, Any]:
-            return Grid.count(
-                samples,
-                model=model.training.name,
-                data=f"{model.task.name}-grid",
-                metric="edit_distance" if copying else "accuracy",
-                questions="string" if copying else "formula",
-                training_box=Box(trained["num_symbols"], trained["max_size"]),
-            ).to_dict()
-
-        new = [sample for new, sample in zip(model.without_twins(questions), samples, strict=True) if new]
-        return {"all": grid(samples), "new": grid(new) if new else None}
+        return Grid.count(
+            samples,
+            model=model.training.name,
+            data=f"{model.task.name}-grid",
+            metric="edit_distance" if copying else "accuracy",
+            questions="string" if copying else "formula",
+            training_box=Box(trained["num_symbols"], trained["max_size"]),
+        ).to_dict()
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class Share(ModelMeasure):
         name: str = self.verdict if self.split == "test" else self.split
         if self.data == "wide":
             name = f"{name}, wide"
-        return name + _conditions(self.new, self.free)
+        return name + _conditions(new=self.new, free=self.free)
 
     @property
     def measurement(self) -> Verdicts:
@@ -129,14 +129,12 @@ class Solved(ModelMeasure):
         region: The part of the heat map, as `region_of` names it; None for all of it.
         symbols: The number of symbols of the questions that count; None for any.
         candidates: Answers to each question, of which one must be correct.
-        new: Whether only questions count that no renaming makes one of the training data.
         free: Whether answers are written freely, and not by the task's grammar.
     """
 
     region: str | None = None
     symbols: int | None = None
     candidates: int = 1
-    new: bool = False
     free: bool = False
 
     @property
@@ -144,14 +142,14 @@ class Solved(ModelMeasure):
         name = "heat map" if self.region is None else self.region
         if self.symbols is not None:
             name = f"{name}, {self.symbols} symbol{'s' * (self.symbols != 1)}"
-        return (f"top-{self.candidates}" if self.candidates > 1 else name) + _conditions(self.new, self.free)
+        return (f"top-{self.candidates}" if self.candidates > 1 else name) + _conditions(free=self.free)
 
     @property
     def measurement(self) -> HeatMap:
         return HeatMap(self.candidates, self.free)
 
     def number(self, found: Sequence[dict[str, Any]], box: Box) -> Number | None:
-        cells, metric = _cells([part["new" if self.new else "all"] for part in found])
+        cells, metric = _cells(found)
         if self.region is not None:
             cells = [cell for cell in cells if region_of(cell, box) == self.region]
         if self.symbols is not None:
@@ -172,16 +170,16 @@ class EditDistance(ModelMeasure):
         return HeatMap()
 
     def number(self, found: Sequence[dict[str, Any]], box: Box) -> Number | None:
-        return Number.of_cells(mean_of(*_cells([part["all"] for part in found])), 1)
+        return Number.of_cells(mean_of(*_cells(found)), 1)
 
 
-def _cells(found: Sequence[dict[str, Any] | None]) -> tuple[list[Cell], Any]:
-    """The cells of all grids, of which some may be missing, and their metric."""
-    grids = [Grid.from_dict(part) for part in found if part is not None]
-    return [cell for grid in grids for cell in grid.cells], grids[0].metric if grids else "accuracy"
+def _cells(found: Sequence[dict[str, Any]]) -> tuple[list[Cell], Any]:
+    """The cells of all grids, and their metric."""
+    grids = [Grid.from_dict(part) for part in found]
+    return [cell for grid in grids for cell in grid.cells], grids[0].metric
 
 
-def _conditions(new: bool, free: bool) -> str:
+def _conditions(*, new: bool = False, free: bool = False) -> str:
     """What a heading says of the questions that count, and of how answers are written."""
     return ", no renamed twin" * new + ", no grammar" * free
 

@@ -106,6 +106,9 @@ def _notes(place: Workspace, table: Table, rows: Sequence[Row]) -> Iterator[str]
         boxes = {row.training.task: place.scale.box(row.training.task) for row in rows}
         shown = [f"{TASKS[task]} {box.symbols} symbols and {box.size} tokens" for task, box in boxes.items()]
         yield f"The box: {', '.join(shown)}."
+    twins = [place.scale.tasks[row.training.task]["data"]["grid"].get("twins", False) for row in rows]
+    if any(isinstance(one.measurement, HeatMap) for one in table.measures) and not any(twins):
+        yield "No renaming makes a question of the heat map one of the training data."
     if any(getattr(measure, "new", False) for measure in table.measures):
         yield "A renamed twin is a question of the training data that renaming makes the question asked."
     if any(getattr(measure, "free", False) for measure in table.measures):
@@ -182,7 +185,7 @@ def draw(place: Workspace, table: Table, seed: int, folder: Path) -> None:
         maps = [measure.measurement for measure in table.measures_of(row)]
         for one in dict.fromkeys(one for one in maps if isinstance(one, HeatMap) and not one.free):
             if place.result(row.training, seed, one).exists():
-                grid = Grid.from_dict(place.found(row.training, seed, one)["all"])
+                grid = Grid.from_dict(place.found(row.training, seed, one))
                 best = f", best of {one.candidates}" if one.candidates > 1 else ""
                 grids.setdefault(row.training.task, []).append(replace(grid, model=name + best))
     for task, same in grids.items():

@@ -95,7 +95,10 @@ class Workspace:
             f"data {folder.name}: {', '.join(f'{name} {value}' for name, value in sizes['data'][variant].items())}"
         )
         if variant == "grid":
-            grid.prepare(grid.QuestionGridConfig(name="grid", task=task, **sizes["data"]["grid"]), folder, self.cluster)
+            options = {**sizes["data"]["grid"]}
+            if not options.pop("twins", False):
+                options["novel"] = tuple(str(self.data(task, other)) for other in ("normal", "wide"))
+            grid.prepare(grid.QuestionGridConfig(name="grid", task=task, **options), folder, self.cluster)
         else:
             config = builder.RandomQuestionsConfig(name=variant, task=task, **sizes["data"][variant])
             builder.prepare(config, folder, self.cluster)

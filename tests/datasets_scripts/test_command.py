@@ -40,6 +40,7 @@ def test_a_benchmark_s_own_command_has_its_defaults(tmp_path):
     [
         (["--renamed"], "--renamed: only with --from"),
         (["--per-cell=3"], "--per-cell: only with --grid"),
+        (["--novel=x"], "--novel: only with --grid"),
         (["--min-symbols=3"], "--min-symbols: only with --grid or --from"),
         (["--grid", "--rows=3"], "--rows: not together with --grid"),
         (["--from=x", "--num-symbols=3"], "--num-symbols: not together with --from"),

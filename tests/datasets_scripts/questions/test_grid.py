@@ -4,7 +4,10 @@ from collections import Counter
 
 import pytest
 
+from hf_symbinv.datasets_scripts.errors import TransformError, WorkFolderError
+from hf_symbinv.datasets_scripts.questions import builder
 from hf_symbinv.datasets_scripts.questions import sampling as drawing
+from hf_symbinv.datasets_scripts.questions.builder import RandomQuestionsConfig
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGrid, QuestionGridConfig, generate, prepare, runs
 from hf_symbinv.datasets_scripts.questions.transforms import read_folder
 from hf_symbinv.tasks import TASKS
@@ -61,6 +64,46 @@ def test_the_card_says_which_cells_are_short_or_empty(folder):
         assert f"\n{line}\n" in card
 
 
+@pytest.fixture(scope="module")
+def trained_on(tmp_path_factory):
+    """Strings of at most four places, of more names than the grid has."""
+    folder = tmp_path_factory.mktemp("known") / "strings"
+    random = RandomQuestionsConfig(name="test", task="copy", num_symbols=4, max_size=4, rows=20)
+    builder.prepare(random, folder, 1, progress=False)
+    return folder
+
+
+def test_no_renaming_makes_a_question_of_a_novel_grid_one_of_the_training_data(folder, trained_on, tmp_path):
+    grid = config(novel=(str(trained_on),))
+    prepare(grid, tmp_path / "novel", 1, progress=False)
+    known = {TASKS["copy"].alpha_class(text) for text in read_folder(trained_on)["train"]["string"]}
+    found, all_of_them = (
+        {TASKS["copy"].alpha_class(text) for text in read_folder(one)["test"]["string"]}
+        for one in (tmp_path / "novel", folder)
+    )
+    assert found and not found & known and all_of_them & known
+    card = (tmp_path / "novel" / "README.md").read_text()
+    assert "No renaming of symbols makes one of them a training question of strings. " in card
+    assert "--per-cell 4 --novel strings\n" in card and str(trained_on) not in card
+
+
+def test_a_grid_without_other_training_questions_is_another_data_set(folder, trained_on):
+    with pytest.raises(WorkFolderError, match="holds a data set made in another way"):
+        prepare(config(novel=(str(trained_on),)), folder, 1, progress=False)
+
+
+def test_what_a_grid_should_be_novel_to_must_be_training_data_of_the_task(folder, trained_on, tmp_path):
+    for novel, message in (
+        (folder, "copy: has no split train, only test; name data that a model learns from"),
+        (tmp_path, "holds no data set"),
+    ):
+        with pytest.raises(TransformError, match=message):
+            prepare(config(novel=(str(novel),)), tmp_path / "grid", 1, progress=False)
+        assert not (tmp_path / "grid").exists()
+    with pytest.raises(TransformError, match="task ltl needs formula, witness too: is it of another task"):
+        prepare(config(task="ltl", novel=(str(trained_on),)), tmp_path / "grid", 1, progress=False)
+
+
 @pytest.mark.parametrize("task", ["ltl", "prop"])
 def test_formulas_have_their_number_of_symbols_and_correct_answers(task, tmp_path):
     prepare(
@@ -75,9 +118,9 @@ def test_formulas_have_their_number_of_symbols_and_correct_answers(task, tmp_pat
 
 def test_the_builder_makes_the_same_grid(folder, tmp_path):
     fields = ("task", "num_symbols", "min_symbols", "max_size", "per_cell")
-    builder = QuestionGrid(**{name: getattr(config(), name) for name in fields}, cache_dir=str(tmp_path))
-    builder.download_and_prepare()
-    assert builder.as_dataset(split="test").to_list() == read_folder(folder)["test"].to_list()
+    made = QuestionGrid(**{name: getattr(config(), name) for name in fields}, cache_dir=str(tmp_path))
+    made.download_and_prepare()
+    assert made.as_dataset(split="test").to_list() == read_folder(folder)["test"].to_list()
 
 
 def test_finished_shards_are_not_solved_again(tmp_path):
@@ -96,6 +139,8 @@ def test_finished_shards_are_not_solved_again(tmp_path):
         ({"per_cell": 0}, "per_cell=0: a cell has at least one sample"),
         ({"max_size": 0}, "min_size=1, max_size=0: sizes are at least 1"),
         ({"task": "sat"}, "task='sat': unknown"),
+        ({"novel": "data/ltl"}, r"novel='data/ltl': must be a tuple of folders, such as \('data/ltl',\); correct it"),
+        ({"novel": (3,)}, r"novel=\(3,\): must be a tuple of folders"),
     ],
 )
 def test_values_out_of_range_are_refused(changes, message):

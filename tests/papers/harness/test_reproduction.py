@@ -52,16 +52,14 @@ def store_run(place, training, seconds, seed=0):
 
 
 def heat_map(box, *counts):
-    """A heat map with correct answers and samples: in the box, with more symbols, longer; longer ones are new."""
+    """A heat map with correct answers and samples: in the box, with more symbols, longer."""
     places = [(1, box.size), (box.symbols + 1, 2 * box.symbols + 1), (1, box.size + 1)]
     samples = [
         (*where, float(sample < correct))
         for where, (correct, count) in zip(places, counts, strict=True)
         for sample in range(count)
     ]
-    every = Grid.count(samples, model="m", data="d", training_box=box).to_dict()
-    new = [sample for sample in samples if sample[:2] == places[-1]]
-    return {"all": every, "new": Grid.count(new, model="m", data="d").to_dict() if new else None}
+    return Grid.count(samples, model="m", data="d", training_box=box).to_dict()
 
 
 def lines_of(result):
@@ -80,7 +78,7 @@ def partial(tmp_path_factory) -> Workspace:
     store_heat_map(place, Training("prop"), heat_map(BOX, (40, 50), (3, 20), (9, 30)))
     # The model of the wide data says so in its own box; the table has one box for all.
     wide = heat_map(BOX, (30, 50), (10, 20), (20, 30))
-    wide["all"]["training_box"] = Box(9, 99)._asdict()
+    wide["training_box"] = Box(9, 99)._asdict()
     store_heat_map(place, WIDE, wide)
     return place
 
@@ -99,7 +97,6 @@ class TestHeatMaps:
             "in the box": (80.0, 50),
             "more symbols": (15.0, 20),
             "longer": (30.0, 30),
-            "heat map, no renamed twin": (30.0, 30),
             "heat map, no grammar": (52.0, 100),
             "steps": (300, 1),
             "examples": (19200, 1),
@@ -113,7 +110,7 @@ class TestHeatMaps:
     def test_samples_stand_at_the_columns_and_the_paper_only_where_it_says_something(self, result):
         head, _, _, full, *_ = lines_of(result)
         columns = "heat map (n 100) | paper | in the box (n 50) | more symbols (n 20) | longer (n 30)"
-        others = "heat map, no renamed twin (n 30) | heat map, no grammar (n 100) | steps | examples | seconds"
+        others = "heat map, no grammar (n 100) | steps | examples | seconds"
         assert head == f"| task | model | {columns} | {others} |"
         assert full.startswith("| propositional logic | full vocabulary | 60.0 (50.2 - 69.1) |  | 60.0 (")
 
@@ -122,6 +119,7 @@ class TestHeatMaps:
         boxes = f"propositional logic {prop.symbols} symbols and {prop.size} tokens, LTL {ltl.symbols} symbols and"
         assert f"The box: {boxes} {ltl.size} tokens." in result.markdown()
         assert "Full vocabulary was trained beyond the box" in result.markdown()
+        assert "No renaming makes a question of the heat map one of the training data." in result.markdown()
 
     def test_what_is_there_is_drawn(self, result, partial):
         files = sorted(path.name for path in (partial.folder / "tables").iterdir())
@@ -141,7 +139,7 @@ class TestHeatMaps:
         few = Grid.count([(0, 1, 1.0), (0, 1, 0.0), (1, 1, 1.0)], model="m", data="d").to_dict()
         before, after = (row.training for row in TABLES["sit-supplement"].rows)
         store_heat_map(place, before, cells)
-        store_heat_map(place, after, {"all": few, "new": None})
+        store_heat_map(place, after, few)
         head, _, first, second = lines_of(reproduce(place, find("sit-supplement")))
         assert head.startswith("| training data | heat map, 0 symbols (n 2) | heat map, 1 symbol (n 20) | heat map |")
         assert first.startswith("| before |  | 50.0 (29.9 - 70.1) |") and second.startswith(
@@ -308,8 +306,7 @@ class TestCopying:
 
     def grid(self, distances):
         samples = [(3, 5, distance) for distance in distances]
-        grid = Grid.count(samples, model="m", data="d", metric="edit_distance", questions="string").to_dict()
-        return {"all": grid, "new": None}
+        return Grid.count(samples, model="m", data="d", metric="edit_distance", questions="string").to_dict()
 
     def test_edit_distances_have_the_interval_of_the_mean_over_all_seeds(self, place):
         store_heat_map(place, self.TRAINING, self.grid([0, 2, 4]))
@@ -318,10 +315,11 @@ class TestCopying:
         assert lines_of(result)[2] == "| f_fn + AC | full vocabulary | 2.00 (0.40 - 3.60) | 6.1 | 300 | 19,200 | 60 |"
         assert "Mean edit distances in tokens" in result.markdown() and "percent" not in result.markdown()
         assert "The paper's numbers are of the best of at least 3 trainings" in result.markdown()
+        assert "No renaming makes" not in result.markdown()  # strings to copy may be those of training, renamed
 
     def test_without_squares_there_is_no_interval(self, place):
         grid = self.grid([0, 2, 4])
-        grid["all"]["cells"][0].pop("total_squared_distance")
+        grid["cells"][0].pop("total_squared_distance")
         store_heat_map(place, self.TRAINING, grid)
         first = lines_of(reproduce(place, find("ite-6")))[2]
         assert first.startswith("| f_fn + AC | full vocabulary | 2.00 | 6.1 |")

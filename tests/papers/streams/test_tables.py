@@ -11,6 +11,7 @@ import torch
 from hf_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.datasets_scripts.questions.transforms import read_folder
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
+from hf_symbinv.tasks import PROP
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
 from papers.catalogue import load_scale
@@ -205,8 +206,14 @@ class TestSmoke:
         place, training = Workspace(folder, load_scale("smoke")), components_of("prop", "EP DP CP")
         model = ModelUnderTest(place, training, load_checkpoint(str(place.run(training, 0))), folder / "pieces")
         assert model.without_twins(model.questions("normal", "train", 20)) == [False] * 20
-        new = place.found(training, 0, HeatMap())["new"]
-        assert sum(cell["count"] for cell in new["cells"]) == sum(model.without_twins(model.questions("grid", "test")))
+        new = place.found(training, 0, Verdicts("test", "normal"))["new"]
+        assert new["count"] == sum(model.without_twins(model.questions("normal", "test", 50)))
+
+    @pytest.mark.parametrize("data", ["normal", "wide"])
+    def test_no_renaming_makes_a_question_of_the_heat_map_one_of_the_training_data(self, folder, data):
+        place = Workspace(folder, load_scale("smoke"))
+        questions = read_folder(place.data("prop", "grid"))["test"]["formula"]
+        assert questions and not place.training_classes(PROP, data) & set(map(PROP.alpha_class, questions))
 
     def test_the_supplement_adds_training_rows_with_few_symbols_only(self, folder):
         place = Workspace(folder, load_scale("smoke"))
@@ -218,7 +225,7 @@ class TestSmoke:
     def test_more_candidates_of_the_same_beams_solve_no_less(self, folder):
         place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
         one, three = (
-            sum(cell["correct"] for cell in place.found(training, 0, measurement)["all"]["cells"])
+            sum(cell["correct"] for cell in place.found(training, 0, measurement)["cells"])
             for measurement in (HeatMap(), HeatMap(3))
         )
         assert three >= one
