@@ -32,7 +32,7 @@ MARGIN = 0.01
 
 
 def save_heatmaps(grids: Sequence[Grid], path: str | Path, *, lowest: float = 0.0) -> None:
-    """Write the picture of one or several grids side by side, five in a line, with one y axis and one colour bar.
+    """Write the picture of one or several grids, at most five side by side, with one y axis and one colour bar.
 
     Args:
         grids: At least one, all of one metric and one kind of questions.
@@ -73,7 +73,8 @@ def draw_heatmaps(grids: Sequence[Grid], *, lowest: float = 0.0) -> Figure:
     symbols, sizes = _axis(grids, "symbols"), _axis(grids, "size")
     full = min(FULL, max(cell.count for grid in grids for cell in grid.cells))
     panel = 5.6 if len(grids) == 1 else 3.5
-    columns, lines = min(len(grids), LINE), -(-len(grids) // LINE)
+    lines = math.ceil(len(grids) / LINE)
+    columns = math.ceil(len(grids) / lines)
     figure = Figure(figsize=(panel * columns + 1.2, 3.4 * lines), layout="constrained")
     panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     for place, axes in enumerate(panels.flat):

@@ -15,15 +15,18 @@ COLUMNS = {
     "verdicts-validation-wide": ["validation, wide"],
     "renamings-normal": [f"alpha-covariance, {count} symbols" for count in range(2, 6)],
     "renamings-grid": [f"heat map alpha-covariance, {count} symbols" for count in range(3, 11)],
-    "heat-map-1": ["heat map", "heat map, no renamed twin", "in the box", "more symbols", "longer", "edit distance"],
+    "heat-map-1": [
+        "heat map", "heat map, 0 symbols", "heat map, 1 symbol", "heat map, 2 symbols", "in the box", "more symbols",
+        "longer", "edit distance",
+    ],
     "heat-map-1-free": ["heat map, no grammar"],
-    "heat-map-3": ["top-3", "top-3, no renamed twin"],
-    "heat-map-10": ["top-10", "top-10, no renamed twin"],
-    "heat-map-25": ["top-25", "top-25, no renamed twin"],
+    "heat-map-3": ["top-3"],
+    "heat-map-10": ["top-10"],
+    "heat-map-25": ["top-25"],
     "effort": ["steps", "examples", "seconds"],
     "cost-3": [f"{unit}, {count} symbols" for unit in ("ms", "MB") for count in range(11)],
     "parameters": ["parameters"],
-}
+}  # fmt: skip
 STREAMS = [table for table in TABLES.values() if isinstance(table, Table)]
 ROWS = [row for table in STREAMS for row in table.rows]
 

@@ -274,8 +274,8 @@ class TestPicture:
         figure = draw_heatmaps([grid(model=str(number)) for number in range(7)])
         *panels, _ = figure.axes
         assert [axes.get_title()[0] for axes in panels] == list("0123456")
-        assert [number for number, axes in enumerate(panels) if axes.get_ylabel()] == [0, 5]
-        assert [number for number, axes in enumerate(panels) if axes.get_xlabel()] == [2, 3, 4, 5, 6]
+        assert [number for number, axes in enumerate(panels) if axes.get_ylabel()] == [0, 4]
+        assert [number for number, axes in enumerate(panels) if axes.get_xlabel()] == [3, 4, 5, 6]
 
     @pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
     def test_the_same_grid_is_the_same_bytes(self, tmp_path, suffix, start):
