@@ -109,7 +109,7 @@ class Covariance(ModelMeasure):
 
     @property
     def heading(self) -> str:
-        name = f"alpha-covariance, {self.symbols} symbols"
+        name = f"alpha-covariance, {_symbols(self.symbols)}"
         return f"heat map {name}" if self.data == "grid" else name
 
     @property
@@ -141,7 +141,7 @@ class Solved(ModelMeasure):
     def heading(self) -> str:
         name = "heat map" if self.region is None else self.region
         if self.symbols is not None:
-            name = f"{name}, {self.symbols} symbol{'s' * (self.symbols != 1)}"
+            name = f"{name}, {_symbols(self.symbols)}"
         return (f"top-{self.candidates}" if self.candidates > 1 else name) + _conditions(free=self.free)
 
     @property
@@ -179,6 +179,10 @@ def _cells(found: Sequence[dict[str, Any]]) -> tuple[list[Cell], Any]:
     return [cell for grid in grids for cell in grid.cells], grids[0].metric
 
 
+def _symbols(count: int) -> str:
+    return "1 symbol" if count == 1 else f"{count} symbols"
+
+
 def _conditions(*, new: bool = False, free: bool = False) -> str:
     """What a heading says of the questions that count, and of how answers are written."""
     return ", no renamed twin" * new + ", no grammar" * free
@@ -213,7 +217,7 @@ class Cost(ModelMeasure):
 
     @property
     def heading(self) -> str:
-        return f"{self.unit}, {self.symbols} symbols"
+        return f"{self.unit}, {_symbols(self.symbols)}"
 
     @property
     def measurement(self) -> Costs:

@@ -24,7 +24,7 @@ COLUMNS = {
     "heat-map-10": ["top-10"],
     "heat-map-25": ["top-25"],
     "effort": ["steps", "examples", "seconds"],
-    "cost-3": [f"{unit}, {count} symbols" for unit in ("ms", "MB") for count in range(11)],
+    "cost-3": [f"{unit}, {count} symbol{'s' * (count != 1)}" for unit in ("ms", "MB") for count in range(11)],
     "parameters": ["parameters"],
 }  # fmt: skip
 STREAMS = [table for table in TABLES.values() if isinstance(table, Table)]
