@@ -138,8 +138,8 @@ def prepare(
         story = (
             f"At most {config.per_cell} random questions of the task {task.name} for each number of symbols from "
             f"{config.min_symbols} to {config.num_symbols} and each size from {config.min_size} to {config.max_size}, "
-            f"with answers, for tests of generalisation. {without(config)}{left_out(harvest.left_out, config.timeout)}\n\n"
-            f"{cells(task, config, harvest.pairs)}"
+            f"with answers, for tests of generalisation. {without(config)}"
+            f"{left_out(harvest.left_out, config.timeout)}\n\n{cells(task, config, harvest.pairs)}"
         )
         origin = Origin(
             title=f"{task.name}, grid of {config.min_symbols} to {config.num_symbols} symbols and sizes "

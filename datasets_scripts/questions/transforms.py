@@ -241,7 +241,7 @@ def training_classes(folder: Path, task: SymbolTask) -> set[str]:
     data = read_folder(folder)
     question, _ = _columns(data, task)
     if "train" not in data:
-        raise TransformError(f"{folder}: has no split train, only {', '.join(data)}; name data that a model learns from")
+        raise TransformError(f"{folder}: has no split train, only {', '.join(data)}; name data of a training")
     return set(map(task.alpha_class, data["train"][question]))
 
 

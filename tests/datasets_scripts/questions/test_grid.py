@@ -94,7 +94,7 @@ def test_a_grid_without_other_training_questions_is_another_data_set(folder, tra
 
 def test_what_a_grid_should_be_novel_to_must_be_training_data_of_the_task(folder, trained_on, tmp_path):
     for novel, message in (
-        (folder, "copy: has no split train, only test; name data that a model learns from"),
+        (folder, "copy: has no split train, only test; name data of a training"),
         (tmp_path, "holds no data set"),
     ):
         with pytest.raises(TransformError, match=message):
