@@ -26,6 +26,7 @@ from datasets.table import InMemoryTable
 from hf_symbinv.datasets_scripts.errors import TransformError
 from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.datasets_scripts.storage import Pair, publish, require_whole, schema, split_files, splits_of
+from hf_symbinv.errors import in_short
 from hf_symbinv.files import reading_parquet
 from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN, Origin
 from hf_symbinv.tasks import TASKS, SymbolTask, symbol_names
@@ -236,13 +237,22 @@ def training_classes(folder: Path, task: SymbolTask) -> set[str]:
     """The training questions of a data set up to a renaming of symbols, as `task.alpha_class` writes them.
 
     Raises:
-        TransformError: If the folder holds no training data of the task.
+        TransformError: If the folder holds no training data of the task, or the task cannot rename a question.
     """
     data = read_folder(folder)
-    question, _ = _columns(data, task)
+    column, _ = _columns(data, task)
     if "train" not in data:
         raise TransformError(f"{folder}: has no split train, only {', '.join(data)}; name data of a training")
-    return set(map(task.alpha_class, data["train"][question]))
+    classes = set()
+    for question in data["train"][column]:
+        try:
+            classes.add(task.alpha_class(question))
+        except Exception as error:  # whatever a user's task raises
+            raise TransformError(
+                f"{folder}: task {task.name} cannot rename the symbols of {in_short(question)} "
+                f"({type(error).__name__}: {error}); mend the task or the data"
+            ) from error
+    return classes
 
 
 def read_folder(folder: Path) -> datasets.DatasetDict:

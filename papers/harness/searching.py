@@ -139,7 +139,7 @@ def _log(table: Table, scale: str, lines: Sequence[Mapping[str, Any]]) -> str:
         f"Every trial of the search for `{table.name}`, scale {scale}: correct answers to {count:,} validation "
         "questions in percent, with Wilson's 95 % intervals. All trials were trained once, with one seed. Those whose "
         "interval reaches that of the best one remain; rates below and above theirs were tried until none did better. "
-        "They were trained at full length too, and the best of these was chosen; if the best one stood alone, it was. "
+        "Trials that remain were trained at full length too, and the best was chosen; one that stood alone was. "
         "Seconds are of training and measuring the trial. AdaCos has normalised features and embeddings, "
         "cross-entropy has neither."
     )

@@ -104,6 +104,16 @@ def test_what_a_grid_should_be_novel_to_must_be_training_data_of_the_task(folder
         prepare(config(task="ltl", novel=(str(trained_on),)), tmp_path / "grid", 1, progress=False)
 
 
+def test_a_task_that_cannot_rename_is_refused_in_a_sentence(trained_on, tmp_path, monkeypatch):
+    def rename(self, text, mapping):
+        raise RuntimeError("not written yet")
+
+    monkeypatch.setattr(type(TASKS["copy"]), "rename", rename)
+    with pytest.raises(TransformError, match=r"task copy cannot rename .* \(RuntimeError: not written yet\); mend"):
+        prepare(config(novel=(str(trained_on),)), tmp_path / "grid", 1, progress=False)
+    assert not (tmp_path / "grid").exists()
+
+
 @pytest.mark.parametrize("task", ["ltl", "prop"])
 def test_formulas_have_their_number_of_symbols_and_correct_answers(task, tmp_path):
     prepare(
