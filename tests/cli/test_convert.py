@@ -165,7 +165,7 @@ def test_tensors_are_read_from_safetensors_where_there_are_any(symbinv, release,
 
 
 def test_a_pickle_on_the_hub_that_holds_more_than_tensors_is_refused(symbinv, release, hub, tmp_path):
-    code = pickle.dumps({"merged_embedder.base_weight": print})
+    code = pickle.dumps({"merged_embedder.base_weight": len})
     hub.put("model", "authors/bad", {"config.json": (release / "config.json").read_bytes(), "pytorch_model.bin": code})
     result = symbinv("convert", "authors/bad", "--output", tmp_path / "new")
     assert result.code == 2 and "no file of tensors" in result.err.splitlines()[-1]

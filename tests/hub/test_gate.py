@@ -39,7 +39,7 @@ SECRETS = {
 }
 # What stands before and after a secret.
 PLACES = ["{}", "token={}\n", '{{"source": ["line\\n{}"]}}', "<p>{}</p>", "x{}", "'{}'"]
-CALLING = {"loads": print}
+CALLING = {"loads": len}  # not print, which Ray replaces in its process
 
 
 def refusal(path) -> str:
@@ -195,7 +195,7 @@ def test_a_pickle_is_known_by_its_content(tmp_path, protocol):
 @pytest.mark.parametrize("protocol", [0, 1])
 def test_a_pickle_that_breaks_after_its_call_is_one(tmp_path, protocol):
     path = tmp_path / "notes.txt"
-    path.write_bytes(pickle.dumps(functools.partial(print, 1), protocol=protocol)[:-1] + b"\xff and more")
+    path.write_bytes(pickle.dumps(functools.partial(len, 1), protocol=protocol)[:-1] + b"\xff and more")
     assert refusal(path).startswith("is a pickle or may hold one")
 
 
@@ -208,7 +208,7 @@ def test_a_pickle_that_imports_a_file_whose_name_is_no_identifier_is_one(tmp_pat
 def test_arrays_that_may_hold_pickles_are_known_by_their_content(tmp_path):
     path = tmp_path / "results.json"
     with path.open("wb") as file:
-        numpy.save(file, numpy.array([print], dtype=object), allow_pickle=True)
+        numpy.save(file, numpy.array([len], dtype=object), allow_pickle=True)
     assert refusal(path).startswith("is a pickle or may hold one")
     path.write_bytes(b"\x89HDF\r\n\x1a\n")
     assert refusal(path).startswith("is a pickle or may hold one")

@@ -44,7 +44,7 @@ def training_commands(task: str, embedding: str) -> tuple[str, str]:
     if embedding == "random":
         small.append(f"random_dim={_RANDOM_DIM[kind][0]}")
         paper.append(f"random_dim={_RANDOM_DIM[kind][1]}")
-    # With the recipe's rate random embeddings learn little of propositional logic: `papers/streams/scales/cpu.yaml`.
+    # With the recipe's rate for AdamW, random embeddings learn little of propositional logic.
     rate = ["trainer.learning_rate=3.0e-4"] if (task, embedding) == ("prop", "random") else []
     return (
         shlex.join(["symbinv", "train", f"{task}-small", *(f"model.{field}" for field in small), *rate]),
