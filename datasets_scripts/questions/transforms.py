@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,14 @@ def renamed(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDic
     question, answer = _columns(data, task)
 
     def rename(row: dict[str, Any]) -> dict[str, Any]:
-        renaming = first_in_order(task.symbols(row[answer]), task.symbols(row[question]))
-        renamed_question = task.rename(row[question], renaming)
-        return {
-            question: renamed_question,
-            answer: task.rename(row[answer], renaming),
-            "symbols": list(task.symbols(renamed_question)),
-        }
+        with _of_task(task, row[question]):
+            renaming = first_in_order(task.symbols(row[answer]), task.symbols(row[question]))
+            renamed_question = task.rename(row[question], renaming)
+            return {
+                question: renamed_question,
+                answer: task.rename(row[answer], renaming),
+                "symbols": list(task.symbols(renamed_question)),
+            }
 
     return datasets.DatasetDict({**data, "train": _train(data).map(rename)})
 
@@ -76,7 +78,12 @@ def ordered(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDic
     """
     question, answer = _columns(data, task)
     written = {name: split[answer] for name, split in data.items()}
-    changed = data.map(lambda row: {answer: task.ordered(row[question], row[answer])})
+
+    def order(row: dict[str, Any]) -> dict[str, Any]:
+        with _of_task(task, row[question]):
+            return {answer: task.ordered(row[question], row[answer])}
+
+    changed = data.map(order)
     if all(list(written[name]) == list(split[answer]) for name, split in changed.items()):
         raise TransformError(f"ordered: changes no answer of task {task.name}; leave it out")
     return changed
@@ -95,15 +102,16 @@ def completed(data: datasets.DatasetDict, task: SymbolTask, seed: int = 0) -> da
 
     def complete(row: dict[str, Any]) -> dict[str, Any]:
         text = row[question]
-        found = task.completed(text, random.Random(f"{seed} {text}"))
+        with _of_task(task, text):
+            try:
+                found = task.completed(text, random.Random(f"{seed} {text}"))
+            except ValueError as error:
+                raise TransformError(f"complete: {error}") from error
         if found is None:
-            raise ValueError(f"task {task.name} has no answers that leave nothing open; leave it out")
+            raise TransformError(f"complete: task {task.name} has no answers that leave nothing open; leave it out")
         return {answer: found}
 
-    try:
-        return data.map(complete)
-    except ValueError as error:
-        raise TransformError(f"complete: {error}") from error
+    return data.map(complete)
 
 
 def extended(data: datasets.DatasetDict, other: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
@@ -161,12 +169,13 @@ def supplemented(data: datasets.DatasetDict, other: datasets.DatasetDict, task: 
         for shift in range(len(known)) if foreign else (0,):
             names = (*known[shift:], *known[:shift]) if foreign else row["symbols"]
             renaming = dict(zip(row["symbols"], names, strict=False))
-            text = task.rename(row[question], renaming)
-            if len(renaming) == len(row["symbols"]) and text not in seen:
-                seen.add(text)
-                symbols, reply = list(task.symbols(text)), task.rename(row[answer], renaming)
-                added.append({**row, question: text, answer: reply, "symbols": symbols})
-                break
+            with _of_task(task, row[question]):
+                text = task.rename(row[question], renaming)
+                if len(renaming) == len(row["symbols"]) and text not in seen:
+                    seen.add(text)
+                    symbols, reply = list(task.symbols(text)), task.rename(row[answer], renaming)
+                    added.append({**row, question: text, answer: reply, "symbols": symbols})
+                    break
     if not added:
         raise TransformError(
             "supplement: it has no row with 0 or 1 symbols that is not in the data set yet; take a larger one"
@@ -245,14 +254,23 @@ def training_classes(folder: Path, task: SymbolTask) -> set[str]:
         raise TransformError(f"{folder}: has no split train, only {', '.join(data)}; name data of a training")
     classes = set()
     for question in data["train"][column]:
-        try:
+        with _of_task(task, question):
             classes.add(task.alpha_class(question))
-        except Exception as error:  # whatever a user's task raises
-            raise TransformError(
-                f"{folder}: task {task.name} cannot rename the symbols of {in_short(question)} "
-                f"({type(error).__name__}: {error}); mend the task or the data"
-            ) from error
     return classes
+
+
+@contextmanager
+def _of_task(task: SymbolTask, question: str) -> Iterator[None]:
+    """Whatever a task's own code raises, as an error that names the question."""
+    try:
+        yield
+    except TransformError:
+        raise
+    except Exception as error:
+        raise TransformError(
+            f"task {task.name} failed for {in_short(question)} ({type(error).__name__}: {error}); "
+            "mend the task or the data"
+        ) from error
 
 
 def read_folder(folder: Path) -> datasets.DatasetDict:

@@ -109,7 +109,7 @@ def test_a_task_that_cannot_rename_is_refused_in_a_sentence(trained_on, tmp_path
         raise RuntimeError("not written yet")
 
     monkeypatch.setattr(type(TASKS["copy"]), "rename", rename)
-    with pytest.raises(TransformError, match=r"task copy cannot rename .* \(RuntimeError: not written yet\); mend"):
+    with pytest.raises(TransformError, match=r"task copy failed for .* \(RuntimeError: not written yet\); mend"):
         prepare(config(novel=(str(trained_on),)), tmp_path / "grid", 1, progress=False)
     assert not (tmp_path / "grid").exists()
 

@@ -165,6 +165,29 @@ class TestCompleted:
             completed(of(task, train=[(question, answer)]), task)
 
 
+@pytest.mark.parametrize(
+    ("method", "change"),
+    [
+        ("rename", lambda data, task: renamed(data, task)),
+        ("rename", lambda data, task: supplemented(data, of(task, train=[("b", "b;{1}")]), task)),
+        ("ordered", ordered),
+        ("completed", completed),
+    ],
+    ids=["renamed", "supplemented", "ordered", "completed"],
+)
+def test_a_task_that_fails_is_an_error_that_names_the_question(method, change):
+    class Failing(type(LTL)):
+        pass
+
+    def fail(self, *given):
+        raise KeyError("zebra")
+
+    setattr(Failing, method, fail)
+    data = of(LTL, train=[("Xb", "1;b;{1}")])
+    with pytest.raises(TransformError, match=r"task ltl failed for 'X?b' \(KeyError: 'zebra'\); mend the task or the"):
+        change(data, Failing())
+
+
 class TestExtended:
     def test_new_questions_of_train_are_added_to_train(self):
         data = of(LTL, train=[("Ucb", "b;{1}")], test=[("!c", "!c;{1}")])
