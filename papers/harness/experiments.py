@@ -131,8 +131,9 @@ class Experiment:
         unit: A sentence on the numbers: what is a share in percent, what else.
         rows: The models.
         measure: Makes and measures a row with one seed. For each measure either `{"correct": 90, "count": 100}`, a
-            share that is printed in percent, `{"values": [1.68, 1.72]}`, whose mean is printed, or `{"losses": [1.1,
-            0.9]}`, of which the perplexity is; and measures that are only drawn. JSON must be able to hold all.
+            share that is printed in percent, `{"shares": [0.5, 1.0]}`, whose mean is printed in percent, `{"values":
+            [1.68, 1.72]}`, whose mean is printed, or `{"losses": [1.1, 0.9]}`, of which the perplexity is; and measures
+            that are only drawn. JSON must be able to hold all.
 
             Raises:
                 OutOfTimeError: If there was no time to finish; the next call with the same `folder` goes on.

@@ -168,6 +168,8 @@ def number_of(parts: Sequence[Findings], measure: Measure) -> Number | None:
         return None
     if "losses" in found[0]:
         return Number.perplexity([loss for part in found for loss in part["losses"]])
+    if "shares" in found[0]:
+        return Number.mean([value for part in found for value in part["shares"]])
     if "values" in found[0]:
         return Number.average([value for part in found for value in part["values"]])
     return Number.share(sum(part["correct"] for part in found), sum(part["count"] for part in found))

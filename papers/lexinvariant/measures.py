@@ -43,6 +43,7 @@ class Gap(Measure):
 LAST_WINDOW = Named("last window")
 # Windows of an enciphered text, by whose votes entries of the key are named.
 WINDOWS = (Named("first window"), Named("second"), Named("third"), LAST_WINDOW)
+WHOLE_KEY = Named("whole key")
 DISTANCE = Named("distance")
 # Drawn, and no columns: the loss by place, and the matrices of a key.
 CURVE, MATRICES = Named("curve"), Named("matrices")

@@ -6,6 +6,7 @@ ids (N, T + 1), which begin with <s>, so that the loss of the first symbol count
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,19 +31,20 @@ from hf_symbinv.datasets_scripts.language.puzzles import Puzzle
 from papers.harness.corpora import source_of
 from papers.harness.experiments import Job
 
-# What makes a model of each kind out of the paper's, which is "gaussian". The share 0.2 is the paper's, section 3.6; so
-# is renaming for it, appendix G. "canonical", "identity", "renamed" and "streams" are models that the paper does not
-# have. A canonical model is a learned one that reads texts whose symbols are numbered by their first occurrence.
+# What makes a model of each kind out of the paper's, which is "gaussian". "canonical", "identity", "renamed" and
+# "streams" are models that the paper does not have. A canonical model is a learned one that reads texts whose symbols
+# are numbered by their first occurrence, a regularised one is a learned one that trains on texts `renamed_in_part`.
 KINDS: dict[str, dict[str, Any]] = {
     "learned": {"symbol_embedding": "learned"},
     "canonical": {"symbol_embedding": "learned"},
     "gaussian": {},
     "identity": {"identity_qk": True, "identity_vo": True},
-    "partial": {"symbol_embedding": "renamed", "random_share": 0.2},
+    "regularised": {"symbol_embedding": "learned"},
     "renamed": {"symbol_embedding": "renamed"},
     "streams": {"symbol_embedding": "streams", "components": ["DP", "DA"]},
 }
 REPLACEMENT = " "  # our choice, for the few characters of a corpus that are no printable ASCII
+RENAMED_SHARE = 0.2  # the paper's, section 3.6
 TEST_SEEDS = 10_000  # what is added to a seed for test texts of the Markov language
 
 
@@ -113,9 +115,25 @@ def as_read(kind: str, texts: np.ndarray, num_symbols: int) -> np.ndarray:
     return by_first_occurrence(texts, num_symbols)[0].astype(texts.dtype) if kind == "canonical" else texts
 
 
-def collate(rows: Sequence[np.ndarray]) -> dict[str, torch.Tensor]:
-    """Texts as the model's input, ids (N, T + 1), which are its labels too."""
-    ids = torch.from_numpy(symbol_ids(np.stack(rows).astype(np.int64)))
+def renamed_in_part(texts: np.ndarray, num_symbols: int) -> np.ndarray:
+    """Texts (N, T) in which each token is renamed with a probability of 0.2, by a permutation drawn for each text.
+
+    Source: LI appendix G, B_p(x, π).
+    """
+    permutations = torch.rand(len(texts), num_symbols).argsort(1).numpy()
+    moved = (torch.rand(texts.shape) < RENAMED_SHARE).numpy()
+    return np.where(moved, np.take_along_axis(permutations, texts, 1), texts)
+
+
+def collate(rows: Sequence[np.ndarray], renamed_of: int | None = None) -> dict[str, torch.Tensor]:
+    """Texts as the model's input, ids (N, T + 1), which are its labels too.
+
+    Args:
+        rows: The texts.
+        renamed_of: V, to rename their tokens in part; None to leave them.
+    """
+    texts = np.stack(rows).astype(np.int64)
+    ids = torch.from_numpy(symbol_ids(texts if renamed_of is None else renamed_in_part(texts, renamed_of)))
     return {"input_ids": ids, "labels": ids}
 
 
@@ -139,7 +157,8 @@ def trained(job: Job, name: str, kind: str, texts: Texts) -> PreTrainedModel:
     if texts.characters is not None:
         options["words"] = words(texts.characters)
     read = Rows(as_read(kind, texts.train, texts.num_symbols))
-    job.train(model, folder, arguments, train_dataset=read, data_collator=collate, **options)
+    collator = functools.partial(collate, renamed_of=texts.num_symbols) if kind == "regularised" else collate
+    job.train(model, folder, arguments, train_dataset=read, data_collator=collator, **options)
     return model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
 
 

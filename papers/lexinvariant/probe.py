@@ -26,6 +26,8 @@ from hf_symbinv.datasets_scripts.language.characters import BASE_TOKENS
 from papers.harness.experiments import Job
 from papers.lexinvariant.models import Texts, as_read, batches, collate
 
+SMALLEST = 1e-30  # in place of a probability of 0, which has no logarithm
+
 
 @strict
 class CipherProbeConfig(PreTrainedConfig):
@@ -141,10 +143,11 @@ def window_starts(length: int, window: int, count: int = 4) -> list[int]:
     return [round(place * (length - window) / (count - 1)) for place in range(count)]
 
 
-def votes(named: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: np.ndarray) -> tuple[int, int]:
-    """How many entries of the key the votes of a window get right, and how many get votes, over all rows together.
+def precisions(named: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: np.ndarray) -> list[float]:
+    """Of each row, the share of the entries of the key with votes that a window's votes get right.
 
-    Of plain symbols with equally many votes, the first in the alphabet wins.
+    Of plain symbols with equally many votes, the first in the alphabet wins. Rows that have nothing enciphered in the
+    window are left out.
 
     Args:
         named: The plain symbols that a probe names in the window, (N, W).
@@ -152,27 +155,50 @@ def votes(named: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: n
         key: The key, (V,).
         letters: The plain symbols that the cipher exchanges, (C,).
     """
-    rows, symbols = len(named), len(key)
-    counts = np.zeros((rows, symbols, symbols), dtype=np.int64)
-    np.add.at(counts, (np.arange(rows)[:, None], enciphered, named), 1)
-    counts = counts[:, key[letters]]  # (N, C, V), by the plain symbol that would be right
+    counts = _votes(named, enciphered, key, letters)
     seen = counts.sum(-1) > 0
-    right = (counts.argmax(-1) == letters) & seen
-    return int(right.sum()), int(seen.sum())
+    right = ((counts.argmax(-1) == letters) & seen).sum(-1)
+    entries = seen.sum(-1)
+    return [round(float(share), 4) for share in right[entries > 0] / entries[entries > 0]]
+
+
+def whole_key(named: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: np.ndarray) -> int:
+    """How many of the C entries of the key the votes of a window get right, of all rows together.
+
+    Args:
+        named, enciphered, key, letters: As for `precisions`.
+    """
+    counts = _votes(named, enciphered, key, letters).sum(0)
+    return int(((counts.argmax(-1) == letters) & (counts.sum(-1) > 0)).sum())
+
+
+def _votes(named: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: np.ndarray) -> np.ndarray:
+    """How often each row names each plain symbol, (N, C, V), by the plain symbol that would be right."""
+    counts = np.zeros((len(named), len(key), len(key)), dtype=np.int64)
+    np.add.at(counts, (np.arange(len(named))[:, None], enciphered, named), 1)
+    return counts[:, key[letters]]
 
 
 def key_matrix(
     probabilities: np.ndarray, enciphered: np.ndarray, key: np.ndarray, letters: np.ndarray
 ) -> list[list[float]]:
-    """The mean probabilities of a window, (C, C): a row per cipher symbol, by the alphabet, a column per plain one.
+    """What a window says of the key, (C, C): a row per cipher symbol, by the alphabet, a column per plain one.
+
+    A row of the window has the softmax of its mean logits, and the matrix the mean over rows, as in LI Figure 5. The
+    logarithms of probabilities are logits up to a constant for each place, which the softmax takes away again.
 
     Args:
         probabilities: Of the plain symbols, in the window, (N, W, V).
-        enciphered, key, letters: As for `votes`.
+        enciphered, key, letters: As for `precisions`.
     """
-    rows = []
+    logits, lines = np.log(np.maximum(probabilities, SMALLEST)), []
     for symbol in sorted(key[letters]):
-        here = probabilities[enciphered == symbol]
-        mean = here.mean(0) if len(here) else np.zeros(probabilities.shape[-1])
-        rows.append([round(float(value), 4) for value in mean[letters]])
-    return rows
+        here = enciphered == symbol
+        rows = here.any(1)
+        line = np.zeros(len(letters))
+        if rows.any():
+            mean = (logits * here[:, :, None])[rows].sum(1) / here[rows].sum(1)[:, None]  # (N', V)
+            powers = np.exp(mean - mean.max(-1, keepdims=True))
+            line = (powers / powers.sum(-1, keepdims=True)).mean(0)[letters]
+        lines.append([round(float(value), 4) for value in line])
+    return lines

@@ -34,8 +34,10 @@ from papers.lexinvariant.models import (
     KINDS,
     Texts,
     cipher_letters,
+    collate,
     configuration,
     losses_by_place,
+    renamed_in_part,
     solved,
     texts_of,
 )
@@ -46,9 +48,10 @@ from papers.lexinvariant.probe import (
     deciphered,
     key_matrix,
     own_states,
+    precisions,
     random_key,
     trained_probe,
-    votes,
+    whole_key,
     window_starts,
 )
 
@@ -152,13 +155,26 @@ class TestLexinvariance:
         ]
         assert abs(fixed[0] - fixed[1]).max() > 0.01
 
-    @pytest.mark.parametrize("kind", ["learned", "partial"])
+    @pytest.mark.parametrize("kind", ["learned", "regularised"])
     def test_losses_by_place_are_the_models_loss_taken_apart(self, kind):
         model, texts = make_model(kind), np.random.default_rng(1).integers(6, size=(7, 10))
         ids = torch.from_numpy(symbol_ids(texts))
         losses = losses_by_place(model, kind, texts, batch_size=3, seed=0)
         assert losses.shape == (7, 10)
         assert losses.mean() == pytest.approx(model(ids, labels=ids).loss.item(), rel=1e-5)
+
+    def test_a_fifth_of_the_tokens_is_renamed_by_a_permutation_of_each_text(self):
+        torch.manual_seed(0)
+        texts = np.random.default_rng(0).integers(50, size=(100, 400))
+        found = renamed_in_part(texts, 50)
+        assert 0.18 < (found != texts).mean() < 0.21  # 0.196: a permutation leaves one of 50
+        for text, renamed in zip(texts, found, strict=True):
+            pairs = {(old, new) for old, new in zip(text, renamed, strict=True) if old != new}
+            olds, news = zip(*pairs, strict=True)
+            assert len(set(olds)) == len(set(news)) == len(pairs)  # one new name each, and no two the same
+        assert len({found[place, texts[place] == 7].max() for place in range(100)}) > 20
+        ids = collate(list(texts), renamed_of=50)
+        assert (ids["input_ids"] == ids["labels"]).all() and ids["input_ids"].shape == (100, 401)
 
     def test_the_mean_of_draws_is_better_than_a_draw(self):
         model, texts = make_model("gaussian"), np.random.default_rng(1).integers(6, size=(50, 10))
@@ -252,21 +268,38 @@ class TestKeys:
     def test_votes_are_of_the_majority_and_only_for_what_was_seen(self):
         key = np.array([2, 0, 1, 3])  # a is written as c, b as a, c as b
         letters = np.array([0, 1, 2])
-        enciphered = np.array([[2, 2, 2, 0], [3, 3, 3, 3]])
-        named = np.array([[0, 0, 1, 2], [0, 0, 0, 0]])
-        assert votes(named, enciphered, key, letters) == (1, 2)  # c is a; that a is c is wrong; nothing seen of b
+        enciphered = np.array([[2, 2, 2, 0], [3, 3, 3, 3], [2, 2, 2, 2]])
+        named = np.array([[0, 0, 1, 2], [0, 0, 0, 0], [0, 1, 0, 1]])
+        # c is a; that a is c is wrong; nothing is seen of b; the second text has nothing enciphered
+        assert precisions(named, enciphered, key, letters) == [0.5, 1.0]
+        assert whole_key(named, enciphered, key, letters) == 1
 
     def test_of_equally_many_votes_the_first_letter_wins(self):
         key = np.array([0, 1])
-        assert votes(np.array([[1, 0]]), np.array([[1, 1]]), key, key) == (0, 1)
+        assert precisions(np.array([[1, 0]]), np.array([[1, 1]]), key, key) == [0.0]
+
+    def test_all_texts_together_know_more_of_the_key_than_each(self):
+        key = np.array([1, 2, 0])
+        plain = np.array([[0, 0], [1, 1], [2, 2], [2, 2], [2, 2]])
+        named = np.array([[0, 0], [1, 1], [2, 2], [1, 1], [2, 2]])
+        assert precisions(named, key[plain], key, np.arange(3)) == [1.0, 1.0, 1.0, 0.0, 1.0]
+        assert whole_key(named, key[plain], key, np.arange(3)) == 3
+
+    def test_a_matrix_has_the_mean_over_texts_of_the_softmax_of_their_mean_logits(self):
+        probabilities = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.6, 0.4]]])
+        matrix = key_matrix(probabilities, np.array([[0, 0], [0, 1]]), np.arange(2), np.arange(2))
+        assert matrix == [
+            [round((0.75 + 0.2) / 2, 4), round((0.25 + 0.8) / 2, 4)],
+            [0.6, 0.4],
+        ]  # odds 9 and 1 have mean 3
 
     def test_who_knows_the_key_gets_all_of_it_and_its_matrix(self):
         letters = np.array([1, 3, 4, 5])
         key = random_key(7, letters, seed=2)
         assert sorted(key) == list(range(7)) and key[[0, 2, 6]].tolist() == [0, 2, 6] and (key != range(7)).any()
         plain = np.random.default_rng(0).integers(7, size=(20, 30))
-        right, seen = votes(plain, key[plain], key, letters)
-        assert right == seen > 70
+        assert precisions(plain, key[plain], key, letters) == [1.0] * 20
+        assert whole_key(plain, key[plain], key, letters) == 4
         matrix = np.array(key_matrix(np.eye(7)[plain], key[plain], key, letters))
         for row, symbol in zip(matrix, letters, strict=True):
             assert row.tolist() == (key[letters] == symbol).astype(float).tolist()
