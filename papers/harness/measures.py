@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import stdev
 from typing import Any, ClassVar, Literal
 
 from hf_symbinv.evaluation.cost import REPEATS
@@ -155,6 +156,28 @@ class Solved(ModelMeasure):
         if self.symbols is not None:
             cells = [cell for cell in cells if cell.symbols == self.symbols]
         return Number.of_cells(mean_of(cells, metric), 100)
+
+
+@dataclass(frozen=True)
+class Spread(ModelMeasure):
+    """The standard deviation of the shares of correct answers in the cells of the heat map, in percentage points."""
+
+    @property
+    def heading(self) -> str:
+        return "spread"
+
+    @property
+    def measurement(self) -> HeatMap:
+        return HeatMap()
+
+    def number(self, found: Sequence[dict[str, Any]], box: Box) -> Number | None:
+        totals: dict[tuple[int, int], list[float]] = {}  # of all seeds together: answers, and correct ones
+        for cell in _cells(found)[0]:
+            total = totals.setdefault((cell.symbols, cell.size), [0, 0])
+            total[0] += cell.count
+            total[1] += cell.total
+        shares = [100 * correct / count for count, correct in totals.values() if count]
+        return Number(stdev(shares)) if len(shares) > 1 else None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from hf_symbinv.files import write_atomically
 from papers.harness.comparisons import comparisons
 from papers.harness.experiments import Experiment, Findings, MissingDataError, OutOfTimeError, Setting
 from papers.harness.measurements import HeatMap
-from papers.harness.measures import Measure, ModelMeasure, Solved, Spent
+from papers.harness.measures import Measure, ModelMeasure, Solved, Spent, Spread
 from papers.harness.numbers import Number
 from papers.harness.rendering import Made, Reproduction
 from papers.harness.scales import SCALES, ScaleError
@@ -113,6 +113,8 @@ def _notes(place: Workspace, table: Table, rows: Sequence[Row]) -> Iterator[str]
         yield "A renamed twin is a question of the training data that renaming makes the question asked."
     if any(getattr(measure, "free", False) for measure in table.measures):
         yield "Answers follow the task's grammar while they are written, but for the columns that say no grammar."
+    if any(isinstance(measure, Spread) for measure in table.measures):
+        yield "The spread is the standard deviation of the shares of the heat map's cells, in percentage points."
     if any(isinstance(measure, Spent) for measure in table.measures):
         yield "Steps, examples and seconds are those of a training, means over seeds."
     if table.note:

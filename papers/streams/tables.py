@@ -21,6 +21,7 @@ from papers.harness.measures import (
     Parameters,
     Share,
     Solved,
+    Spread,
 )
 from papers.harness.tables import TASKS, Row, Table, Training
 
@@ -28,9 +29,9 @@ SIZES = Path(__file__).parent / "scales"
 
 CORRECT, EXACT, NEW, FREE = Share("correct"), Share("exact"), Share("correct", new=True), Share("correct", free=True)
 DISTANCE = EditDistance()
-MAPPED = (*HEAT_MAP, Solved(free=True), *SPENT)
+MAPPED = (*HEAT_MAP, Spread(), Solved(free=True), *SPENT)
 VALIDATION = (Share(split="validation"), Share(split="validation", data="wide"), WHOLE)
-VALIDATED = (*VALIDATION, Share(split="validation", new=True), Share(split="validation", free=True), *SPENT)
+VALIDATED = (*VALIDATION, Spread(), Share(split="validation", new=True), Share(split="validation", free=True), *SPENT)
 SHARES = "Shares of correct answers in percent, with Wilson's 95 % intervals"
 REGIONS = (
     f"{SHARES}: of the whole heat map; in the box of at most as many symbols and tokens as in training; with more "
@@ -148,9 +149,10 @@ def _ablation(task: str, label: str, components: str) -> Row:
 
 def _conversion(task: str, label: str, training: Training, *numbers: float) -> Row:
     # A vocabulary that ends with the symbols of training is tested on these alone.
-    left_out = () if training.model == "streams" else VALIDATION[1:]
+    left_out = () if training.model == "streams" else (*VALIDATION[1:], Spread())
     measures = tuple(measure for measure in VALIDATED if measure not in left_out)
-    paper: dict[Measure, float] = dict(zip(VALIDATION[: len(VALIDATION) - len(left_out)], numbers, strict=True))
+    shown = (measure for measure in VALIDATION if measure not in left_out)
+    paper: dict[Measure, float] = dict(zip(shown, numbers, strict=True))
     return Row((TASKS[task], label), training, paper, measures)
 
 

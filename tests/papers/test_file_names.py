@@ -17,7 +17,7 @@ COLUMNS = {
     "renamings-grid": [f"heat map alpha-covariance, {count} symbols" for count in range(3, 11)],
     "heat-map-1": [
         "heat map", "heat map, 0 symbols", "heat map, 1 symbol", "heat map, 2 symbols", "in the box", "more symbols",
-        "longer", "edit distance",
+        "longer", "spread", "edit distance",
     ],
     "heat-map-1-free": ["heat map, no grammar"],
     "heat-map-3": ["top-3"],

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 
@@ -12,9 +13,9 @@ from papers.__main__ import UNFINISHED
 from papers.__main__ import main as papers
 from papers.catalogue import find, load_scale
 from papers.harness.measurements import Costs, Effort, HeatMap, Renamings
-from papers.harness.measures import HEAT_MAP, TRIED, Covariance, Share
+from papers.harness.measures import HEAT_MAP, TRIED, Covariance, Share, Spread
 from papers.harness.rendering import Made, Reproduction
-from papers.harness.reproduction import reproduce
+from papers.harness.reproduction import measured, reproduce
 from papers.harness.searching import RATES, finalists, next_trials
 from papers.harness.tables import Row, Table, Training
 from papers.harness.workspace import Workspace
@@ -97,6 +98,7 @@ class TestHeatMaps:
             "in the box": (80.0, 50),
             "more symbols": (15.0, 20),
             "longer": (30.0, 30),
+            "spread": (stdev([80, 15, 30]), 1),
             "heat map, no grammar": (52.0, 100),
             "steps": (300, 1),
             "examples": (19200, 1),
@@ -107,10 +109,16 @@ class TestHeatMaps:
         (wide,) = [made for made in result.rows if made.row.training == WIDE]
         assert wide.numbers[IN_THE_BOX].count == 50
 
+    def test_cells_of_several_seeds_are_counted_together_for_their_spread(self, place):
+        for seed, counts in enumerate([[(9, 10), (1, 10), (0, 0)], [(5, 10), (3, 10), (0, 0)]]):
+            store(place, Training("prop"), HeatMap(), heat_map(BOX, *counts), seed)
+        number = measured(place, Training("prop"), (0, 1), Spread())
+        assert number.value == pytest.approx(stdev([70, 20])) and number.low is None
+
     def test_samples_stand_at_the_columns_and_the_paper_only_where_it_says_something(self, result):
         head, _, _, full, *_ = lines_of(result)
         columns = "heat map (n 100) | paper | in the box (n 50) | more symbols (n 20) | longer (n 30)"
-        others = "heat map, no grammar (n 100) | steps | examples | seconds"
+        others = "spread | heat map, no grammar (n 100) | steps | examples | seconds"
         assert head == f"| task | model | {columns} | {others} |"
         assert full.startswith("| propositional logic | full vocabulary | 60.0 (50.2 - 69.1) |  | 60.0 (")
 
@@ -345,6 +353,12 @@ class TestCovariance:
     def test_a_model_whose_renamings_were_not_measured_is_missing(self, place):
         store(place, self.TRAINING, Renamings("normal"), {"by_symbols": {"3": [1.0, 1.0]}})
         assert "propositional logic / streams" in reproduce(place, find("ite-3")).missing
+
+    def test_cells_of_several_seeds_are_counted_together_for_their_spread(self, place):
+        for seed, counts in enumerate([[(9, 10), (1, 10), (0, 0)], [(5, 10), (3, 10), (0, 0)]]):
+            store(place, Training("prop"), HeatMap(), heat_map(BOX, *counts), seed)
+        number = measured(place, Training("prop"), (0, 1), Spread())
+        assert number.value == pytest.approx(stdev([70, 20])) and number.low is None
 
     def test_samples_stand_at_the_numbers_where_a_column_has_different_ones(self, place):
         for symbols, row in ((2, "full vocabulary"), (3, "streams")):
