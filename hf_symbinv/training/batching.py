@@ -113,6 +113,10 @@ def require_tokens(
         raise UserError(f"{place}: {error}") from error
 
 
+# What a trainer's `train_sampling_strategy` says of a step's rows: alike in symbols and lengths, or drawn at random.
+ALIKE, RANDOM = "group_by_length", "random"
+
+
 class GroupedSampler(torch.utils.data.Sampler[int]):
     """A random order in which every `group` consecutive examples are alike in symbols and lengths.
 
@@ -122,7 +126,7 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
     groups; the last examples that fill no group sit out the epoch.
 
     Args:
-        keys: `(rows, 3)` int64: symbols, answer length, question length.
+        keys: `(rows, 3)` int64: symbols, answer length, question length. Where all are equal, the order is random.
         group: examples of one optimizer step, over all processes and micro-batches.
         piece: examples of one micro-batch over all processes, which divide a group evenly.
         seed: of the shuffles.
@@ -198,6 +202,11 @@ def require_group(rows: int, group: int) -> None:
         raise UserError(
             f"{rows} training rows are fewer than the {group} of one optimizer step; use more rows or smaller batches"
         )
+
+
+def equal_keys(rows: int) -> torch.Tensor:
+    """Keys `(rows, 3)` with which `GroupedSampler` draws steps at random."""
+    return torch.ones(rows, 3, dtype=torch.int64)
 
 
 def seeded(*key: int) -> torch.Generator:

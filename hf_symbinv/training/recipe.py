@@ -35,6 +35,7 @@ from hf_symbinv.errors import UserError, in_short, nearest
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.tasks import PAIRS, SymbolTask, load_task
 from hf_symbinv.tasks.registry import task_file
+from hf_symbinv.training.batching import ALIKE, RANDOM
 from hf_symbinv.training.optimizers import MUON
 from hf_symbinv.training.ranges import refuse_out_of_range
 from hf_symbinv.training.risk import require_judge
@@ -76,7 +77,8 @@ class Recipe:
         task: name of the task, or its file.
         data: keyword arguments of the task's data builder.
         model: keyword arguments of `SymbolInvariantConfig`, with `preset` for a named start; the task gives the others.
-        trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`.
+        trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`. `train_sampling_strategy` is
+            `group_by_length`, unless it is `random`.
         evaluation_rows, test_rows: how many rows an evaluation and the final test use.
         truth_loss: weight of the loss of `hf_symbinv.training.truth`; None for none.
         risk_candidates: own answers to each question in `hf_symbinv.training.risk`; None to learn from known ones.
@@ -191,7 +193,13 @@ class Recipe:
         # Reading and padding 768 rows takes a core 10 ms, a GPU's step no longer: docs/gpu.md.
         loading = {"dataloader_num_workers": 4 if on_gpu else 0, "dataloader_pin_memory": on_gpu}
         # Every parameter takes part in every step: several processes need not walk the graph for those that do not.
-        options = {**loading, "ddp_find_unused_parameters": False, "hub_strategy": "end", **self.trainer}
+        fixed = {"ddp_find_unused_parameters": False, "hub_strategy": "end", "train_sampling_strategy": ALIKE}
+        options = {**loading, **fixed, **self.trainer}
+        if options["train_sampling_strategy"] not in (ALIKE, RANDOM):
+            raise UserError(
+                f"trainer.train_sampling_strategy={in_short(options['train_sampling_strategy'])}: must be {ALIKE}, for "
+                f"steps whose rows are alike in symbols and lengths, or {RANDOM}; use one of them"
+            )
         if options["hub_strategy"] != "end":
             raise UserError(
                 f"trainer.hub_strategy={options['hub_strategy']}: would push pickles along with checkpoints; use end"

@@ -23,7 +23,7 @@ import torch
 
 from hf_symbinv.errors import UserError
 from hf_symbinv.tasks.base import symbols_of
-from hf_symbinv.training.batching import GroupedSampler, encode, require_group, require_tokens, seeded
+from hf_symbinv.training.batching import GroupedSampler, encode, equal_keys, require_group, require_tokens, seeded
 from hf_symbinv.training.run_data import require_columns
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class BufferedRows(torch.utils.data.Dataset[dict[str, Any]]):
         task: What is asked.
         tokenizer: Of the task.
         group, piece, seed: As `GroupedSampler` takes them.
+        alike: Whether the rows of a group are alike.
         name: Of the rows, for messages.
 
     Attributes:
@@ -73,12 +74,13 @@ class BufferedRows(torch.utils.data.Dataset[dict[str, Any]]):
         group: int,
         piece: int,
         seed: int,
+        alike: bool = True,
         name: str = "data",
     ) -> None:
         require_columns(rows.column_names, task, name)
         require_group(len(rows), group)
         self.rows, self.task, self.tokenizer, self.name = rows, task, tokenizer, name
-        self.group, self.piece, self.seed = group, piece, seed
+        self.group, self.piece, self.seed, self.alike = group, piece, seed, alike
         self.buffer_size = max(rows.buffer_size // group, 1) * group
         self.buffer = pyarrow.table({})
         self._numbers = np.zeros(0, np.int64)  # of the rows in the buffer, among all rows
@@ -133,7 +135,8 @@ class BufferedRows(torch.utils.data.Dataset[dict[str, Any]]):
             tables.append(self.rows.read(group, columns).take(chosen))
             numbers.append(self.rows.numbers(group)[chosen])
         table, self._numbers = pyarrow.concat_tables(tables), np.concatenate(numbers)
-        sampler = GroupedSampler(self._keys(table), self.group, self.piece, self.seed)
+        keys = self._keys(table) if self.alike else equal_keys(len(table))
+        sampler = GroupedSampler(keys, self.group, self.piece, self.seed)
         sampler.set_epoch(start)
         order = np.fromiter(sampler, np.int64, len(sampler))
         self.buffer, self._numbers = table.select(self.task.columns).take(order), self._numbers[order]

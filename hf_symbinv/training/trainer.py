@@ -14,7 +14,15 @@ from transformers.trainer import TRAINING_ARGS_NAME
 from hf_symbinv.errors import UserError
 from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.tasks.base import SymbolTask
-from hf_symbinv.training.batching import Collator, EpochOfSampler, GroupedSampler, group_keys, tokenize
+from hf_symbinv.training.batching import (
+    ALIKE,
+    Collator,
+    EpochOfSampler,
+    GroupedSampler,
+    equal_keys,
+    group_keys,
+    tokenize,
+)
 from hf_symbinv.training.decoding import generate_answers
 from hf_symbinv.training.optimizers import MUON, MuonAndAdamW
 from hf_symbinv.training.risk import Judged, require_judge
@@ -26,8 +34,8 @@ from hf_symbinv.training.truth import HEIGHTS, TRUTH, TruthCollator, TruthHead, 
 
 class SymbolInvariantTrainer(Seq2SeqTrainer):
     """Identical to Seq2SeqTrainer except: data sets have the task's two columns (prefix notation) and are tokenized
-    here; batches group examples of equal work; `evaluate` adds the share of each verdict; no folder gets a pickle of
-    the arguments.
+    here; the `train_sampling_strategy` `group_by_length` makes steps of examples of equal work, and any other makes
+    them at random; `evaluate` adds the share of each verdict; no folder gets a pickle of the arguments.
 
     Args:
         task: what is asked.
@@ -61,7 +69,8 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             train: Any
             if isinstance(train_dataset, ParquetRows):
                 order = {"group": self._group, "piece": self._piece, "seed": self._seed}
-                train = BufferedRows(train_dataset, task, processing_class, **order, name="training data")
+                alike = args.train_sampling_strategy == ALIKE
+                train = BufferedRows(train_dataset, task, processing_class, **order, alike=alike, name="training data")
             else:
                 train = tokenize(train_dataset, task, processing_class, "training data")
             evaluation = tokenize(eval_dataset, task, processing_class, "evaluation data")
@@ -109,7 +118,10 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         if isinstance(dataset, BufferedRows):
             sampler = Positions(len(dataset))
         else:
-            keys = group_keys(dataset, self.accelerator.unwrap_model(self.model).config.base_vocab_size)
+            if self.args.train_sampling_strategy == ALIKE:
+                keys = group_keys(dataset, self.accelerator.unwrap_model(self.model).config.base_vocab_size)
+            else:
+                keys = equal_keys(len(dataset))
             sampler = GroupedSampler(keys, self._group, self._piece, self._seed)
         self.add_callback(EpochOfSampler(sampler, self._group))
         return sampler

@@ -9,6 +9,8 @@ from transformers import TrainerState
 
 from hf_symbinv import LTL, TSEITIN, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
 from hf_symbinv.training.batching import Collator, EpochOfSampler, GroupedSampler, group_keys, tokenize
+from hf_symbinv.training.recipe import Recipe
+from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
 FORMULAS = ["a", "&ab", "U1a", "X&aUbc", "!0", "&a!a", "|bXc", "Ucd"]
 WITNESSES = ["{a}", "{&ab}", "a;{1}", "1;&ac;{1}", "{1}", "{0}", "b;{1}", "d;{1}"]
@@ -112,6 +114,24 @@ def test_groups_stay_whole_when_they_are_cut_into_pieces():
 def test_rows_that_are_all_alike_are_grouped_as_they_were_shuffled():
     order = list(GroupedSampler(torch.full((40, 3), 7), group=4, piece=2, seed=0))
     assert sorted(order) == list(range(40)) != order
+
+
+@pytest.mark.parametrize(("overrides", "alike"), [({}, True), ({"trainer.train_sampling_strategy": "random"}, False)])
+def test_steps_of_a_recipe_are_of_alike_rows_unless_it_says_random(tmp_path, overrides, alike):
+    questions = {"formula": ["X" * (number % 20) + "a" for number in range(400)], "witness": ["{1}"] * 400}
+    recipe = Recipe.load("ltl-smoke", {"trainer.per_device_train_batch_size": 20, **overrides})
+    trainer = SymbolInvariantTrainer(
+        task=LTL,
+        model=SymbolInvariantForConditionalGeneration(recipe.config()),
+        args=recipe.arguments(tmp_path),
+        train_dataset=Dataset.from_dict(questions),
+        eval_dataset=Dataset.from_dict(questions),
+        processing_class=LTL.tokenizer(),
+    )
+    order = list(trainer._get_train_sampler())
+    assert sorted(order) == list(range(400)) != order
+    spread = torch.tensor([row % 20 for row in order]).view(20, 20).float().std(1)
+    assert spread.max() < 2 if alike else spread.min() > 3
 
 
 def test_order_is_a_function_of_seed_and_epoch_and_groups_are_shuffled():

@@ -159,6 +159,11 @@ def test_a_learning_rate_with_an_exponent_reaches_the_trainer(tmp_path):
     ("key", "value", "message"),
     [
         ("trainer.eval_strategy", "never", r"trainer: never is not a valid IntervalStrategy.*; see transformers\."),
+        (
+            "trainer.train_sampling_strategy",
+            "sequential",
+            r"trainer\.train_sampling_strategy='sequential': must be group_by_length, .*, or random; use one of them",
+        ),
         ("trainer.hub_strategy", "every_save", r"trainer\.hub_strategy=every_save: would push pickles .*; use end"),
         ("trainer.push_to_hub", True, r"trainer\.push_to_hub: needs to know where to; set trainer\.hub_model_id"),
         ("model.d_model", 7, r"model: d_model=7: must be a multiple of"),

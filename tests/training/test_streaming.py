@@ -100,6 +100,17 @@ def test_rows_of_a_group_are_alike_in_symbols_and_length(tmp_path, symbols):
     assert padded(epoch_of(rows)) < 0.5 * padded([formula(number) for number in range(1, 401)])
 
 
+def test_rows_of_a_group_are_drawn_at_random_if_they_need_not_be_alike(tmp_path):
+    rows = rows_of(write(tmp_path, range(1, 401)), 400)
+    order = {"group": 20, "piece": 20, "seed": 0}
+    alike, drawn = (epoch_of(BufferedRows(rows, LTL, LTL.tokenizer(), **order, alike=alike)) for alike in (True, False))
+
+    def padded(texts):
+        return sum(20 * max(map(len, texts[start : start + 20])) for start in range(0, 400, 20))
+
+    assert sorted(alike) == sorted(drawn) and padded(alike) < 0.9 * padded(drawn)
+
+
 def test_a_position_finds_its_row_without_those_before(files):
     rows = buffered(files)
     positions = list(range(3 * len(rows)))
