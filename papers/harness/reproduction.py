@@ -119,9 +119,12 @@ def _notes(place: Workspace, table: Table, rows: Sequence[Row]) -> Iterator[str]
         yield "Steps, examples and seconds are those of a training, means over seeds."
     if table.note:
         yield table.note
-    left_out = len(table.rows) - len(rows)
-    if left_out:
-        yield f"Of {len(table.rows)} rows {left_out} are not made at this scale."
+    yield from _left_out(len(table.rows), len(rows))
+
+
+def _left_out(rows: int, made: int) -> Iterator[str]:
+    if made < rows:
+        yield f"Of {rows} rows {rows - made} {'is' if rows - made == 1 else 'are'} not made at this scale."
 
 
 def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[int]) -> Reproduction:
@@ -145,8 +148,7 @@ def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[i
     about = table.sizes(place.scale.name)["about"]
     unit = f"{table.unit}, with 95 % intervals (Wilson for shares, normal for means)"
     notes = list(comparisons(single_numbers(results, table.compared), len(seeds), table.best))
-    if len(rows) < len(table.rows):
-        notes.append(f"Of {len(table.rows)} rows {len(table.rows) - len(rows)} are not made at this scale.")
+    notes += _left_out(len(table.rows), len(rows))
     return Reproduction(table, place.scale.name, about, unit, tuple(seeds), tuple(done), tuple(missing), tuple(notes))
 
 
