@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.evaluation.answers import Question, answer_questions
 from hf_symbinv.evaluation.checkpoints import Checkpoint
-from hf_symbinv.evaluation.grid import Box, Grid
-from hf_symbinv.evaluation.sessions import start_session
+from hf_symbinv.evaluation.grid import Box, Grid, mean_of
+from hf_symbinv.evaluation.sessions import SESSIONS, start_session
 from hf_symbinv.files import write_atomically
 from hf_symbinv.tasks import SymbolTask, symbol_names
 
@@ -52,17 +52,17 @@ class ModelUnderTest:
     @property
     def sizes(self) -> dict[str, Any]:
         """What the scale says of the task."""
-        return self.place.scale.tasks[self.task.name]
+        return self.place.scale.tasks[self.training.task]
 
     def questions(self, variant: str, split: str, rows: int | None = None) -> list[Question]:
         """The first rows of a split of a data set."""
         from hf_symbinv.evaluation.report import load_questions
 
-        return load_questions(self.task, str(self.place.data(self.task.name, variant)), split, rows)
+        return load_questions(self.task, str(self.place.data(self.training.task, variant)), split, rows)
 
     def without_twins(self, questions: Sequence[Question]) -> list[bool]:
         """Of each question, whether no renaming makes it one of the training data."""
-        trained_on = self.place.training_classes(self.task, self.training.data)
+        trained_on = self.place.training_classes(self.training)
         return [self.task.alpha_class(question.text) not in trained_on for question in questions]
 
     def generation(self, beams: int = 3, tokens: int = 100, *, free: bool = False) -> dict[str, Any]:
@@ -73,11 +73,15 @@ class ModelUnderTest:
         return {"num_beams": beams, "max_new_tokens": tokens, "length_penalty": 1.0, **written}
 
     def piecewise(
-        self, questions: Sequence[Question], measure: Callable[[Sequence[Question]], list[Any]], size: int
+        self,
+        questions: Sequence[Question],
+        measure: Callable[[Sequence[Question]], list[Any]],
+        size: int,
+        session: int | None = None,
     ) -> list[Any]:
         """What `measure` says of each question, `size` questions at a time; finished pieces survive a stop.
 
-        Random embeddings are those of one session, chosen on the first questions (ITE Appendix E.4).
+        Random embeddings are those of one session: `session`, or one chosen on the first questions (ITE Appendix E.4).
 
         Raises:
             OutOfTimeError: If there was no time to finish; the next call goes on.
@@ -86,7 +90,7 @@ class ModelUnderTest:
 
         kept = list(_lines(self.pieces))
         if not kept:
-            kept = [choose_session(self.checkpoint, questions[:SESSION_QUESTIONS], None)]
+            kept = [choose_session(self.checkpoint, questions[:SESSION_QUESTIONS], session)]
         elif kept[0]:
             start_session(self.checkpoint, kept[0]["embedding_seed"])
         write_atomically(self.pieces, "".join(json.dumps(line) + "\n" for line in kept))
@@ -209,14 +213,17 @@ class HeatMap(Measurement):
     Attributes:
         candidates: Answers to each question.
         free: Whether they are written freely, and not by the task's grammar.
+        session: The draw of random embeddings; None for the median one.
     """
 
     candidates: int = 1
     free: bool = False
+    session: int | None = None
 
     @property
     def name(self) -> str:
-        return f"heat-map-{self.candidates}{'-free' * self.free}"
+        draw = "" if self.session is None else f"-draw-{self.session}"
+        return f"heat-map-{self.candidates}{'-free' * self.free}{draw}"
 
     def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
         from hf_symbinv.metrics.edit_distance import edit_distance
@@ -233,18 +240,34 @@ class HeatMap(Measurement):
                     return [edit_distance(answer.best.text, question.text) for question, answer in pairs]
                 return [float(answer.best.verified) for answer in answers]
 
-            found = model.piecewise(questions, values, PIECE)
+            found = model.piecewise(questions, values, PIECE, self.session)
         trained = sizes["data"]["wide" if model.training.data == "wide" else "normal"]
         samples = [(question.symbols, question.size, value) for question, value in zip(questions, found, strict=True)]
 
         return Grid.count(
             samples,
             model=model.training.name,
-            data=f"{model.task.name}-grid",
+            data=f"{model.training.task}-grid",
             metric="edit_distance" if copying else "accuracy",
             questions="string" if copying else "formula",
             training_box=Box(trained["num_symbols"], trained["max_size"]),
         ).to_dict()
+
+
+@dataclass(frozen=True)
+class Draws(Measurement):
+    """The mean over the heat map with each of ten draws of random embeddings (ITE Appendix E.4)."""
+
+    @property
+    def name(self) -> str:
+        return "draws"
+
+    def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
+        parts = [replace(model, pieces=model.pieces.with_suffix(f".{draw}.pieces")) for draw in range(SESSIONS)]
+        grids = [Grid.from_dict(HeatMap(session=draw).carry_out(part)) for draw, part in enumerate(parts)]
+        for part in parts:
+            part.pieces.unlink()
+        return {"means": [mean_of(grid.cells, grid.metric).value for grid in grids]}
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,9 @@ class Scale:
         data = "wide" if training.data == "wide" else "normal"
         train_rows = 0.8 * sizes["data"][data]["rows"]
         if training.data == "reduced":
-            trainer["max_steps"] = sizes["reduced"]["max_steps"]
+            reduced = sizes["reduced"]
+            equal = math.ceil(trainer["max_steps"] * reduced["rows"] / train_rows)
+            trainer["max_steps"] = equal if training.equal_epochs else reduced["max_steps"]
         if training.epochs is not None:
             trainer["max_steps"] = math.ceil(training.epochs * train_rows / batch)
         if training.tuned:
@@ -99,6 +101,6 @@ class Scale:
         if training.learning_rate is not None:
             trainer["learning_rate"] = training.learning_rate
         return Recipe(
-            task=training.task, data=sizes["data"][data], model=model, trainer=trainer,
+            task=training.asked, data=sizes["data"][data], model=model, trainer=trainer,
             evaluation_rows=sizes["rows"]["validation"], test_rows=1,
         )  # fmt: skip

@@ -11,8 +11,14 @@ from typing import Any
 
 from papers.harness.measures import Measure, ModelMeasure
 
-# Task → what tables call it.
-TASKS = {"ltl": "LTL", "prop": "propositional logic", "copy": "copying"}
+# Task → what tables call it; copying has three sizes.
+TASKS = {
+    "ltl": "LTL",
+    "prop": "propositional logic",
+    "copy": "copying",
+    "copy-symbols": "copying more symbols",
+    "copy-long": "copying long strings",
+}
 
 
 @dataclass(frozen=True)
@@ -20,7 +26,7 @@ class Training:
     """A model to be trained, the same at every scale but for sizes.
 
     Attributes:
-        task: `ltl`, `prop` or `copy`.
+        task: `ltl`, `prop` or `copy`; copying at other sizes is `copy-symbols` or `copy-long`.
         data: Training data: `normal`; `renamed` and `reduced` (SIT section 5.3); `wide`, with as many symbols as the
             widest test set; `supplemented`, with the rows of `wide` that have 0 or 1 symbols (SIT Appendix F).
         model: `streams`, `learned`, `canonical`, `renamed` or `random`.
@@ -28,6 +34,7 @@ class Training:
         fields: Configuration fields that differ from the scale's, as pairs.
         start: A model that is converted to streams and trained further.
         epochs: Passes over the data; None for the scale's number of steps.
+        equal_epochs: Whether reduced data are passed over as often as all data, and not for as many steps.
         learning_rate: None for the scale's.
         tuned: Whether it has the trainer arguments that the scale gives to searches, trials and full lengths alike.
         trial: Whether it is a short one of a search, with the scale's number of steps for these.
@@ -40,9 +47,15 @@ class Training:
     fields: tuple[tuple[str, Any], ...] = ()
     start: Training | None = None
     epochs: int | None = None
+    equal_epochs: bool = False
     learning_rate: float | None = None
     tuned: bool = False
     trial: bool = False
+
+    @property
+    def asked(self) -> str:
+        """The task's name in the package."""
+        return self.task.partition("-")[0]
 
     @property
     def name(self) -> str:
@@ -55,6 +68,8 @@ class Training:
             parts.append(f"from-{self.start.model}")
         if self.epochs is not None:
             parts.append(f"{self.epochs}epochs")
+        if self.equal_epochs:
+            parts.append("equal-epochs")
         if self.learning_rate is not None:
             parts.append(f"learning_rate={self.learning_rate:g}")
         if self.tuned:

@@ -19,7 +19,7 @@ from filelock import FileLock
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
 from hf_symbinv.files import write_atomically
 from hf_symbinv.solvers import Cluster
-from hf_symbinv.tasks import SymbolTask, load_task
+from hf_symbinv.tasks import load_task
 from papers.harness.experiments import Experiment, Job, OutOfTimeError, Setting
 from papers.harness.measurements import Measurement, ModelUnderTest
 from papers.harness.provenance import read_record, timed
@@ -78,6 +78,7 @@ class Workspace:
         from hf_symbinv.datasets_scripts.questions import builder, grid, transforms
 
         sizes, folder = self.scale.tasks[task], self.folder / "data" / f"{task}-{variant}"
+        asked = Training(task).asked
         if (folder / "README.md").exists():  # the card, which is written last
             return folder
         if variant in ("renamed", "reduced", "supplemented"):
@@ -88,7 +89,7 @@ class Workspace:
                 change = {"supplement": str(self.data(task, "wide"))}
             source = self.data(task, "normal")
             self.say(f"data {folder.name}: from {source.name}")
-            transforms.transform(source, folder, load_task(task), change)
+            transforms.transform(source, folder, load_task(asked), change)
             return folder
         self.time_left()
         self.say(
@@ -98,19 +99,19 @@ class Workspace:
             options = {**sizes["data"]["grid"]}
             if not options.pop("twins", False):
                 options["novel"] = tuple(str(self.data(task, other)) for other in ("normal", "wide"))
-            grid.prepare(grid.QuestionGridConfig(name="grid", task=task, **options), folder, self.cluster)
+            grid.prepare(grid.QuestionGridConfig(name="grid", task=asked, **options), folder, self.cluster)
         else:
-            config = builder.RandomQuestionsConfig(name=variant, task=task, **sizes["data"][variant])
+            config = builder.RandomQuestionsConfig(name=variant, task=asked, **sizes["data"][variant])
             builder.prepare(config, folder, self.cluster)
         return folder
 
-    def training_classes(self, task: SymbolTask, variant: str) -> set[str]:
-        """The training questions of a data set up to a renaming; read once, because many measurements need them."""
+    def training_classes(self, training: Training) -> set[str]:
+        """A model's training questions up to a renaming; read once, because many measurements need them."""
         from hf_symbinv.evaluation.report import training_classes
 
-        key = task.name, variant
+        key = training.task, training.data
         if key not in self._classes:
-            self._classes[key] = training_classes(task, str(self.data(*key)))
+            self._classes[key] = training_classes(load_task(training.asked), str(self.data(*key)))
         return self._classes[key]
 
     def run_folder(self, training: Training, seed: int) -> Path:
@@ -132,7 +133,7 @@ class Workspace:
         recipe = self.scale.recipe(training, seed)
         if training.start is not None:
             recipe = replace(recipe, start=str(self.converted(training.start, seed)))
-        data = load_data(training.task, recipe.data, str(self.data(training.task, training.data)))
+        data = load_data(training.asked, recipe.data, str(self.data(training.task, training.data)))
         self.say(f"run {folder.name}: {recipe.trainer['max_steps']} steps")
         record = train(recipe, data, folder, max_seconds=self.time_left())
         if not record["finished"]:

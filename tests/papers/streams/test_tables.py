@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from papers.catalogue import load_scale
 from papers.harness.experiments import OutOfTimeError
 from papers.harness.measurements import (
     Costs,
+    Draws,
     Effort,
     HeatMap,
     Measurement,
@@ -30,7 +32,7 @@ from papers.harness.measures import EditDistance
 from papers.harness.scales import SCALES, ScaleError
 from papers.harness.tables import TASKS, Training
 from papers.harness.workspace import Workspace
-from papers.streams.tables import ABLATIONS, TABLES, components_of
+from papers.streams.tables import ABLATIONS, DRAWN, TABLES, components_of
 
 ALL = [(table.name, row) for table in TABLES.values() for row in table.rows]
 # SIT Table 6: the papers' parameter counts of some component sets.
@@ -52,7 +54,8 @@ class TestTables:
 
     def test_all_tables_that_were_promised_exist(self):
         of_sit = [f"sit-{name}" for name in ["1", "2", "3", "4", "6", "heatmap", "supplement", "topn", "cost"]]
-        of_ite = [f"ite-{name}" for name in ["2", "3", "5", "6", "7", "8", "ablation"]]
+        of_sit += ["sit-epochs", "sit-copy"]
+        of_ite = [f"ite-{name}" for name in ["2", "3", "5", "6", "symbols", "draws", "7", "8", "ablation"]]
         assert list(TABLES) == [*of_sit, *of_ite, "sit-tuned"]
 
     def test_trainings_are_equal_if_their_names_are(self):
@@ -116,6 +119,22 @@ class TestScales:
         scale = load_scale("paper")
         full, reduced = (scale.recipe(Training("ltl", data=data), 0) for data in ("normal", "reduced"))
         assert full.trainer["max_steps"] / 800_000 == pytest.approx(reduced.trainer["max_steps"] / 80_000, rel=1e-3)
+
+    def test_reduced_data_may_be_passed_over_as_often_as_all_data_at_every_scale(self):
+        for name in SCALES:
+            scale = load_scale(name)
+            for row in scale.rows_of(TABLES["sit-epochs"]):
+                full, reduced = (scale.recipe(one, 0) for one in (replace(row.training, data="normal"), row.training))
+                part = scale.tasks[row.training.task]["reduced"]["rows"] / (0.8 * full.data["rows"])
+                assert reduced.trainer["max_steps"] == math.ceil(part * full.trainer["max_steps"])
+
+    def test_strings_to_copy_come_in_three_sizes_of_one_task(self):
+        scale = load_scale("paper")
+        recipes = [scale.recipe(Training(task), 0) for task in ("copy", "copy-symbols", "copy-long")]
+        assert {recipe.task for recipe in recipes} == {"copy"}
+        lengths = [(recipe.data["min_size"], recipe.data["max_size"]) for recipe in recipes]
+        assert lengths == [(5, 10), (3, 30), (20, 80)]
+        assert [recipe.config().d_model for recipe in recipes] == [64, 64, 128]
 
     def test_five_epochs_are_five_times_one(self):
         scale, start = load_scale("paper"), Training("prop", model="learned")
@@ -185,9 +204,19 @@ class TestSmoke:
     def test_every_measurement_runs(self, folder):
         place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
         verdicts = [Verdicts("test", "normal"), Verdicts("test", "normal", free=True)]
-        every = [*verdicts, Renamings("normal"), HeatMap(), HeatMap(3), Costs(1), ParameterCount(), Effort()]
+        every = [*verdicts, Renamings("normal"), HeatMap(), HeatMap(3), Costs(1), ParameterCount(), Effort(), Draws()]
         assert {type(measurement) for measurement in every} == set(Measurement.__subclasses__())
         assert all(place.found(training, 0, measurement) for measurement in every)
+
+    def test_draws_of_random_embeddings_differ_and_the_median_one_is_among_them(self, folder):
+        place, training = Workspace(folder, load_scale("smoke")), TABLES["ite-draws"].rows[-1].training
+        means = place.found(training, 0, Draws())["means"]
+        median = EditDistance().number([place.found(training, 0, HeatMap())], place.scale.box("copy"))
+        assert len(means) == 10 and len(set(means)) > 1 and median.value in means
+        assert [measure.number([{"means": [1.0, 3.0]}, {"means": [2.0, 2.0]}], None).value for measure in DRAWN] == [
+            2.0, 1.0, 3.0, 1.0,
+        ]  # fmt: skip
+        assert not list((folder / "smoke/results").glob("*.pieces"))
 
     def test_without_a_grammar_a_young_model_writes_what_is_no_trace(self, folder):
         place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
@@ -213,7 +242,7 @@ class TestSmoke:
     def test_no_renaming_makes_a_question_of_the_heat_map_one_of_the_training_data(self, folder, data):
         place = Workspace(folder, load_scale("smoke"))
         questions = read_folder(place.data("prop", "grid"))["test"]["formula"]
-        assert questions and not place.training_classes(PROP, data) & set(map(PROP.alpha_class, questions))
+        assert questions and not place.training_classes(Training("prop", data)) & set(map(PROP.alpha_class, questions))
 
     def test_the_supplement_adds_training_rows_with_few_symbols_only(self, folder):
         place = Workspace(folder, load_scale("smoke"))
