@@ -84,7 +84,7 @@ def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Re
         records = place.records(row.training, seeds, [measure.measurement for measure in measures])
         done.append(Made(row, numbers, records))
     return Reproduction(
-        table, place.scale.name, place.scale.about, table.unit, tuple(seeds), tuple(done), tuple(missing),
+        table, place.scale.name, place.scale.about_of(rows), table.unit, tuple(seeds), tuple(done), tuple(missing),
         (*_notes(place, table, rows), *_compared(place, table, finished, seeds)),
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ class Scale:
         name: Of `SCALES`, or `gpu`, at which there are no tasks.
         about: What it is, in a sentence.
         tasks: For each task its data, models (with the trainer arguments that are theirs), trainer arguments and
-            numbers of rows.
+            numbers of rows; and a sentence `about` it where the scale's does not hold.
         tables: For some tables the rows that are made, each by its last labels; all rows of the others.
     """
 
@@ -65,6 +66,11 @@ class Scale:
             return list(table.rows)
         wanted = [tuple(map(str, labels)) for labels in self.tables[table.name]]
         return [row for row in table.rows if any(row.labels[-len(labels) :] == labels for labels in wanted)]
+
+    def about_of(self, rows: Sequence[Row]) -> str:
+        """What a table with these rows shows: the sentence of their task, or of the scale."""
+        sentences = {self.tasks[row.training.task].get("about", self.about) for row in rows}
+        return sentences.pop() if len(sentences) == 1 else self.about
 
     def box(self, task: str) -> Box:
         """The largest number of symbols and the largest size in training, but for models trained on `wide` data."""

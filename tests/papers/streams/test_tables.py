@@ -136,6 +136,12 @@ class TestScales:
         assert lengths == [(5, 10), (3, 30), (20, 80)]
         assert [recipe.config().d_model for recipe in recipes] == [64, 64, 128]
 
+    def test_a_table_says_the_sizes_of_its_task_where_they_are_not_the_scales(self):
+        scale = load_scale("cpu")
+        for name, told in {"sit-copy": "20 to 80 tokens", "ite-symbols": "3 to 30 tokens", "ite-5": "LTL 15"}.items():
+            assert told in scale.about_of(scale.rows_of(TABLES[name]))
+        assert load_scale("paper").about_of(TABLES["sit-copy"].rows) == "the papers' own sizes."
+
     def test_five_epochs_are_five_times_one(self):
         scale, start = load_scale("paper"), Training("prop", model="learned")
         one, five = (scale.recipe(Training("prop", start=start, epochs=n), 0).trainer["max_steps"] for n in (1, 5))
