@@ -3,17 +3,18 @@
     A->2 C->4 G->5 C->          4
     A 2 C->C A, 4 1 D->         D 4
 
-Symbols are drawn from all characters but the separators, so that nothing is known of them but what stands in the
-prompt. The paper states neither the number of pairs nor of demonstrations; the defaults are our choice.
+Symbols are drawn from all characters but the separators, all alike, so that nothing is known of them but what stands in
+the prompt; or by how frequent they are in a text. The paper states neither the number of pairs nor of demonstrations;
+the defaults are our choice.
 
-Source: Lexinvariant Language Models, section 3.5.
+Source: Lexinvariant Language Models, section 3.5 and Appendix F.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
 
 from hf_symbinv.datasets_scripts.errors import OptionsError
 
@@ -28,22 +29,33 @@ class Puzzle(NamedTuple):
     answer: tuple[str, ...]
 
 
-def look_up(characters: str, rows: int, seed: int, *, pairs: int = 5) -> list[Puzzle]:
+class Make(Protocol):
+    """Draws puzzles of one kind."""
+
+    def __call__(
+        self, characters: str, rows: int, seed: int, *, frequencies: Mapping[str, float] | None = None
+    ) -> list[Puzzle]: ...
+
+
+def look_up(
+    characters: str, rows: int, seed: int, *, frequencies: Mapping[str, float] | None = None, pairs: int = 5
+) -> list[Puzzle]:
     """A table of `pairs` pairs, and one of its keys; the answer is its value.
 
     Args:
         characters: The alphabet, separators among it; symbols are drawn from the others.
         rows: Puzzles.
         seed: Of the draw.
+        frequencies: How often a text has each character; those that it lacks are not drawn. None to draw all alike.
         pairs: Of the table; keys and values are all different.
 
     Raises:
         OptionsError: If the alphabet lacks separators, or has too few other characters.
     """
-    symbols, draw = _symbols(characters, 2 * pairs), random.Random(f"look up {seed}")
+    weights, draw = _weights(characters, 2 * pairs, frequencies), random.Random(f"look up {seed}")
     found = []
     for _ in range(rows):
-        drawn = draw.sample(symbols, 2 * pairs)
+        drawn = _sample(draw, weights, 2 * pairs)
         keys, values = drawn[:pairs], drawn[pairs:]
         asked = draw.randrange(pairs)
         table = "".join(f"{key}{ARROW}{value} " for key, value in zip(keys, values, strict=True))
@@ -52,7 +64,14 @@ def look_up(characters: str, rows: int, seed: int, *, pairs: int = 5) -> list[Pu
 
 
 def permutation(
-    characters: str, rows: int, seed: int, *, demonstrations: int = 3, given: int = 3, kept: int = 2
+    characters: str,
+    rows: int,
+    seed: int,
+    *,
+    frequencies: Mapping[str, float] | None = None,
+    demonstrations: int = 3,
+    given: int = 3,
+    kept: int = 2,
 ) -> list[Puzzle]:
     """Demonstrations that all take the same places of what is given, in the same order; the answer does so too.
 
@@ -60,6 +79,7 @@ def permutation(
         characters: The alphabet, separators among it; symbols are drawn from the others.
         rows: Puzzles.
         seed: Of the draw.
+        frequencies: As of `look_up`.
         demonstrations: Before the question.
         given: Symbols before an arrow, all different.
         kept: Symbols after it.
@@ -67,27 +87,37 @@ def permutation(
     Raises:
         OptionsError: If the alphabet lacks separators, or has too few other characters.
     """
-    symbols, draw = _symbols(characters, given), random.Random(f"permutation {seed}")
+    weights, draw = _weights(characters, given, frequencies), random.Random(f"permutation {seed}")
     found = []
     for _ in range(rows):
         places = draw.sample(range(given), kept)
-        *shown, question = (draw.sample(symbols, given) for _ in range(demonstrations + 1))
+        *shown, question = (_sample(draw, weights, given) for _ in range(demonstrations + 1))
         lines = [f"{' '.join(before)}{ARROW}{' '.join(before[place] for place in places)}, " for before in shown]
         found.append(Puzzle(f"{''.join(lines)}{' '.join(question)}{ARROW}", tuple(question[place] for place in places)))
     return found
 
 
-def _symbols(characters: str, needed: int) -> Sequence[str]:
+def _weights(characters: str, needed: int, frequencies: Mapping[str, float] | None) -> dict[str, float]:
+    """The symbols that can be drawn, with their weights."""
     if lacking := set(ARROW + ", ") - set(characters):
         raise OptionsError(
             f"characters={characters!r}: {min(lacking)!r} is missing, which separates; use printable ASCII"
         )
-    symbols = [character for character in characters if character not in SEPARATORS]
-    if len(symbols) < needed:
-        raise OptionsError(
-            f"characters={characters!r}: a puzzle needs {needed} besides separators; use more characters"
-        )
-    return symbols
+    others = [character for character in characters if character not in SEPARATORS]
+    weights = {symbol: 1.0 if frequencies is None else frequencies.get(symbol, 0.0) for symbol in others}
+    weights = {symbol: weight for symbol, weight in weights.items() if weight > 0}
+    if len(weights) < needed:
+        said = f"characters={characters!r}" if frequencies is None else f"frequencies of {len(weights)} characters"
+        raise OptionsError(f"{said}: a puzzle needs {needed} besides separators; use more characters")
+    return weights
 
 
-PUZZLES: dict[str, Callable[[str, int, int], list[Puzzle]]] = {"look up": look_up, "permutation": permutation}
+def _sample(draw: random.Random, weights: Mapping[str, float], count: int) -> list[str]:
+    """Different symbols, one after the other, each by its share of the weights of those that are left.
+
+    Source: Efraimidis and Spirakis 2006, weighted random sampling: the smallest exponential variables.
+    """
+    return sorted(weights, key=lambda symbol: draw.expovariate(weights[symbol]))[:count]
+
+
+PUZZLES: dict[str, Make] = {"look up": look_up, "permutation": permutation}

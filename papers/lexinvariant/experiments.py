@@ -12,6 +12,7 @@ Source: Huang et al. 2023 (LI).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,7 +41,8 @@ MODELS = {
     "identity": "lexinvariant, identity terms (variant)",
     "regularised": "learned, 20 % of tokens renamed",
 }
-STREAMS = "streams (not in the paper)"
+COUNTING, STREAMS = "counting, without order", "streams (not in the paper)"
+TOKENS = "-tokens"  # ends the name of a corpus that is read by tokens, and not by characters
 FAMILY = Family("lexinvariant", Path(__file__).parent / "scales.yaml")
 # Places whose losses are averaged; our choice.
 MARKOV_PLACES = (Places(0, 4), Places(4, 8), Places(8, 16), Places(16, 32), Places(32, 64))
@@ -157,7 +159,11 @@ def measure_cipher(job: Job) -> dict[Measure, Result]:
 
 
 def measure_symbols(job: Job) -> dict[Measure, Result]:
-    """The share of answers' symbols that the model generates in the right place, for each kind of puzzle."""
+    """The share of answers' symbols that the model generates in the right place, for each kind of puzzle; their symbols
+    are drawn alike, and by how frequent they are.
+    """
+    import numpy as np
+
     from hf_symbinv.datasets_scripts.language.puzzles import PUZZLES
     from papers.lexinvariant.models import solved, texts_of, trained
 
@@ -165,11 +171,19 @@ def measure_symbols(job: Job) -> dict[Measure, Result]:
     sizes, texts = job.sizes["languages"][name], texts_of(job, name)
     model = trained(job, name, job.values["model"], texts)
     characters, rows = texts.characters or "", job.sizes["puzzles"]
+    counts = np.bincount(texts.train.flatten(), minlength=len(characters)).tolist()
+    counted = dict(zip(characters, counts, strict=True))
     found: dict[Measure, Result] = {}
     for kind, make in PUZZLES.items():
-        puzzles = make(characters, rows, job.seed)
-        found[Named(kind)] = solved(model, puzzles, characters, batch_size=sizes["batch"], seed=job.seed)
+        for measure, frequencies in (Named(kind), None), (by_frequency(kind), counted):
+            puzzles = make(characters, rows, job.seed, frequencies=frequencies)
+            found[measure] = solved(model, puzzles, characters, batch_size=sizes["batch"], seed=job.seed)
     return found
+
+
+def by_frequency(kind: str) -> Named:
+    """The share of puzzles whose symbols are drawn by their frequency in the training text."""
+    return Named(f"{kind}, by frequency")
 
 
 def _text_rows(models: dict[str, str], paper: dict[tuple[str, str], dict[Measure, float]]) -> tuple[Setting, ...]:
@@ -213,13 +227,16 @@ _STREAMS_CIPHER_ROWS = (
     Setting(("lexinvariant",), {**_SMALL, "model": "gaussian"}),
     Setting((STREAMS,), {**_SMALL, "model": "streams"}),
 )
-# LI Table 1, character-level: GitHub for code, Wiki-40B for prose.
-LOOK_UP, PERMUTATION = Named("look up"), Named("permutation")
+# LI Tables 1 and 2, character-level: GitHub for code, Wiki-40B for prose.
+_SOLVED = (Named("look up"), Named("permutation"), by_frequency("look up"), by_frequency("permutation"))
 _PUZZLES_SOLVED: dict[tuple[str, str], dict[Measure, float]] = {
-    ("code", "learned"): {LOOK_UP: 42.40, PERMUTATION: 21.03},
-    ("code", "gaussian"): {LOOK_UP: 86.65, PERMUTATION: 71.59},
-    ("prose", "learned"): {LOOK_UP: 38.25, PERMUTATION: 20.77},
-    ("prose", "gaussian"): {LOOK_UP: 59.70, PERMUTATION: 60.51},
+    row: dict(zip(_SOLVED, numbers, strict=True))
+    for row, numbers in {
+        ("code", "learned"): (42.40, 21.03, 66.00, 36.62),
+        ("code", "gaussian"): (86.65, 71.59, 86.75, 70.77),
+        ("prose", "learned"): (38.25, 20.77, 75.55, 42.71),
+        ("prose", "gaussian"): (59.70, 60.51, 63.45, 59.86),
+    }.items()
 }
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -255,9 +272,25 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         measures=(*map(Perplexity, TEXT_PLACES), LAST_WINDOW),
         unit="Perplexities by place in the window (paper, after 511 characters of the Pile: lexinvariant 3.38, learned "
         "2.00)",
-        rows=_text_rows({**MODELS, "counting": "counting, without order"}, {}),
+        rows=_text_rows({**MODELS, "counting": COUNTING}, {}),
         measure=measure_text,
-        draw=draw_text,
+        draw=functools.partial(draw_text, name="lexinv-text"),
+    ),
+    Experiment(
+        name="lexinv-tokens",
+        family=FAMILY,
+        title="Tokens of prose and code: perplexity by context",
+        source="LI Figures 3 and 7",
+        heads=("corpus", "model"),
+        measures=(*map(Perplexity, TEXT_PLACES), LAST_WINDOW),
+        unit="Perplexities by place in the window, by token of a BPE that was trained on the texts",
+        rows=tuple(
+            Setting((corpus, MODELS.get(kind, COUNTING)), {"corpus": f"{corpus}{TOKENS}", "model": kind})
+            for corpus in ("code", "prose")
+            for kind in ("learned", "gaussian", "counting")
+        ),
+        measure=measure_text,
+        draw=functools.partial(draw_text, name="lexinv-tokens"),
     ),
     Experiment(
         name="lexinv-cipher",
@@ -290,10 +323,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         name="lexinv-symbols",
         family=FAMILY,
         title="Puzzles over random symbols, by models of text",
-        source="LI Table 1",
+        source="LI Tables 1 and 2",
         heads=("corpus", "model"),
-        measures=(LOOK_UP, PERMUTATION),
-        unit="Symbols generated right, in percent (paper: character level, GitHub for code, Wiki-40B for prose)",
+        measures=_SOLVED,
+        unit="Symbols generated right, in percent, of puzzles whose symbols are drawn alike, and by their frequency in "
+        "the text (paper: character level, GitHub for code, Wiki-40B for prose)",
         rows=_text_rows(MODELS, _PUZZLES_SOLVED),
         measure=measure_symbols,
     ),
