@@ -186,7 +186,7 @@ def _add_legend(figure: Figure, grids: Sequence[Grid], full: int) -> None:
     counts = {cell.count for grid in grids for cell in grid.cells if cell.count}
     parts = [part for part in (full // 10, full // 2) if 0 < part < full] if min(counts) < full else []
     handles: list[Any] = [filled(part, str(part)) for part in parts]
-    handles.append(filled(full, f"{full}{' or more' if max(counts) > full else ''} samples"))
+    handles.append(filled(full, f"{full}{' or more' if max(counts) > full else ''} sample{'s' * (max(counts) > 1)}"))
     blank: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.45", "linewidth": 0.4}
     cells = [(g, s, n) for g in grids for s in _axis(grids, "symbols") for n in _axis(grids, "size")]
     sampled = {(id(grid), cell.symbols, cell.size) for grid in grids for cell in grid.cells if cell.count}

@@ -213,6 +213,11 @@ class TestPicture:
         few = (Cell(1, 3, 20, 1), Cell(1, 4, 10, 1))
         assert [area for _, _, area, _ in sorted(filled(draw_heatmaps([grid(few)])))] == pytest.approx([1, 0.5])
 
+    def test_the_legend_counts_one_sample_and_several(self):
+        for count, told in ((1, "1 sample"), (7, "7 samples")):
+            figure = draw_heatmaps([grid((Cell(1, 3, count, 1),))])
+            assert told in [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
     def test_every_cell_is_filled_or_has_the_hatch_of_the_empty_or_of_the_impossible(self):
         figure = draw_heatmaps([grid((Cell(0, 1, 5, 5), Cell(1, 2, 5, 5), Cell(2, 4, 5, 5)))])
         hatched = {c.get_hatch(): len(c.get_paths()) for c in figure.axes[0].collections if c.get_hatch()}
