@@ -11,10 +11,11 @@ from typing import Any
 
 from papers.harness.measures import Measure, ModelMeasure
 
-# Task → what tables call it; copying has three sizes.
+# Task → what tables call it; propositional logic has two sizes, copying three.
 TASKS = {
     "ltl": "LTL",
     "prop": "propositional logic",
+    "prop-long": "propositional logic",
     "copy": "copying",
     "copy-symbols": "copying more symbols",
     "copy-long": "copying long strings",
@@ -26,7 +27,7 @@ class Training:
     """A model to be trained, the same at every scale but for sizes.
 
     Attributes:
-        task: `ltl`, `prop` or `copy`; copying at other sizes is `copy-symbols` or `copy-long`.
+        task: `ltl`, `prop` or `copy`; at other sizes `prop-long`, `copy-symbols` or `copy-long`.
         data: Training data: `normal`; `renamed` and `reduced` (SIT section 5.3); `wide`, with as many symbols as the
             widest test set; `supplemented`, with the rows of `wide` that have 0 or 1 symbols (SIT Appendix F).
         model: `streams`, `learned`, `canonical`, `renamed` or `random`.

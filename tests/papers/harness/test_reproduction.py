@@ -305,8 +305,9 @@ class TestSearch:
         assert scale.recipe(TABLES["sit-1"].rows[0].training, 0).trainer["lr_scheduler_type"] == "cosine"
 
     def test_each_kind_of_model_gets_as_many_trials_and_random_embeddings_more(self):
-        trials = {row.labels[1:]: len(row.search) for row in TABLES["sit-tuned"].rows}
-        assert trials.pop(("renamed", "random embedding")) == 16 and set(trials.values()) == {8}
+        for name in ("sit-tuned", "sit-tuned-prop"):
+            trials = {row.labels[1:]: len(row.search) for row in TABLES[name].rows}
+            assert trials.pop(("renamed", "random embedding")) == 16 and set(trials.values()) == {8}
 
 
 class TestCopying:

@@ -56,7 +56,7 @@ class TestTables:
         of_sit = [f"sit-{name}" for name in ["1", "2", "3", "4", "6", "heatmap", "supplement", "topn", "cost"]]
         of_sit += ["sit-epochs", "sit-copy"]
         of_ite = [f"ite-{name}" for name in ["2", "3", "5", "6", "symbols", "draws", "7", "8", "ablation"]]
-        assert list(TABLES) == [*of_sit, *of_ite, "sit-tuned"]
+        assert list(TABLES) == [*of_sit, *of_ite, "sit-tuned", "sit-tuned-prop"]
 
     def test_trainings_are_equal_if_their_names_are(self):
         trainings = {training for _, row in ALL for training in (row.training, *row.search)}
