@@ -35,8 +35,8 @@ def explain(error: BaseException) -> str | None:
 
     It has `LONGEST` characters at most: of a longer one, which repeats what a file held, the middle is left out.
 
-    Besides `UserError` these are imports that miss an extra, files that cannot be read or written, and what the Hub
-    refuses.
+    Besides `UserError` these are imports that miss an extra, files that cannot be read or written, what the Hub
+    refuses, and what a task raises that a user's file defines.
     """
     sentence = _sentence(error)
     return None if sentence is None else cut(sentence)
@@ -66,7 +66,19 @@ def _sentence(error: BaseException) -> str | None:
         return f"{error.filename}: {error.strerror}; check the path and its permissions"
     if match := _OF_SAFETENSORS.search(str(error)):
         return f"weights (*.safetensors) cannot be read or written: {match[1]}; check the folder and its permissions"
-    return hub_failure(error)
+    return hub_failure(error) or _failure_of_task(error)
+
+
+def _failure_of_task(error: BaseException) -> str | None:
+    """The sentence for what the code in a user's task file raises; None for all else."""
+    from hf_symbinv.tasks.registry import loaded_files
+
+    files = loaded_files()
+    for place in reversed(traceback.extract_tb(error.__traceback__)):
+        if place.filename in files:
+            said = f"{type(error).__name__}: {error}".rstrip(": ")
+            return f"{place.filename}, line {place.lineno}, in {place.name}: raised {said}; mend the task"
+    return None
 
 
 @contextmanager

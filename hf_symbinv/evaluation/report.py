@@ -193,9 +193,7 @@ def load_questions(task: SymbolTask, data: str, split: str, rows: int | None = N
     content = _rows(data, split, rows)
     questions = []
     for index, row in enumerate(content):
-        missing = [column for column in task.columns if column not in row]
-        if missing:
-            raise DataError(f"{data}: has columns {', '.join(row)}; task {task.name} needs {' and '.join(missing)} too")
+        _require_columns(row, task.columns, task, data)
         text, reference = (row[column] for column in task.columns)
         try:
             questions.append(read_question(task, text, reference=reference))
@@ -261,9 +259,18 @@ def training_classes(task: SymbolTask, data: str) -> set[str]:
         return {task.alpha_class(question.text) for question in _pairs(task, data, "train", None)}
     column = task.columns[0]
     content = _rows(data, "train", None)
-    if content and column not in content[0]:
-        raise DataError(f"{data}: has columns {', '.join(content[0])}; task {task.name} needs {column} too")
+    for row in content[:1]:
+        _require_columns(row, (column,), task, data)
     return {task.alpha_class(row[column]) for row in content}
+
+
+def _require_columns(row: Mapping[str, Any], columns: Sequence[str], task: SymbolTask, data: str) -> None:
+    """Refuses rows of another task."""
+    if missing := [column for column in columns if column not in row]:
+        raise DataError(
+            f"{data}: has columns {', '.join(row)}; task {task.name} needs {' and '.join(missing)} too: name data of "
+            "this task, or the task of these data"
+        )
 
 
 def evaluate_checkpoint(

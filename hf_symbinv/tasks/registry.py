@@ -168,6 +168,11 @@ def _defined(match: re.Match[str], name: str) -> SymbolTask:
     return task
 
 
+def loaded_files() -> set[str]:
+    """The files that `load_task` has read tasks from, as tracebacks name them."""
+    return {str(Path(match["path"]).resolve()) for name in _loaded if (match := _FILE.fullmatch(name))}
+
+
 def task_file(name: Any) -> Path | None:
     """The file that a task's name names, `FILE.py` or `FILE.py:NAME`, if there is such a file."""
     match = _FILE.fullmatch(name) if isinstance(name, str) else None

@@ -231,7 +231,8 @@ class TestEvaluate:
         result = symbinv("evaluate", "--data", strings)
         assert result.code == 2
         assert result.err == (
-            f"symbinv evaluate: {strings}: has columns string, copy; task ltl needs formula and witness too\n"
+            f"symbinv evaluate: {strings}: has columns string, copy; task ltl needs formula and witness too: name data "
+            "of this task, or the task of these data\n"
         )
 
     def test_a_judge_that_raises_makes_the_command_fail(self, symbinv, make, tmp_path, caplog):
@@ -247,6 +248,22 @@ class TestEvaluate:
         assert result.code == 1 and caplog.text.count("Traceback") == 1 and "LookupError" in caplog.text
         assert result.out.splitlines()[2].split()[:2] == ["all", "2"]
         assert "symbinv evaluate: the judge raised an exception for 2 answers" in result.err
+
+    def test_another_method_that_raises_is_named_with_its_line(self, symbinv, make, tmp_path):
+        from hf_symbinv.tasks import load_task
+
+        path = tmp_path / "seatless_task.py"
+        method = "    def alpha_class(self, question):\n        raise KeyError('seat')"
+        path.write_text(TINY_TASK.replace("SWAP = Swap()", f"{method}\n\n\nSWAP = Swap()"))
+        (tmp_path / "data" / "data").mkdir(parents=True)
+        table = pyarrow.table({"question": ["a then b"], "answer": ["b then a"]})
+        for split in ("train", "test"):
+            pyarrow.parquet.write_table(table, tmp_path / "data" / "data" / f"{split}-00000-of-00001.parquet")
+        model, line = make(load_task(path)), path.read_text().splitlines().index("        raise KeyError('seat')") + 1
+        result = symbinv("evaluate", model, "--task", path, "--data", tmp_path / "data", "--novel", *SHORT)
+        assert result.code == 2 and result.err == (
+            f"symbinv evaluate: {path}, line {line}, in alpha_class: raised KeyError: 'seat'; mend the task\n"
+        )
 
     @pytest.mark.slow
     def test_cost_is_measured_for_each_number_of_symbols(self, symbinv, copier, strings):
