@@ -58,7 +58,8 @@ RELATIVES = {
             "d_ff", "activation_function", "dropout", "decoder_positions", "loss", *_IDENTITY_FIELDS,
         ),
         tables=(
-            "lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-cipher", "lexinv-streams-keys", "lexinv-symbols"
+            "lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-tokens", "lexinv-cipher", "lexinv-streams-keys",
+            "lexinv-symbols",
         ),
         paper="huang2023lexinvariant",
     ),
