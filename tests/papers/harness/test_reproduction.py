@@ -12,7 +12,7 @@ from hf_symbinv.metrics.intervals import wilson_interval
 from papers.__main__ import UNFINISHED
 from papers.__main__ import main as papers
 from papers.catalogue import find, load_scale
-from papers.harness.measurements import Costs, Effort, HeatMap, Renamings
+from papers.harness.measurements import Costs, Draws, Effort, HeatMap, Renamings
 from papers.harness.measures import HEAT_MAP, TRIED, Covariance, Share, Spread
 from papers.harness.rendering import Made, Reproduction
 from papers.harness.reproduction import measured, reproduce
@@ -332,6 +332,18 @@ class TestCopying:
         store_heat_map(place, self.TRAINING, grid)
         first = lines_of(reproduce(place, find("ite-6")))[2]
         assert first.startswith("| f_fn + AC | full vocabulary | 2.00 | 6.1 |")
+
+    def test_draws_are_compared_with_the_median_one_over_all_models(self, place):
+        for row, mean in zip(place.scale.rows_of(TABLES["ite-draws"]), (2.0, 5.0), strict=False):
+            store_heat_map(place, row.training, self.grid([4]))
+            store(place, row.training, Draws(), {"means": [mean - 1, mean + 1]})
+        text = reproduce(place, find("ite-draws")).markdown()
+        # 4 is 100 % more than 2, and 20 % less than 5; the sample variance of each is 2.
+        assert (
+            "Over 2 models the median draw differs from the mean of ten by 40.0 % on average, and by 60.0 % in "
+            "absolute value; the pooled deviation is 1.41."
+        ) in text
+        assert "Over 2 models" not in reproduce(place, find("ite-5")).markdown()
 
     def test_rows_that_a_scale_does_not_make_are_counted(self, place):
         text = reproduce(place, find("ite-5")).markdown()
