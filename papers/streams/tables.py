@@ -474,8 +474,8 @@ TABLES = {
             "Mean edit distances in tokens over the whole grid: of the median draw by its cross-entropy, as in ite-5, "
             "with the normal 95 % interval; and of ten draws of the random embeddings, whose deviation is the sample "
             "standard deviation",
-            "Over the paper's 277 models the median draw differs from the mean of ten by 1.4 % on average, and by 9.1 % "
-            "in absolute value; the pooled deviation is 1.73.",
+            "Over the paper's 277 models the median draw differs from the mean of ten by 1.4 % on average, and by "
+            "9.1 % in absolute value; the pooled deviation is 1.73.",
         ),
         _robustness_table(
             "ite-7", "Reduced training data, LTL", "ITE Table 7",
