@@ -51,6 +51,10 @@ def _sentence(error: BaseException) -> str | None:
     from hf_symbinv.extras import missing_extra
     from hf_symbinv.hub.errors import hub_failure
 
+    try:
+        str(error)
+    except Exception:  # only a user's own exception has no text
+        return _failure_of_task(error)
     if is_full_disk(error):
         where = getattr(error, "filename", None)
         return f"{where or 'writing failed'}: the disk is full; free some space, and repeat the command"
@@ -76,7 +80,7 @@ def _failure_of_task(error: BaseException) -> str | None:
     files = loaded_files()
     for place in reversed(traceback.extract_tb(error.__traceback__)):
         if place.filename in files:
-            said = f"{type(error).__name__}: {error}".rstrip(": ")
+            said = " ".join("".join(traceback.format_exception_only(error)).split())
             return f"{place.filename}, line {place.lineno}, in {place.name}: raised {said}; mend the task"
     return None
 

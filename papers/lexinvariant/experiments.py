@@ -186,9 +186,11 @@ def by_frequency(kind: str) -> Named:
     return Named(f"{kind}, by frequency")
 
 
-def _text_rows(models: dict[str, str], paper: dict[tuple[str, str], dict[Measure, float]]) -> tuple[Setting, ...]:
+def _text_rows(
+    models: dict[str, str], paper: dict[tuple[str, str], dict[Measure, float]], ending: str = ""
+) -> tuple[Setting, ...]:
     return tuple(
-        Setting((corpus, label), {"corpus": corpus, "model": kind}, paper.get((corpus, kind), {}))
+        Setting((corpus, label), {"corpus": f"{corpus}{ending}", "model": kind}, paper.get((corpus, kind), {}))
         for corpus in ("code", "prose")
         for kind, label in models.items()
     )
@@ -239,6 +241,22 @@ _PUZZLES_SOLVED: dict[tuple[str, str], dict[Measure, float]] = {
     }.items()
 }
 
+
+def _text_table(name: str, units: str, unit: str, rows: tuple[Setting, ...]) -> Experiment:
+    return Experiment(
+        name=name,
+        family=FAMILY,
+        title=f"{units} of prose and code: perplexity by context",
+        source="LI Figures 3 and 7",
+        heads=("corpus", "model"),
+        measures=(*map(Perplexity, TEXT_PLACES), LAST_WINDOW),
+        unit=unit,
+        rows=rows,
+        measure=measure_text,
+        draw=functools.partial(draw_text, name=name),
+    )
+
+
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="lexinv-markov",
@@ -263,34 +281,18 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         rows=_STREAMS_ROWS,
         measure=measure_markov,
     ),
-    Experiment(
-        name="lexinv-text",
-        family=FAMILY,
-        title="Characters of prose and code: perplexity by context",
-        source="LI Figures 3 and 7",
-        heads=("corpus", "model"),
-        measures=(*map(Perplexity, TEXT_PLACES), LAST_WINDOW),
-        unit="Perplexities by place in the window (paper, after 511 characters of the Pile: lexinvariant 3.38, learned "
+    _text_table(
+        "lexinv-text",
+        "Characters",
+        "Perplexities by place in the window (paper, after 511 characters of the Pile: lexinvariant 3.38, learned "
         "2.00)",
-        rows=_text_rows({**MODELS, "counting": COUNTING}, {}),
-        measure=measure_text,
-        draw=functools.partial(draw_text, name="lexinv-text"),
+        _text_rows({**MODELS, "counting": COUNTING}, {}),
     ),
-    Experiment(
-        name="lexinv-tokens",
-        family=FAMILY,
-        title="Tokens of prose and code: perplexity by context",
-        source="LI Figures 3 and 7",
-        heads=("corpus", "model"),
-        measures=(*map(Perplexity, TEXT_PLACES), LAST_WINDOW),
-        unit="Perplexities by place in the window, by token of a BPE that was trained on the texts",
-        rows=tuple(
-            Setting((corpus, MODELS.get(kind, COUNTING)), {"corpus": f"{corpus}{TOKENS}", "model": kind})
-            for corpus in ("code", "prose")
-            for kind in ("learned", "gaussian", "counting")
-        ),
-        measure=measure_text,
-        draw=functools.partial(draw_text, name="lexinv-tokens"),
+    _text_table(
+        "lexinv-tokens",
+        "Tokens",
+        "Perplexities by place in the window, by token of a BPE that was trained on the texts",
+        _text_rows({"learned": LEARNED, "gaussian": MODELS["gaussian"], "counting": COUNTING}, {}, TOKENS),
     ),
     Experiment(
         name="lexinv-cipher",
