@@ -163,6 +163,12 @@ class TestModels:
             other[:, place] = (ids[:, place] + 1) % 12
             assert not torch.allclose(model(input_ids=other).logits, model(input_ids=ids).logits, atol=0.01)
 
+    def test_positions_of_an_mlp_share_no_weights(self):
+        model = TemplateBaseline(BaselineConfig("mlp", vocab_size=12, length=4, width=16))
+        model(input_ids=torch.tensor([[3, 5, 5, 1]]), labels=torch.ones(1)).loss.backward()
+        taught = model.reader.first.weight.grad.any(1).nonzero()[:, 0]
+        assert taught.tolist() == [3, 12 + 5, 24 + 5, 36 + 1]
+
     def test_every_row_has_as_many_attempts(self):
         tried = {label: attempts(label) for label in (*PARAMETRISATIONS, *BASELINES)}
         assert {len(set(found)) for found in tried.values()} == {4}
