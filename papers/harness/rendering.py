@@ -150,4 +150,4 @@ def _text(measure: Measure, number: Number | None, *, counted: bool) -> str:
     if number.low is None or number.high is None:
         return (f"{number.value:.2f}" if abs(number.value) >= 1 else f"{number.value:.2g}") + samples
     places = 2 if abs(number.value) < 10 else 1
-    return f"{number.value:.{places}f} ({number.low:.{places}f} - {number.high:.{places}f}){samples}"
+    return f"{number.value:z.{places}f} ({number.low:z.{places}f} - {number.high:z.{places}f}){samples}"
