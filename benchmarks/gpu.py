@@ -1,6 +1,7 @@
-"""The Triton kernels beside what they stand for: eager, and compiled. They run on a GPU.
+"""What a GPU makes faster: Triton kernels beside what they stand for, and compiled graphs beside eager layers.
 
-`TRITON_INTERPRET=1 python benchmarks/run.py kernels training-kernels --tiny --device cpu` rehearses them without one.
+`TRITON_INTERPRET=1 python benchmarks/run.py kernels training-kernels training-text --tiny --device cpu` rehearses them
+without a GPU.
 """
 
 from __future__ import annotations
@@ -15,20 +16,26 @@ from inputs import paper_model, synthetic_batch
 from torch.nn import functional
 from training import optimizer_of, step
 
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM
 from hf_symbinv.kernels import disable, enable
 
 # A batch of SIT's LTL run: examples, streams, tokens; width, heads and middle of its model.
 BATCH, TOY_BATCH = (768, 5, 24), (2, 2, 3)
 MODEL, TOY_MODEL = (64, 4, 1024), (16, 1, 24)
+# Texts, their characters, and the model of the scale `gpu` of the lexinvariant tables.
+TEXTS, TOY_TEXTS = (64, 512), (2, 8)
+TEXT_MODEL = {"d_model": 512, "decoder_layers": 8, "num_attention_heads": 8, "d_ff": 2048}
+TOY_TEXT_MODEL = {"d_model": 16, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 24}
+CHARACTERS = 96
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 CALLS = 20  # of one turn, so that waiting for the GPU does not count
 
 
 def cannot_run(setting: Setting, name: str) -> bool:
-    """Whether there is nothing to measure kernels on, which is said."""
+    """Whether there is nothing to measure on, which is said."""
     missing = setting.device != "cuda" and os.environ.get("TRITON_INTERPRET") != "1"
     if missing:
-        print(f"{name}: left out, kernels run on a GPU (their tests run without one)", file=sys.stderr)
+        print(f"{name}: left out, it measures a GPU (tests of what it measures run without one)", file=sys.stderr)
     return missing
 
 
@@ -129,4 +136,38 @@ def training_kernels(setting: Setting) -> list[Row]:
     ]
 
 
-BENCHMARKS = {"kernels": kernels, "training-kernels": training_kernels}
+def training_text(setting: Setting) -> list[Row]:
+    """A lexinvariant model's training step in bfloat16, with compiled layers and compiled whole, beside eager."""
+    if cannot_run(setting, "training-text"):
+        return []
+    (rows, length), sizes = (TOY_TEXTS, TOY_TEXT_MODEL) if setting.tiny else (TEXTS, TEXT_MODEL)
+    base = 3  # of the preset: <s>, <pad>, </s>
+    config = SymbolInvariantConfig.from_preset("lexinvariant", num_symbols=CHARACTERS, **sizes)
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(base, base + CHARACTERS, (rows, 1 + length), generator=generator)
+    ids[:, 0] = config.bos_token_id
+    batch = {"input_ids": ids.to(setting.device), "labels": ids.to(setting.device)}
+
+    def stepper(compiled: str) -> Callable[[], None]:
+        torch.manual_seed(0)
+        model = SymbolInvariantForCausalLM(config).to(setting.device).train()
+        if compiled == "layers":
+            model.model.decoder.compile()
+        called = torch.compile(model) if compiled == "whole" else model
+        optimizer = optimizer_of(model, setting)
+
+        def losses(piece: dict, labels: int) -> torch.Tensor:
+            with torch.autocast(setting.device, torch.bfloat16):
+                return called(**piece).loss
+
+        return lambda: step(model, optimizer, losses, [batch])
+
+    eager, *values = in_turn(setting, *map(stepper, ("", "layers", "whole")))
+    what = f"training step, {rows} texts of {length} characters, bfloat16"
+    return [
+        Row(f"training-text-{name}", f"{what}: compiled {name}", "eager", "s", "at least", 1, mine, eager)
+        for name, mine in zip(("layers", "whole"), values, strict=True)
+    ]
+
+
+BENCHMARKS = {"kernels": kernels, "training-kernels": training_kernels, "training-text": training_text}

@@ -516,11 +516,12 @@ class GaussianEmbedding(OneStreamEmbedding):
         learned = self.weight[config.base_vocab_size :] * math.sqrt(config.d_model)
         if len(learned) and not self.training:
             return learned.expand(shape)
-        source = device if generator is None else generator.device
-        rows = torch.randn(shape, generator=generator, device=source, dtype=self.weight.dtype).to(device)
+        # A compiled graph of any batch size takes no `generator=None`.
+        options = {"device": device} if generator is None else {"device": generator.device, "generator": generator}
+        rows = torch.randn(shape, dtype=self.weight.dtype, **options).to(device)
         if not len(learned):
             return rows
-        is_random = torch.rand(shape[:2], generator=generator, device=source).to(device) < config.random_share
+        is_random = torch.rand(shape[:2], **options).to(device) < config.random_share
         return torch.where(is_random.unsqueeze(2), rows, learned)
 
     def assign(self, referents: torch.Tensor) -> Slots:

@@ -27,6 +27,7 @@ class AdaCos(nn.Module):
     """
 
     max_scale = 100.0
+    scale: torch.Tensor
 
     def __init__(self, num_classes: int):
         super().__init__()
@@ -36,7 +37,7 @@ class AdaCos(nn.Module):
 
     def forward(self, cosines: torch.Tensor) -> torch.Tensor:
         """Logits `(B, T, C)`: `cosines (B, T, C)` times the scale."""
-        return cosines * self.scale.clone()  # `observe` writes to the buffer before backward reads it
+        return cosines * self.scale
 
     @torch.no_grad()
     def observe(self, cosines: torch.Tensor, targets: torch.Tensor, num_items: int | None) -> None:
@@ -58,7 +59,8 @@ class AdaCos(nn.Module):
         if not len(wrong):  # a step without labels teaches nothing
             return
         angle = target_cosines.median().clamp(-1, 1).acos().clamp(max=math.pi / 4)
-        self.scale.copy_((wrong.mean().log() / angle.cos()).clamp(max=self.max_scale))
+        # In the place of the old tensor, which the backward pass has yet to read, in a compiled graph too.
+        self.scale = (wrong.mean().log() / angle.cos()).clamp(max=self.max_scale).to(self.scale.dtype)
 
 
 def _gather_processes(columns: torch.Tensor) -> torch.Tensor:

@@ -289,6 +289,18 @@ class TestTraining:
         assert loss.isfinite()
 
     @pytest.mark.slow
+    @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # dynamo's, at a break
+    @pytest.mark.parametrize("changes", [{}, {"random_share": 0.5}])
+    def test_a_compiled_model_takes_the_smaller_last_batch_of_an_epoch(self, changes):
+        model = language_model(dtype=torch.float32, decoder_layers=1, **changes).train()
+        compiled, losses = torch.compile(model, backend="aot_eager"), []
+        for function in (model, compiled):
+            torch.manual_seed(4)
+            losses.append([function(ids, labels=ids).loss for ids in map(text, (3, 2))])
+        torch.testing.assert_close(*losses)
+        torch._dynamo.reset()
+
+    @pytest.mark.slow
     def test_trainer_trains_it_and_its_checkpoint_brings_the_code_along(self, tmp_path):
         model = SymbolInvariantForCausalLM(config())
         arguments = TrainingArguments(

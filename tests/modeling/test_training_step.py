@@ -212,6 +212,26 @@ def test_trainer_counts_the_labels_so_that_accumulation_changes_nothing(tmp_path
         torch.testing.assert_close(states[1][name], tensor, rtol=0, atol=1e-9, msg=name)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # dynamo's, at a graph break
+def test_compiled_steps_of_several_sizes_have_the_losses_gradients_and_scales_of_eager_ones():
+    """The last batch of an epoch is smaller, so a graph has to take batches of any size."""
+    model = tiny_model(dtype=torch.float32, decoder_layers=1).train()
+    other = copy.deepcopy(model)
+    compiled = torch.compile(other, backend="aot_eager")
+    for step, counts in enumerate([(2, 3, 1), (2, 1)]):
+        batch = training_batch(*pairs(model.config, counts, seed=step))
+        expected, given = model(**batch).loss, compiled(**batch).loss
+        torch.testing.assert_close(given, expected)
+        for loss in (expected, given):
+            loss.backward()
+        torch.testing.assert_close(other.adacos.scale, model.adacos.scale)
+    for (name, wanted), found in zip(model.named_parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(found.grad, wanted.grad, rtol=1e-4, atol=1e-6, msg=name)
+    assert float(model.adacos.scale) != model.adacos.initial_scale
+    torch._dynamo.reset()
+
+
 @pytest.mark.parametrize("use_reentrant", [False, True])
 def test_gradient_checkpointing_gives_the_same_gradients(use_reentrant):
     model = tiny_model(dropout=0.1, components=["EP", "EA", "DP", "DA", "CP", "CA"]).train()
