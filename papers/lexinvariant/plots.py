@@ -64,7 +64,8 @@ def draw_markov(found: Results, folder: Path) -> None:
 def draw_text(found: Results, folder: Path, *, name: str) -> None:
     """Perplexity by place, a panel per corpus, and in a last one what it is as a multiple of the learned model's.
 
-    Corpora whose learned model is not there have no multiples.
+    Corpora whose learned model is not there have no multiples. Perplexities over more than two powers of ten get a
+    logarithmic axis.
     """
     from matplotlib.figure import Figure
 
@@ -85,7 +86,11 @@ def draw_text(found: Results, folder: Path, *, name: str) -> None:
             ratio.plot(multiple, alpha=1.0 if first else 0.45, **style)
     for corpus, axes in zip(corpora, panels, strict=True):
         _finish(axes, corpus, "perplexity")
-    title = f"{corpora[0]} (strong)" + "".join(f", {corpus} (faint)" for corpus in corpora[1:])
+        values = np.concatenate([line for labels, line in lines.items() if labels[0] == corpus])
+        if values.max() > 100 * values.min():
+            axes.set_yscale("log")
+    faint = "".join(f", {corpus} (faint)" for corpus in corpora[1:])
+    title = f"{corpora[0]} (strong){faint}" if faint else corpora[0]
     _finish(ratio, title, f"multiple of {LEARNED}")
     figure.legend(loc="outside lower center", ncols=5, fontsize=8, frameon=False, handlelength=3.5)
     for suffix in FORMATS:
