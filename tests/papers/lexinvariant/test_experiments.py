@@ -262,6 +262,14 @@ class TestPictures:
         assert (tmp_path / "lexinv-text.png").stat().st_size > 5000
         shown = (tmp_path / "lexinv-text.svg").read_text()
         assert all(shown.count(f"<!-- {MODELS[kind]} -->") == 1 for kind in ("gaussian", "learned"))
+        assert "<!-- code (strong), prose (faint) -->" in shown
+
+    def test_one_corpus_is_neither_strong_nor_faint_and_a_wide_range_has_powers_of_ten(self, tmp_path):
+        losses = {"gaussian": [9.0, 8.5, 8.0], "learned": [4.0, 3.5, 3.0]}
+        rows = [(Setting(("code", MODELS[kind]), {}), {"curve": {"losses": losses[kind]}}) for kind in losses]
+        draw_text(rows, tmp_path, name="lexinv-tokens")
+        shown = (tmp_path / "lexinv-tokens.svg").read_text()
+        assert "(strong)" not in shown and "{10^{3}}" in shown
 
 
 class TestKeys:
