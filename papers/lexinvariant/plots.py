@@ -86,8 +86,8 @@ def draw_text(found: Results, folder: Path, *, name: str) -> None:
             ratio.plot(multiple, alpha=1.0 if first else 0.45, **style)
     for corpus, axes in zip(corpora, panels, strict=True):
         _finish(axes, corpus, "perplexity")
-        values = np.concatenate([line for labels, line in lines.items() if labels[0] == corpus])
-        if values.max() > 100 * values.min():
+        shown = np.concatenate([line for labels, line in lines.items() if labels[0] == corpus])
+        if shown.max() > 100 * shown.min():
             axes.set_yscale("log")
     faint = "".join(f", {corpus} (faint)" for corpus in corpora[1:])
     title = f"{corpora[0]} (strong){faint}" if faint else corpora[0]
