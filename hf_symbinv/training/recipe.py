@@ -256,6 +256,7 @@ def training_arguments(kind: type[TrainingArguments], folder: str | Path, option
     _known_arguments(kind, options)
     _require_kinds_of_arguments(kind, options)
     refuse_out_of_range(options)
+    _require_compilers(options)
     # Several processes on a machine without an accelerator would look for one each.
     where = {"use_cpu": not torch.accelerator.is_available()}
     try:
@@ -269,6 +270,30 @@ def _require_kinds_of_arguments(kind: type[TrainingArguments], options: Mapping[
     for name, value in options.items():
         if not is_kind(value, hints[name]):
             raise UserError(f"trainer.{name}={in_short(value)}: must be {described(hints[name])}; correct it")
+
+
+def _require_compilers(options: Mapping[str, Any]) -> None:
+    """Refuses a way to compile that would be missed only when the first batch is there."""
+    known = {"torch_compile_backend": _compilers, "torch_compile_mode": _compiler_modes}
+    for name in known.keys() & options.keys():
+        value, choices = options[name], known[name]()
+        if value is not None and value not in choices:
+            raise UserError(f"trainer.{name}={in_short(value)}: unknown; use one of {', '.join(choices)}")
+
+
+def _compilers() -> list[str]:
+    """Backends of `torch.compile` that accelerate takes."""
+    from accelerate.utils import DynamoBackend
+    from torch._dynamo import list_backends  # takes a second
+
+    names = {backend.value.lower() for backend in DynamoBackend}
+    return [name for name in list_backends(exclude_tags=()) if name in names]
+
+
+def _compiler_modes() -> list[str]:
+    from torch._inductor import list_mode_options  # takes a second
+
+    return list(list_mode_options())
 
 
 def _known_arguments(kind: type[TrainingArguments], options: Mapping[str, Any]) -> None:

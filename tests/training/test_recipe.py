@@ -215,6 +215,14 @@ def test_a_preset_of_another_task_and_an_unknown_task_are_refused(tmp_path):
         ("trainer.bf16=yes", "trainer.bf16='yes': must be true or false; correct it"),
         ("trainer.seed=" + "9" * 400, "must be less than 2**63"),
         (
+            "trainer.torch_compile_backend=nosuch",
+            "trainer.torch_compile_backend='nosuch': unknown; use one of aot_eager, cudagraphs, eager, inductor",
+        ),
+        (
+            "trainer.torch_compile_mode=fast",
+            "trainer.torch_compile_mode='fast': unknown; use one of default, ",
+        ),
+        (
             "trainer.report_to={a: 1}",
             "trainer.report_to={'a': 1}: must be null or text or a list, each item of it text",
         ),
@@ -226,6 +234,12 @@ def test_arguments_of_wrong_kinds_are_refused_before_data_are_made(change, sente
     with pytest.raises(UserError) as caught:
         Recipe.load("ltl-smoke", overrides([change])).check()
     assert sentence in str(caught.value)
+
+
+def test_ways_to_compile_that_there_are_are_taken(tmp_path):
+    changes = ["trainer.torch_compile_backend=aot_eager", "trainer.torch_compile_mode=max-autotune"]
+    arguments = Recipe.load("ltl-smoke", overrides(changes)).arguments(tmp_path)
+    assert arguments.torch_compile and arguments.torch_compile_backend == "aot_eager"
 
 
 def test_a_switch_that_yaml_1_1_would_read_as_no_is_a_text(tmp_path):
