@@ -273,11 +273,10 @@ def _require_kinds_of_arguments(kind: type[TrainingArguments], options: Mapping[
 
 
 def _require_compilers(options: Mapping[str, Any]) -> None:
-    """Refuses a way to compile that would be missed only when the first batch is there."""
-    known = {"torch_compile_backend": _compilers, "torch_compile_mode": _compiler_modes}
-    for name in known.keys() & options.keys():
-        value, choices = options[name], known[name]()
-        if value is not None and value not in choices:
+    """Refuses a way to compile that there is not, which others would say only after data were drawn."""
+    for name, known in (("torch_compile_backend", _compilers), ("torch_compile_mode", _compiler_modes)):
+        value = options.get(name)
+        if value is not None and value not in (choices := known()):
             raise UserError(f"trainer.{name}={in_short(value)}: unknown; use one of {', '.join(choices)}")
 
 
