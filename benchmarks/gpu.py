@@ -141,10 +141,9 @@ def training_text(setting: Setting) -> list[Row]:
     if cannot_run(setting, "training-text"):
         return []
     (rows, length), sizes = (TOY_TEXTS, TOY_TEXT_MODEL) if setting.tiny else (TEXTS, TEXT_MODEL)
-    base = 3  # of the preset: <s>, <pad>, </s>
     config = SymbolInvariantConfig.from_preset("lexinvariant", num_symbols=CHARACTERS, **sizes)
     generator = torch.Generator().manual_seed(0)
-    ids = torch.randint(base, base + CHARACTERS, (rows, 1 + length), generator=generator)
+    ids = torch.randint(config.base_vocab_size, config.vocab_size, (rows, 1 + length), generator=generator)
     ids[:, 0] = config.bos_token_id
     batch = {"input_ids": ids.to(setting.device), "labels": ids.to(setting.device)}
 
