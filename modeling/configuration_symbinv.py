@@ -113,6 +113,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
         activation_function: activation of the feed-forward blocks, a name of `transformers.activations`.
         dropout: probability, applied to embeddings and to the output of every block in training.
         layer_norm_eps: epsilon of every LayerNorm.
+        norm_first: normalise what each block reads, and the last layer's output, instead of what each block returns:
+            `h + f(norm(h))` in place of `norm(h + f(h))`. Deep models then bear larger learning rates.
         initializer_range: standard deviation of a new model's weights, as BERT's 0.02; with None matrices are
             Glorot-uniform, and rows and positions about as large as each other.
         components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and
@@ -173,9 +175,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     Source: sizes and components SIT Table 5 and section 5.2; `gaussian` and `random_share` Huang et al. 2023 (LI),
     section 2 and appendix G; views the Renamer, section 4.1; `embedding_norm`, `initializer_range` and the pooler BERT,
-    Devlin et al. 2019, and its release; identities "When can transformers reason with abstract
-    symbols?", section 1; `encoder_passes` Dehghani et al. 2019, section 2.1; `encoder_positions_in_layers` Carion et
-    al. 2020, appendix A.4; the rest SIT section 3.3 and Işık et al. 2025.
+    Devlin et al. 2019, and its release; identities "When can transformers reason with abstract symbols?", section 1;
+    `norm_first` Xiong et al. 2020, Figure 1(b); `encoder_passes` Dehghani et al. 2019, section 2.1;
+    `encoder_positions_in_layers` Carion et al. 2020, appendix A.4; the rest SIT section 3.3 and Işık et al. 2025.
     """
 
     model_type = "symbol_invariant"
@@ -197,6 +199,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     activation_function: str = "relu"
     dropout: float | int = 0.1
     layer_norm_eps: float = 1e-6
+    norm_first: bool = False
     initializer_range: float | int | None = None
     components: list[str] | None = None
     symbol_embedding: Literal["streams", "learned", "canonical", "renamed", "random", "gaussian", "views"] = "streams"

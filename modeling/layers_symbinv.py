@@ -189,10 +189,30 @@ class Sequence:
     positions: torch.Tensor | None = None
 
 
-class Attention(nn.Module):
-    """Multi-head attention of every stream, followed by dropout, residual and LayerNorm.
+class ResidualBlock(nn.Module):
+    """What attention and feed-forward blocks share: LayerNorm, dropout and residual around what they compute.
 
-        norm(h + dropout(MHA(h, g, g))),  g = the same stream, or the aggregated view of all streams
+        norm(h + dropout(f(h))),  with `norm_first` h + dropout(f(norm(h)))
+
+    Source: Vaswani et al. 2017, section 3.1; `norm_first` Xiong et al. 2020, Figure 1(b).
+    """
+
+    config: SymbolInvariantConfig
+    norm: nn.LayerNorm
+    dropout: Dropout
+
+    def read(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        """What the block computes from, of `hidden_states (B, S, L, D)`; same shape."""
+        return self.norm(hidden_states) if self.config.norm_first else hidden_states
+
+    def add(self, hidden_states: torch.Tensor, computed: torch.Tensor) -> torch.Tensor:
+        """The new hidden states, of the old `hidden_states (B, S, L, D)` and what was `computed (B, S, L, D)`."""
+        hidden_states = hidden_states + self.dropout(computed)
+        return hidden_states if self.config.norm_first else self.norm(hidden_states)
+
+
+class Attention(ResidualBlock):
+    """Multi-head attention of every stream, `f(h) = MHA(h, g, g)`; g is the same stream, or the view of all streams.
 
     Per-stream keys lie in the head axis, `(B, S·H, K, D / H)`; aggregated ones are `(B, H, K, D / H)` and all streams'
     queries lie side by side in the query axis. Beams of one source lie in the query axis too.
@@ -220,7 +240,7 @@ class Attention(nn.Module):
 
     def forward(
         self,
-        hidden_states: torch.Tensor,
+        read: torch.Tensor,
         queries: torch.Tensor,
         keys: torch.Tensor,
         values: torch.Tensor,
@@ -230,7 +250,7 @@ class Attention(nn.Module):
         """Attends from each beam's queries to the keys of its source.
 
         Args:
-            hidden_states: `(B·N, S, T, D)`, what the queries were made of.
+            read: `(B·N, S, T, D)`, what the queries were made of.
             queries: `(B·N, S, T, H, D / H)`.
             keys: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`; with identities twice as wide.
             values: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`.
@@ -238,9 +258,9 @@ class Attention(nn.Module):
             output_attentions: return the weights.
 
         Returns:
-            The new hidden states, and with `output_attentions` the weights `(B·N, S, H, T, K)`.
+            `(B·N, S, T, D)`, for `add`, and with `output_attentions` the weights `(B·N, S, H, T, K)`.
         """
-        batch, streams, length, width = hidden_states.shape
+        batch, streams, length, width = read.shape
         heads, examples = self.heads, keys.shape[0]
         queries = queries.reshape(examples, batch // examples, streams, length, heads, -1)  # (B, N, S, T, H, D / H)
         # To (B, H, N, S, T, D / H) if aggregated, else to (B, S, H, N, T, D / H); `back` undoes either.
@@ -257,7 +277,7 @@ class Attention(nn.Module):
         if self.has_identity:
             keys, beside = keys.chunk(2, dim=-1)
             inputs = beside.unflatten(1, (-1, heads)).transpose(2, 3).flatten(3)  # (B, 1 or S, K, D)
-            own = hidden_states.unflatten(0, (examples, -1))  # (B, N, S, T, D)
+            own = read.unflatten(0, (examples, -1))  # (B, N, S, T, D)
             mask = self._with_gram(own, inputs, mask)
         returned = None
         if output_attentions:  # attention goes on from the returned tensor, so that gradients reach it
@@ -279,7 +299,7 @@ class Attention(nn.Module):
             if not self.aggregated:
                 mixed = mixed.unflatten(2, (-1, length)).transpose(1, 2)  # (B, N, S, T, D)
             attended = attended + mixed.reshape(attended.shape)
-        return self.norm(hidden_states + self.dropout(attended)), returned
+        return attended, returned
 
     @property
     def has_identity(self) -> bool:
@@ -304,19 +324,17 @@ class Attention(nn.Module):
         factors = (self.config.identity_multiplier * factors).to(weights.dtype)
         return torch.einsum("bghqk,h->bgqk", weights.unflatten(1, (-1, self.heads)), factors)
 
-    def queries_keys_values(
-        self, hidden_states: torch.Tensor, own: Sequence
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """What self-attention of `hidden_states (B, S, L, D)` needs: `queries`, and `key_values`."""
+    def queries_keys_values(self, read: torch.Tensor, own: Sequence) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What self-attention needs of what it has `read (B, S, L, D)`: `queries`, and `key_values`."""
         if self.aggregated:
-            return self.queries(hidden_states, own), *self.key_values(hidden_states, own)
-        query_keys, values = self._projected(hidden_states, own, self.q_proj, self.k_proj, self.v_proj)
+            return self.queries(read, own), *self.key_values(read, own)
+        query_keys, values = self._projected(read, own, self.q_proj, self.k_proj, self.v_proj)
         queries, keys = query_keys.split(self.heads, dim=3)
-        return queries, self._with_inputs(self._by_head(keys), hidden_states), self._by_head(values)
+        return queries, self._with_inputs(self._by_head(keys), read), self._by_head(values)
 
-    def queries(self, hidden_states: torch.Tensor, own: Sequence) -> torch.Tensor:
-        """Queries `(B, S, L, H, D / H)` of `hidden_states (B, S, L, D)`."""
-        placed = hidden_states if own.positions is None else hidden_states + own.positions
+    def queries(self, read: torch.Tensor, own: Sequence) -> torch.Tensor:
+        """Queries `(B, S, L, H, D / H)` of what was `read (B, S, L, D)`."""
+        placed = read if own.positions is None else read + own.positions
         queries = self.q_proj(placed).unflatten(-1, (self.heads, -1))  # (B, S, L, H, D / H)
         return queries if own.angles is None else rotate(queries, own.angles)
 
@@ -367,11 +385,12 @@ class Attention(nn.Module):
         return states.transpose(2, 3).flatten(1, 2)
 
 
-class FeedForward(nn.Module):
-    """norm(h + dropout(W_2 f(W_1 h))), at every position of every stream."""
+class FeedForward(ResidualBlock):
+    """`W_2 f(W_1 h)`, at every position of every stream."""
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
+        self.config = config
         self.fc1 = nn.Linear(config.d_model, config.d_ff)
         self.fc2 = nn.Linear(config.d_ff, config.d_model)
         self.activation = ACT2FN[config.activation_function]
@@ -380,8 +399,8 @@ class FeedForward(nn.Module):
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """Maps `hidden_states (B, S, L, D)` to the same shape."""
-        transformed = feed_forward(hidden_states, self.fc1, self.activation, self.fc2)
-        return self.norm(hidden_states + self.dropout(transformed))
+        computed = feed_forward(self.read(hidden_states), self.fc1, self.activation, self.fc2)
+        return self.add(hidden_states, computed)
 
 
 class EncoderLayer(GradientCheckpointingLayer):
@@ -402,8 +421,10 @@ class EncoderLayer(GradientCheckpointingLayer):
         """
         attentions = []
         for block in self.self_attention.values():
-            states = block.queries_keys_values(hidden_states, source)
-            hidden_states, weights = block(hidden_states, *states, source.mask, output_attentions)
+            read = block.read(hidden_states)
+            states = block.queries_keys_values(read, source)
+            attended, weights = block(read, *states, source.mask, output_attentions)
+            hidden_states = block.add(hidden_states, attended)
             attentions.append(weights)
         return self.feed_forward(hidden_states), tuple(attentions)
 
@@ -445,19 +466,23 @@ class DecoderLayer(GradientCheckpointingLayer):
         caches = past_key_values if isinstance(past_key_values, EncoderDecoderCache) else None
         own_cache = past_key_values if caches is None else caches.self_attention_cache
         for block in self.self_attention.values():
-            queries, keys, values = block.queries_keys_values(hidden_states, target)
+            read = block.read(hidden_states)
+            queries, keys, values = block.queries_keys_values(read, target)
             if own_cache is not None:
                 keys, values = own_cache.update(keys, values, block.cache_index)
                 if caches is None:  # a static cache, which only models without an encoder take, has empty places behind
                     filled = int(own_cache.get_seq_length(block.cache_index))
                     keys, values = keys[:, :, :filled], values[:, :, :filled]
-            hidden_states, weights = block(hidden_states, queries, keys, values, target.mask, output_attentions)
+            attended, weights = block(read, queries, keys, values, target.mask, output_attentions)
+            hidden_states = block.add(hidden_states, attended)
             self_weights.append(weights)
         if encoder_hidden_states is not None and source is not None:
             for block in self.cross_attention.values():
-                queries = block.queries(hidden_states, target)
-                keys, values = _cross_key_values(block, encoder_hidden_states, source, caches, hidden_states.shape[1])
-                hidden_states, weights = block(hidden_states, queries, keys, values, source.mask, output_attentions)
+                read = block.read(hidden_states)
+                queries = block.queries(read, target)
+                keys, values = _cross_key_values(block, encoder_hidden_states, source, caches, read.shape[1])
+                attended, weights = block(read, queries, keys, values, source.mask, output_attentions)
+                hidden_states = block.add(hidden_states, attended)
                 cross_weights.append(weights)
         return self.feed_forward(hidden_states), tuple(self_weights), tuple(cross_weights)
 

@@ -288,6 +288,16 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
             nn.init.constant_(module.scale, module.initial_scale)
 
 
+def final_norm(config: SymbolInvariantConfig) -> nn.LayerNorm | None:
+    """What normalises the last layer's output; None if that comes out of a LayerNorm anyway."""
+    return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm_first else None
+
+
+def with_final_norm(states: tuple[torch.Tensor, ...], norm: nn.LayerNorm | None) -> tuple[torch.Tensor, ...]:
+    """The embeddings and each layer's output, `states (B, S, L, D)` each, the last one normalised."""
+    return states if norm is None else (*states[:-1], norm(states[-1]))
+
+
 class Encoder(nn.Module):
     """The encoder's layers over streams."""
 
@@ -296,11 +306,14 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.passes = config.encoder_passes
         self.positions = LearnedPositions(config) if config.encoder_positions == "learned" else None
+        self.norm = final_norm(config)
 
     def forward(
         self, hidden_states: torch.Tensor, source: Sequence, output_attentions: bool, first: Sequence | None = None
     ) -> tuple[tuple, tuple]:
         """The embeddings `(B, S, L, D)` and each layer's output, pass by pass; the attention weights of every block.
+
+        With `norm_first` the last layer's output is normalised.
 
         Args:
             hidden_states: `(B, S, L, D)`, the embeddings.
@@ -314,7 +327,7 @@ class Encoder(nn.Module):
             known = first if index == 0 and first is not None else source
             hidden_states, weights = layer(hidden_states, known, output_attentions=output_attentions)
             states, attentions = (*states, hidden_states), attentions + weights
-        return states, attentions
+        return with_final_norm(states, self.norm), attentions
 
 
 class Decoder(nn.Module):
@@ -324,6 +337,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(config, index) for index in range(config.decoder_layers))
         self.relative_bias = RelativeBias(config) if config.decoder_positions == "t5" else None
+        self.norm = final_norm(config)
 
     @property
     def per_stream(self) -> list[int]:
@@ -341,6 +355,8 @@ class Decoder(nn.Module):
         output_attentions: bool,
     ) -> tuple[tuple, tuple, tuple]:
         """The embeddings `(B·N, S, T, D)` and each layer's output; self- and cross-attention weights of every block.
+
+        With `norm_first` the last layer's output is normalised.
 
         Args:
             hidden_states: `(B·N, S, T, D)`, the embeddings.
@@ -362,7 +378,7 @@ class Decoder(nn.Module):
                 output_attentions=output_attentions,
             )
             states, own, cross = (*states, hidden_states), own + self_weights, cross + cross_weights
-        return states, own, cross
+        return with_final_norm(states, self.norm), own, cross
 
 
 def _causal_mask(

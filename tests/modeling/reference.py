@@ -72,6 +72,7 @@ class Reference:
             for layer in range(config.encoder_layers):
                 encoded = self.encoder_layer(f"model.encoder.layers.{layer}", encoded, encoder_masks, positions)
                 encoder_states.append(encoded)
+        encoded = encoder_states[-1] = self.after("model.encoder", encoded)
         hidden, masks = self.embed(target, k)
         if config.decoder_positions == "sinusoidal":
             hidden = hidden + np.stack([sinusoid(position, config.d_model) for position in range(len(target))])
@@ -79,6 +80,7 @@ class Reference:
         for layer in range(config.decoder_layers):
             hidden = self.decoder_layer(f"model.decoder.layers.{layer}", hidden, masks, encoded, encoder_masks)
             decoder_states.append(hidden)
+        hidden = decoder_states[-1] = self.after("model.decoder", hidden)
         cosines = self.project(hidden, k)
         scale = self.weights["adacos.scale"] if config.loss == "adacos" else 1.0
         return Answer(referents, hidden, cosines, cosines * scale, self.attentions, encoder_states, decoder_states)
@@ -137,13 +139,14 @@ class Reference:
         rotary = self.config.encoder_positions == "rope"
         if "EP" in self.config.components:
             block = f"{name}.self_attention.EP"
-            attended = self.attention(block, hidden, list(hidden), everywhere, rotary, placed)
-            hidden = self.norm(block, hidden + attended)
+            read = self.before(block, hidden)
+            attended = self.attention(block, read, list(read), everywhere, rotary, placed)
+            hidden = self.after(block, hidden + attended)
         if "EA" in self.config.components:
             block = f"{name}.self_attention.EA"
-            aggregated = aggregate(hidden, masks)
-            attended = self.attention(block, hidden, [aggregated] * len(hidden), everywhere, rotary, placed)
-            hidden = self.norm(block, hidden + attended)
+            read = self.before(block, hidden)
+            attended = self.attention(block, read, [aggregate(read, masks)] * len(read), everywhere, rotary, placed)
+            hidden = self.after(block, hidden + attended)
         return self.feed_forward(f"{name}.feed_forward", hidden)
 
     def decoder_layer(self, name: str, hidden: Array, masks: Array, encoded: Array, encoder_masks: Array) -> Array:
@@ -154,23 +157,23 @@ class Reference:
         rotary = self.config.decoder_positions == "rope"
         if "DP" in self.config.components:
             block = f"{name}.self_attention.DP"
-            attended = self.attention(block, hidden, list(hidden), look_ahead, rotary)
-            hidden = self.norm(block, hidden + attended)
+            read = self.before(block, hidden)
+            attended = self.attention(block, read, list(read), look_ahead, rotary)
+            hidden = self.after(block, hidden + attended)
         if "DA" in self.config.components:
             block = f"{name}.self_attention.DA"
-            aggregated = aggregate(hidden, masks)
-            attended = self.attention(block, hidden, [aggregated] * len(hidden), look_ahead, rotary)
-            hidden = self.norm(block, hidden + attended)
+            read = self.before(block, hidden)
+            attended = self.attention(block, read, [aggregate(read, masks)] * len(read), look_ahead, rotary)
+            hidden = self.after(block, hidden + attended)
         for mode in self.config.components:
             block = f"{name}.cross_attention.{mode}"
             if mode == "CA":
-                attended = self.attention(
-                    block, hidden, [aggregate(encoded, encoder_masks)] * len(hidden), everywhere, rotary
-                )
-                hidden = self.norm(block, hidden + attended)
+                aggregated = [aggregate(encoded, encoder_masks)] * len(hidden)
+                attended = self.attention(block, self.before(block, hidden), aggregated, everywhere, rotary)
+                hidden = self.after(block, hidden + attended)
             elif mode == "CP":
-                attended = self.attention(block, hidden, list(encoded), everywhere, rotary)
-                hidden = self.norm(block, hidden + attended)
+                attended = self.attention(block, self.before(block, hidden), list(encoded), everywhere, rotary)
+                hidden = self.after(block, hidden + attended)
         return self.feed_forward(f"{name}.feed_forward", hidden)
 
     def project(self, hidden: Array, k: int) -> Array:
@@ -231,15 +234,21 @@ class Reference:
 
     def feed_forward(self, block: str, hidden: Array) -> Array:
         """The position-wise feed-forward block with residual and norm."""
-        out = [self.linear(f"{block}.fc2", np.maximum(self.linear(f"{block}.fc1", stream), 0)) for stream in hidden]
-        return self.norm(block, hidden + np.stack(out))
+        read = self.before(block, hidden)
+        out = [self.linear(f"{block}.fc2", np.maximum(self.linear(f"{block}.fc1", stream), 0)) for stream in read]
+        return self.after(block, hidden + np.stack(out))
 
     def linear(self, name: str, x: Array) -> Array:
         return x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
 
-    def norm(self, block: str, hidden: Array) -> Array:
-        """The LayerNorm of a block."""
-        return self.layer_norm(f"{block}.norm", hidden)
+    def before(self, block: str, hidden: Array) -> Array:
+        """What a block reads; Xiong et al. 2020, Figure 1."""
+        return self.layer_norm(f"{block}.norm", hidden) if self.config.norm_first else hidden
+
+    def after(self, block: str, hidden: Array) -> Array:
+        """What a block, or with `norm_first` a whole stack, makes of its sum."""
+        is_block = "layers" in block
+        return hidden if self.config.norm_first == is_block else self.layer_norm(f"{block}.norm", hidden)
 
     def layer_norm(self, name: str, hidden: Array) -> Array:
         """LayerNorm over the last axis; Ba et al. 2016."""
@@ -328,9 +337,10 @@ class CausalReference(Reference):
         for layer in range(config.decoder_layers):
             name = f"model.decoder.layers.{layer}"
             block = f"{name}.self_attention.DP"
-            attended = self.attention(block, hidden, list(hidden), look_ahead, config.decoder_positions == "rope")
-            hidden = self.feed_forward(f"{name}.feed_forward", self.norm(block, hidden + attended))
-        features = hidden[0]
+            read = self.before(block, hidden)
+            attended = self.attention(block, read, list(read), look_ahead, config.decoder_positions == "rope")
+            hidden = self.feed_forward(f"{name}.feed_forward", self.after(block, hidden + attended))
+        features = self.after("model.decoder", hidden)[0]
         if config.normalize_features:
             features = np.stack([v / np.linalg.norm(v) for v in features])
         return features @ table.T * (self.weights["adacos.scale"] if config.loss == "adacos" else 1.0)
@@ -385,7 +395,7 @@ class EncoderReference(Reference):
             visible = coreferent if number == 0 and config.symbol_embedding == "views" else None
             name = f"model.encoder.layers.{number % config.encoder_layers}"
             hidden = self.encoder_layer(name, hidden, masks, positions, visible)
-        return streams, hidden, masks
+        return streams, self.after("model.encoder", hidden), masks
 
     def predict(self, tokens: list[int]) -> Array:
         """The pooled prediction `(labels,)`."""

@@ -80,6 +80,7 @@ def oracle(model, ids, vectors=None) -> np.ndarray:
         IDENTITY,
         {**IDENTITY, "identity_vo": False},
         {**IDENTITY, "identity_qk": False, "decoder_positions": "rope"},
+        {**IDENTITY, "norm_first": True},
     ],
     ids=str,
 )

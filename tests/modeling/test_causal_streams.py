@@ -27,6 +27,7 @@ VARIANTS = [
     {"decoder_positions": "sinusoidal"},
     {"decoder_positions": "t5", "loss": "cross_entropy", "normalize_embeddings": False, "normalize_features": False},
     IDENTITY,
+    {**IDENTITY, "norm_first": True},
 ]
 DTYPES = [torch.float32, torch.bfloat16]
 
@@ -63,12 +64,14 @@ class StreamsReference(Reference):
             for component in ("DP", "DA"):
                 if component in config.components:
                     block = f"{name}.self_attention.{component}"
-                    seen = [self.aggregated(hidden, tokens, streams, first)] * len(streams)
-                    keys = seen if component == "DA" else list(hidden)
-                    hidden = self.norm(block, hidden + self.attention(block, hidden, keys, look_ahead, rotary))
+                    read = self.before(block, hidden)
+                    seen = [self.aggregated(read, tokens, streams, first)] * len(streams)
+                    keys = seen if component == "DA" else list(read)
+                    hidden = self.after(block, hidden + self.attention(block, read, keys, look_ahead, rotary))
             hidden = self.feed_forward(f"{name}.feed_forward", hidden)
             for stream, start in enumerate(first):
                 hidden[stream, :start] = hidden[0, :start]
+        hidden = self.after("model.decoder", hidden)
         if config.normalize_features:
             hidden = hidden / np.sqrt((hidden**2).sum(-1, keepdims=True))
         scale, table = (self.weights["adacos.scale"] if config.loss == "adacos" else 1.0), self.table()

@@ -79,6 +79,7 @@ def texts(counts=(0, 3, 1, 4, 2), seed=0, referents=range(SYMBOLS)) -> list[list
         {"identity_qk": True, "identity_vo": True},
         {"embedding_norm": True, "pooling": "pooler"},
         {"encoder_passes": 2, "encoder_positions_in_layers": True},
+        {"encoder_passes": 2, "norm_first": True},
         {"embedding_norm": True, "normalize_embeddings": True, "pooling": "mean", "encoder_positions": "rope"},
         {**STREAMS, "embedding_norm": True, "pooling": "pooler", "num_labels": 4},
     ],

@@ -26,6 +26,7 @@ VARIANTS = [
     {"num_views": 3},
     {"encoder_positions": "rope", "decoder_positions": "sinusoidal", "loss": "cross_entropy"},
     {"identity_qk": True, "identity_vo": True, "decoder_positions": "t5"},
+    {"identity_qk": True, "identity_vo": True, "norm_first": True, "components": ALL},
 ]
 KINDS = ["streams", "canonical"]
 DTYPES = [torch.float32, torch.bfloat16]
@@ -99,6 +100,7 @@ class NewSymbolsReference(Reference):
             masks.append([float(token >= base and (token - base) // views == stream) for token in source])
         for layer in range(config.encoder_layers):
             encoded = self.encoder_layer(f"model.encoder.layers.{layer}", encoded, np.array(masks), positions)
+        encoded = self.after("model.encoder", encoded)
         whole = [*encoded, *[encoded[0]] * (len(streams) - len(encoded))]
 
         hidden, length = self.seen(target, streams), len(target)
@@ -109,17 +111,20 @@ class NewSymbolsReference(Reference):
         for layer in range(config.decoder_layers):
             name = f"model.decoder.layers.{layer}"
             for mode in [m for m in ("DP", "DA") if m in config.components]:
-                mean = [self.aggregated(hidden, referents, streams, first)] * len(streams)
                 block = f"{name}.self_attention.{mode}"
-                keys = mean if mode == "DA" else list(hidden)
-                hidden = self.norm(block, hidden + self.attention(block, hidden, keys, look_ahead, rotary))
+                read = self.before(block, hidden)
+                mean = [self.aggregated(read, referents, streams, first)] * len(streams)
+                keys = mean if mode == "DA" else list(read)
+                hidden = self.after(block, hidden + self.attention(block, read, keys, look_ahead, rotary))
             for mode in [m for m in config.components if m in ("CP", "CA")]:
                 block = f"{name}.cross_attention.{mode}"
                 keys = whole if mode == "CP" else [aggregate(encoded, np.array(masks))] * len(streams)
-                hidden = self.norm(block, hidden + self.attention(block, hidden, keys, everywhere, rotary))
+                read = self.before(block, hidden)
+                hidden = self.after(block, hidden + self.attention(block, read, keys, everywhere, rotary))
             hidden = self.feed_forward(f"{name}.feed_forward", hidden)
             for stream, start in enumerate(first):
                 hidden[stream, :start] = hidden[0, :start]
+        hidden = self.after("model.decoder", hidden)
 
         if config.normalize_features:
             hidden = hidden / np.sqrt((hidden**2).sum(-1, keepdims=True))

@@ -96,8 +96,10 @@ def test_positions_agree(encoder_positions, decoder_positions, attention):
 
 @pytest.mark.parametrize("encoder_positions", ["tree", "sinusoidal"])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
-def test_passes_and_positions_in_each_of_them_agree(encoder_positions, attention):
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_passes_and_positions_in_each_of_them_agree(encoder_positions, attention, norm_first):
     model = tiny_model(
+        norm_first=norm_first,
         encoder_layers=2,
         encoder_passes=3,
         encoder_positions=encoder_positions,
@@ -187,9 +189,10 @@ def test_attention_weights_agree_and_their_rows_sum_to_one():
             np.testing.assert_allclose(weights.sum(-1).numpy(), 1, **TOLERANCE)
 
 
+@pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("encoder_passes", [1, 3])
-def test_hidden_states_agree(encoder_passes):
-    model = tiny_model(encoder_passes=encoder_passes)
+def test_hidden_states_agree(encoder_passes, norm_first):
+    model = tiny_model(encoder_passes=encoder_passes, norm_first=norm_first)
     sources, targets = examples(model.config, counts=(3,))
     with torch.no_grad():
         output = model(torch.tensor(sources), decoder_input_ids=torch.tensor(targets), output_hidden_states=True)

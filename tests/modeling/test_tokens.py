@@ -43,6 +43,7 @@ VARIANTS = [
     {},
     {"encoder_positions": "sinusoidal", "normalize_embeddings": True, "normalize_features": True},
     {"encoder_positions": "rope", "normalize_embeddings": True, "normalize_features": True, "loss": "adacos"},
+    {"identity_qk": True, "identity_vo": True, "norm_first": True},
     {"identity_qk": True, "identity_vo": True},
 ]
 
