@@ -1,7 +1,7 @@
 """Kernels for a GPU, which models of this package use once they are switched on.
 
-Nobody has measured them on a GPU, so they are off, and no checkpoint carries them: models whose code came with a
-checkpoint (`trust_remote_code=True` without this package) do without.
+They pass their tests on an H100, but nobody has measured their speed. So they are off, and no checkpoint carries them:
+models whose code came with a checkpoint (`trust_remote_code=True` without this package) do without.
 """
 
 from hf_symbinv.modeling.kernels_symbinv import Kernel, registered
