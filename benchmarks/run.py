@@ -34,6 +34,7 @@ MODULES = (
     "spot_ratio",
     "visitors",
     "cluster",
+    "vectors",
     "gpu",
 )
 

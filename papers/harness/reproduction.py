@@ -123,13 +123,20 @@ def _notes(place: Workspace, table: Table, rows: Sequence[Row]) -> Iterator[str]
         boxes = {row.training.task: place.scale.box(row.training.task) for row in rows}
         shown = [f"{TASKS[task]} {box.symbols} symbols and {box.size} tokens" for task, box in boxes.items()]
         yield f"The box: {', '.join(shown)}."
-    twins = [place.scale.tasks[row.training.task]["data"]["grid"].get("twins", False) for row in rows]
-    if any(isinstance(one.measurement, HeatMap) for one in table.measures) and not any(twins):
-        yield "No renaming makes a question of the heat map one of the training data."
+    tasks = {row.training.task for row in rows}
+    if any(isinstance(one.measurement, HeatMap) for one in table.measures):
+        twins = any(place.scale.tasks[task]["data"]["grid"].get("twins", False) for task in tasks)
+        yield (
+            "Renaming may make a question of the heat map one of the training data."
+            if twins
+            else "No renaming makes a question of the heat map one of the training data."
+        )
     if any(getattr(measure, "new", False) for measure in table.measures):
         yield "A renamed twin is a question of the training data that renaming makes the question asked."
     if any(getattr(measure, "free", False) for measure in table.measures):
         yield "Answers follow the task's grammar while they are written, but for the columns that say no grammar."
+    elif not all(task.startswith("copy") for task in tasks):
+        yield "Answers follow the task's grammar while they are written."
     if any(isinstance(measure, Spread) for measure in table.measures):
         yield "The spread is the standard deviation of the shares of the heat map's cells, in percentage points."
     if any(isinstance(measure, Spent) for measure in table.measures):

@@ -396,6 +396,7 @@ TABLES = {
                 for label, data in {"before": "normal", "after": "supplemented"}.items()
             ),
             REGIONS.replace("whole heat map", "questions with no, one and two symbols; of the whole heat map"),
+            "A model that answers questions of few symbols before the supplement has nothing to gain from it.",
         ),
         Table(
             "sit-topn", "Top-N accuracy on the heat map, propositional logic", "SIT Appendix I", ("model",),
@@ -424,6 +425,7 @@ TABLES = {
             "sit-epochs", "Reduced training data, passed over as often as all data", "SIT Table 1, ITE Table 7",
             ("task", "training data", "model"), (CORRECT, NEW, FREE, EXACT, *SPENT),
             tuple(_equal_epochs(row) for row in ROBUSTNESS if row.training.data == "reduced"), SHARES,
+            "A few hundred steps teach no model much, and their order says little.",
         ),
         Table(
             "sit-copy", "Copying long strings of many symbols", "SIT Appendix E, ITE Appendix E.5 and Figure 2",
