@@ -10,7 +10,7 @@ import random
 import torch
 from harness import Row, Setting, in_turn
 
-from hf_symbinv.modeling.embedding_symbinv import num_vectors, random_vectors
+from hf_symbinv.modeling.embedding_symbinv import random_vectors
 
 WIDTH = 8
 COUNTS, TOY_COUNTS = (10, 100, 1000, 3000, 6000), (10,)
@@ -39,7 +39,7 @@ def drawing_vectors(setting: Setting) -> list[Row]:
             until_new(WIDTH, count, theirs)
 
         mine, other = in_turn(setting, by_number, naive)
-        what = f"{count:,} of {int(num_vectors('neighbors', WIDTH)):,} vectors"
+        what = f"{count:,} of {3**WIDTH - 1:,} vectors"
         rows.append(
             Row(f"drawing-vectors-{count}", what, "points drawn until enough are new", "s", "at least", 1, mine, other)
         )
