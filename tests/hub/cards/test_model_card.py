@@ -154,6 +154,15 @@ def test_the_card_of_the_bundled_checkpoint_is_the_commands_own():
     assert len(facts.results) == 6
 
 
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / "hf_symbinv" / "checkpoints").glob("*/*.json")),
+    ids=lambda path: f"{path.parent.name}-{path.stem}",
+)
+def test_records_of_bundled_checkpoints_name_no_folder_of_a_machine(path):
+    assert not re.findall(r'"/\w[^"]*"', path.read_text())
+
+
 def test_the_command_of_an_evaluation_has_its_options(tiny):
     measured = {"alpha_covariance": 1.0, "examples": 9, "excluded": 1, "predictions": 50}
     measured |= {"per_symbols": 4, "renamings": 7, "alphabet": 6, "every_renaming": True, "renamed": False}
