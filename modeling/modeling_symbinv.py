@@ -288,14 +288,9 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
             nn.init.constant_(module.scale, module.initial_scale)
 
 
-def final_norm(config: SymbolInvariantConfig) -> nn.LayerNorm | None:
-    """What normalises the last layer's output; None if that comes out of a LayerNorm anyway."""
-    return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm_first else None
-
-
-def with_final_norm(states: tuple[torch.Tensor, ...], norm: nn.LayerNorm | None) -> tuple[torch.Tensor, ...]:
-    """The embeddings and each layer's output, `states (B, S, L, D)` each, the last one normalised."""
-    return states if norm is None else (*states[:-1], norm(states[-1]))
+def final_norm(config: SymbolInvariantConfig) -> nn.Module:
+    """What normalises the last layer's output, unless that comes out of a LayerNorm anyway."""
+    return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm_first else nn.Identity()
 
 
 class Encoder(nn.Module):
@@ -327,7 +322,7 @@ class Encoder(nn.Module):
             known = first if index == 0 and first is not None else source
             hidden_states, weights = layer(hidden_states, known, output_attentions=output_attentions)
             states, attentions = (*states, hidden_states), attentions + weights
-        return with_final_norm(states, self.norm), attentions
+        return (*states[:-1], self.norm(hidden_states)), attentions
 
 
 class Decoder(nn.Module):
@@ -378,7 +373,7 @@ class Decoder(nn.Module):
                 output_attentions=output_attentions,
             )
             states, own, cross = (*states, hidden_states), own + self_weights, cross + cross_weights
-        return with_final_norm(states, self.norm), own, cross
+        return (*states[:-1], self.norm(hidden_states)), own, cross
 
 
 def _causal_mask(

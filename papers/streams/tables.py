@@ -425,7 +425,8 @@ TABLES = {
             "sit-epochs", "Reduced training data, passed over as often as all data", "SIT Table 1, ITE Table 7",
             ("task", "training data", "model"), (CORRECT, NEW, FREE, EXACT, *SPENT),
             tuple(_equal_epochs(row) for row in ROBUSTNESS if row.training.data == "reduced"), SHARES,
-            "A few hundred steps teach no model much, and their order says little.",
+            "Where reduced data give a few hundred steps, these teach no model much, and the order of the models says "
+            "little.",
         ),
         Table(
             "sit-copy", "Copying long strings of many symbols", "SIT Appendix E, ITE Appendix E.5 and Figure 2",
