@@ -117,6 +117,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--cost", action="store_true", help="also measure time and memory for each number of symbols, on all rows"
     )
+    command.add_argument(
+        "--no-grammar", action="store_true", help="let the model write freely, also where it has a grammar of answers"
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     command.add_argument("--output", type=path_here, metavar="FILE", help="write the JSON object to this file too")
     add_decoding(command)
@@ -128,7 +131,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    how = generation(command, options)
+    how: dict[str, Any] = generation(command, options)
+    if options.no_grammar:
+        how["grammar"] = None
     if options.every_renaming and not options.alpha_covariance:
         command.error("--every-renaming: only with --alpha-covariance N")
     if options.output is not None:

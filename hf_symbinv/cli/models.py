@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from hf_symbinv.cli.arguments import DEFAULT_TASK
 from hf_symbinv.evaluation import Checkpoint, default_checkpoint, load_checkpoint
@@ -47,7 +48,7 @@ class Models:
                 start_session(self._loaded, self._seed)
         return self._loaded
 
-    def complete(self, generation: Mapping[str, int]) -> dict[str, int]:
+    def complete(self, generation: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments of `generate` with the length of an answer, the model's own if none was given."""
         longest = generation.get("max_new_tokens") or self.checkpoint.model.generation_config.max_new_tokens
         return {**generation, "max_new_tokens": longest or MAX_NEW_TOKENS}

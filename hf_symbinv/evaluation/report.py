@@ -107,7 +107,7 @@ class Evaluation:
         head = ["", "questions", "verified", "95 % interval", *VERDICTS, *(name.replace("_", " ") for name in extra)]
         rows = [head, *(_cells(group, extra) for group in self.groups)]
         lines = _aligned(rows)
-        options = ", ".join(f"{name} {value}" for name, value in self.generation.items())
+        options = ", ".join(f"{name} {value}" for name, value in self.generation.items() if name != "grammar")
         lines.insert(0, f"{self.model} on {self.data}, split {self.split}, task {self.task}; {options}")
         lines.append(f"{f'grammar {self.grammar}' if self.grammar else 'no grammar'} constrained the answers")
         if (best := self.groups[0].best_of_n) is not None:

@@ -71,6 +71,15 @@ class TestEvaluate:
         assert all(len(part["values"]) == part["examples"] <= 3 for part in parts)
         assert max(map(len, columns)) <= 100
 
+    def test_without_its_grammar_an_untrained_model_writes_answers_that_are_none(self, symbinv, checkpoint, data):
+        arguments = ["evaluate", checkpoint, "--data", data, *SHORT]
+        bound, free = (json.loads(symbinv(*arguments, *more, "--json").out) for more in ([], ["--no-grammar"]))
+        assert (bound["grammar"], free["grammar"]) == ("lasso", None)
+        assert bound["groups"][0]["summary"]["invalid"] == 0 and free["groups"][0]["summary"]["invalid"] > 0
+        head, *rest = symbinv(*arguments, "--no-grammar").out.splitlines()
+        assert head == f"{checkpoint} on {data}, split test, task ltl; num_beams 1, max_new_tokens 6, num_candidates 1"
+        assert rest[-1] == "no grammar constrained the answers"
+
     def test_a_reader_of_the_table_that_goes_away_does_not_take_the_file_along(self, checkpoint, data, tmp_path):
         arguments = [checkpoint, "--data", data, "--rows", "2", *SHORT, "--output", tmp_path / "report.json"]
         reading, writing = os.pipe()

@@ -197,7 +197,7 @@ def _eval_results(facts: ModelFacts, evaluation: Mapping[str, Any]) -> list[Any]
         "dataset_split": evaluation["split"],
     }
     by = evaluation.get("verified_by")
-    by = f" by {by}" if by else ""
+    by = (f" by {by}" if by else "") + ", written without the grammar" * _free(evaluation["generation"])
     best, asked = evaluation["groups"][0].get("best_of_n"), f"{summary['count']:,} questions"
     how = f"{'first ' if best else ''}answers verified{by}, {_percent(summary['accuracy_interval'])} (95 %), {asked}"
     entries = [
@@ -251,7 +251,7 @@ def _result(name: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
         "split": evaluation["split"],
         "rows": [_row(group) for group in evaluation["groups"]],
         "best_of": best and best["n"],
-        "decoding": [f"{key} {value}" for key, value in evaluation["generation"].items()],
+        "decoding": [f"{key} {value}" for key, value in evaluation["generation"].items() if key != "grammar"],
         "grammar": evaluation.get("grammar", UNRECORDED),
         "edit_distance": summary.get("edit_distance"),
         "alpha_covariance": measured if measured.get("alpha_covariance") is not None else None,
@@ -281,6 +281,7 @@ def _command(name: str, data: str, evaluation: Mapping[str, Any]) -> list[str]:
     for option, key, default in (("--beams", "num_beams", 3), ("--n-best", "num_candidates", 1)):
         if generation.get(key, default) != default:
             parts += [option, str(generation[key])]
+    parts += ["--no-grammar"] * _free(generation)
     if any(group["label"] == NOVEL for group in evaluation["groups"]):
         parts.append("--novel")
     if "per_symbols" in measured:
@@ -291,6 +292,11 @@ def _command(name: str, data: str, evaluation: Mapping[str, Any]) -> list[str]:
             parts += ["--alphabet", str(measured["alphabet"])]
         parts += ["--every-renaming"] * measured.get("every_renaming", False)
     return parts
+
+
+def _free(generation: Mapping[str, Any]) -> bool:
+    """Whether a model that may have a grammar was told to write freely."""
+    return "grammar" in generation and generation["grammar"] is None
 
 
 def _percent(interval: Sequence[float]) -> str:

@@ -176,6 +176,17 @@ def test_the_command_of_an_evaluation_has_its_options(tiny):
     assert f"```\n{asked} --alpha-covariance 4\n```" in model_card(replace(read_facts(tiny), results=[plain]))
 
 
+def test_an_evaluation_without_the_grammar_stands_beside_that_with_it(tiny):
+    with_it = evaluation(grammar="lasso", generation={"num_beams": 3}, verified_by="spot 2.13")
+    without = evaluation(grammar=None, generation={"num_beams": 3, "grammar": None}, verified_by="spot 2.13")
+    text = model_card(replace(read_facts(tiny), results=add_results([with_it], [without])))
+    asked = "symbinv evaluate tiny --data data/ltl --split test --rows 10"
+    assert f"```\n{asked}\n```" in text and f"```\n{asked} --no-grammar\n```" in text
+    assert "The grammar lasso constrained the answers." in text and "No grammar constrained the answers." in text
+    assert text.count("Decoding used num_beams 3.") == 2
+    assert text.count("answers verified by spot 2.13, written without the grammar, ") == 1
+
+
 def best_of(n, verified):
     return {"n": n, "verified": verified, "verified_interval": [0.6, 1.0]}
 
