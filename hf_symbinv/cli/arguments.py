@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from typing import Any
 
 from hf_symbinv.solvers.cluster import Cluster, ClusterError
 from hf_symbinv.solvers.pool import MEMORY
@@ -139,7 +138,7 @@ def add_executor(parser: argparse.ArgumentParser | argparse._ArgumentGroup, work
     )
 
 
-def generation(parser: argparse.ArgumentParser, options: argparse.Namespace) -> dict[str, Any]:
+def generation(parser: argparse.ArgumentParser, options: argparse.Namespace) -> dict[str, int]:
     """Arguments of `generate`; ends the command if they contradict each other."""
     beams = max(3, options.n_best) if options.beams is None else options.beams
     if options.n_best > beams:
