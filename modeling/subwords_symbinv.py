@@ -6,8 +6,6 @@ tokens 0 … V_n - 1, the symbol with referent r is V_n + r, as in `tokenization
 which name has which referent. Read `_find`, `_hidden` and `_Encodings`, then `SymbolInvariantSubwordTokenizer`.
 """
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import copy
 import inspect
 import json
@@ -17,10 +15,9 @@ from itertools import repeat
 from typing import Any
 
 from tokenizers import Encoding, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers.tokenization_utils_base import AddedToken, BatchEncoding
-from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
 from .tokenization_symbinv import SymbolTable, TokenizationError, check_max_length, checked_table
+from .versions_symbinv import AddedToken, BatchEncoding, TokenizersBackend
 
 # Unicode keeps these two for the inside of programs: the first stands for a symbol's first character, the other for
 # each further one.

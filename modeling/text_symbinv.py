@@ -4,8 +4,6 @@ Read `TextRule`, which cuts a text into words, then `SymbolInvariantTextTokenize
 expression is a symbol, also one that training never had. Every other word is a base word, which a model knows or not.
 """
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

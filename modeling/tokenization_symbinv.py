@@ -11,8 +11,6 @@ then `SymbolInvariantTokenizer`. With several views, referent r in view v is V_n
 name says which view it is: with `views=["", "'"]`, f and f' are two views of one symbol.
 """
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import re
 import threading
 import unicodedata
@@ -21,8 +19,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, NoReturn
 
-from transformers.tokenization_python import PythonBackend
-from transformers.tokenization_utils_base import AddedToken, BatchEncoding, PaddingStrategy, TruncationStrategy
+from .versions_symbinv import AddedToken, BatchEncoding, PaddingStrategy, PythonBackend, TruncationStrategy
 
 # The letters a … z are referents 0 … 25 in every table.
 NUM_LETTERS = 26

@@ -5,18 +5,14 @@ one referent corefer, as the registers `%rax` and `%eax` do. (`tokenization_symb
 symbols have any names and one view.)
 """
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import difflib
 import inspect
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transformers.tokenization_python import PythonBackend
-from transformers.tokenization_utils_base import AddedToken, BatchEncoding
-
 from .tokenization_symbinv import TokenizationError
+from .versions_symbinv import AddedToken, BatchEncoding, PythonBackend
 
 
 class SymbolInvariantWordTokenizer(PythonBackend):
