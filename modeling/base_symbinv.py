@@ -343,7 +343,10 @@ class TextEncoder(nn.Module):
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> Any:
-        """What `EncodingModel.encode` gives, or with `return_dict=False` a tuple of its values."""
+        """What `EncodingModel.encode` gives, of `input_ids (B, L)`, `attention_mask (B, L)` and `prompt_ids (B, T)`.
+
+        With `return_dict=False` it is a tuple of its values.
+        """
         model = self._model[0]
         output = model.encode(input_ids, attention_mask, prompt_ids, output_attentions, output_hidden_states)
         return model._as_wanted(output, return_dict)
@@ -500,10 +503,11 @@ def accept_missing_head(model: nn.Module, keys: Any) -> None:
 def refuse_taken_labels(
     labels: torch.Tensor | None, num_items_in_batch: torch.Tensor | int | None, return_id_logits: bool | None
 ) -> None:
-    """Refuses a call from which a trainer took the labels, to smooth them itself.
+    """Refuses a call from which a trainer took the `labels (B, T)`, to smooth them itself.
 
     Raises:
-        ValueError: if there are items to average over but no `labels`, and nobody asked for logits in id space.
+        ValueError: if there are items to average over, `num_items_in_batch ()`, but no labels, and nobody asked for
+            logits in id space.
     """
     if labels is None and num_items_in_batch is not None and return_id_logits is None:
         raise ValueError(

@@ -24,7 +24,7 @@ class KeyValues:
         self.length, self.width = 0, 0  # tokens, and E_k
 
     def append(self, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """All keys `(R, S·H, past + T, E_k)` and values, with `keys (R, S·H, T, E_k)` and `values` of these last."""
+        """All keys `(R, S·H, past + T, E_k)` and values, `keys (R, S·H, T, E_k)` and `values (R, S·H, T, E_v)` last."""
         start, self.length, self.width = self.length, self.length + keys.shape[2], keys.shape[3]
         new = torch.cat((keys, values), dim=3)
         if self.states is None:
@@ -83,10 +83,8 @@ class SymbolInvariantCache:
         """R; 0 when empty."""
         return next((block.states.shape[0] for block in self.own.values() if block.states is not None), 0)
 
-    def append(
-        self, index: int, keys: torch.Tensor, values: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Adds `keys` and `values (R, S·H, T, E)` to block `index`; all of its keys and values."""
+    def append(self, index: int, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Adds `keys (R, S·H, T, E_k)` and `values (R, S·H, T, E_v)` to block `index`; all of its keys and values."""
         return self.own.setdefault(index, KeyValues()).append(keys, values)
 
     def move(self, rows: Sequence[int]) -> None:
@@ -132,7 +130,7 @@ class SymbolInvariantCache:
             block.states = torch.cat((block.states, copies), dim=1)
 
     def rename(self, names: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        """Renames the symbols by a function from referents `(R, S)`, -1 where there is none, to referents.
+        """Renames the symbols by `names (R, S)` → `(R, S)`, a function of referents, -1 where there is none.
 
         Raises:
             ValueError: if a symbol has no other name.
@@ -152,6 +150,12 @@ class OutputWithCache(ModelOutput):
     """Identical to ModelOutput except: what is `cache` since transformers 5.24 has its old name, `past_key_values`, too."""
 
     cache: SymbolInvariantCache | None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if value is None:  # transformers would look through all fields for each that is not there
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
 
     @property
     def past_key_values(self) -> SymbolInvariantCache | None:

@@ -467,7 +467,7 @@ class OnlySome:
         self.forbidden, self.limits = sorted(forbidden), limits
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Sets forbidden `scores (R, C)` to -inf."""
+        """Sets forbidden `scores (R, C)` to -inf, whatever `input_ids (R, T)` are."""
         if self.limits is None:
             scores = scores.clone()
             scores[:, self.forbidden] = -torch.inf

@@ -85,7 +85,6 @@ class LassoGrammar(Grammar):
             ids = tokens[role] if isinstance(tokens[role], list) else [tokens[role]]
             self._roles |= dict.fromkeys(ids, role)
         self._roles[eos_token_id] = "eos"
-        self.allowed = cache(self.allowed)  # type: ignore[method-assign]  # beams are in few states
 
     def start(self, symbols: int) -> _Trace:
         """The state before a trace."""
@@ -182,6 +181,10 @@ class GrammarProcessor:
     def __init__(self, grammar: Grammar, symbols: Sequence[int], max_length: int):
         self.grammar, self.max_length, self.length = grammar, max_length, 1
         self.states = [grammar.start(number) for number in symbols]
+        # Beams are in few states: what follows each, and what is allowed there, is found out once.
+        self._follow = cache(grammar.follow)
+        self._places: dict[tuple[Any, int], int] = {}  # of a state and the tokens left, in `_allowed`
+        self._allowed = torch.empty(0, 0, dtype=torch.bool)
 
     def read(self, prompts: Sequence[Sequence[int]]) -> None:
         """Reads the beginnings of the answers, start tokens first.
@@ -209,16 +212,21 @@ class GrammarProcessor:
 
     def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
         """Row i continues row `parents[i]` with `tokens[i]`."""
-        states, follow = self.states, self.grammar.follow
-        self.states = [follow(states[parent], token) for parent, token in zip(parents, tokens, strict=True)]
+        states = self.states
+        self.states = [self._follow(states[parent], token) for parent, token in zip(parents, tokens, strict=True)]
         self.length += 1
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Sets `scores (R, V_n + K)` of tokens that cannot follow to -inf."""
-        left, columns, allowed = self.max_length - self.length - 1, scores.shape[1], self.grammar.allowed
-        rows = [allowed(state, left, columns) for state in self.states]
-        may = torch.tensor(rows, device=scores.device)
-        kept = scores.masked_fill(~may, -torch.inf)
+        """Sets `scores (R, V_n + K)` of tokens that cannot follow `input_ids (R, T)` to -inf."""
+        left, columns = self.max_length - self.length - 1, scores.shape[1]
+        new = [state for state in dict.fromkeys(self.states) if (state, left) not in self._places]
+        if new:
+            self._places |= {(state, left): len(self._places) + place for place, state in enumerate(new)}
+            rows = torch.tensor([self.grammar.allowed(state, left, columns) for state in new], device=scores.device)
+            self._allowed = torch.cat((self._allowed.to(rows.device).view(-1, columns), rows))
+        places = [self._places[state, left] for state in self.states]
+        may = self._allowed[torch.tensor(places, device=scores.device)]
+        kept = torch.where(may, scores, -torch.inf)
         # Where others, such as a minimal length, forbade all that the grammar allows, the grammar wins. Only base
         # tokens come back, since a column of a symbol may stand for none, and EOS where no other may.
         may[:, self.grammar.base_vocab_size :] = False

@@ -26,9 +26,10 @@ def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
 
 
 def rotary_angles(positions: torch.Tensor, config: SymbolInvariantConfig, dtype: torch.dtype) -> torch.Tensor:
-    """Cosines and sines `(2, B, L, D / H)` of the rotary embedding at `positions (B, L)`, for `rotate`.
+    """Cosines and sines of the rotary embedding at `positions (B, L)`, for `rotate`.
 
-    The first half of the sines is negated, so that rotating only has to swap halves.
+    They are `(2, B, 1, L, 1, E)`, E being the width of a head, as `rotate` wants them. The first half of the sines is
+    negated, so that rotating only has to swap halves.
 
     Source: Su et al. 2024, equation 34, in the layout of `rotate_half`.
     """
@@ -37,14 +38,14 @@ def rotary_angles(positions: torch.Tensor, config: SymbolInvariantConfig, dtype:
     exponents = torch.arange(0, head_dim, 2, device=positions.device, dtype=wide) / head_dim
     angles = positions.unsqueeze(-1).to(wide) * config.rope_theta**-exponents
     cos, sin = angles.cos(), angles.sin()
-    return torch.stack((torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1))).to(dtype)
+    both = torch.stack((torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1)))
+    return both.to(dtype)[:, :, None, :, None]
 
 
 def rotate(states: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
-    """Rotates `states (B, S, L, H, D / H)` by `angles (2, B or 1, L, D / H)`."""
-    cos, sin = angles[:, :, None, :, None]
-    first, second = states.chunk(2, dim=-1)
-    return torch.addcmul(states * cos, torch.cat((second, first), dim=-1), sin)
+    """Rotates `states (B, S, L, H, E)` by `angles (2, B or 1, 1, L, 1, E)`."""
+    cos, sin = angles
+    return torch.addcmul(states * cos, states.roll(states.shape[-1] // 2, -1), sin)
 
 
 def sinusoidal_positions(positions: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
@@ -164,7 +165,7 @@ class Sequence:
         active: `(B, S)` bool, the streams that take part in means, or `(B, S, L)`, at each place.
         mask: `(B or 1, 1, queries or 1, K)` bool, True where a query may attend; or `(B or 1, H, queries, K)` floats
             that are added to the scores; None for attention everywhere.
-        angles: `(2, B or 1, L, D / H)`, rotary angles; None if positions were added to the embeddings.
+        angles: `(2, B or 1, 1, L, 1, E)`, rotary angles; None if positions were added to the embeddings.
         positions: `(B or 1, 1, L, D)`, what is added to the states that queries and keys are made of; None for nothing.
     """
 
@@ -183,18 +184,21 @@ class ResidualBlock(nn.Module):
     Source: Vaswani et al. 2017, section 3.1; `norm_first` Xiong et al. 2020, Figure 1(b).
     """
 
-    config: SymbolInvariantConfig
     norm: nn.LayerNorm
     dropout: Dropout
 
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__()
+        self.config, self.norm_first = config, config.norm_first
+
     def read(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """What the block computes from, of `hidden_states (B, S, L, D)`; same shape."""
-        return self.norm(hidden_states) if self.config.norm_first else hidden_states
+        return self.norm(hidden_states) if self.norm_first else hidden_states
 
     def add(self, hidden_states: torch.Tensor, computed: torch.Tensor) -> torch.Tensor:
         """The new hidden states, of the old `hidden_states (B, S, L, D)` and what was `computed (B, S, L, D)`."""
         hidden_states = hidden_states + self.dropout(computed)
-        return hidden_states if self.config.norm_first else self.norm(hidden_states)
+        return hidden_states if self.norm_first else self.norm(hidden_states)
 
 
 class Attention(ResidualBlock):
@@ -212,8 +216,8 @@ class Attention(ResidualBlock):
     """
 
     def __init__(self, config: SymbolInvariantConfig, aggregated: bool, cache_index: int = 0):
-        super().__init__()
-        self.config, self.aggregated, self.cache_index = config, aggregated, cache_index
+        super().__init__(config)
+        self.aggregated, self.cache_index = aggregated, cache_index
         self.heads = config.num_attention_heads
         self.q_proj = nn.Linear(config.d_model, config.d_model)
         self.k_proj = nn.Linear(config.d_model, config.d_model)
@@ -398,8 +402,7 @@ class FeedForward(ResidualBlock):
     """`W_2 f(W_1 h)`, at every position of every stream."""
 
     def __init__(self, config: SymbolInvariantConfig):
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         self.fc1 = nn.Linear(config.d_model, config.d_ff)
         self.fc2 = nn.Linear(config.d_ff, config.d_model)
         self.activation = ACT2FN[config.activation_function]

@@ -118,7 +118,7 @@ class SymbolInvariantModel(EncodingModel):
     def encoded(
         self, given: Any, decoder_input_ids: torch.Tensor | None, input_ids: torch.Tensor | None, *args: Any
     ) -> SymbolInvariantOutput:
-        """What the encoder made of a batch: as it was given, else `encode(input_ids, …)`.
+        """What the encoder made of a batch: as it was given, else `encode` of `input_ids (B, L)`.
 
         The symbols of `decoder_input_ids (B·N, T)` get streams too if there is one answer per input.
 
@@ -190,7 +190,10 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         decoder_inputs_embeds: None = None,
         cache: SymbolInvariantCache | None = None,
     ) -> SymbolInvariantOutput | tuple:
-        """Logits, and with `labels` the loss; arguments that are not listed are those of `SymbolInvariantModel.forward`.
+        """Logits, and with `labels` the loss.
+
+        `input_ids (B, L)`, `attention_mask (B, L)`, `decoder_input_ids (B·N, T)`, `decoder_attention_mask (B·N, past + T)`
+        and all that is not listed are as for `SymbolInvariantModel.forward`.
 
         Args:
             labels: `(B·N, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,

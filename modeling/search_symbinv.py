@@ -129,11 +129,11 @@ def search(
         if beams > 1:
             values = values + torch.tensor(scores, dtype=values.dtype, device=values.device).view(-1, 1)
         values = values.view(searches, beams * columns)
-        chosen = draw(values, looked_at) if told.sample else best(values, looked_at)  # (U, candidates)
+        found = draw(values, looked_at) if told.sample else best(values, looked_at)  # (U, candidates) each
         length, step = text.shape[1] + 1 - prompt, len(history)
         is_last = text.shape[1] + 1 >= told.max_length or time.monotonic() > deadline
-        points, places = torch.stack((values.gather(1, chosen).double(), chosen.double())).tolist()
-        stops = told.stops and told.stops(_continued(text, chosen, columns), steps.get("scores")).tolist()
+        points, places = torch.stack([one.double() for one in found]).tolist()
+        stops = told.stops and told.stops(_continued(text, found[1], columns), steps.get("scores")).tolist()
 
         # 3. Some candidates end, the best others go on.
         parents, tokens = list(range(len(text))), [told.pad] * len(text)
@@ -143,7 +143,7 @@ def search(
                 parent, token = divmod(int(place), columns)
                 if point == -math.inf:
                     continue
-                if not (is_last or token in told.eos or (stops is not None and stops[one * chosen.shape[1] + rank])):
+                if not (is_last or token in told.eos or (stops is not None and stops[one * len(points[one]) + rank])):
                     going.append((point, rows[parent], token))
                 elif rank < beams:
                     answers[one].append(Answer(point / length**told.length_penalty, step, rows[parent], token))
@@ -168,7 +168,7 @@ def search(
         for grammar in grammars:
             grammar.follow(parents, tokens)
         written = torch.tensor(tokens, device=text.device)
-        if any(parent != row for row, parent in enumerate(parents)):
+        if parents != list(range(len(text))):
             text = text[torch.tensor(parents, device=text.device)]
         text = torch.cat((text, written.unsqueeze(1)), dim=1)
         if streamer is not None:
@@ -179,22 +179,25 @@ def search(
     return Found(sequences, steps)
 
 
-def best(values: torch.Tensor, count: int) -> torch.Tensor:
-    """The places `(U, count)` of the largest `values (U, N · C)`, or as many as there are."""
+def best(values: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The largest of `values (U, N · C)` and their places, `(U, count)` or as many as there are."""
     if count == 1:
-        return values.argmax(1, keepdim=True)
-    return values.topk(min(count, values.shape[1])).indices
+        largest, places = values.max(1, keepdim=True)
+    else:
+        largest, places = values.topk(min(count, values.shape[1]))
+    return largest, places
 
 
-def draw(values: torch.Tensor, count: int) -> torch.Tensor:
-    """Places `(U, count)` drawn without replacement by the probabilities `softmax(values (U, N · C))`.
+def draw(values: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Some of `values (U, N · C)` and their places, `(U, count)`, drawn without replacement, by the probabilities that they are logits of.
 
     They are those that `torch.multinomial` draws, which would wait for the device. Where fewer have a probability, the
     last ones drawn have none.
     """
     probabilities = values.softmax(1)
     keys = probabilities / torch.empty_like(probabilities).exponential_()
-    return best(keys, count)
+    places = best(keys, count)[1]
+    return values.gather(1, places), places
 
 
 def _continued(text: torch.Tensor, chosen: torch.Tensor, columns: int) -> torch.Tensor:
@@ -261,8 +264,8 @@ class Reader:
         self.call, self.prompts, self.names, self.others, self.mask = call, prompts, names, others, mask
         self.cache, self.beams, self.shared, self.together, self.all_steps = cache, beams, shared, together, all_steps
         own = all_steps or (cache is not None and cache.rows == len(prompts))
-        self.rows: Sequence[int] = range(0, len(prompts), 1 if own else shared)  # that are computed
-        self.place = {row: row if own else row // shared for row in range(len(prompts))}  # among those computed last
+        self.rows: Sequence[int] = range(0, len(prompts), 1 if own else shared)  # that are computed, as they lie
+        self.place = {row: row if own else row // shared for row in range(len(prompts))}  # where each of them lies
         self.given = others(self.rows)
         self.has_begun, self.columns = False, columns
 
@@ -275,28 +278,39 @@ class Reader:
             still: searches that are open.
         """
         if self.has_begun:
-            rows = self._open(len(text), still)
-            if self.cache is not None:
-                self.cache.move([self.place[parents[row]] for row in rows])
-            if rows != self.rows:
-                self._leave(rows)
+            self._go_on(self._open(len(text), still), parents)
         self.has_begun = True
         past = 0 if self.cache is None else self.cache.get_seq_length()
-        chosen = slice(None) if len(self.rows) == len(text) else torch.tensor(self.rows, device=text.device)
-        inputs = {self.names[0]: text[chosen][:, past:], **self.given}
+        chosen = slice(None) if list(self.rows) == list(range(len(text))) else torch.tensor(self.rows, device=text.device)
+        inputs = {self.names[0]: text[chosen, past:], **self.given}
         if self.mask is not None:
             ones = self.mask.new_ones(len(text), text.shape[1] - self.mask.shape[1])
             self.mask = torch.cat((self.mask, ones), dim=1)
             inputs[self.names[1]] = self.mask[chosen]
         return self.call(**inputs, past_key_values=self.cache, use_cache=self.cache is not None, return_dict=True)
 
-    def _leave(self, rows: Sequence[int]) -> None:
-        """Goes on with `rows` alone."""
+    def _go_on(self, rows: Sequence[int], parents: Sequence[int]) -> None:
+        """Computes `rows` from now on, each of which continues what its parent has read.
+
+        The rows of a search may lie in any order: the first to continue a parent stays where that lies, so that only
+        what the parent's other rows need is copied.
+        """
+        sources = [self.place[parents[row]] for row in rows]
         before, now = (list(dict.fromkeys(row // self.shared for row in some)) for some in (self.rows, rows))
-        if self.cache is not None and now != before:
-            self.cache.keep_questions([before.index(question) for question in now])
-        self.rows, self.given = rows, self.others(rows)
-        self.place = {row: place for place, row in enumerate(rows)}
+        if len(rows) == len(self.rows) and not self.all_steps:
+            lies: dict[int, int] = {}
+            late = [row for row, source in zip(rows, sources, strict=True) if lies.setdefault(source, row) != row]
+            free = (place for place in range(len(rows)) if place not in lies)
+            lies |= dict(zip(free, late, strict=True))
+            rows = [lies[place] for place in range(len(rows))]
+            sources = [self.place[parents[row]] for row in rows]
+        if self.cache is not None:
+            self.cache.move(sources)
+            if now != before:
+                self.cache.keep_questions([before.index(question) for question in now])
+        if now != before or len(rows) != len(self.rows):
+            self.given = self.others(rows)
+        self.rows, self.place = rows, {row: place for place, row in enumerate(rows)}
 
     def _open(self, count: int, still: Sequence[int]) -> Sequence[int]:
         """The rows to compute next, of `count`."""
@@ -305,7 +319,7 @@ class Reader:
         groups = sorted({one * self.beams // self.together for one in still})
         is_whole = len(self.place) == len(self.rows)  # else each row computed stands for all of its prompt
         if is_whole and len(groups) * self.together > len(self.rows) * SHARE:
-            return self.rows
+            return sorted(self.rows)
         return [row for group in groups for row in range(group * self.together, (group + 1) * self.together)]
 
     def all_rows(self, logits: torch.Tensor) -> torch.Tensor:
@@ -313,9 +327,9 @@ class Reader:
         last, count = logits[:, -1].float(), len(self.prompts)
         if self.columns is not None:  # those that are cut off are of no symbol
             last = torch.nn.functional.pad(last, (0, self.columns - last.shape[1]), value=-math.inf)
-        if len(self.rows) == count:
+        if list(self.rows) == list(range(count)):
             return last
-        if len(self.place) == count:  # the first step: one row stands for all of its prompt
+        if len(self.place) > len(self.rows):  # the first step: one row stands for all of its prompt
             return last.repeat_interleave(count // len(self.rows), 0)
         return last.new_zeros(count, last.shape[1]).index_copy_(0, torch.tensor(self.rows, device=last.device), last)
 

@@ -43,7 +43,10 @@ class Slots:
 
     @classmethod
     def from_referents(cls, referents: torch.Tensor, vectors: torch.Tensor | None = None) -> "Slots":
-        """The slots of `referents (B, K)`, all active that have one, and stream 0: without one it is anonymous."""
+        """The slots of `referents (B, K)`, all active that have one, and stream 0, which is anonymous without one.
+
+        `vectors (K, D_random)` or `(B, K, D_random)` are the random part of each slot's row.
+        """
         active = referents >= 0
         active[:, 0] = True
         return cls(referents, active, vectors)
@@ -353,13 +356,13 @@ class Names:
         return torch.where(slots >= 0, referents.to(slots.device).gather(1, slots.clamp(min=0)), -1)
 
     def outside(self, ids: torch.Tensor) -> torch.Tensor:
-        """Slot ids `(R, T)`, R a multiple of B, as a user has them."""
+        """Slot `ids (R, T)`, R a multiple of B, as a user has them."""
         base, views = self.base_vocab_size, self.num_views
         referents = self.renamed(torch.where(ids >= base, (ids - base) // views, -1))
         return torch.where(referents >= 0, base + referents * views + (ids - base) % views, ids)
 
     def scores_outside(self, steps: Sequence[torch.Tensor], vocab_size: int) -> tuple[torch.Tensor, ...]:
-        """Scores `(R, C)` of each step by id, `(R, max(vocab_size, largest id + 1))`; -inf where there is no slot."""
+        """By id, `(R, max(vocab_size, largest id + 1))`, the scores of `steps (R, C)` each; -inf where there is no slot."""
         base, views = self.base_vocab_size, self.num_views
         count = (steps[0].shape[1] - base) // views
         referents = self.referents(count).repeat_interleave(len(steps[0]) // len(self.known), 0)

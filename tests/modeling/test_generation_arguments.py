@@ -283,7 +283,7 @@ def test_each_input_may_have_a_start_token_of_its_own():
 
 
 class TestStopStrings:
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def tokenizer(self):
         return SymbolInvariantTokenizer(TOKENS)
 

@@ -5,7 +5,6 @@ import random
 import numpy as np
 import pytest
 import torch
-from transformers import DynamicCache, EncoderDecoderCache
 
 from hf_symbinv.modeling.layers_symbinv import tree_positions
 
