@@ -70,7 +70,6 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
             known = SymbolInvariantCache()
         past = 0 if known is None else known.get_seq_length()
         referents = referents_of(input_ids, self.config.base_vocab_size, None)
-        batch, length = referents.shape
         attention_mask = self._mask(input_ids, attention_mask, past, known)
         if isinstance(self.embedding, CausalStreamsEmbedding):
             if attention_mask is not None:
@@ -349,10 +348,10 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
             given["slot_vectors"] = self.draw(len(input_ids))
         rows = {name: tensor for name, tensor in given.items() if tensor is not None}
 
-        def inputs(questions: Listed[int]) -> dict[str, Any]:
-            return {name: tensor[list(questions)] for name, tensor in rows.items()} | {"logits_to_keep": 1}
+        def inputs(questions: Listed[int], each: int) -> dict[str, Any]:
+            return {name: tensor[list(questions)] for name, tensor in rows.items()}
 
-        start = Beginning(input_ids, inputs, None, ("input_ids", "attention_mask"), mask=mask)
+        start = Beginning(input_ids, self._step, inputs, None, mask=mask)
         if not streams:
             return start
         base, length = self.config.base_vocab_size, input_ids.shape[1]
@@ -370,6 +369,21 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
                 raise ValueError(f"num_fresh_symbols={limit}: must be at least 0, or None for no limit")
             start.limit = base + (start.names.known >= 0).sum(1) + limit
         return start
+
+    def _step(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        cache: SymbolInvariantCache | None,
+        kinds: Listed[str],
+        **rows: torch.Tensor,
+    ) -> dict[str, Any]:
+        """Logits of the last tokens by id, behind `input_ids (R, T)`, and what is to be recorded."""
+        asked = {f"output_{kind}": True for kind in kinds}
+        return self(
+            input_ids, attention_mask, cache, use_cache=cache is not None, logits_to_keep=1, return_dict=True,
+            **asked, **rows,
+        )  # fmt: skip
 
     def slot_referents(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> torch.Tensor:
         """With streams, the referent `(B, K)` of each slot in a call of `generate`, -1 where a slot has none.

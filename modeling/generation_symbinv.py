@@ -74,9 +74,9 @@ class Beginning:
 
     Attributes:
         prompts: `(B, T)` slot ids, the beginnings of what is written.
-        inputs: the model's inputs beside tokens, mask and cache, from the places of questions.
+        step: the model, from tokens `(rows, T)`, mask, cache, what is to be recorded and its other inputs.
+        inputs: these others, from the places of questions and the number of rows that each has.
         names: what ids are called inside; None if they stay as they are.
-        token_names: of the model's inputs that hold tokens and their mask.
         mask: `(B, T)` of the prompts; None for no padding.
         source: `(B, L)` slot ids of the questions; None if there are none beside the prompts.
         symbols: of each question, those that its prompt may be continued with.
@@ -87,9 +87,9 @@ class Beginning:
     """
 
     prompts: torch.Tensor
-    inputs: Callable[[Sequence[int]], dict[str, Any]]
+    step: Callable[..., dict[str, Any]]
+    inputs: Callable[[Sequence[int], int], dict[str, Any]]
     names: Names | None
-    token_names: tuple[str, str]
     mask: torch.Tensor | None = None
     source: torch.Tensor | None = None
     symbols: list[int] = field(default_factory=list)
@@ -201,13 +201,14 @@ class SlotGenerationMixin(GenerationMixin):
         )
 
         def others(rows: Sequence[int]) -> dict[str, Any]:
-            step = start.inputs(list(dict.fromkeys(row // shared for row in rows)) if own else [r // shared for r in rows])
-            return step | {f"output_{kind}": True for kind in kinds}
+            questions = [row // shared for row in rows]
+            if own:  # each is encoded once
+                questions = list(dict.fromkeys(questions))
+            return {"kinds": kinds, **start.inputs(questions, len(rows) // len(questions))}
 
         read = Reader(
-            self,
+            start.step,
             prompts.repeat_interleave(shared, 0),
-            start.token_names,
             others,
             mask=None if start.mask is None else start.mask.repeat_interleave(shared, 0),
             cache=cache,
@@ -256,17 +257,17 @@ class SlotGenerationMixin(GenerationMixin):
         source = None if start.source is None else start.source.repeat_interleave(shared, 0)
         found = usual_processors(settings, told, start.prompts, source, function)
         special = {self.config.pad_token_id, self.config.bos_token_id, self.config.decoder_start_token_id}
-        if start.encoder is not None:
+        grammar = settings.get("grammar", self.config.grammar) if start.encoder is not None else None
+        if start.encoder is not None and grammar is None:  # no grammar has these
             found.append(OnlySome(special - {None, *told.eos}, None))
         if start.limit is not None:
             found.append(OnlySome((), start.limit.repeat_interleave(shared)))
-        grammar = settings.get("grammar", self.config.grammar) if start.encoder is not None else None
         if grammar is not None:
             check_grammar_alone(self.config)
             check_grammar(grammar, self.config.base_vocab_size, self.config.num_views)
             rules = GRAMMARS[grammar["name"]](grammar, self.config.base_vocab_size, self.config.eos_token_id)
             symbols = [number for number in start.symbols for _ in range(shared)]
-            follower = GrammarProcessor(rules, symbols, told.max_length)
+            follower = GrammarProcessor(rules, symbols, told.max_length, is_first=not found)
             follower.read(start.prompts.repeat_interleave(shared, 0).tolist())
             found.append(follower)
         return [*found, *(tools["logits_processor"] or []), *warpers(settings, told)]
@@ -372,7 +373,9 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
             columns, limit = base + (int(own.max()) + limit) * views, base + (own + limit) * views
         names = Names(known, base, views)
         has_symbol = outputs.slot_referents >= 0
-        encoder = replace(outputs, slot_referents=torch.where(has_symbol, numbers, -1))
+        if mask is None:
+            mask = torch.ones_like(outputs.symbol_slots) if outputs.attention_mask is None else outputs.attention_mask
+        encoder = replace(outputs, slot_referents=torch.where(has_symbol, numbers, -1), attention_mask=mask)
         start_ids = _start_tokens(settings, len(known), known.device)
         if prompt is None:
             prompt = start_ids
@@ -389,19 +392,11 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
                 prompt = torch.cat((start_ids, prompt), dim=1)
                 if prompt_mask is not None:
                     prompt_mask = torch.cat((torch.ones_like(prompt_mask[:, :1]), prompt_mask), dim=1)
-
-        def inputs(questions: Sequence[int]) -> dict[str, Any]:
-            step = {"encoder_outputs": encoder, "attention_mask": mask, "return_id_logits": grows}
-            if len(questions) < len(known):
-                step["encoder_outputs"] = encoder.of_questions(questions)
-                step["attention_mask"] = None if mask is None else mask[questions]
-            return step
-
         return Beginning(
             prompts=prompt,
-            inputs=inputs,
+            step=self._step,
+            inputs=lambda questions, each: self._steps(encoder, questions, each),
             names=names,
-            token_names=("decoder_input_ids", "decoder_attention_mask"),
             mask=prompt_mask,
             source=None if input_ids is None else names.inside(input_ids, mask),
             symbols=(known >= 0).sum(1).tolist(),

@@ -53,6 +53,10 @@ class Grammar(ABC):
         One base token at least may, if only EOS.
         """
 
+    @abstractmethod
+    def needs(self, state: Any) -> int:
+        """More tokens left than these make no difference to what is allowed."""
+
 
 class _Trace(NamedTuple):
     """Where the reader of a trace is: operands that its state still awaits, and what it has seen."""
@@ -119,6 +123,10 @@ class LassoGrammar(Grammar):
         }
         return [may[self._roles.get(token, "operand")] for token in range(columns)]
 
+    def needs(self, state: _Trace) -> int:
+        """Those of the longest way to close the trace behind one more operator."""
+        return state.awaited + 6
+
 
 class _Assignment(NamedTuple):
     """What the reader of an assignment has seen: symbols left of the question, those used, and where it is."""
@@ -162,6 +170,10 @@ class AssignmentGrammar(Grammar):
         base = [token == self.eos_token_id and may_end for token in range(self.base_vocab_size)]
         return base + [may_name and token not in state.used for token in range(self.base_vocab_size, columns)]
 
+    def needs(self, state: _Assignment) -> int:
+        """A value and EOS."""
+        return 2
+
 
 GRAMMARS: dict[str, type[Grammar]] = {grammar.name: grammar for grammar in (LassoGrammar, AssignmentGrammar)}
 
@@ -173,13 +185,14 @@ class GrammarProcessor:
         grammar: of the answers.
         symbols: of each row's question.
         max_length: tokens at most, prompt and EOS included.
+        is_first: whether no other processor has changed the scores before.
 
     Attributes:
         states: of each row, the grammar's.
     """
 
-    def __init__(self, grammar: Grammar, symbols: Sequence[int], max_length: int):
-        self.grammar, self.max_length, self.length = grammar, max_length, 1
+    def __init__(self, grammar: Grammar, symbols: Sequence[int], max_length: int, is_first: bool = False):
+        self.grammar, self.max_length, self.length, self.is_first = grammar, max_length, 1, is_first
         self.states = [grammar.start(number) for number in symbols]
         # Beams are in few states: what follows each, and what is allowed there, is found out once.
         self._follow = cache(grammar.follow)
@@ -218,19 +231,21 @@ class GrammarProcessor:
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Sets `scores (R, V_n + K)` of tokens that cannot follow `input_ids (R, T)` to -inf."""
-        left, columns = self.max_length - self.length - 1, scores.shape[1]
-        new = [state for state in dict.fromkeys(self.states) if (state, left) not in self._places]
+        left, columns, grammar = self.max_length - self.length - 1, scores.shape[1], self.grammar
+        asked = [(state, min(left, grammar.needs(state))) for state in self.states]
+        new = [one for one in dict.fromkeys(asked) if one not in self._places]
         if new:
-            self._places |= {(state, left): len(self._places) + place for place, state in enumerate(new)}
-            rows = torch.tensor([self.grammar.allowed(state, left, columns) for state in new], device=scores.device)
+            self._places |= {one: len(self._places) + place for place, one in enumerate(new)}
+            rows = torch.tensor([grammar.allowed(*one, columns) for one in new], device=scores.device)
             self._allowed = torch.cat((self._allowed.to(rows.device).view(-1, columns), rows))
-        places = [self._places[state, left] for state in self.states]
-        may = self._allowed[torch.tensor(places, device=scores.device)]
+        may = self._allowed[torch.tensor([self._places[one] for one in asked], device=scores.device)]
         kept = torch.where(may, scores, -torch.inf)
+        if self.is_first:
+            return kept
         # Where others, such as a minimal length, forbade all that the grammar allows, the grammar wins. Only base
         # tokens come back, since a column of a symbol may stand for none, and EOS where no other may.
-        may[:, self.grammar.base_vocab_size :] = False
-        may[:, self.grammar.eos_token_id] |= ~may.any(1)
+        may[:, grammar.base_vocab_size :] = False
+        may[:, grammar.eos_token_id] |= ~may.any(1)
         return kept.masked_fill((kept == -torch.inf).all(1, keepdim=True) & may, 0.0)
 
 

@@ -35,10 +35,11 @@ def rotary_angles(positions: torch.Tensor, config: SymbolInvariantConfig, dtype:
     """
     head_dim = config.d_model // config.num_attention_heads
     wide = torch.promote_types(dtype, torch.float32)
-    exponents = torch.arange(0, head_dim, 2, device=positions.device, dtype=wide) / head_dim
-    angles = positions.unsqueeze(-1).to(wide) * config.rope_theta**-exponents
-    cos, sin = angles.cos(), angles.sin()
-    both = torch.stack((torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1)))
+    theta = float(config.rope_theta)
+    frequencies = torch.tensor([theta ** (-i / head_dim) for i in range(0, head_dim, 2)], dtype=wide)
+    angles = positions.unsqueeze(-1) * frequencies.to(positions.device)  # (B, L, E / 2)
+    sin = angles.sin()
+    both = torch.stack((angles.cos().repeat(1, 1, 2), torch.cat((-sin, sin), dim=-1)))
     return both.to(dtype)[:, :, None, :, None]
 
 
@@ -197,7 +198,7 @@ class ResidualBlock(nn.Module):
 
     def add(self, hidden_states: torch.Tensor, computed: torch.Tensor) -> torch.Tensor:
         """The new hidden states, of the old `hidden_states (B, S, L, D)` and what was `computed (B, S, L, D)`."""
-        hidden_states = hidden_states + self.dropout(computed)
+        hidden_states = hidden_states + (self.dropout(computed) if self.training else computed)
         return hidden_states if self.norm_first else self.norm(hidden_states)
 
 

@@ -6,6 +6,7 @@ Letters: B batch, N answers per example, S streams, K slots, L source length, T 
 tokens, C columns of logits.
 """
 
+from collections.abc import Sequence as Listed
 from typing import Any
 
 import torch
@@ -95,11 +96,13 @@ class SymbolInvariantModel(EncodingModel):
             mask = torch.ones_like(encoded.symbol_slots)
         rotary = self.config.decoder_positions == "rope" and (known is None or not known.cross)
         source = self._source(slots, encoded.symbol_slots, mask, rotary)
-        hidden_states, target, slots = self._embed_target(
+        slots, symbol_slots = self._answer_slots(
             decoder_input_ids, slots.repeat_interleave(answers), decoder_attention_mask, known
         )
         own, cross = self._traces(output_attentions, 2)
-        every_state = self.decoder(hidden_states, states, target, source, known, (own, cross))
+        every_state = self.decode(
+            decoder_input_ids, symbol_slots, slots, states, source, decoder_attention_mask, known, (own, cross)
+        )
         output = SymbolInvariantOutput(
             last_hidden_state=every_state[-1],
             cache=known,
@@ -132,28 +135,68 @@ class SymbolInvariantModel(EncodingModel):
         one_each = decoder_input_ids is not None and decoder_input_ids.shape[0] == input_ids.shape[0]
         return self.encode(input_ids, args[0], decoder_input_ids if one_each else None, *args[1:])
 
-    def _embed_target(
+    def decode(
+        self,
+        input_ids: torch.Tensor,
+        symbol_slots: torch.Tensor,
+        slots: Slots,
+        encoded: torch.Tensor,
+        source: Sequence,
+        attention_mask: torch.Tensor | None,
+        cache: SymbolInvariantCache | None,
+        traces: Listed[list | None] = (None, None),
+    ) -> tuple[torch.Tensor, ...]:
+        """The embeddings `(B·N, S, T, D)` of answers and each decoder layer's output.
+
+        Args:
+            input_ids: `(B·N, T)` int64, which follow the tokens in the cache.
+            symbol_slots: `(B·N, T)` int64, the slot of each symbol, -1 at base tokens.
+            slots: of the answers.
+            encoded: `(B, S, L, D)`.
+            source: what attention knows of the encoder's sequence.
+            attention_mask: `(B·N, past + T)`; None for no padding.
+            cache: of the tokens before; None for none.
+            traces: get the weights of every self-attention and of every cross-attention block; None for none.
+        """
+        past = 0 if cache is None else cache.get_seq_length()
+        hidden_states = self.embedding(input_ids, symbol_slots, slots)
+        hidden_states, target = self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
+        return self.decoder(hidden_states, encoded, target, source, cache, traces)
+
+    def grown(
+        self,
+        referents: torch.Tensor,
+        slots: Slots,
+        attention_mask: torch.Tensor | None,
+        cache: SymbolInvariantCache | None,
+    ) -> Slots:
+        """Where symbols come in, the slots of answers with `referents (B·N, T)` behind those of the questions.
+
+        Of `attention_mask (B·N, past + T)` what is padding has no stream.
+        """
+        if attention_mask is not None:
+            referents = referents.masked_fill(attention_mask[:, -referents.shape[1] :] == 0, -1)
+        before = None if cache is None else cache.referents
+        slots = self.embedding.assign(referents, slots.referents if before is None else before)
+        self.decoder.fork(cache, slots.referents)
+        return slots
+
+    def _answer_slots(
         self,
         input_ids: torch.Tensor,
         slots: Slots,
         attention_mask: torch.Tensor | None,
         cache: SymbolInvariantCache | None,
-    ) -> tuple[torch.Tensor, Sequence, Slots]:
-        """Embeds `input_ids (B·N, T)`, which follow cached tokens, as `(B·N, S, T, D)`; also the answers' slots."""
-        past = 0 if cache is None else cache.get_seq_length()
+    ) -> tuple[Slots, torch.Tensor]:
+        """The slots of answers `input_ids (B·N, T)`, and the slot of each of their symbols."""
         referents = referents_of(input_ids, self.config.base_vocab_size, None, self.config.num_views)
         if isinstance(self.embedding, GrowingEmbedding):
-            if attention_mask is not None:
-                referents = referents.masked_fill(attention_mask[:, past:] == 0, -1)
-            before = None if cache is None else cache.referents
-            slots = self.embedding.assign(referents, slots.referents if before is None else before)
-            self.decoder.fork(cache, slots.referents)
+            slots = self.grown(referents, slots, attention_mask, cache)
         symbol_slots = self._symbol_slots(referents, slots)
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
             refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
-        hidden_states = self.embedding(input_ids, symbol_slots, slots)
-        return *self._place(hidden_states, symbol_slots, slots.active, past, attention_mask), slots
+        return slots, symbol_slots
 
 
 class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGenerationMixin):
@@ -166,6 +209,7 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         # By the class's name, some versions of Trainer take the loss for a decoder's and do not count the first labels.
         self.loss_type = None
         self.model = SymbolInvariantModel(config)
+        self._base_and_views = config.base_vocab_size, config.num_views
         self._add_head()
         self.generation_config.grammar = config.grammar
         self.generation_config._from_model_config = False  # or the grammar would be dropped on loading
@@ -252,6 +296,42 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
             logits=slots_to_ids(scores[0], slots, config) if return_id_logits else scores[0],
         )
         return self._as_wanted(output, return_dict)
+
+    def _steps(self, encoded: SymbolInvariantOutput, questions: Listed[int], each: int) -> dict[str, Any]:
+        """What `_step` needs of some questions, with so many answers each."""
+        if len(questions) < len(encoded.slot_referents):
+            encoded = encoded.of_questions(questions)
+        slots = Slots.from_referents(encoded.slot_referents, encoded.slot_vectors)
+        is_rotary = self.config.decoder_positions == "rope"
+        source = self.model._source(slots, encoded.symbol_slots, encoded.attention_mask, is_rotary)
+        return {"encoded": encoded.last_hidden_state, "source": source, "slots": slots.repeat_interleave(each)}
+
+    def _step(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        cache: SymbolInvariantCache | None,
+        kinds: Listed[str],
+        encoded: torch.Tensor,
+        source: Sequence,
+        slots: Slots,
+    ) -> dict[str, Any]:
+        """Logits `(B·N, T, C)` behind slot ids `(B·N, T)`; the shortest way, which checks no value and waits for none.
+
+        Where symbols come in, `C` counts ids and a new symbol has the smallest that has not occurred.
+        """
+        base, views = self._base_and_views
+        symbol_slots = torch.where(input_ids >= base, (input_ids - base) // views, -1)
+        if self.config.answers_have_new_symbols:
+            referents = symbol_slots
+            slots = self.model.grown(referents, slots, attention_mask, cache)
+            symbol_slots = slots.of(referents)
+        own, cross = ([] if "attentions" in kinds else None for _ in range(2))
+        states = self.model.decode(input_ids, symbol_slots, slots, encoded, source, attention_mask, cache, (own, cross))
+        logits, _ = self._scores(states[-1], slots)
+        if slots.by_place:
+            logits = slots_to_ids(logits, slots, self.config)
+        return {"logits": logits, "decoder_attentions": own, "cross_attentions": cross, "decoder_hidden_states": states}
 
     def _refuse_many(self, labels: torch.Tensor, known: torch.Tensor) -> None:
         """Refuses answers with more new symbols than the model may write behind those `known (B·N, K)`."""

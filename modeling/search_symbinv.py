@@ -21,6 +21,8 @@ from .grammar_symbinv import GrammarProcessor
 # Searches that are done are no longer computed once at most this share of those computed last is still open: our
 # choice, because leaving some out copies the cache of the others.
 SHARE = 7 / 8
+# What the search records itself; the rest are outputs of the model.
+_OWN = ("logits", "scores")
 
 
 @dataclass
@@ -117,13 +119,13 @@ def search(
     while still:
         # 1. The model reads the last tokens; processors change what it says of the next ones.
         output = read(text, parents, still)
-        logits = read.all_rows(output.logits)  # (R, C)
+        logits = read.all_rows(output["logits"])  # (R, C)
         values = logits if beams == 1 else logits.log_softmax(-1)
         for processor in processors:
             values = processor(text, values)
         columns = values.shape[1]
         for name in told.record:
-            steps[name].append({"logits": logits, "scores": values}.get(name, output.get(name)))
+            steps[name].append({"logits": logits, "scores": values}[name] if name in _OWN else tuple(output[name]))
 
         # 2. The candidates of each search, for which the device is waited for.
         if beams > 1:
@@ -233,9 +235,8 @@ class Reader:
     The first step reads each prompt once, whatever its samples and beams.
 
     Args:
-        call: the model.
+        step: the model, from tokens `(rows, T)`, mask, cache and other inputs to logits `(rows, T, C)` and others.
         prompts: `(R, T)` slot ids, the rows of a prompt one behind the other.
-        names: of the model's inputs that hold tokens and their mask.
         others: from rows, the other inputs that the model needs for them.
         mask: `(R, T)`, 1 at tokens, 0 at padding; None for no padding.
         cache: of the tokens before; None to read all of them at every step.
@@ -248,9 +249,8 @@ class Reader:
 
     def __init__(
         self,
-        call: Callable[..., Any],
+        step: Callable[..., dict[str, Any]],
         prompts: torch.Tensor,
-        names: tuple[str, str],
         others: Callable[[Sequence[int]], dict[str, Any]],
         *,
         mask: torch.Tensor | None,
@@ -261,15 +261,15 @@ class Reader:
         all_steps: bool,
         columns: int | None = None,
     ):
-        self.call, self.prompts, self.names, self.others, self.mask = call, prompts, names, others, mask
+        self.step, self.prompts, self.others, self.mask = step, prompts, others, mask
         self.cache, self.beams, self.shared, self.together, self.all_steps = cache, beams, shared, together, all_steps
         own = all_steps or (cache is not None and cache.rows == len(prompts))
         self.rows: Sequence[int] = range(0, len(prompts), 1 if own else shared)  # that are computed, as they lie
         self.place = {row: row if own else row // shared for row in range(len(prompts))}  # where each of them lies
         self.given = others(self.rows)
-        self.has_begun, self.columns = False, columns
+        self.has_begun, self.columns, self.is_plain = False, columns, len(self.rows) == len(prompts)
 
-    def __call__(self, text: torch.Tensor, parents: Sequence[int], still: Sequence[int]) -> Any:
+    def __call__(self, text: torch.Tensor, parents: Sequence[int], still: Sequence[int]) -> dict[str, Any]:
         """The model's output for the last tokens of `text (R, T)`.
 
         Args:
@@ -281,13 +281,13 @@ class Reader:
             self._go_on(self._open(len(text), still), parents)
         self.has_begun = True
         past = 0 if self.cache is None else self.cache.get_seq_length()
-        chosen = slice(None) if list(self.rows) == list(range(len(text))) else torch.tensor(self.rows, device=text.device)
-        inputs = {self.names[0]: text[chosen, past:], **self.given}
-        if self.mask is not None:
-            ones = self.mask.new_ones(len(text), text.shape[1] - self.mask.shape[1])
-            self.mask = torch.cat((self.mask, ones), dim=1)
-            inputs[self.names[1]] = self.mask[chosen]
-        return self.call(**inputs, past_key_values=self.cache, use_cache=self.cache is not None, return_dict=True)
+        tokens, mask = text[:, past:], self.mask
+        if mask is not None:
+            self.mask = mask = torch.cat((mask, mask.new_ones(len(text), text.shape[1] - mask.shape[1])), dim=1)
+        if not self.is_plain:
+            rows = torch.tensor(self.rows, device=text.device)
+            tokens, mask = tokens[rows], None if mask is None else mask[rows]
+        return self.step(tokens, mask, self.cache, **self.given)
 
     def _go_on(self, rows: Sequence[int], parents: Sequence[int]) -> None:
         """Computes `rows` from now on, each of which continues what its parent has read.
@@ -311,6 +311,7 @@ class Reader:
         if now != before or len(rows) != len(self.rows):
             self.given = self.others(rows)
         self.rows, self.place = rows, {row: place for place, row in enumerate(rows)}
+        self.is_plain = list(rows) == list(range(len(parents)))  # all rows are computed, and lie in their order
 
     def _open(self, count: int, still: Sequence[int]) -> Sequence[int]:
         """The rows to compute next, of `count`."""
@@ -327,7 +328,7 @@ class Reader:
         last, count = logits[:, -1].float(), len(self.prompts)
         if self.columns is not None:  # those that are cut off are of no symbol
             last = torch.nn.functional.pad(last, (0, self.columns - last.shape[1]), value=-math.inf)
-        if list(self.rows) == list(range(count)):
+        if self.is_plain:
             return last
         if len(self.place) > len(self.rows):  # the first step: one row stands for all of its prompt
             return last.repeat_interleave(count // len(self.rows), 0)

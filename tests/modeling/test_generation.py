@@ -1,6 +1,5 @@
 """`generate` searches as it says, over the model that it says, with and without a cache; beams share the encoder."""
 
-import functools
 import math
 import random
 
@@ -172,23 +171,20 @@ def test_num_return_sequences_gives_that_many_answers_per_input(model, sources, 
 
 def test_encoder_keys_and_values_exist_once_per_input_and_never_move(model, sources, monkeypatch):
     shapes, pointers = set(), set()
-    forward = type(model).forward
+    step = type(model)._step
 
-    @functools.wraps(forward)
-    def spy(self, *args, **kwargs):
-        output = forward(self, *args, **kwargs)
-        cache = output.cache
-        rows = len(kwargs["decoder_input_ids"])
+    def spy(self, input_ids, attention_mask, cache, kinds, **given):
+        output = step(self, input_ids, attention_mask, cache, kinds, **given)
+        rows = len(input_ids)
         for name, own, layer in zip(("CP", "CA") * 2, ("DP", "DA") * 2, range(4), strict=True):
             cross, (keys, _) = cache.cross[layer], cache.own[layer].filled()
             shapes.add((name, *map(tuple, (one.shape for one in cross))))
             shapes.add((own, rows, tuple(keys.shape[:2])))
             pointers.add((layer, *(one.data_ptr() for one in cross)))
-        assert kwargs["encoder_outputs"].last_hidden_state.shape[0] == len(sources)
-        assert kwargs["attention_mask"].shape[0] == len(sources)
+        assert len(given["encoded"]) == len(given["source"].mask) == len(sources)
         return output
 
-    monkeypatch.setattr(type(model), "forward", spy)
+    monkeypatch.setattr(type(model), "_step", spy)
     monkeypatch.setattr(search_symbinv, "SHARE", 0)  # all inputs are computed to the end
     model.generate(**pad(sources), num_beams=4, num_return_sequences=4, max_new_tokens=NEW_TOKENS)
     # The greatest numbers of symbols and tokens in `sources`; heads and their width of `tiny_model`.
@@ -220,12 +216,11 @@ def test_inputs_that_are_done_are_no_longer_computed_and_that_changes_no_answer(
         formula_with(rng, 3 + 2 * size, [BASE + rng.randrange(9) for _ in range(size % 4)], model.config)
         for size in range(9)
     ]
-    batches, forward = [], type(model).forward
+    batches, step = [], type(model)._step
 
-    @functools.wraps(forward)
-    def spy(self, *args, **kwargs):
-        batches.append(len(kwargs["decoder_input_ids"]))
-        return forward(self, *args, **kwargs)
+    def spy(self, input_ids, *args, **kwargs):
+        batches.append(len(input_ids))
+        return step(self, input_ids, *args, **kwargs)
 
     def answers(share, **more):
         monkeypatch.setattr(search_symbinv, "SHARE", share)
@@ -234,7 +229,7 @@ def test_inputs_that_are_done_are_no_longer_computed_and_that_changes_no_answer(
         options = {"num_beams": 3, "num_return_sequences": 3, "max_new_tokens": 40, **arguments, **more}
         return model.generate(**pad(rows, side="left"), **options)
 
-    monkeypatch.setattr(type(model), "forward", spy)
+    monkeypatch.setattr(type(model), "_step", spy)
     expected = answers(0)
     assert set(batches) <= {len(rows), len(rows) * 3}
     assert torch.equal(answers(1), expected)
