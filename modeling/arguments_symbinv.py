@@ -3,7 +3,8 @@
 Letters: B questions, R rows (beams of questions), K slots, V_n base tokens, C columns.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import torch
@@ -94,18 +95,17 @@ class Settings:
     """
 
     def __init__(self, arguments: Mapping[str, Any], generation_config: Any, model_config: Any):
-        configs = [config for config in (generation_config, model_config) if config is not None]
-        fields = {name for config in (*configs, GenerationConfig()) for name in vars(config)}
-        self.names = {name for name in fields if not name.startswith("_")} | {"grammar", "num_fresh_symbols"}
+        configs = [vars(config) for config in (model_config, generation_config) if config is not None]
+        self.names = _known_names().union(*configs)
         self.arguments = {name: value for name, value in arguments.items() if name in self.names}
-        self._configs = configs
+        self._values: dict[str, Any] = dict.fromkeys(name for config in configs for name in config)
+        for config in configs:
+            self._values |= {name: value for name, value in config.items() if value is not None}
+        self._values |= self.arguments
 
     def get(self, name: str, default: Any = None) -> Any:
         """The setting of this name; `default` if none of them has it."""
-        if name in self.arguments:
-            return self.arguments[name]
-        values = [getattr(config, name) for config in self._configs if hasattr(config, name)]
-        return next((value for value in values if value is not None), None if values else default)
+        return self._values.get(name, default)
 
     def max_length(self, prompt_length: int) -> int:
         """Tokens at most, those before the answer included."""
@@ -113,6 +113,13 @@ class Settings:
         if new_tokens is None and length is not None:
             return int(length)
         return prompt_length + (_NEW_TOKENS if new_tokens is None else int(new_tokens))
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    """The settings of transformers, and our own."""
+    names = {name for name in vars(GenerationConfig()) if not name.startswith("_")}
+    return frozenset(names | {"grammar", "num_fresh_symbols"})
 
 
 def refuse_arguments(settings: Settings, call: Mapping[str, Any], refused: Mapping[str, str]) -> None:

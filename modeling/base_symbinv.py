@@ -169,6 +169,10 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         """Whether to return hidden states: as the call says, else as the configuration does."""
         return bool(self.config.output_hidden_states if output_hidden_states is None else output_hidden_states)
 
+    def _is_eager(self) -> bool:
+        """Whether attention is to be written out; asked once, as reading a configuration takes longer than it looks."""
+        return self.config._attn_implementation == "eager"
+
     def _place(
         self,
         hidden_states: torch.Tensor,
@@ -185,13 +189,13 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
             positions = position_ids(attention_mask)[:, -length:]
         angles, mask = None, _causal_mask(length, past, attention_mask, device)
         if config.decoder_positions == "rope":
-            angles = rotary_angles(positions, config, self.dtype)
+            angles = rotary_angles(positions, config, hidden_states.dtype)
         elif config.decoder_positions == "t5":
             mask = self.decoder.relative_bias(length, past, mask)
         else:
             added = sinusoidal_positions(positions, config.d_model, hidden_states.dtype)
             hidden_states = hidden_states + added.unsqueeze(1)
-        return self.dropout(hidden_states), Sequence(symbol_slots, active, mask, angles)
+        return self.dropout(hidden_states), Sequence(symbol_slots, active, mask, angles, eager=self._is_eager())
 
     def _init_weights(self, module: nn.Module) -> None:
         """Glorot-uniform matrices, zero biases; embedding rows of length about 1, as they are normalised anyway.
@@ -441,7 +445,8 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
     def _source(self, slots: Slots, symbol_slots: torch.Tensor, attention_mask: torch.Tensor, rotary: bool) -> Sequence:
         """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
         angles = rotary_angles(position_ids(attention_mask), self.config, self.dtype) if rotary else None
-        return Sequence(symbol_slots, slots.active, attention_mask.bool()[:, None, None, :], angles)
+        mask = attention_mask.bool()[:, None, None, :]
+        return Sequence(symbol_slots, slots.active, mask, angles, eager=self._is_eager())
 
     def _encoder_positions(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, dtype: torch.dtype

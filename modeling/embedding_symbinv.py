@@ -27,6 +27,7 @@ from .configuration_symbinv import SymbolInvariantConfig, num_vectors
 from .kernels_symbinv import is_exporting, reads_values
 from .slots_symbinv import Slots, occurred_by
 
+
 def learned_rows(weight: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
     """The rows of `weight (rows, D)` as they are looked up and projected on, `(rows, D)`."""
     return nn.functional.normalize(weight, dim=1) if config.normalize_embeddings else weight

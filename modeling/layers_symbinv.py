@@ -168,6 +168,7 @@ class Sequence:
             that are added to the scores; None for attention everywhere.
         angles: `(2, B or 1, 1, L, 1, E)`, rotary angles; None if positions were added to the embeddings.
         positions: `(B or 1, 1, L, D)`, what is added to the states that queries and keys are made of; None for nothing.
+        eager: whether attention is written out, whatever the device.
     """
 
     symbol_slots: torch.Tensor
@@ -175,6 +176,7 @@ class Sequence:
     mask: torch.Tensor | None
     angles: torch.Tensor | None
     positions: torch.Tensor | None = None
+    eager: bool = False
 
 
 class ResidualBlock(nn.Module):
@@ -243,7 +245,7 @@ class Attention(ResidualBlock):
             keys, values = self._with_inputs(_by_head(keys), read), _by_head(values)
         if cache is not None:
             keys, values = cache.append(self.cache_index, keys, values)
-        return self.add(hidden_states, self(read, queries, keys, values, own.mask, trace))
+        return self.add(hidden_states, self(read, queries, keys, values, own, trace))
 
     def to_source(
         self,
@@ -269,7 +271,7 @@ class Attention(ResidualBlock):
             states = first, last
         if cache is not None:
             cache.cross[self.cache_index] = states
-        return self.add(hidden_states, self(read, self.queries(read, own), *states, source.mask, trace))
+        return self.add(hidden_states, self(read, self.queries(read, own), *states, source, trace))
 
     def forward(
         self,
@@ -277,7 +279,7 @@ class Attention(ResidualBlock):
         queries: torch.Tensor,
         keys: torch.Tensor,
         values: torch.Tensor,
-        mask: torch.Tensor | None,
+        source: Sequence,
         trace: list | None,
     ) -> torch.Tensor:
         """What the queries of each beam find among the keys of its source, `(B·N, S, T, D)`, for `add`.
@@ -287,11 +289,11 @@ class Attention(ResidualBlock):
             queries: `(B·N, S, T, H, E)`.
             keys: `(B, S·H, K, E)`, aggregated `(B, H, K, E)`; with identities twice as wide.
             values: `(B, S·H, K, E)`, aggregated `(B, H, K, E)`.
-            mask: `(B or 1, 1 or H, T or 1, K)`, as in `Sequence`.
+            source: of the keys; its mask is `(B or 1, 1 or H, T or 1, K)`.
             trace: gets the weights `(B·N, S, H, T, K)`; None to return none.
         """
         batch, streams, length, width = read.shape
-        heads, examples = self.heads, keys.shape[0]
+        heads, examples, mask = self.heads, keys.shape[0], source.mask
         queries = queries.reshape(examples, batch // examples, streams, length, heads, -1)  # (B, N, S, T, H, E)
         # To (B, H, N, S, T, E) if aggregated, else to (B, S, H, N, T, E); `back` undoes either.
         order, back = (
@@ -317,8 +319,7 @@ class Attention(ResidualBlock):
             weights = weights.permute(order).reshape(grouped)
             attended = weights @ values
         else:
-            eager = self.config._attn_implementation == "eager"
-            attended, weights = attend(queries, keys, values, mask, eager, self.identity_vo is not None)
+            attended, weights = attend(queries, keys, values, mask, source.eager, self.identity_vo is not None)
         attended = attended.reshape(folded).permute(back).reshape(batch, streams, length, width)  # (B·N, S, T, D)
         attended = self.out_proj(attended)
         if inputs is not None and weights is not None and self.identity_vo is not None:

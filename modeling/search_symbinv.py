@@ -134,7 +134,7 @@ def search(
         found = draw(values, looked_at) if told.sample else best(values, looked_at)  # (U, candidates) each
         length, step = text.shape[1] + 1 - prompt, len(history)
         is_last = text.shape[1] + 1 >= told.max_length or time.monotonic() > deadline
-        points, places = torch.stack([one.double() for one in found]).tolist()
+        points, places = torch.stack((found[0].double(), found[1].double())).tolist()
         stops = told.stops and told.stops(_continued(text, found[1], columns), steps.get("scores")).tolist()
 
         # 3. Some candidates end, the best others go on.
@@ -332,6 +332,8 @@ class Reader:
             return last
         if len(self.place) > len(self.rows):  # the first step: one row stands for all of its prompt
             return last.repeat_interleave(count // len(self.rows), 0)
+        if len(self.rows) == count:
+            return last[torch.tensor([self.place[row] for row in range(count)], device=last.device)]
         return last.new_zeros(count, last.shape[1]).index_copy_(0, torch.tensor(self.rows, device=last.device), last)
 
 
