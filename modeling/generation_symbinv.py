@@ -84,6 +84,8 @@ class Beginning:
         encoder: what the encoder gave; None without.
         columns: of scores at every step; None for those that the model gives, which are as many then.
         shown: `(B, T)`, how the prompts are returned; None for as they are.
+        grammar: of the answers, where settings know none.
+        never_written: ids that are for the beginning of answers, or for behind their ends.
     """
 
     prompts: torch.Tensor
@@ -97,6 +99,8 @@ class Beginning:
     encoder: Any = None
     columns: int | None = None
     shown: torch.Tensor | None = None
+    grammar: dict[str, Any] | None = None
+    never_written: Sequence[int] = ()
 
 
 class SlotGenerationMixin(GenerationMixin):
@@ -256,10 +260,9 @@ class SlotGenerationMixin(GenerationMixin):
             function = (function, shared)
         source = None if start.source is None else start.source.repeat_interleave(shared, 0)
         found = usual_processors(settings, told, start.prompts, source, function)
-        special = {self.config.pad_token_id, self.config.bos_token_id, self.config.decoder_start_token_id}
-        grammar = settings.get("grammar", self.config.grammar) if start.encoder is not None else None
-        if start.encoder is not None and grammar is None:  # no grammar has these
-            found.append(OnlySome(special - {None, *told.eos}, None))
+        grammar = settings.get("grammar", start.grammar)
+        if start.never_written and grammar is None:  # no grammar has these
+            found.append(OnlySome(start.never_written, None))
         if start.limit is not None:
             found.append(OnlySome((), start.limit.repeat_interleave(shared)))
         if grammar is not None:
@@ -392,6 +395,7 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
                 prompt = torch.cat((start_ids, prompt), dim=1)
                 if prompt_mask is not None:
                     prompt_mask = torch.cat((torch.ones_like(prompt_mask[:, :1]), prompt_mask), dim=1)
+        special = {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id}
         return Beginning(
             prompts=prompt,
             step=self._step,
@@ -403,6 +407,8 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
             limit=limit,
             encoder=outputs,
             columns=columns,
+            grammar=config.grammar,
+            never_written=sorted(special - {None, *flat(settings.get("eos_token_id"))}),
         )
 
     def _encode(
@@ -458,8 +464,8 @@ class OnlySome:
         limits: `(R,)`, the columns of each row that may be written; None for all.
     """
 
-    def __init__(self, forbidden: Sequence[int] | set[int], limits: torch.Tensor | None):
-        self.forbidden, self.limits = sorted(forbidden), limits
+    def __init__(self, forbidden: Sequence[int], limits: torch.Tensor | None):
+        self.forbidden, self.limits = list(forbidden), limits
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Sets forbidden `scores (R, C)` to -inf, whatever `input_ids (R, T)` are."""
