@@ -6,14 +6,20 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
 RUN_STAMP := .venv/.installed-run
 SPACE_STAMP := .venv/.installed-space
 DEV_STAMP := .venv/.installed-dev
-# Tests of what the dependencies touch, what these need, and the packages whose pre-releases are tried.
+# Tests of what the dependencies touch, those of them that run what transformers changes most often, what they need, and
+# the packages whose pre-releases are tried.
 TOUCHED := tests/hub tests/modeling tests/metrics tests/datasets_scripts tests/training tests/test_pipelines.py \
 	tests/test_remote.py tests/cli/test_push.py tests/cli/test_plot.py tests/cli/test_data_train_evaluate.py
+CHANGING := tests/modeling/test_generation.py tests/modeling/test_generation_arguments.py tests/modeling/test_model.py \
+	tests/modeling/test_remote_code.py tests/modeling/test_renaming_law.py tests/modeling/test_search.py \
+	tests/modeling/test_tokenization.py tests/modeling/test_versions.py tests/test_auto_classes.py tests/test_pipelines.py
 NEEDED := -e ".[algebra,plot,test,train]"
+# The build of torch for a CPU; elsewhere its newest, with TORCH=.
+TORCH ?= torch==2.13.0
 PRE ?= accelerate datasets evaluate huggingface_hub peft safetensors tokenizers transformers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo space test test-fast attack test-min test-mid test-pre check docs format bench dist clean
+.PHONY: help demo space test test-fast attack test-min test-mid test-new test-pre check docs format bench dist clean
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,10 +48,14 @@ attack: $(DEV_STAMP) ## throw random damage at the package for an hour, or for S
 	OMP_NUM_THREADS=1 ATTACK_SEED=$(SEED) ATTACK_SECONDS=$(SECONDS) $(BIN)/pytest -n 2 tests/attack
 
 test-min: ## run what the dependencies touch with the lowest versions that are allowed, in .venv-min
-test-mid: ## the same with versions between the lowest and the newest, in .venv-mid
 test-pre: ## the same with the newest pre-releases of PRE="...", in .venv-pre
-test-min test-mid test-pre: test-%: .venv-%/.installed
+test-min test-pre: test-%: .venv-%/.installed
 	OMP_NUM_THREADS=1 .venv-$*/bin/python -m pytest -n 2 -m "not slow" $(TOUCHED)
+
+test-mid: ## run models and pipelines with versions between the lowest and the newest, in .venv-mid
+test-new: ## the same, and what the README shows, as its reader installs it today: the newest of everything, in .venv-new
+test-mid test-new: test-%: .venv-%/.installed
+	OMP_NUM_THREADS=1 .venv-$*/bin/python -m pytest -n 2 -m "not slow" $(CHANGING)
 
 check: $(DEV_STAMP) ## check style, layout and types
 	$(BIN)/ruff check
@@ -97,7 +107,15 @@ $(DEV_STAMP): pyproject.toml constraints.txt | .venv/bin/python
 	@touch $@
 
 # Never up to date: there may be newer ones.
-.PHONY: .venv-pre/.installed
+.PHONY: .venv-new/.installed .venv-pre/.installed
+.venv-new/.installed:
+	@echo "installing hf_symbinv into .venv-new as the README says, with no constraint, and then what its tests need"
+	@$(PYTHON) -m venv --clear .venv-new
+	@.venv-new/bin/python -m pip install --quiet --no-compile $(TORCH) '.[logic]'
+	@.venv-new/bin/python tests/first_lines.py
+	@.venv-new/bin/python -m pip install --quiet --no-compile $(TORCH) $(NEEDED)
+	@.venv-new/bin/python -m pip list | grep -iE "^(accelerate|datasets|evaluate|huggingface|peft|safetensors|tokenizers|torch|transformers) "
+
 .venv-pre/.installed:
 	@echo "installing hf_symbinv with the versions of constraints.txt, then pre-releases, into .venv-pre"
 	@$(PYTHON) -m venv --clear .venv-pre

@@ -100,7 +100,7 @@ def search(
     Raises:
         ValueError: if nothing may follow a text that has no answer yet.
 
-    Source: as `transformers` searches with beams and samples, with the same draws from the same seed.
+    Source: as `transformers` (5.24) searches with beams and samples, with the same draws from the same seed.
     """
     beams, text = told.beams, read.prompts
     searches, prompt = len(text) // beams, text.shape[1]
@@ -193,13 +193,14 @@ def best(values: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
 def draw(values: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Some of `values (U, N · C)` and their places, `(U, count)`, drawn without replacement, by the probabilities that they are logits of.
 
-    They are those that `torch.multinomial` draws, which would wait for the device. Where fewer have a probability, the
-    last ones drawn have none.
+    They are those that `torch.multinomial` draws, which would wait for the device, the likeliest first. Where fewer have
+    a probability, the last ones have none.
     """
     probabilities = values.softmax(1)
     keys = probabilities / torch.empty_like(probabilities).exponential_()
     places = best(keys, count)[1]
-    return values.gather(1, places), places
+    drawn, order = values.gather(1, places).sort(1, descending=True)
+    return drawn, places.gather(1, order)
 
 
 def _continued(text: torch.Tensor, chosen: torch.Tensor, columns: int) -> torch.Tensor:

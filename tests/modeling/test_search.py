@@ -5,6 +5,8 @@ import math
 
 import pytest
 import torch
+import transformers
+from packaging.version import Version
 from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
@@ -192,6 +194,8 @@ class TestWhatBartWritesByTransformersOwnLoop:
 
     @pytest.mark.parametrize("settings", SAMPLED, ids=lambda one: "-".join(one) or "plain")
     def test_sampling_with_the_same_seed(self, settings):
+        if "num_beams" in settings and Version(transformers.__version__) < Version("5.24"):
+            pytest.skip("before 5.24 transformers looks at what beams draw in the order of the draws")
         self.compare(**settings, do_sample=True)
 
 
@@ -204,8 +208,7 @@ class TestDraws:
         expected = torch.multinomial(values.softmax(1), count)
         torch.manual_seed(7)
         found, places = draw(values, count)
-        possible = values.gather(1, expected) > -math.inf
-        assert torch.equal(places[possible], expected[possible])
+        assert torch.equal(found, values.gather(1, expected).sort(1, descending=True).values)
         assert torch.equal(found, values.gather(1, places))
 
     @pytest.mark.parametrize("options", [{"num_beams": 4}, {"num_beams": 4, "do_sample": True}, {"do_sample": True}])
