@@ -94,8 +94,8 @@ class SymbolPipeline(Pipeline):
             inputs: A question, a list of them, or an iterable (a generator, a column of a data set).
             num_workers: Processes that read the questions of a list; by default this one does.
             batch_size: Questions decoded together, at most.
-            truncation: True to refuse questions that are longer than the tokenizer's `model_max_length`: what is left of
-                a question that was cut is another one.
+            truncation: True to refuse questions that are longer than the tokenizer's `model_max_length`: one that was cut
+                would be another question.
             notation: Of questions and answers, one of the task's; its first one, infix for formulas, by default.
             verify: Have the task's solver check every answer.
             timeout: Its limit in seconds for one answer, 10 by default.
@@ -120,13 +120,15 @@ class SymbolPipeline(Pipeline):
                 is unknown.
         """
         own = self._preprocess_params, self._forward_params, self._postprocess_params
-        options = [{**mine, **given} for mine, given in zip(own, self._sanitize_parameters(**kwargs), strict=True)]
+        read, ask, write = (
+            {**mine, **given} for mine, given in zip(own, self._sanitize_parameters(**kwargs), strict=True)
+        )
         size, workers = batch_size or self._batch_size, num_workers or self._num_workers or 0
         if isinstance(inputs, (list, tuple)):
-            return list(self._answered(inputs, size or BATCH_SIZE, *options, workers))
+            return list(self._answered(inputs, size or BATCH_SIZE, read, ask, write, workers))
         if not isinstance(inputs, str) and (isinstance(inputs, Iterable) or hasattr(inputs, "__getitem__")):
-            return self._answered(inputs, size or 1, *options)
-        return next(self._answered([inputs], 1, *options))
+            return self._answered(inputs, size or 1, read, ask, write)
+        return next(self._answered([inputs], 1, read, ask, write))
 
     def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:
         """Save model and tokenizer, and not this file, whose imports are of the installed package.

@@ -192,7 +192,12 @@ def usual_processors(
 
     has_source, ends = source is not None, len(told.eos) > 0
     add("sequence_bias", SequenceBiasLogitsProcessor)
-    add("encoder_repetition_penalty", lambda value: EncoderRepetitionPenaltyLogitsProcessor(value, source), 1.0, has_source)
+    add(
+        "encoder_repetition_penalty",
+        lambda value: EncoderRepetitionPenaltyLogitsProcessor(value, source),
+        1.0,
+        has_source,
+    )
     add("repetition_penalty", RepetitionPenaltyLogitsProcessor, 1.0)
     add("no_repeat_ngram_size", NoRepeatNGramLogitsProcessor, 0)
     add("encoder_no_repeat_ngram_size", lambda value: EncoderNoRepeatNGramLogitsProcessor(value, source), 0, has_source)
@@ -204,7 +209,9 @@ def usual_processors(
     add("forced_bos_token_id", ForcedBOSTokenLogitsProcessor)
     add("forced_eos_token_id", lambda value: ForcedEOSTokenLogitsProcessor(told.max_length, value, device))
     add("remove_invalid_values", lambda value: InfNanRemoveLogitsProcessor(), False)
-    add("exponential_decay_length_penalty", lambda value: ExponentialDecayLengthPenalty(value, eos, length), needed=ends)
+    add(
+        "exponential_decay_length_penalty", lambda value: ExponentialDecayLengthPenalty(value, eos, length), needed=ends
+    )
     add("suppress_tokens", lambda value: SuppressTokensLogitsProcessor(value, device))
     begin = length + (length == 1 and settings.get("forced_bos_token_id") is not None)
     add("begin_suppress_tokens", lambda value: SuppressTokensAtBeginLogitsProcessor(value, begin, device))

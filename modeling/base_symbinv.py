@@ -72,9 +72,9 @@ class SymbolInvariantOutput(OutputWithCache):
         attention_mask: of an encoder `(B, L)`, as it was given or inferred.
     """
 
-    last_hidden_state: torch.Tensor | None = None
+    last_hidden_state: torch.Tensor = None
     loss: torch.Tensor | None = None
-    logits: torch.Tensor | None = None
+    logits: torch.Tensor = None
     cache: SymbolInvariantCache | None = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
@@ -84,8 +84,8 @@ class SymbolInvariantOutput(OutputWithCache):
     encoder_last_hidden_state: torch.Tensor | None = None
     encoder_hidden_states: tuple[torch.Tensor, ...] | None = None
     encoder_attentions: tuple[torch.Tensor, ...] | None = None
-    slot_referents: torch.Tensor | None = None
-    symbol_slots: torch.Tensor | None = None
+    slot_referents: torch.Tensor = None
+    symbol_slots: torch.Tensor = None
     slot_vectors: torch.Tensor | None = None
     slot_active: torch.Tensor | None = None
     attention_mask: torch.Tensor | None = None
@@ -478,7 +478,7 @@ class TokenHeadModel(SymbolInvariantPreTrainedModel):
         self.register_load_state_dict_post_hook(accept_missing_head)
 
     def _scores(self, hidden_states: torch.Tensor, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits in slot space `(B, T, C)` of `hidden_states (B, S, T, D)`, and what they were before they were scaled."""
+        """Logits in slot space `(B, T, C)` of `hidden_states (B, S, T, D)`, and what they were before scaling."""
         cosines = self.lm_head(hidden_states, slots)
         return cosines if self.adacos is None else self.adacos(cosines), cosines
 

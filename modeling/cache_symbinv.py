@@ -147,7 +147,7 @@ class SymbolInvariantCache:
 
 
 class OutputWithCache(ModelOutput):
-    """Identical to ModelOutput except: what is `cache` since transformers 5.24 has its old name, `past_key_values`, too."""
+    """Identical to ModelOutput except: `cache`, so called since transformers 5.24, is also `past_key_values`."""
 
     cache: SymbolInvariantCache | None
 
@@ -170,7 +170,7 @@ class OutputWithCache(ModelOutput):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, also by its old name."""
-        return self[key] if key in self else default
+        return super().get("cache" if key == "past_key_values" else key, default)
 
 
 def own_cache(past_key_values: object, cache: object = None) -> SymbolInvariantCache | None:
@@ -184,8 +184,8 @@ def own_cache(past_key_values: object, cache: object = None) -> SymbolInvariantC
     if given is None or type(given).__name__ == "SymbolInvariantCache":
         return given  # type: ignore[return-value]
     raise ValueError(
-        f"past_key_values is a {type(given).__name__}: keys of streams need a SymbolInvariantCache, which also holds the "
-        "encoder's once per question; leave it out, or pass the one that an output has"
+        f"past_key_values is a {type(given).__name__}: keys of streams need a SymbolInvariantCache, which also holds "
+        "the encoder's once per question; leave it out, or pass the one that an output has"
     )
 
 

@@ -102,7 +102,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         past: int,
         cache: SymbolInvariantCache | None,
     ) -> torch.Tensor | None:
-        """The mask `(B, past + T)` as it was given, or as padding tokens and the cache tell; None where nothing does."""
+        """The mask `(B, past + T)` as it was given, or as padding tokens and the cache tell; None if neither does."""
         batch, length = input_ids.shape
         if attention_mask is None:
             own = inferred_mask(input_ids, self.config)

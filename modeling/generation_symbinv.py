@@ -7,11 +7,12 @@ logits processor or stopping criterion. `slot_referents` tells whose slot it is.
 `prefix_allowed_tokens_fn` get ids.
 
 Of transformers there are its settings, processors, criteria and streamers here, and none of its loops. Every view of
-each symbol of the input may be written, also one that the input does not have. With `num_fresh_symbols` the slots behind
-those of question and prompt are for new symbols, in the order in which they are written; outside these are called by the
-smallest referents that neither has.
+each symbol of the input may be written, also one that the input does not have. With `num_fresh_symbols` the slots
+behind those of question and prompt are for new symbols, in the order in which they are written. Outside, these are
+called by the smallest referents that neither has.
 
-Letters: B questions, R rows (beams of questions), K slots, L source length, T target length, V_n base tokens, C columns.
+Letters: B questions, R rows (beams of questions), K slots, L source length, T target length, V_n base tokens, C
+columns.
 """
 
 import difflib
@@ -223,7 +224,10 @@ class SlotGenerationMixin(GenerationMixin):
             columns=start.columns,
         )
         found = search(
-            read, told, self._processors(start, settings, told, tools, shared), _streamer(tools["streamer"], start.names)
+            read,
+            told,
+            self._processors(start, settings, told, tools, shared),
+            _streamer(tools["streamer"], start.names),
         )
         fields = self._fields(found, start, told, wanted if beams > 1 else 1)
         if not returns_dict:
@@ -589,4 +593,10 @@ def refuse_pages(model: Any) -> NoReturn:
     )
 
 
-__all__ = ["Beginning", "SlotGenerationMixin", "SymbolInvariantGenerateOutput", "SymbolInvariantGenerationMixin", "refuse_pages"]
+__all__ = [
+    "Beginning",
+    "SlotGenerationMixin",
+    "SymbolInvariantGenerateOutput",
+    "SymbolInvariantGenerationMixin",
+    "refuse_pages",
+]

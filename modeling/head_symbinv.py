@@ -45,8 +45,6 @@ def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, a
     return torch.where((symbol_slots >= 0).unsqueeze(-1), own, mean_over_streams(hidden_states, active))
 
 
-
-
 class Head(nn.Module, ABC):
     """Turns hidden states into logits in slot space, with the parameter of the embedding as `weight`."""
 

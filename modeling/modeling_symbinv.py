@@ -177,9 +177,10 @@ class SymbolInvariantModel(EncodingModel):
         if attention_mask is not None:
             referents = referents.masked_fill(attention_mask[:, -referents.shape[1] :] == 0, -1)
         before = None if cache is None else cache.referents
-        slots = self.embedding.assign(referents, slots.referents if before is None else before)
-        self.decoder.fork(cache, slots.referents)
-        return slots
+        embedding: Any = self.embedding
+        grown: Slots = embedding.assign(referents, slots.referents if before is None else before)
+        self.decoder.fork(cache, grown.referents)
+        return grown
 
     def _answer_slots(
         self,
@@ -236,8 +237,8 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
     ) -> SymbolInvariantOutput | tuple:
         """Logits, and with `labels` the loss.
 
-        `input_ids (B, L)`, `attention_mask (B, L)`, `decoder_input_ids (B·N, T)`, `decoder_attention_mask (B·N, past + T)`
-        and all that is not listed are as for `SymbolInvariantModel.forward`.
+        `input_ids (B, L)`, `attention_mask (B, L)`, `decoder_input_ids (B·N, T)`,
+        `decoder_attention_mask (B·N, past + T)` and all that is not listed are as for `SymbolInvariantModel.forward`.
 
         Args:
             labels: `(B·N, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
@@ -326,7 +327,8 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
             referents = symbol_slots
             slots = self.model.grown(referents, slots, attention_mask, cache)
             symbol_slots = slots.of(referents)
-        own, cross = ([] if "attentions" in kinds else None for _ in range(2))
+        own: list | None = [] if "attentions" in kinds else None
+        cross: list | None = [] if "attentions" in kinds else None
         states = self.model.decode(input_ids, symbol_slots, slots, encoded, source, attention_mask, cache, (own, cross))
         logits, _ = self._scores(states[-1], slots)
         if slots.by_place:

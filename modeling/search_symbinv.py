@@ -87,9 +87,9 @@ def search(
     """Continues prompts until nothing better can come.
 
     Each step scores `N · C` candidates of every search. The best `(1 + ends) · N` of them, or as many draws, are looked
-    at, so that N remain though each beam may end in every way: a candidate that ends among the first N is an answer, and
+    at, so that N remain though each beam may end in every way. A candidate that ends among the first N is an answer, and
     the N best others go on. With one beam there is one candidate, and its end is the end of the search. No candidate of
-    probability zero becomes a beam; where fewer than N have one, the best stands for the others with probability zero.
+    probability zero becomes a beam. Where fewer than N have one, the best stands for the others with probability zero.
 
     Args:
         read: the model, with the prompts.
@@ -191,10 +191,10 @@ def best(values: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def draw(values: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Some of `values (U, N · C)` and their places, `(U, count)`, drawn without replacement, by the probabilities that they are logits of.
+    """Some of `values (U, N · C)` and their places, `(U, count)`, drawn by the probabilities that they are logits of.
 
-    They are those that `torch.multinomial` draws, which would wait for the device, the likeliest first. Where fewer have
-    a probability, the last ones have none.
+    They are drawn without replacement, as `torch.multinomial` draws them, which would wait for the device. The likeliest
+    come first. Where fewer have a probability, the last ones have none.
     """
     probabilities = values.softmax(1)
     keys = probabilities / torch.empty_like(probabilities).exponential_()

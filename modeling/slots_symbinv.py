@@ -132,7 +132,8 @@ class Slots:
         vectors = self.vectors
         if vectors is not None and vectors.dim() == 3:
             vectors = vectors.repeat_interleave(repeats, 0)
-        return Slots(*(one.repeat_interleave(repeats, 0) for one in (self.referents, self.active)), vectors)
+        referents, active = (one.repeat_interleave(repeats, 0) for one in (self.referents, self.active))
+        return Slots(referents, active, vectors)
 
 
 def occurred_by(found: torch.Tensor, referents: torch.Tensor) -> torch.Tensor:
@@ -230,7 +231,9 @@ def referents_of(
 
 
 @reads_values
-def label_columns(labels: torch.Tensor, slots: Slots, base_vocab_size: int, num_views: int, unknown: str) -> torch.Tensor:
+def label_columns(
+    labels: torch.Tensor, slots: Slots, base_vocab_size: int, num_views: int, unknown: str
+) -> torch.Tensor:
     """Labels as columns `(B, T)` of the logits in slot space.
 
     Where symbols come in, one that has not occurred by its place is a new one, whatever it is called.
@@ -362,7 +365,7 @@ class Names:
         return torch.where(referents >= 0, base + referents * views + (ids - base) % views, ids)
 
     def scores_outside(self, steps: Sequence[torch.Tensor], vocab_size: int) -> tuple[torch.Tensor, ...]:
-        """By id, `(R, max(vocab_size, largest id + 1))`, the scores of `steps (R, C)` each; -inf where there is no slot."""
+        """By id, `(R, max(vocab_size, largest id + 1))`, the scores `steps (R, C)` of each step; -inf for no slot."""
         base, views = self.base_vocab_size, self.num_views
         count = (steps[0].shape[1] - base) // views
         referents = self.referents(count).repeat_interleave(len(steps[0]) // len(self.known), 0)

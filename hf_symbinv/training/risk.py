@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import torch
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.modeling.base_symbinv import SymbolInvariantOutput
 from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 from hf_symbinv.solvers import Checker
 from hf_symbinv.tasks import PAIRS

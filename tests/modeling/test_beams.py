@@ -123,7 +123,9 @@ class TestCachesThatAreGiven:
         with pytest.raises(ValueError, match="past_key_values is a tuple: keys of streams need a SymbolInvariantCache"):
             generate(((),))
         left_out = model.generate(**batch, num_beams=3, max_new_tokens=40, return_dict_in_generate=True).cache
-        with pytest.raises(ValueError, match=r"past_key_values has \d+ rows, but 9 inputs with their beams have 27; give"):
+        with pytest.raises(
+            ValueError, match=r"past_key_values has \d+ rows, but 9 inputs with their beams have 27; give"
+        ):
             generate(left_out, num_beams=3)
 
 

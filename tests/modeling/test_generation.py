@@ -283,7 +283,9 @@ class TestTheCache:
 
     def test_a_foreign_one_is_refused_with_a_remedy_that_works(self, model, sources):
         batch = pad(sources)
-        with pytest.raises(ValueError, match=r"past_key_values is a dict: .* leave it out, or pass the one that an out"):
+        with pytest.raises(
+            ValueError, match=r"past_key_values is a dict: .* leave it out, or pass the one that an out"
+        ):
             model(**batch, past_key_values={})
         cache = model(**batch, use_cache=True).past_key_values
         assert cache is not None
@@ -440,7 +442,10 @@ def test_a_generation_config_is_honoured_and_its_grammar_too(model, sources):
             {"inputs": torch.tensor([[13, 2]]), "num_beam": 3},
             "num_beam=3: neither the model nor generate has such an argument; did you mean num_beams?",
         ),
-        ({"inputs": torch.tensor([[13, 2]]), "num_return_sequences": 2}, "a search gives one answer per beam; raise num"),
+        (
+            {"inputs": torch.tensor([[13, 2]]), "num_return_sequences": 2},
+            "a search gives one answer per beam; raise num",
+        ),
         (
             {"inputs": torch.tensor([[13, 2]]), "num_beams": 2, "streamer": BaseStreamer()},
             "streamer with num_beams=2: beams change what was written; use num_beams=1",

@@ -60,7 +60,8 @@ ELSEWHERE = {
     "do_sample", "typical_p", "eta_cutoff", "num_beams", "early_stopping", "length_penalty", "max_length",
     "max_new_tokens", "max_time", "use_cache", "num_return_sequences", "output_attentions", "output_hidden_states",
     "output_scores", "output_logits", "return_dict_in_generate", "pad_token_id", "bos_token_id", "eos_token_id",
-    "decoder_start_token_id", "compile_config", "disable_compile", "max_matching_ngram_size", "num_assistant_tokens", "num_assistant_tokens_schedule",
+    "decoder_start_token_id", "compile_config", "disable_compile",
+    "max_matching_ngram_size", "num_assistant_tokens", "num_assistant_tokens_schedule",
     "assistant_confidence_threshold", "assistant_lookbehind", "target_lookbehind", "assistant_ensemble_weight",
     "transformers_version", "continuous_batching_config", "stop_strings",
 }  # fmt: skip

@@ -181,5 +181,7 @@ def test_a_cache_of_another_kind_is_refused_as_prefix_tuning_would_pass_it():
     filled, states = DynamicCache(), torch.zeros(1, 6, 4, 6)
     filled.update(states, states, 0)
     for call in (model, model.generate):
-        with pytest.raises(ValueError, match="past_key_values is a DynamicCache: keys of streams need a SymbolInvariant"):
+        with pytest.raises(
+            ValueError, match="past_key_values is a DynamicCache: keys of streams need a SymbolInvariant"
+        ):
             call(ids, past_key_values=filled)
