@@ -14,7 +14,7 @@ from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
 from hf_symbinv.hub import hub_failure
 from hf_symbinv.hub.cards.records import Generation
 from hf_symbinv.remote import is_remote, local_copy
-from hf_symbinv.tasks import SymbolTask, TaskError, task_of_tokenizer
+from hf_symbinv.tasks import SymbolTask, TaskError, symbol_names, task_of_tokenizer
 from hf_symbinv.values import is_kind, require_kinds
 
 if TYPE_CHECKING:
@@ -185,7 +185,22 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
     except Exception as error:
         raise _unreadable(name, "tokenizer", error) from error
     task = checked_task(name, tokenizer, model, task)
-    return Checkpoint(name, folder, model.to(target).eval(), tokenizer, task)
+    return Checkpoint(name, folder, model.to(target).eval(), _with_names(source, tokenizer, model, task), task)
+
+
+def _with_names(source: str, tokenizer: Any, model: PreTrainedModel, task: SymbolTask) -> Any:
+    """The tokenizer of a model, with the list of names that it has rows for, which files of version 0.1 lack."""
+    names = task.fixed_names(model.config)
+    if names is None or tokenizer.fixed_names is not None:
+        return tokenizer
+    from transformers import AutoTokenizer  # torch only where it is needed
+    from transformers.models.auto.tokenization_auto import get_tokenizer_config
+
+    listed = list(names) or list(symbol_names(model.config.num_symbols))
+    for name, row in (get_tokenizer_config(source).get("symbols") or {}).items():
+        if row < len(listed):
+            listed[row] = name
+    return AutoTokenizer.from_pretrained(source, trust_remote_code=False, fixed_names=listed)
 
 
 def load_other_model(name: str) -> tuple[Path | None, PreTrainedModel] | None:
