@@ -69,7 +69,7 @@ folders, formulas, result = json.loads(sys.argv[1])
 def answer(model, tokenizer):
     batch = tokenizer(formulas, padding=True, return_tensors="pt")
     ids = model.generate(**batch, num_beams=3, max_new_tokens=12)
-    return ids.tolist(), tokenizer.batch_decode(ids, skip_special_tokens=True)
+    return ids.tolist(), tokenizer.batch_decode(ids, symbols=batch.symbols, skip_special_tokens=True)
 
 found = {}
 for folder in folders:
@@ -191,7 +191,7 @@ def run_alone(program, argument, place):
 def answer(model, tokenizer):
     batch = tokenizer(FORMULAS, padding=True, return_tensors="pt")
     ids = model.generate(**batch, num_beams=3, max_new_tokens=12)
-    return ids.tolist(), tokenizer.batch_decode(ids, skip_special_tokens=True)
+    return ids.tolist(), tokenizer.batch_decode(ids, symbols=batch.symbols, skip_special_tokens=True)
 
 
 def code_in(folder):

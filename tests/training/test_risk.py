@@ -14,7 +14,7 @@ from hf_symbinv.solvers.checker import CheckResult
 from hf_symbinv.tasks import LTL, PROP
 from hf_symbinv.training import train
 from hf_symbinv.training.batching import Collator
-from hf_symbinv.training.risk import CROSS_ENTROPY, Judged
+from hf_symbinv.training.risk import CROSS_ENTROPY, NAMES, Judged
 
 CANDIDATES = 3
 PAIRS = [("& a ! b", "a1b0"), ("| c b", "c1"), ("^ d a", "d1a0"), ("<-> a & b c", "a0b0"), ("! e", "e0")]
@@ -60,7 +60,7 @@ def candidates_of(judged, model, inputs):
     """For each question its different answers with their tokens."""
     tokenizer, pad = PROP.tokenizer(), PROP.tokenizer().pad_token_id
     return [
-        {tokenizer.decode(tokens, skip_special_tokens=True): tokens[tokens != pad] for tokens in beams}
+        {tokenizer.decode(tokens, symbols=NAMES, skip_special_tokens=True): tokens[tokens != pad] for tokens in beams}
         for beams in judged._answers(model, inputs)
     ]
 
