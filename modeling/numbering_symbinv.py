@@ -11,7 +11,7 @@ notation, `text_symbinv.py`, `words_symbinv.py` and `subwords_symbinv.py` for ot
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokenizerBase
@@ -145,8 +145,7 @@ class SymbolNumbering(PreTrainedTokenizerBase):
 
     def __init__(self, fixed_names: Iterable[str] | None = None, **kwargs: Any) -> None:
         length = kwargs.get("model_max_length")
-        is_number = isinstance(length, (int, float)) and not isinstance(length, bool)
-        if length is not None and not (is_number and length > 0):  # transformers would fail at the first text
+        if length is not None and not (type(length) in (int, float) and length > 0):  # which fails at the first text
             raise ValueError(f"model_max_length={length!r}: must be a number above 0")
         self.fixed_names = None if fixed_names is None else list(fixed_names)
         self._fixed = None if self.fixed_names is None else Names(self.fixed_names, is_closed=True)
@@ -268,17 +267,13 @@ class SymbolNumbering(PreTrainedTokenizerBase):
 
     def pad(self, encoded_inputs: Any, *args: Any, **kwargs: Any) -> BatchEncoding:
         """As transformers', where a column `symbols` becomes the result's attribute, as names are no tensor."""
-        is_rows = isinstance(encoded_inputs, (list, tuple))
-        if not encoded_inputs or "symbols" not in (encoded_inputs[0] if is_rows else encoded_inputs):
+        is_one = not isinstance(encoded_inputs, (list, tuple))
+        rows = [encoded_inputs] if is_one else encoded_inputs
+        if not rows or "symbols" not in rows[0]:
             return super().pad(encoded_inputs, *args, **kwargs)
-        if is_rows:
-            names = [row["symbols"] for row in encoded_inputs]
-            rest: Any = [{key: value for key, value in row.items() if key != "symbols"} for row in encoded_inputs]
-        else:
-            names = encoded_inputs["symbols"]
-            rest = {key: value for key, value in encoded_inputs.items() if key != "symbols"}
-        found = SymbolEncoding(dict(super().pad(rest, *args, **kwargs)))
-        found.symbols = names
+        rest = [{key: value for key, value in row.items() if key != "symbols"} for row in rows]
+        found = SymbolEncoding(dict(super().pad(rest[0] if is_one else rest, *args, **kwargs)))
+        found.symbols = rows[0]["symbols"] if is_one else [row["symbols"] for row in rows]
         return found
 
     def decode(self, token_ids: Any, skip_special_tokens: bool = False, symbols: Any = None, **kwargs: Any) -> Any:
@@ -324,9 +319,17 @@ class SymbolNumbering(PreTrainedTokenizerBase):
 
 
 def as_list(value: Any) -> list[Any]:
+    """Texts of any iterable."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise TokenizationError(f"{value!r} is a {type(value).__name__}; pass a string or a list of strings")
     return list(value)
+
+
+def refuse_unknown(given: dict[str, Any], known: Collection[str]) -> None:
+    """Refuse options of a call that nothing would come of; those of other versions of transformers may be unset."""
+    for name, value in given.items():
+        if name not in known and value is not None and value is not False:
+            raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")
 
 
 def columns_of(text: Any, text_pair: Any, is_split: bool) -> tuple[list[list[Any]], bool]:

@@ -19,7 +19,15 @@ from tokenizers import Encoding, Tokenizer, decoders, models, normalizers, pre_t
 from transformers.tokenization_utils_base import AddedToken, BatchEncoding
 from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
-from .numbering_symbinv import Names, SymbolEncoding, SymbolNumbering, TokenizationError, columns_of, drop_older
+from .numbering_symbinv import (
+    Names,
+    SymbolEncoding,
+    SymbolNumbering,
+    TokenizationError,
+    columns_of,
+    drop_older,
+    refuse_unknown,
+)
 from .text_symbinv import composed, skeleton
 
 # Unicode keeps these two for the inside of programs: the first stands for a symbol's first character, the other for
@@ -341,9 +349,7 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         **kwargs: Any,
     ) -> BatchEncoding:
         known = inspect.signature(super()._encode_plus).parameters
-        for name, value in kwargs.items():
-            if name not in known and value is not None and value is not False:
-                raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")
+        refuse_unknown(kwargs, known)
         if is_split_into_words:
             raise TokenizationError("is_split_into_words is not supported, as blanks are base text; join the words")
         columns, is_batch = columns_of(text, text_pair, False)

@@ -11,9 +11,9 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-from .numbering_symbinv import Span, TokenizationError, drop_older
+from .numbering_symbinv import TokenizationError, drop_older
 from .tokenization_symbinv import ListedTokens
 
 # What is neither listed nor a symbol: a run of letters, or one character of any other kind, such as a digit.
@@ -116,10 +116,14 @@ class TextRule:
         self._patterns = (re.compile("|".join(ends) or "(?!)"), symbol, _WORD)
         self._listed = dict.fromkeys(map(composed, self.base_words))
 
-    def words(self, text: str) -> Iterator[tuple[int, str, bool]]:
-        """Every word of a text: its position, the word, and whether it is a symbol."""
+    def cut(self, text: str) -> Iterator[tuple[int, int, bool]]:
+        """Start and end of every word of a text, and whether it is a symbol."""
         for start, end, number in cut(text, _GAP, self._patterns, self._listed):
-            yield start, text[start:end], number == 1
+            yield start, end, number == 1
+
+    def words(self, text: str) -> Iterator[tuple[int, str, bool]]:
+        """Every word of a text: its position, the word in composed form, and whether it is a symbol."""
+        return ((start, composed(text[start:end]), is_symbol) for start, end, is_symbol in self.cut(text))
 
     def join(self, words: Sequence[str], spaced: bool = True) -> str:
         """A text of words: with blanks between all, or if not `spaced`, only where it would be read otherwise."""
@@ -134,7 +138,7 @@ class TextRule:
         return closed if self._reads(closed, words) else " ".join(words)
 
     def _reads(self, text: str, words: Sequence[str]) -> bool:
-        return [word for _, word, _ in self.words(text)] == list(words)
+        return [word for _, word, _ in self.words(text)] == list(map(composed, words))
 
 
 class SymbolInvariantTextTokenizer(ListedTokens):
@@ -184,25 +188,17 @@ class SymbolInvariantTextTokenizer(ListedTokens):
         )
         self._by_word = {composed(token): index for token, index in self._plain_ids.items()}
 
-    def _scan(self, text: str) -> list[int | str]:
-        tokens: list[int | str] = []
-        for position, word, is_symbol in self.rule.words(text):
-            index = None if is_symbol else self._by_word.get(composed(word))
-            if not is_symbol and index is None:
-                self._refuse(word, text, position)
-            tokens.append(word if index is None else index)
-        return tokens
-
-    def _spans(self, text: str) -> list[Span]:
-        return [(start, start + len(word)) for start, word, _ in self.rule.words(text)]
-
-    def _refuse(self, word: str, text: str, position: int) -> NoReturn:
-        raise TokenizationError(
-            f"{word!r} is no symbol by the rule {self.rule.symbol_pattern!r}, and none of the {len(self._by_word)} base "
-            f"words of training; {nearest(word, self._by_word, 'train with texts that have it, or write it otherwise')}",
-            text,
-            position,
-        )
+    def _cut(self, text: str) -> Iterator[tuple[int, int, int | str]]:
+        for start, end, is_symbol in self.rule.cut(text):
+            word = composed(text[start:end])
+            if not is_symbol and word not in self._by_word:
+                remedy = nearest(word, self._by_word, "train with texts that have it, or write it otherwise")
+                reason = (
+                    f"{word!r} is no symbol by the rule {self.rule.symbol_pattern!r}, and none of the "
+                    f"{len(self._by_word)} base words of training; {remedy}"
+                )
+                raise TokenizationError(reason, text, start)
+            yield start, end, word if is_symbol else self._by_word[word]
 
     def _check(self, tokens: list[int | str], text: str | list[str], is_target: bool) -> None:
         if not tokens:

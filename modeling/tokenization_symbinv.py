@@ -8,8 +8,8 @@ from .versions_symbinv import check_transformers as check_transformers  # isort:
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain
 from typing import Any, NoReturn
 
 from transformers.tokenization_python import PythonBackend
@@ -25,6 +25,7 @@ from .numbering_symbinv import (
     checked_name,
     columns_of,
     drop_older,
+    refuse_unknown,
 )
 
 _IDENTIFIER = re.compile(r"[a-z]|[A-Za-z_][A-Za-z0-9_.]+")
@@ -32,6 +33,12 @@ _IS_SPACED = re.compile(r'[\s"]')
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SPACED_TOKEN = re.compile(rf"{_QUOTED.pattern}(?!\S)|\S+", re.DOTALL)
 _ESCAPE = re.compile(r'\\(["\\])')
+# Options of a call that `prepare_for_model` takes, and those that `pad` takes.
+_PREPARING = (
+    "add_special_tokens", "max_length", "stride", "return_token_type_ids", "return_overflowing_tokens", "return_length",
+    "verbose",
+)  # fmt: skip
+_PADDING = ("max_length", "pad_to_multiple_of", "padding_side", "return_attention_mask")
 # Operators of LTL beyond the base ones, or their first characters.
 _REWRITABLE = frozenset({"F", "G", "R", "W", "M", "^", "-", "<", "->", "<->"})
 
@@ -52,6 +59,7 @@ class ListedTokens(SymbolNumbering, PythonBackend):
     """
 
     model_input_names = ["input_ids", "attention_mask"]
+    _no_base_token, _base_rule = re.compile(r"\s"), "a string without white space"
 
     def __init__(
         self,
@@ -65,10 +73,11 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         _check_views(views)
         self.views = list(views)
         special, listed = [str(bos_token), str(pad_token), str(eos_token)], list(base_tokens or [])
-        if not set(special) & set(filter(lambda token: isinstance(token, str), listed)):
+        if not set(special) & set(listed):
             listed = [*dict.fromkeys(special), *listed]
-        if wrong := [token for token in listed if token not in special and not self._is_base_token(token)]:
-            raise ValueError(f"base_tokens: {wrong[0]!r} must be {self._base_rule}")
+        for token in set(listed) - set(special):
+            if not isinstance(token, str) or not token or self._no_base_token.search(token):
+                raise ValueError(f"base_tokens: {token!r} must be {self._base_rule}")
         if len(set(listed)) != len(listed):
             raise ValueError(f"base_tokens {listed}: a token is listed twice")
         if missing := [token for token in special if token not in listed]:
@@ -84,11 +93,6 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         options = {"special_tokens_pattern": "eos", "split_special_tokens": True, **kwargs}
         roles = {"bos_token": bos_token, "pad_token": pad_token, "eos_token": eos_token}
         super().__init__(base_tokens=listed, views=self.views, **roles, **options)
-
-    _base_rule = "a string without white space"
-
-    def _is_base_token(self, token: Any) -> bool:
-        return isinstance(token, str) and bool(token) and not re.search(r"\s", token)
 
     @property
     def vocab_size(self) -> int:
@@ -158,13 +162,17 @@ class ListedTokens(SymbolNumbering, PythonBackend):
 
     # How a subclass cuts a text
 
-    def _scan(self, text: str) -> list[int | str]:
-        """The tokens of a text, each the id of a base token or the name of a symbol."""
+    def _cut(self, text: str) -> Iterator[tuple[int, int, int | str]]:
+        """Start and end of each token of a text, and the id of a base token or the name of a symbol."""
         raise NotImplementedError
+
+    def _scan(self, text: str) -> list[int | str]:
+        """The tokens of a text."""
+        return [token for _, _, token in self._cut(text)]
 
     def _spans(self, text: str) -> list[Span]:
         """Where each token begins and ends in its text."""
-        raise NotImplementedError
+        return [(start, end) for start, end, _ in self._cut(text)]
 
     def _scan_word(self, word: str) -> list[int | str]:
         """The tokens of a word of a text that was cut before."""
@@ -183,35 +191,21 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         self,
         text: Any,
         text_pair: Any = None,
-        add_special_tokens: bool = True,
         padding_strategy: PaddingStrategy = PaddingStrategy.DO_NOT_PAD,
         truncation_strategy: TruncationStrategy = TruncationStrategy.DO_NOT_TRUNCATE,
-        max_length: int | None = None,
         is_split_into_words: bool = False,
-        pad_to_multiple_of: int | None = None,
-        padding_side: str | None = None,
         return_tensors: str | None = None,
-        return_attention_mask: bool | None = None,
         return_special_tokens_mask: bool = False,
         return_offsets_mapping: bool = False,
         symbols: Any = None,
         is_target: bool = False,
         **kwargs: Any,
     ) -> BatchEncoding:
-        own = ("stride", "return_token_type_ids", "return_overflowing_tokens", "return_length", "verbose")
-        prepared = {name: kwargs.pop(name) for name in own if name in kwargs}
-        for name, value in kwargs.items():  # what stands in a text is text, so it needs no cleaning
-            if (
-                name not in ("split_special_tokens", "sanitize_control_tokens")
-                and value is not None
-                and value is not False
-            ):
-                raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")
+        # What stands in a text is text, so its special tokens need no care.
+        refuse_unknown(kwargs, {*_PREPARING, *_PADDING, "split_special_tokens", "sanitize_control_tokens"})
         columns, is_batch = columns_of(text, text_pair, is_split_into_words)
         if return_offsets_mapping and len(columns) == 2:
-            raise TokenizationError(
-                "return_offsets_mapping is not supported for pairs of texts; encode each on its own"
-            )
+            raise TokenizationError("return_offsets_mapping is not supported for pairs of texts; encode each alone")
         numberings = self._numberings(symbols, len(columns[0]))
         rows = [
             [self._ids_of(one, names, is_target, is_split_into_words) for one in texts]
@@ -219,29 +213,15 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         ]
         if not rows:
             return SymbolEncoding({"input_ids": [], "attention_mask": []}, tensor_type=return_tensors)
-        each = [
-            self.prepare_for_model(
-                *row,
-                add_special_tokens=add_special_tokens,
-                truncation=truncation_strategy.value,
-                max_length=max_length,
-                return_attention_mask=False,
-                return_special_tokens_mask=return_special_tokens_mask or return_offsets_mapping,
-                **prepared,
-            )
-            for row in rows
-        ]
-        keys = dict.fromkeys(key for row in each for key in row)
-        data = dict(
-            super().pad(
-                {key: [row[key] for row in each if key in row] for key in keys},
-                padding=padding_strategy.value,
-                max_length=max_length,
-                pad_to_multiple_of=pad_to_multiple_of,
-                padding_side=padding_side,
-                return_attention_mask=return_attention_mask,
-            )
-        )
+        preparing = {name: kwargs[name] for name in _PREPARING if name in kwargs} | {
+            "truncation": truncation_strategy.value,
+            "return_attention_mask": False,
+            "return_special_tokens_mask": return_special_tokens_mask or return_offsets_mapping,
+        }
+        each = [self.prepare_for_model(*row, **preparing) for row in rows]
+        columns_by_key = {key: [row[key] for row in each if key in row] for key in dict.fromkeys(chain(*each))}
+        padding = {name: kwargs[name] for name in _PADDING if name in kwargs}
+        data = dict(super().pad(columns_by_key, padding=padding_strategy.value, **padding))
         if return_offsets_mapping:
             masks = data["special_tokens_mask"] if return_special_tokens_mask else data.pop("special_tokens_mask")
             spans = [self._spans_of(one, is_split_into_words) for one in columns[0]]
@@ -352,6 +332,7 @@ class SymbolInvariantTokenizer(ListedTokens):
         ValueError: If the tables contradict each other.
     """
 
+    _no_base_token = re.compile(r'[\s"]|^[a-z]$')
     _base_rule = "a string without white space and quotes, and no lower-case letter"
 
     def __init__(
@@ -369,10 +350,6 @@ class SymbolInvariantTokenizer(ListedTokens):
         # Everything that a COMPACT text may hold.
         self._compact: dict[str, int | str] = {chr(code): chr(code) for code in range(ord("a"), ord("z") + 1)}
         self._compact |= {token: index for token, index in self._plain_ids.items() if len(token) == 1}
-
-    def _is_base_token(self, token: Any) -> bool:
-        is_word = isinstance(token, str) and bool(token) and not _IS_SPACED.search(token)
-        return is_word and not (len(token) == 1 and token.islower())
 
     # Encoding
 

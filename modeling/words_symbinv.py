@@ -7,10 +7,10 @@ numbers its symbols, so that data sets can be arrays of ids, or they are numbere
 from .versions_symbinv import check_transformers as check_transformers  # isort: split
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .numbering_symbinv import Span, TokenizationError
+from .numbering_symbinv import TokenizationError
 from .text_symbinv import composed, cut, nearest
 from .tokenization_symbinv import ListedTokens
 
@@ -87,8 +87,7 @@ class SymbolInvariantWordTokenizer(ListedTokens):
                 raise ValueError(f"{token!r}: stands for a pattern, and must be one of the base_tokens")
         self._by_word = {composed(token): index for token, index in self._ids.items()}
 
-    def _scan(self, text: str) -> list[int | str]:
-        tokens: list[int | str] = []
+    def _cut(self, text: str) -> Iterator[tuple[int, int, int | str]]:
         for start, end, number in cut(text, self._gap, self._patterns):
             word = composed(text[start:end])
             token = self._kinds[number] or word
@@ -96,11 +95,7 @@ class SymbolInvariantWordTokenizer(ListedTokens):
                 known = [*self._by_word, *self._table]
                 reason = f"{word!r} is none of the {len(known)} words; {nearest(word, known, 'get_vocab() lists them')}"
                 raise TokenizationError(reason, text, start)
-            tokens.append(self._by_word.get(token, token))
-        return tokens
-
-    def _spans(self, text: str) -> list[Span]:
-        return [(start, end) for start, end, _ in cut(text, self._gap, self._patterns)]
+            yield start, end, self._by_word.get(token, token)
 
     def _join(self, words: list[str]) -> str:
         return self.joint.join(words)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from datasets import Dataset
 from datasets.fingerprint import Hasher
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 from transformers import AutoTokenizer, DataCollatorForSeq2Seq
@@ -213,9 +213,9 @@ class TestFixedNames:
 class TestOlderFiles:
     """What version 0.1 saved has the names that its process had met."""
 
-    def test_a_saved_tokenizer_numbers_anew_and_says_so(self, caplog, tmp_path):
-        settings = {"symbols": {"zebra": 26}, "views": [""]}
-        tokenizer = SymbolInvariantTokenizer(LTL.base_tokens, LTL.token_arity, **settings)
+    def test_a_saved_tokenizer_numbers_anew(self):
+        older = {"symbols": {"zebra": 26}, "views": [""]}
+        tokenizer = SymbolInvariantTokenizer(LTL.base_tokens, LTL.token_arity, **older)
         assert tokenizer("& a zebra")["input_ids"] == [5, 13, 14, 2]
         assert "symbols" not in tokenizer.init_kwargs
         older = SymbolInvariantTextTokenizer(["let"], listed_words=["let"], symbols={}, token_arity={})
