@@ -61,11 +61,11 @@ def checked_name(name: object) -> str:
 
 
 def drop_older(settings: dict[str, Any]) -> None:
-    """Take names that a tokenizer remembered out of its saved arguments, as files of version 0.1 have them."""
+    """Take names that a tokenizer remembered out of its saved arguments, as files of earlier versions have them."""
     if settings.pop("symbols", None) is not None:
         logger.warning_once(
-            "This tokenizer was saved by version 0.1, and numbers the symbols of each example anew now. A model with a "
-            "row for each name (learned, renamed or random) needs the names of its rows: load it with fixed_names=[...]."
+            "This tokenizer, of an earlier version, numbers the symbols of each example anew now. A model with a row "
+            "for each name (learned, renamed or random) needs the names of its rows: load it with fixed_names=[...]."
         )
 
 
@@ -335,10 +335,8 @@ def refuse_unknown(given: dict[str, Any], known: Collection[str]) -> None:
 def columns_of(text: Any, text_pair: Any, is_split: bool) -> tuple[list[list[Any]], bool]:
     """The texts and, if there are any, their pairs, and whether they came as a batch."""
     texts = text if isinstance(text, str) else as_list(text)
-    if is_split:
-        is_batch = any(isinstance(item, (list, tuple)) for item in texts)
-    else:
-        is_batch = not isinstance(texts, str)
+    nested = any(isinstance(item, (list, tuple)) for item in texts)
+    is_batch = nested if is_split else not isinstance(texts, str)
     if not is_batch:
         return [[texts]] if text_pair is None else [[texts], [text_pair]], False
     if text_pair is None and texts and all(isinstance(one, tuple) and len(one) == 2 for one in texts) and not is_split:

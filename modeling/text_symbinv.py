@@ -11,6 +11,7 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from .numbering_symbinv import TokenizationError, drop_older
@@ -45,8 +46,7 @@ def skeleton(text: str) -> tuple[str, Sequence[int]]:
         if not (is_mark and starts and not text[place - 1].isspace()):
             starts.append(place)
     starts.append(len(text))
-    bounds = zip(starts, starts[1:], strict=False)
-    return "".join(unicodedata.normalize("NFC", text[start:end])[0] for start, end in bounds), starts
+    return "".join(unicodedata.normalize("NFC", text[a:b])[0] for a, b in pairwise(starts)), starts
 
 
 def cut(
@@ -173,7 +173,7 @@ class SymbolInvariantTextTokenizer(ListedTokens):
         data: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        older = kwargs.pop("listed_words", ())  # their name in files of version 0.1, which also have the others
+        older = kwargs.pop("listed_words", ())  # their name in files of earlier versions
         kwargs.pop("token_arity", None)
         drop_older(kwargs)
         self.base_words = list(base_words) or list(older)

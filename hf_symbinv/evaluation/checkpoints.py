@@ -189,7 +189,7 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
 
 
 def _with_names(source: str, tokenizer: Any, model: PreTrainedModel, task: SymbolTask) -> Any:
-    """The tokenizer of a model, with the list of names that it has rows for, which files of version 0.1 lack."""
+    """The tokenizer of a model, with the list of names that it has rows for, which files of earlier versions lack."""
     names = task.fixed_names(model.config)
     if names is None or tokenizer.fixed_names is not None:
         return tokenizer

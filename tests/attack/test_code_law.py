@@ -83,10 +83,7 @@ def test_renaming_changes_no_bit(attack, words, tokenizer, models):
         rows = []
         for one in versions:
             row = tokenizer(one.text, spans=one.spans())["input_ids"]
-            if rows:
-                assert row == ids
-            else:
-                ids = row
+            assert row == tokenizer(function.text, spans=function.spans())["input_ids"]
             base = tokenizer.vocab_size  # a model takes any ids
             others = attempt.random.sample(range(base, base + 10_000), len(one.variables))
             rows.append([index if index < base else others[index - base] for index in row])

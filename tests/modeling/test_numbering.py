@@ -211,7 +211,7 @@ class TestFixedNames:
 
 
 class TestOlderFiles:
-    """What version 0.1 saved has the names that its process had met."""
+    """What earlier versions saved has the names that their process had met."""
 
     def test_a_saved_tokenizer_numbers_anew(self):
         older = {"symbols": {"zebra": 26}, "views": [""]}

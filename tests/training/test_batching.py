@@ -190,7 +190,11 @@ def test_the_score_of_an_answer_with_new_symbols_is_its_mean_log_probability(kin
     options = {"do_sample": True, "top_k": 0, "suppress_tokens": [0, 1, 2], "max_new_tokens": 8}
     found = generate_scored_answers(model, tokenizer, questions, **options)
     for question, (answer,) in zip(questions, found, strict=True):
-        labels = tokenizer(question, text_target=answer.text, add_special_tokens=False)["labels"]
+        names = list(dict.fromkeys([*TSEITIN.symbols(question), *TSEITIN.symbols(answer.text)]))
+        words = list(TSEITIN.words(answer.text))
+        labels = [
+            tokenizer.base_tokens.index(word) if name is None else base + names.index(name) for _, word, name in words
+        ]
         with torch.no_grad():
             start = torch.tensor([[0, *labels]])
             logits = model(**tokenizer(question, return_tensors="pt"), decoder_input_ids=start).logits[0].log_softmax(1)

@@ -59,9 +59,10 @@ def log_probability(model, inputs, place, tokens):
 def candidates_of(judged, model, inputs):
     """For each question its different answers with their tokens."""
     tokenizer, pad = PROP.tokenizer(), PROP.tokenizer().pad_token_id
+    names = [[*tokenizer.symbols_of(question), *NAMES] for question, _ in PAIRS]
     return [
-        {tokenizer.decode(tokens, symbols=NAMES, skip_special_tokens=True): tokens[tokens != pad] for tokens in beams}
-        for beams in judged._answers(model, inputs)
+        {tokenizer.decode(row, symbols=own, skip_special_tokens=True): row[row != pad] for row in beams}
+        for beams, own in zip(judged._answers(model, inputs), names, strict=True)
     ]
 
 
