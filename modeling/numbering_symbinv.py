@@ -60,13 +60,15 @@ def checked_name(name: object) -> str:
     return name
 
 
-def drop_older(settings: dict[str, Any]) -> None:
-    """Take names that a tokenizer remembered out of its saved arguments, as files of earlier versions have them."""
-    if settings.pop("symbols", None) is not None:
+def take_older(settings: dict[str, Any]) -> dict[str, int]:
+    """Names that a tokenizer of an earlier version remembered, with their numbers, out of its saved arguments."""
+    names = settings.pop("symbols", None)
+    if names is not None:
         logger.warning_once(
             "This tokenizer, of an earlier version, numbers the symbols of each example anew now. A model with a row "
             "for each name (learned, renamed or random) needs the names of its rows: load it with fixed_names=[...]."
         )
+    return names or {}
 
 
 class Names:
@@ -139,17 +141,23 @@ class SymbolNumbering(PreTrainedTokenizerBase):
 
     Attributes:
         num_views: Views of a symbol, which a subclass says before it calls this constructor.
+        older_names: Name → number, of a tokenizer that an earlier version saved.
     """
 
     num_views = 1
+    older_names: dict[str, int] = {}
 
     def __init__(self, fixed_names: Iterable[str] | None = None, **kwargs: Any) -> None:
         length = kwargs.get("model_max_length")
         if length is not None and not (type(length) in (int, float) and length > 0):  # which fails at the first text
             raise ValueError(f"model_max_length={length!r}: must be a number above 0")
-        self.fixed_names = None if fixed_names is None else list(fixed_names)
-        self._fixed = None if self.fixed_names is None else Names(self.fixed_names, is_closed=True)
+        self.fix_names(fixed_names)
         super().__init__(**{"fixed_names": self.fixed_names, **kwargs})
+
+    def fix_names(self, names: Iterable[str] | None) -> None:
+        """Set `fixed_names`."""
+        self.fixed_names = None if names is None else list(names)
+        self._fixed = None if self.fixed_names is None else Names(self.fixed_names, is_closed=True)
 
     # Names, which tokenizers with views override
 

@@ -25,8 +25,8 @@ from .numbering_symbinv import (
     SymbolNumbering,
     TokenizationError,
     columns_of,
-    drop_older,
     refuse_unknown,
+    take_older,
 )
 from .text_symbinv import composed, skeleton
 
@@ -174,7 +174,7 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         eos_token: str | AddedToken = "</s>",
         **kwargs: Any,
     ) -> None:
-        drop_older(kwargs)
+        self.older_names = take_older(kwargs)
         if tokenizer_object is not None:
             base = copy.deepcopy(tokenizer_object)
         elif tokenizer_file is not None:

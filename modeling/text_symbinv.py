@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from .numbering_symbinv import TokenizationError, drop_older
+from .numbering_symbinv import TokenizationError, take_older
 from .tokenization_symbinv import ListedTokens
 
 # What is neither listed nor a symbol: a run of letters, or one character of any other kind, such as a digit.
@@ -175,7 +175,7 @@ class SymbolInvariantTextTokenizer(ListedTokens):
     ) -> None:
         older = kwargs.pop("listed_words", ())  # their name in files of earlier versions
         kwargs.pop("token_arity", None)
-        drop_older(kwargs)
+        self.older_names = take_older(kwargs)
         self.base_words = list(base_words) or list(older)
         self.rule, self.spaced, self.data = TextRule(symbol_pattern, self.base_words), spaced, dict(data or {})
         super().__init__(

@@ -24,8 +24,8 @@ from .numbering_symbinv import (
     as_list,
     checked_name,
     columns_of,
-    drop_older,
     refuse_unknown,
+    take_older,
 )
 
 _IDENTIFIER = re.compile(r"[a-z]|[A-Za-z_][A-Za-z0-9_.]+")
@@ -72,7 +72,9 @@ class ListedTokens(SymbolNumbering, PythonBackend):
     ) -> None:
         _check_views(views)
         self.views = list(views)
-        special, listed = [str(bos_token), str(pad_token), str(eos_token)], list(base_tokens or [])
+        if base_tokens is None:
+            raise ValueError("base_tokens are missing; list the tokens of fixed identity, or load a saved tokenizer")
+        special, listed = [str(bos_token), str(pad_token), str(eos_token)], list(base_tokens)
         if not set(special) & set(listed):
             listed = [*dict.fromkeys(special), *listed]
         for token in set(listed) - set(special):
@@ -341,7 +343,7 @@ class SymbolInvariantTokenizer(ListedTokens):
         token_arity: dict[str, int] | None = None,
         **kwargs: Any,
     ) -> None:
-        drop_older(kwargs)
+        self.older_names = take_older(kwargs)
         self.token_arity = dict(token_arity or {})
         super().__init__(base_tokens, token_arity=self.token_arity, **kwargs)
         _check_arity(self.token_arity, self._plain_ids)

@@ -185,22 +185,7 @@ def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: Sy
     except Exception as error:
         raise _unreadable(name, "tokenizer", error) from error
     task = checked_task(name, tokenizer, model, task)
-    return Checkpoint(name, folder, model.to(target).eval(), _with_names(source, tokenizer, model, task), task)
-
-
-def _with_names(source: str, tokenizer: Any, model: PreTrainedModel, task: SymbolTask) -> Any:
-    """The tokenizer of a model, with the list of names that it has rows for, which files of earlier versions lack."""
-    names = task.fixed_names(model.config)
-    if names is None or tokenizer.fixed_names is not None:
-        return tokenizer
-    from transformers import AutoTokenizer  # torch only where it is needed
-    from transformers.models.auto.tokenization_auto import get_tokenizer_config
-
-    listed = list(names) or list(symbol_names(model.config.num_symbols))
-    for name, row in (get_tokenizer_config(source).get("symbols") or {}).items():
-        if row < len(listed):
-            listed[row] = name
-    return AutoTokenizer.from_pretrained(source, trust_remote_code=False, fixed_names=listed)
+    return Checkpoint(name, folder, model.to(target).eval(), tokenizer, task)
 
 
 def load_other_model(name: str) -> tuple[Path | None, PreTrainedModel] | None:
@@ -297,7 +282,7 @@ def _refuse_lost_tokens(name: str, model: PreTrainedModel) -> None:
 
 
 def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None) -> SymbolTask:
-    """The task of a model and its tokenizer.
+    """The task of a model and its tokenizer, which gets the names that the model has rows for if it lacks them.
 
     Args:
         name: Of the checkpoint, for messages.
@@ -318,6 +303,12 @@ def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None)
             f"{name}: its base tokens are not those of task {task.name}, {' '.join(task.base_tokens)}; use a "
             "checkpoint for this task"
         )
+    names = task.fixed_names(model.config)
+    if names is not None and tokenizer.fixed_names is None:
+        rows = list(names or symbol_names(model.config.num_symbols))
+        for name, row in tokenizer.older_names.items():
+            rows[row : row + 1] = [name] if row < len(rows) else []
+        tokenizer.fix_names(rows)
     return task
 
 

@@ -207,7 +207,7 @@ class TestFixedNames:
 
     def test_a_list_with_a_name_twice_is_refused(self):
         with pytest.raises(TokenizationError, match="symbols: 'é' stands twice"):
-            SymbolInvariantTokenizer(fixed_names=["é", "é"])
+            SymbolInvariantTokenizer([], fixed_names=["é", "é"])
 
 
 class TestOlderFiles:

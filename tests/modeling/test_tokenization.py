@@ -121,7 +121,7 @@ class TestTexts:
             tokenizer("a1b0")
 
     def test_without_arities_any_sequence_of_tokens_is_a_text(self):
-        tokenizer = SymbolInvariantTokenizer()
+        tokenizer = SymbolInvariantTokenizer([])
         assert tokenizer("abca")["input_ids"] == [3, 4, 5, 3, 2]
         assert tokenizer.decode([3, 4, 5, 3, 2], symbols=list("abc"), skip_special_tokens=True) == "abca"
 
@@ -287,6 +287,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("base_tokens", "token_arity", "message"),
         [
+            (None, None, "base_tokens are missing"),
             (["<s>", "<pad>", "</s>", "a"], {}, "base_tokens: 'a' must be a string without white space and quotes"),
             (["<s>", "<pad>", "</s>", "a b"], {}, "base_tokens: 'a b' must be"),
             (["<s>", "<pad>", "</s>", "&", "&"], {}, "a token is listed twice"),
