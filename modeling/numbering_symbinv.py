@@ -342,7 +342,7 @@ def refuse_unknown(given: dict[str, Any], known: Collection[str]) -> None:
 
 def columns_of(text: Any, text_pair: Any, is_split: bool) -> tuple[list[list[Any]], bool]:
     """The texts and, if there are any, their pairs, and whether they came as a batch."""
-    texts = text if isinstance(text, str) else as_list(text)
+    texts: Any = text if isinstance(text, str) else as_list(text)
     nested = any(isinstance(item, (list, tuple)) for item in texts)
     is_batch = nested if is_split else not isinstance(texts, str)
     if not is_batch:

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from .listed_tokens_symbinv import ListedTokens
 from .numbering_symbinv import TokenizationError, take_older
-from .tokenization_symbinv import ListedTokens
 
 # What is neither listed nor a symbol: a run of letters, or one character of any other kind, such as a digit.
 _WORD = re.compile(r"[^\W\d_]+|\S")

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .listed_tokens_symbinv import ListedTokens
 from .numbering_symbinv import TokenizationError
 from .text_symbinv import composed, cut, nearest
-from .tokenization_symbinv import ListedTokens
 
 
 class SymbolInvariantWordTokenizer(ListedTokens):

@@ -107,7 +107,7 @@ def _to_streams(source: str, actual: str, placeholder: str) -> tuple[Any, Any, s
     names = checkpoint.tokenizer.fixed_names or symbol_names(checkpoint.model.config.num_symbols)
     if unknown := [name for name in (actual, placeholder) if name not in names]:
         raise UserError(
-            f"--actual {actual} --placeholder {placeholder}: the model has no row for {unknown[0]}; use two of "
+            f"--actual {actual!r} --placeholder {placeholder!r}: the model has no row for {unknown[0]!r}; use two of "
             f"{' '.join(names)}"
         )
     referents = [names.index(name) for name in (actual, placeholder)]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from hf_symbinv.logic import Worlds
     from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
-    from hf_symbinv.modeling.tokenization_symbinv import ListedTokens
+    from hf_symbinv.modeling.listed_tokens_symbinv import ListedTokens
 
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

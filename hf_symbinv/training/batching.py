@@ -21,7 +21,7 @@ from hf_symbinv.training.run_data import require_columns
 if TYPE_CHECKING:
     import datasets
 
-    from hf_symbinv.modeling.tokenization_symbinv import ListedTokens
+    from hf_symbinv.modeling.listed_tokens_symbinv import ListedTokens
     from hf_symbinv.tasks.base import SymbolTask
 
 # Our choice: some seconds of tokenizing, against which starting a process is cheap.

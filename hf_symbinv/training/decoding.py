@@ -11,8 +11,8 @@ from tqdm.auto import tqdm
 from hf_symbinv.tasks.base import symbol_names
 
 if TYPE_CHECKING:
+    from hf_symbinv.modeling.listed_tokens_symbinv import ListedTokens
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
-    from hf_symbinv.modeling.tokenization_symbinv import ListedTokens
 
 # Names of new symbols in answers, those of the question left out; our choice: more than an answer has tokens.
 NEW_NAMES = symbol_names(100)
@@ -102,17 +102,9 @@ def _scores(output: Any, config: Any) -> torch.Tensor:
     beams = getattr(output, "sequences_scores", None)
     if beams is not None:
         return beams
-    ids, base = output.sequences[:, 1:], config.base_vocab_size  # (B', T), without the start token
-    referents = output.slot_referents.to(ids.device)
-    referents = referents.repeat_interleave(len(ids) // len(referents), 0)  # (B', K)
-    # Sums over slots, whose order no renaming changes, are the same to the last bit.
-    slots = (referents.unsqueeze(1) == (ids - base).unsqueeze(2)).long().argmax(2)  # (B', T)
-    columns = torch.where(ids >= base, base + slots, ids)
-    by_id = torch.stack(output.logits, dim=1).float()  # (B', T, ids)
-    symbols = by_id.gather(2, (base + referents.clamp(min=0)).unsqueeze(1).expand(-1, by_id.shape[1], -1))
-    symbols = symbols.masked_fill((referents < 0).unsqueeze(1), -torch.inf)
-    logits = torch.cat((by_id[:, :, :base], symbols), dim=2)  # (B', T, V_n + K)
-    chosen = logits.log_softmax(2).gather(2, columns.unsqueeze(2)).squeeze(2)
+    ids = output.sequences[:, 1:]  # (B', T), without the start token
+    logits = torch.stack(output.logits, dim=1).float()  # (B', T, ids)
+    chosen = logits.log_softmax(2).gather(2, ids.unsqueeze(2)).squeeze(2)
     ended = (ids == config.eos_token_id).cumsum(1)
     written = (ended == 0) | ((ended == 1) & (ids == config.eos_token_id))
     return chosen.masked_fill(~written, 0.0).sum(1) / written.sum(1)
