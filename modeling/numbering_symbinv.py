@@ -347,7 +347,11 @@ def columns_of(text: Any, text_pair: Any, is_split: bool) -> tuple[list[list[Any
     is_batch = nested if is_split else not isinstance(texts, str)
     if not is_batch:
         return [[texts]] if text_pair is None else [[texts], [text_pair]], False
-    if text_pair is None and texts and all(isinstance(one, tuple) and len(one) == 2 for one in texts) and not is_split:
+    kind = (list, tuple) if is_split else str
+    are_pairs = (
+        isinstance(one, tuple) and len(one) == 2 and all(isinstance(part, kind) for part in one) for one in texts
+    )
+    if text_pair is None and texts and all(are_pairs):
         return [list(column) for column in zip(*texts, strict=True)], True  # as elsewhere in transformers
     pairs = [] if text_pair is None else [as_list(text_pair)]
     if any(len(pair) != len(texts) for pair in pairs):
