@@ -135,6 +135,8 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         return ends[0] if ends else 0
 
     def _parts(self, name: str) -> tuple[str, int]:
+        if len(self.views) == 1:
+            return name, 0
         view = self._view(name)
         stem = name.removesuffix(self.views[view])
         if view and self._view(stem):
@@ -208,10 +210,12 @@ class ListedTokens(SymbolNumbering, PythonBackend):
             "return_attention_mask": False,
             "return_special_tokens_mask": return_special_tokens_mask or return_offsets_mapping,
         }
-        each = [self.prepare_for_model(*row, **preparing) for row in rows]
-        columns_by_key = {key: [row[key] for row in each if key in row] for key in dict.fromkeys(chain(*each))}
+        data = self._prepared(rows, preparing)
         padding = {name: kwargs[name] for name in _PADDING if name in kwargs}
-        data = dict(super().pad(columns_by_key, padding=padding_strategy.value, **padding))
+        if padding_strategy != PaddingStrategy.DO_NOT_PAD:
+            data = dict(super().pad(data, padding=padding_strategy.value, **padding))
+        elif padding.get("return_attention_mask") is not False:
+            data["attention_mask"] = [[1] * len(row) for row in data["input_ids"]]
         if return_offsets_mapping:
             masks = data["special_tokens_mask"] if return_special_tokens_mask else data.pop("special_tokens_mask")
             spans = [self._spans_of(one, is_split_into_words) for one in columns[0]]
@@ -221,9 +225,21 @@ class ListedTokens(SymbolNumbering, PythonBackend):
             tensor_type=return_tensors,
             prepend_batch_axis=not is_batch,
         )
-        listed = [list(names.listed) for names in numberings]
+        listed = [names.listed if self._fixed is None else list(names.listed) for names in numberings]
         found.symbols = listed if is_batch or return_tensors is not None else listed[0]
         return found
+
+    def _prepared(self, rows: list[list[list[int]]], options: dict[str, Any]) -> dict[str, list[Any]]:
+        """Columns of rows with special tokens, by `prepare_for_model` where something is cut or asked for."""
+        longest = max(rows, key=lambda row: len(row[0]))
+        first = self.prepare_for_model(*longest, **options)  # which warns of what is too long for the model
+        frame = self.build_inputs_with_special_tokens([-1]) if options.get("add_special_tokens", True) else [-1]
+        is_whole = len(first["input_ids"]) == len(longest[0]) + len(frame) - 1
+        if set(first) == {"input_ids"} and is_whole and all(len(row) == 1 for row in rows):
+            place = frame.index(-1)
+            return {"input_ids": [[*frame[:place], *ids, *frame[place + 1 :]] for (ids,) in rows]}
+        each = [self.prepare_for_model(*row, **options) for row in rows]
+        return {key: [row[key] for row in each if key in row] for key in dict.fromkeys(chain(*each))}
 
     def _ids_of(self, text: Any, names: Names, is_target: bool, is_split: bool) -> list[int]:
         tokens = self._tokens_of(text, is_split)

@@ -85,6 +85,8 @@ class Names:
         TokenizationError: If a name is none, or stands twice.
     """
 
+    __slots__ = ("_is_closed", "_numbers", "listed")
+
     def __init__(self, given: Iterable[str] = (), is_closed: bool = False) -> None:
         self.listed: list[str] = []
         self._numbers: dict[str, int] = {}

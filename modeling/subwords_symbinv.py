@@ -385,7 +385,7 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
                         row[token] = ids_of[place][name]
                         if "offset_mapping" in data:
                             data["offset_mapping"][place][token] = (start, end)
-        listed = [list(names.listed) for names in numberings]
+        listed = [names.listed if self._fixed is None else list(names.listed) for names in numberings]
         is_nested = is_batch or return_tensors is not None or "overflow_to_sample_mapping" in data
         if not is_nested:
             data = {key: value[0] for key, value in data.items()}
