@@ -139,7 +139,7 @@ def test_a_baseline_has_a_row_for_each_name_of_training(symbinv, file, tmp_path)
     result = symbinv("train", "--pairs", file, *OWN, "--output", tmp_path, *TINY, "model.symbol_embedding=learned")
     assert result.code == 0, result.err
     checkpoint = load_checkpoint(str(tmp_path))
-    assert checkpoint.model.config.num_symbols == 3 == len(checkpoint.tokenizer.fixed_names)
+    assert checkpoint.model.config.num_symbols == 4 == len(checkpoint.tokenizer.fixed_names)
     solved = symbinv("solve", "--model", tmp_path, "--json", "swap n1 x", "swap brand_new")
     known, new = map(json.loads, solved.out.splitlines())
     assert known["verdict"] == "unchecked" and new["verdict"] == "invalid"
