@@ -14,10 +14,12 @@ were asked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from torch.utils.data import DataLoader
 from transformers.pipelines.base import Pipeline
 
 from hf_symbinv.evaluation.answers import Answer, Question, answer_questions, read_question
@@ -83,12 +85,17 @@ class SymbolPipeline(Pipeline):
         tokens = tuple(getattr(tokenizer, "base_tokens", ()))
         return next((task for task in tasks if task.base_tokens == tokens), tasks[0] if tasks else None)
 
-    def __call__(self, inputs: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: Any, num_workers: int | None = None, batch_size: int | None = None, **kwargs: Any
+    ) -> Any:
         """Answers one question, or many.
 
         Args:
             inputs: A question, a list of them, or an iterable (a generator, a column of a data set).
+            num_workers: Processes that read the questions of a list; by default this one does.
             batch_size: Questions decoded together, at most.
+            truncation: True to refuse questions that are longer than the tokenizer's `model_max_length`: what is left of
+                a question that was cut is another one.
             notation: Of questions and answers, one of the task's; its first one, infix for formulas, by default.
             verify: Have the task's solver check every answer.
             timeout: Its limit in seconds for one answer, 10 by default.
@@ -114,9 +121,9 @@ class SymbolPipeline(Pipeline):
         """
         own = self._preprocess_params, self._forward_params, self._postprocess_params
         options = [{**mine, **given} for mine, given in zip(own, self._sanitize_parameters(**kwargs), strict=True)]
-        size = batch_size or self._batch_size
+        size, workers = batch_size or self._batch_size, num_workers or self._num_workers or 0
         if isinstance(inputs, (list, tuple)):
-            return list(self._answered(inputs, size or BATCH_SIZE, *options))
+            return list(self._answered(inputs, size or BATCH_SIZE, *options, workers))
         if not isinstance(inputs, str) and (isinstance(inputs, Iterable) or hasattr(inputs, "__getitem__")):
             return self._answered(inputs, size or 1, *options)
         return next(self._answered([inputs], 1, *options))
@@ -135,28 +142,45 @@ class SymbolPipeline(Pipeline):
         self.tokenizer.save_pretrained(save_directory, **kwargs)
 
     def _answered(
-        self, inputs: Iterable[Any], size: int, read: dict[str, Any], ask: dict[str, Any], write: dict[str, Any]
+        self,
+        inputs: Iterable[Any],
+        size: int,
+        read: dict[str, Any],
+        ask: dict[str, Any],
+        write: dict[str, Any],
+        workers: int = 0,
     ) -> Iterator[Any]:
         """What a call returns for each question, batch by batch."""
-        texts = iter(inputs)
-        while chunk := list(islice(texts, size)):
-            questions = [self.preprocess(text, **read) for text in chunk]
+        reader = partial(self.preprocess, **read)
+        if workers:
+            asked: Iterator[Any] = iter(DataLoader(inputs, None, num_workers=workers, collate_fn=reader))
+        else:
+            asked = map(reader, inputs)
+        while questions := list(islice(asked, size)):
             for answer in self.forward(questions, **ask):
                 yield self.postprocess(answer, **write)
 
     def _sanitize_parameters(
-        self, notation: str | None = None, num_return_sequences: int | None = None, **others: Any
+        self,
+        notation: str | None = None,
+        num_return_sequences: int | None = None,
+        truncation: bool | None = None,
+        **others: Any,
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         """What each of the three steps gets of the arguments of a call."""
         written: dict[str, Any] = {} if notation is None else {"notation": notation}
+        read = {} if truncation is None else {"truncation": truncation}
         number = {} if num_return_sequences is None else {"num_return_sequences": num_return_sequences}
-        return written, {**others, **number}, {**written, **number, **_of(others, "verify")}
+        return written | read, {**others, **number}, {**written, **number, **_of(others, "verify")}
 
-    def preprocess(self, text: Any, notation: str | None = None) -> Question:
+    def preprocess(self, text: Any, notation: str | None = None, truncation: bool = False) -> Question:
         """The question that a text asks."""
         if not isinstance(text, str):
             raise TypeError(f"{text!r}: a question is a text; give a string, or a list of strings")
-        return read_question(self.symbol_task, text, notation or self.symbol_task.notations[0])
+        question = read_question(self.symbol_task, text, notation or self.symbol_task.notations[0])
+        if truncation:
+            self.tokenizer(question.prompt, truncation=True)  # which refuses what is too long
+        return question
 
     def _forward(
         self,

@@ -5,32 +5,25 @@ Read `embedding_symbinv.py` and `layers_symbinv.py` first.
 Letters: B batch, S streams, L length, D model width, C labels.
 """
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import torch
 from torch import nn
-from transformers.modeling_outputs import SequenceClassifierOutput, TokenClassifierOutput
 
+from .base_symbinv import EncodingModel, SymbolInvariantOutput, SymbolInvariantPreTrainedModel, require_one_per_token
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import OneStreamEmbedding, Slots, aggregate_streams, mean_over_streams, refuse_embeddings
+from .embedding_symbinv import OneStreamEmbedding
+from .head_symbinv import aggregate_streams, mean_over_streams
 from .kernels_symbinv import Dropout
-from .modeling_symbinv import (
-    EncodingModel,
-    SymbolInvariantEncoderOutput,
-    SymbolInvariantPreTrainedModel,
-    require_kind,
-    require_one_per_token,
-)
-from .shared_stream_symbinv import streams_of
+from .slots_symbinv import Slots, refuse_embeddings
+from .versions_symbinv import SequenceClassifierOutput, TokenClassifierOutput
 
 
 class SymbolInvariantEncoder(EncodingModel):
     """An encoder with its embedder, without head."""
 
+    kind = "encoder-only"
     _keys_to_ignore_on_load_unexpected = [r"classifier\..*", r"pooler\..*", "adacos.scale"]
 
     def __init__(self, config: SymbolInvariantConfig):
-        require_kind(config, type(self).__name__, "encoder-only")
         super().__init__(config)
         self.post_init()
 
@@ -42,7 +35,7 @@ class SymbolInvariantEncoder(EncodingModel):
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
         inputs_embeds: None = None,
-    ) -> SymbolInvariantEncoderOutput | tuple:
+    ) -> SymbolInvariantOutput | tuple:
         """Hidden states `(B, S, L, D)` of `input_ids (B, L)` under `attention_mask (B, L)`; see `encode`."""
         refuse_embeddings(inputs_embeds=inputs_embeds)
         output = self.encode(
@@ -67,10 +60,10 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
     adds up. The pooler is that of BERT's release, Devlin et al. 2019.
     """
 
+    kind = "encoder-only"
     _keys_to_ignore_on_load_unexpected = ["adacos.scale"]  # of a masked language model that this one starts from
 
     def __init__(self, config: SymbolInvariantConfig):
-        require_kind(config, type(self).__name__, "encoder-only")
         super().__init__(config)
         self.num_labels = config.num_labels
         # Said in the configuration, where transformers' pipelines look.
@@ -97,7 +90,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
 
         Args:
             input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on.
-            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None if padding tokens tell.
             labels: for regression `(B,)` or `(B, C)` floats: the loss is the mean squared error, or with
                 `config.regression_loss="mape"`, where no label may be 0, the mean absolute percentage error,
                 `mean |y - ŷ| / |y|`; for classification `(B,)` int64: the loss is the cross-entropy.
@@ -111,8 +104,8 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
         outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
-        active = Slots.from_referents(outputs.slot_referents, max_streams=self.config.max_streams).active
-        logits = self._pool(mean_over_streams(outputs.last_hidden_state, active), attention_mask)
+        active = Slots.from_referents(outputs.slot_referents).active
+        logits = self._pool(mean_over_streams(outputs.last_hidden_state, active), outputs.attention_mask)
         output = SequenceClassifierOutput(
             loss=None if labels is None else self._loss(logits, labels),
             logits=logits,
@@ -121,10 +114,8 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         )
         return self._as_wanted(output, return_dict)
 
-    def _pool(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
+    def _pool(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         """The prediction `(B, C)` of `hidden_states (B, L, D)`."""
-        if attention_mask is None:
-            attention_mask = hidden_states.new_ones(hidden_states.shape[:2])
         if self.config.pooling in ("first", "pooler"):
             first = attention_mask.bool().int().argmax(1)
             hidden_states = hidden_states[torch.arange(hidden_states.shape[0], device=hidden_states.device), first]
@@ -166,12 +157,12 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
     2019, section 5.3.
     """
 
+    kind = "encoder-only"
     _keys_to_ignore_on_load_unexpected = ["adacos.scale"]  # of a masked language model that this one starts from
     # The loss divides by `num_items_in_batch`, so micro-batches of one optimizer step add up to its mean.
     accepts_loss_kwargs = True
 
     def __init__(self, config: SymbolInvariantConfig):
-        require_kind(config, type(self).__name__, "encoder-only")
         super().__init__(config)
         self.num_labels = config.num_labels
         self.model = SymbolInvariantEncoder(config)
@@ -193,7 +184,7 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
 
         Args:
             input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on.
-            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None if padding tokens tell.
             labels: `(B, L)` int64, classes 0 … C - 1, -100 where nothing is to be predicted; the loss is the
                 cross-entropy.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
@@ -219,13 +210,12 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
         )
         return self._as_wanted(output, return_dict)
 
-    def _read_out(self, outputs: SymbolInvariantEncoderOutput) -> torch.Tensor:
+    def _read_out(self, outputs: SymbolInvariantOutput) -> torch.Tensor:
         """One view `(B, L, D)` of the streams."""
         if isinstance(self.model.embedding, OneStreamEmbedding):
             return outputs.last_hidden_state.squeeze(1)
-        limit = self.config.max_streams
-        active = Slots.from_referents(outputs.slot_referents, max_streams=limit).active
-        return aggregate_streams(outputs.last_hidden_state, streams_of(outputs.symbol_slots, limit), active)
+        active = Slots.from_referents(outputs.slot_referents).active
+        return aggregate_streams(outputs.last_hidden_state, outputs.symbol_slots, active)
 
 
 SymbolInvariantForSequenceClassification.register_for_auto_class("AutoModelForSequenceClassification")

@@ -1,12 +1,9 @@
 """Configuration of GPT-2 with identity-reparametrised attention."""
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import difflib
 from typing import Any
 
-from transformers import GPT2Config
-from transformers.configuration_utils import strict
+from .versions_symbinv import GPT2Config, strict
 
 
 @strict

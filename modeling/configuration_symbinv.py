@@ -1,13 +1,10 @@
 """Configuration of the symbol-invariant models: one dataclass, checked field by field and as a whole."""
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import difflib
 import math
 from typing import Any, Literal
 
-from transformers.configuration_utils import PreTrainedConfig, strict
-from transformers.utils import logging
+from .versions_symbinv import PreTrainedConfig, logging, strict
 
 logger = logging.get_logger(__name__)
 
@@ -97,10 +94,6 @@ class SymbolInvariantConfig(PreTrainedConfig):
             probability. Of an encoder-decoder with streams or canonical names None and 0 are for none: answers have
             symbols of the question only. More than 0 gives encoder and decoder an anonymous stream for new symbols, or
             new symbols the next rows of canonical names; how many more is a limit only, for labels too.
-        max_streams: streams of an example at most, of a model with streams and an encoder; None for no limit. Where an
-            example has more symbols, those most frequent in the source have a stream each, and the others share the
-            last one, see `choose_streams` and `deal_out`. No weight depends on it, so any checkpoint with streams can
-            be loaded with any limit: `from_pretrained(name, max_streams=8)`.
         d_model: width of a hidden state, a multiple of `2 * num_attention_heads`.
         encoder_layers, decoder_layers: number of layers. Without encoder layers the model is a decoder only, a language
             model for `SymbolInvariantForCausalLM`; without decoder layers an encoder only, for
@@ -182,14 +175,13 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     model_type = "symbol_invariant"
     # The encoder's states have as many streams as the batch has symbols: a Trainer cannot join those of two batches.
-    keys_to_ignore_at_inference = ["past_key_values", "slot_referents", "slot_vectors", "encoder_last_hidden_state"]
+    keys_to_ignore_at_inference = ["cache", "slot_referents", "slot_vectors", "encoder_last_hidden_state"]
     attribute_map = {"hidden_size": "d_model"}
 
     base_vocab_size: int = 13
     num_symbols: int = 5
     num_views: int = 1
     num_fresh_symbols: int | None = None
-    max_streams: int | None = None
     d_model: int = 64
     encoder_layers: int = 8
     decoder_layers: int = 8
@@ -354,7 +346,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     def validate_activation(self) -> None:
         """Refuses an activation that transformers does not know."""
-        from transformers.activations import ACT2FN  # which imports torch
+        from .versions_symbinv import ACT2FN  # which imports torch
 
         near = difflib.get_close_matches(self.activation_function, ACT2FN, n=1)
         _require(
@@ -437,7 +429,6 @@ class SymbolInvariantConfig(PreTrainedConfig):
             self.kind == "encoder-only" or not self.embedding_norm,
             "embedding_norm=True: is for an encoder without decoder; set decoder_layers=0, or remove the field",
         )
-        self._validate_max_streams()
         _require(
             self.num_fresh_symbols is None or self.kind != "encoder-only",
             f"num_fresh_symbols={self.num_fresh_symbols}: an encoder without decoder (decoder_layers=0) writes no "
@@ -470,31 +461,6 @@ class SymbolInvariantConfig(PreTrainedConfig):
             self.symbol_embedding != "random" or self.num_symbols <= num_vectors(self.random_method, self.random_dim),
             f"num_symbols={self.num_symbols}: {self.random_method} with random_dim={self.random_dim} has "
             f"{num_vectors(self.random_method, self.random_dim)} different vectors; choose a larger random_dim",
-        )
-
-    def _validate_max_streams(self) -> None:
-        limit, kind = self.max_streams, self.symbol_embedding
-        if limit is None:
-            return
-        _require(limit >= 1, f"max_streams={limit}: must be at least 1, or None for a stream per symbol")
-        _require(
-            kind == "streams",
-            f'max_streams={limit}: symbol_embedding="{kind}" has one stream; use "streams", or remove the field',
-        )
-        _require(
-            self.kind != "decoder-only",
-            f"max_streams={limit}: a decoder without encoder (encoder_layers=0) does not know which symbols will be "
-            "frequent; remove the field",
-        )
-        _require(
-            not self.num_fresh_symbols,
-            f"max_streams={limit}, num_fresh_symbols={self.num_fresh_symbols}: a symbol that has not occurred has no "
-            "share of a stream; remove one of the two fields",
-        )
-        _require(
-            self.canonical_slots,
-            f"max_streams={limit}: ties go to the symbol that appears first, which shuffled slots do not tell; set "
-            "canonical_slots=True",
         )
 
     def validate_problem(self) -> None:

@@ -1,8 +1,7 @@
-"""How symbols become vectors on the way in and how vectors become logits on the way out.
+"""How symbols become vectors on the way in; `head_symbinv.py` has the way out.
 
 Ids are renamed to **slots** first (`assign`): slot · num_views + view takes the place of referent · num_views + view.
-Logits have a column per base token and per view of each slot. An embedder is two modules that share one parameter, an
-embedding and a head (`make_embedding`, `make_head`). The embeddings:
+An embedder is two modules that share one parameter, an embedding and a head. The embeddings:
 
 - `StreamsEmbedding` numbers the referents of one example 0 … k-1 in the order of their first appearance, so
   alpha-equivalent inputs become the same tensors; slot s of an example is seen by stream s.
@@ -12,6 +11,7 @@ embedding and a head (`make_embedding`, `make_head`). The embeddings:
 - `CanonicalEmbedding` (`canonical`) has learned rows too, and one stream; the first symbol of each example has the
   first row, whatever it is called.
 - `ViewsEmbedding` (`views`) has a row per view, one stream, no slots and no head.
+- `CausalStreamsEmbedding` and `GrowingCanonicalEmbedding` have symbols that come in while a text grows.
 
 Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence length, D model width, V_n base tokens.
 """
@@ -19,112 +19,13 @@ Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence
 import math
 import random
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 from .configuration_symbinv import SymbolInvariantConfig, num_vectors
 from .kernels_symbinv import is_exporting, reads_values
-
-# Columns of logits in id space, at most; our choice: 100 tokens of one example then take 400 MB.
-WIDEST = 2**20
-
-
-@dataclass(frozen=True)
-class Slots:
-    """Which symbol each slot of each example stands for.
-
-    Attributes:
-        referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
-        active: `(B, S)` bool, the streams that take part in means; with streams S = K, but at most `max_streams`. An
-            example without symbols has one anonymous stream: active, with referent -1. `(B, S, L)`, by place, where
-            symbols come in while a text grows: then a slot counts from the place on where its symbol is known.
-        vectors: the random part of each slot's row, `(K, D_random)` the same for all examples or `(B, K, D_random)`;
-            None if there is none.
-    """
-
-    referents: torch.Tensor
-    active: torch.Tensor
-    vectors: torch.Tensor | None = None
-
-    @classmethod
-    def from_referents(
-        cls, referents: torch.Tensor, vectors: torch.Tensor | None = None, max_streams: int | None = None
-    ) -> "Slots":
-        """The slots of `referents (B, K)`, all active that have one, and stream 0: without one it is anonymous.
-
-        Args:
-            referents: `(B, K)` int64, -1 where a slot has none.
-            vectors: `(K, D_random)` or `(B, K, D_random)`, the random part of each slot's row; None if there is none.
-            max_streams: streams at most; None for no limit.
-        """
-        active = referents[:, :max_streams] >= 0
-        active[:, 0] = True
-        return cls(referents, active, vectors)
-
-    @property
-    def by_place(self) -> bool:
-        """Whether symbols come in while the text grows."""
-        return self.active.dim() == 3
-
-    @property
-    def new(self) -> torch.Tensor:
-        """By place, the slot `(B, L)` that a new symbol is written from: the anonymous one, else the next that is free.
-
-        K where none is free.
-        """
-        anonymous = self.active[:, 0] & (self.referents[:, :1] < 0)
-        return torch.where(anonymous, 0, self.active.sum(1))
-
-    @property
-    def writable(self) -> torch.Tensor:
-        """Whether a symbol can be written from each slot, `(B, K, 1)`, or by place `(B, K, L)`."""
-        if not self.by_place:
-            return (self.referents >= 0).unsqueeze(2)
-        places = torch.arange(self.active.shape[1], device=self.active.device).unsqueeze(1)
-        return self.active | (places == self.new.unsqueeze(1))
-
-    def of(self, referents: torch.Tensor) -> torch.Tensor:
-        """The slot `(B, L)` of each of `referents (B, L)`; -1 for -1 (a base token) and for one without a slot."""
-        match = (referents.unsqueeze(2) == self.referents.unsqueeze(1)) & (referents >= 0).unsqueeze(2)  # (B, L, K)
-        return torch.where(match.any(2), match.int().argmax(2), -1)
-
-    def repeat_interleave(self, repeats: int) -> "Slots":
-        """Every example `repeats` times in a row, as beams are laid out."""
-        if repeats == 1:
-            return self
-        referents, active = (tensor.repeat_interleave(repeats, 0) for tensor in (self.referents, self.active))
-        vectors = self.vectors
-        if vectors is not None and vectors.dim() == 3:
-            vectors = vectors.repeat_interleave(repeats, 0)
-        return Slots(referents, active, vectors)
-
-
-def assign_slots(referents: torch.Tensor, canonical: bool = True, width: int | None = None) -> Slots:
-    """Numbers the referents of each example in the order of their first appearance.
-
-    Args:
-        referents: `(B, L)` int64, -1 at base tokens and padding.
-        canonical: False shuffles the numbers, as a test of the theorem.
-        width: K, an upper bound of the distinct referents of an example; default the most of any, at least 1.
-
-    Returns:
-        Slots, those of the referents first.
-    """
-    index = torch.arange(referents.shape[1], device=referents.device)
-    is_repeated = (referents.unsqueeze(1) == referents.unsqueeze(2)) & (index < index.unsqueeze(1))  # (B, L, L)
-    is_first = (referents >= 0) & ~is_repeated.any(2)
-    ordinal = torch.where(is_first, is_first.long().cumsum(1), 0)  # at first appearances 1 + slot, elsewhere 0
-    if width is None:
-        width = max(int(ordinal.max()), 1)
-    table = referents.new_full((referents.shape[0], 1 + width), -1)
-    # Place 0 takes what is no first appearance, so that a referent too many is out of range, which is an error.
-    table = table.scatter(1, ordinal, torch.where(is_first, referents, -1))[:, 1:]
-    if not canonical:
-        keys = torch.rand(table.shape, device=table.device).masked_fill(table < 0, 2.0)  # unused slots stay last
-        table = table.gather(1, keys.argsort(1))
-    return Slots.from_referents(table)
+from .slots_symbinv import Slots, occurred_by
 
 
 def learned_rows(weight: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
@@ -217,7 +118,7 @@ class StreamsEmbedding(nn.Module):
     def assign(self, referents: torch.Tensor) -> Slots:
         """Slots for the symbols of `referents (B, L)`, -1 at base tokens; while exporting, `num_symbols` of them."""
         width = max(self.config.num_symbols, 1) if is_exporting() else None
-        return assign_slots(referents, self.config.canonical_slots, width)
+        return Slots.in_order(referents, self.config.canonical_slots, width)
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
         """Embeds every token as each stream sees it.
@@ -360,7 +261,7 @@ class CanonicalEmbedding(VocabularyEmbedding):
         """
         config = self.config
         width = config.num_symbols if is_exporting() else None
-        found = assign_slots(referents, config.canonical_slots, width).referents
+        found = Slots.in_order(referents, config.canonical_slots, width).referents
         return Slots.from_referents(self.with_rows(found))
 
     def with_rows(self, found: torch.Tensor) -> torch.Tensor:
@@ -545,85 +446,51 @@ class GaussianEmbedding(OneStreamEmbedding):
         return (rows * (math.sqrt(self.config.d_model) * self.scale) + self.bias).unsqueeze(1)
 
 
-class Head(nn.Module, ABC):
-    """Turns hidden states into logits in slot space, with the parameter of the embedding as `weight`."""
+class CausalStreamsEmbedding(StreamsEmbedding):
+    """Identical to StreamsEmbedding except: slot 0 is the anonymous stream, and streams are active from a place on.
 
-    def __init__(self, config: SymbolInvariantConfig, weight: nn.Parameter):
-        super().__init__()
-        self.config, self.weight = config, weight
+    Source: SIT Algorithm 5; the anonymous stream is our own.
+    """
 
-    @abstractmethod
-    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits in slot space.
+    @reads_values
+    def assign(self, referents: torch.Tensor, known: torch.Tensor | None = None) -> Slots:
+        """As `Slots.coming_in`, for `referents (B, T)` behind those that are `known (B, S')`.
 
-        Args:
-            hidden_states: `(B, S, L, D)`.
-            slots: of the same B and S, as the embedding had them.
-
-        Returns:
-            `(B, L, V_n + K · num_views)`; column V_n + s · num_views + v is view v of the symbol of slot s, or of a new
-            one where `slots.new` is s; -inf where no symbol can be written from that slot.
+        Raises:
+            ValueError: while exporting.
         """
-
-    def features(self, hidden_states: torch.Tensor) -> torch.Tensor:
-        """`hidden_states (B, S, L, D)` as they are projected."""
-        return nn.functional.normalize(hidden_states, dim=-1) if self.config.normalize_features else hidden_states
+        _refuse_export()
+        return Slots.coming_in(referents, known, self.config.canonical_slots)
 
 
-class StreamsHead(Head):
-    """Base tokens from the mean over streams, each symbol from its own stream.
+class GrowingCanonicalEmbedding(CanonicalEmbedding):
+    """Identical to CanonicalEmbedding except: a symbol of an answer takes the next free row from its place on.
 
-    Source: SIT Algorithm 5; normalisations SIT section 3.3.
+    Source: our choice, so that canonical names stay a baseline where answers have symbols of their own.
     """
 
-    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits `(B, L, V_n + S · num_views)` of `hidden_states (B, S, L, D)`, -inf where a slot writes no symbol."""
-        table, base = learned_rows(self.weight, self.config), self.config.base_vocab_size
-        hidden_states = self.features(hidden_states)
-        base_logits = mean_over_streams(hidden_states, slots.active) @ table[:base].T  # (B, L, V_n)
-        actual = table[base : base + self.config.num_views]
-        symbol_logits = torch.stack([hidden_states @ row for row in actual], dim=-1)  # (B, S, L, num_views)
-        writable = slots.writable[:, : hidden_states.shape[1]].unsqueeze(3)  # (B, S, 1 or L, 1)
-        symbol_logits = symbol_logits.masked_fill(~writable, -math.inf)
-        symbol_logits = symbol_logits.transpose(1, 2).flatten(2)  # (B, L, S · num_views)
-        return torch.cat((base_logits, symbol_logits), dim=-1)
+    @reads_values
+    def assign(self, referents: torch.Tensor, known: torch.Tensor | None = None) -> Slots:
+        """Slots for the symbols of `referents (B, T)` behind those that are `known (B, K)`, with `active (B, K, T)`.
+
+        Raises:
+            ValueError: while exporting, and if an example has more symbols than the model has rows.
+        """
+        _refuse_export()
+        if known is None:
+            found, joined = super().assign(referents).referents, referents
+        else:
+            joined = torch.cat((known, referents), dim=1)
+            found = self.with_rows(Slots.in_order(joined).referents)
+        return Slots(found, occurred_by(found, joined)[:, :, -referents.shape[1] :])
 
 
-class VocabularyHead(Head):
-    """Projects on the learned rows of base tokens and symbols."""
-
-    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits `(B, L, V_n + K · num_views)` of `hidden_states (B, 1, L, D)`, -inf where a slot writes no symbol."""
-        logits = self.features(hidden_states).squeeze(1) @ self.table(slots).T
-        missing = ~slots.writable.transpose(1, 2).repeat_interleave(self.config.num_views, 2)
-        missing = nn.functional.pad(missing, (self.config.base_vocab_size, 0))  # (B, 1 or L, V_n + K · num_views)
-        return logits.masked_fill(missing, -math.inf)
-
-    def table(self, slots: Slots) -> torch.Tensor:
-        """The `(V_n + K · num_views, D)` rows that are projected on."""
-        return learned_rows(self.weight, self.config)
-
-
-class RandomHead(VocabularyHead):
-    """Identical to VocabularyHead except: a part of each symbol's row is that of its slot in `slots.vectors`."""
-
-    def table(self, slots: Slots) -> torch.Tensor:
-        """The `(V_n + K · num_views, D)` rows that are projected on."""
-        return random_rows(self.weight, slots.vectors, self.config)
-
-
-class GaussianHead(Head):
-    """Projects on the learned rows of base tokens and on the rows of this sequence's symbols.
-
-    Source: LI section 2.
-    """
-
-    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits `(B, L, V_n + num_symbols)` of `hidden_states (B, 1, L, D)`."""
-        hidden_states = self.features(hidden_states).squeeze(1)  # (B, L, D)
-        base = hidden_states @ learned_rows(self.weight[: self.config.base_vocab_size], self.config).T  # (B, L, V_n)
-        symbols = hidden_states @ gaussian_rows(slots.vectors, self.config).transpose(1, 2)  # (B, L, num_symbols)
-        return torch.cat((base, symbols), dim=-1)
+def _refuse_export() -> None:
+    if is_exporting():
+        raise ValueError(
+            "torch.export: symbols come in while a text grows, so a graph has no fixed number of streams; export an "
+            "encoder-decoder without num_fresh_symbols, or a decoder without streams"
+        )
 
 
 def random_vectors(method: str, width: int, count: int, generator: torch.Generator | None = None) -> torch.Tensor:
@@ -669,150 +536,18 @@ def random_vectors(method: str, width: int, count: int, generator: torch.Generat
 
 
 Embedding = StreamsEmbedding | VocabularyEmbedding | RandomEmbedding | GaussianEmbedding | ViewsEmbedding
+GrowingEmbedding = CausalStreamsEmbedding | GrowingCanonicalEmbedding
 
 
 def make_embedding(config: SymbolInvariantConfig) -> Embedding:
-    """The embedding that `config.symbol_embedding` names."""
+    """The embedding that `config.symbol_embedding` names, where symbols come in while a text grows one that grows."""
     if config.symbol_embedding == "streams":
-        return StreamsEmbedding(config)
+        grows = config.answers_have_new_symbols or config.kind == "decoder-only"
+        return (CausalStreamsEmbedding if grows else StreamsEmbedding)(config)
     own: dict[str, type[CanonicalEmbedding | RandomEmbedding | GaussianEmbedding | ViewsEmbedding]] = {
-        "canonical": CanonicalEmbedding,
+        "canonical": GrowingCanonicalEmbedding if config.answers_have_new_symbols else CanonicalEmbedding,
         "random": RandomEmbedding,
         "gaussian": GaussianEmbedding,
         "views": ViewsEmbedding,
     }
     return own.get(config.symbol_embedding, VocabularyEmbedding)(config)
-
-
-def make_head(config: SymbolInvariantConfig, weight: nn.Parameter) -> Head:
-    """The head that `config.symbol_embedding` names, for an embedding of `weight (rows, D)`.
-
-    Its own weight is empty: `post_init` puts the embedding's in its place. Were they one from the beginning, a
-    checkpoint that lacks both would be loaded without a word, and the embedding left as the memory was.
-    """
-    own: dict[str, type[Head]] = {"streams": StreamsHead, "random": RandomHead, "gaussian": GaussianHead}
-    return own.get(config.symbol_embedding, VocabularyHead)(config, nn.Parameter(torch.empty_like(weight)))
-
-
-def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
-    """The mean `(B, L, D)` of `hidden_states (B, S, L, D)` over each example's own streams.
-
-    Args:
-        hidden_states: `(B, S, L, D)`.
-        active: `(B, S)`, the streams of the mean, or `(B, S, L)`, those of the mean at each place.
-    """
-    weights = active.to(hidden_states.dtype) / active.sum(1, keepdim=True)
-    return torch.einsum("bsld,bs->bld" if active.dim() == 2 else "bsld,bsl->bld", hidden_states, weights)
-
-
-def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
-    """One view of all streams: their mean, and at each symbol the hidden state of that symbol's own stream.
-
-    Args:
-        hidden_states: `(B, S, L, D)`.
-        symbol_slots: `(B, L)`, the slot of each symbol, -1 at base tokens.
-        active: `(B, S)` or `(B, S, L)`, the streams that take part in the mean.
-
-    Returns:
-        `(B, L, D)`.
-
-    Source: SIT Algorithm 2.
-    """
-    index = symbol_slots.clamp(min=0)[:, None, :, None].expand(-1, 1, -1, hidden_states.shape[-1])
-    own = hidden_states.gather(1, index).squeeze(1)
-    return torch.where((symbol_slots >= 0).unsqueeze(-1), own, mean_over_streams(hidden_states, active))
-
-
-def refuse_embeddings(**given: torch.Tensor | None) -> None:
-    """Refuses embeddings in the place of ids; None, which PEFT passes, is none.
-
-    Args:
-        given: by name, what a call was given.
-
-    Raises:
-        ValueError: naming the first that is not None.
-    """
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} of shape {tuple(value.shape)}: a symbol has another vector in each stream, so this model "
-                f"reads ids only; pass {name.replace('inputs_embeds', 'input_ids')}, and adapt it by LoRA, DoRA or "
-                "IA3, not by prompt tuning"
-            )
-
-
-def check_source(input_ids: torch.Tensor | None, attention_mask: torch.Tensor | None) -> None:
-    """Refuses an input that cannot be encoded.
-
-    Args:
-        input_ids: must be `(B, L)`.
-        attention_mask: must be `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
-
-    Raises:
-        ValueError: unless `input_ids` is `(B, L)`, the mask has the same shape, and every row has a token.
-    """
-    if input_ids is None:
-        raise ValueError("input_ids is None; pass the tokenizer's output: model(**tokenizer(text, …))")
-    if input_ids.dim() != 2 or 0 in input_ids.shape:
-        raise ValueError(f"input_ids has shape {tuple(input_ids.shape)}; it must be (batch, length), neither of them 0")
-    if attention_mask is None:
-        return
-    if attention_mask.shape != input_ids.shape:
-        raise ValueError(
-            f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)}; "
-            "they must be equal"
-        )
-    if torch.compiler.is_compiling():
-        return
-    has_token = attention_mask.bool().any(1)
-    if not has_token.all():
-        row = int((~has_token).nonzero()[0, 0])
-        raise ValueError(f"attention_mask row {row} has no token; every input needs at least one")
-
-
-def referents_of(
-    input_ids: torch.Tensor, base_vocab_size: int, attention_mask: torch.Tensor | None, num_views: int = 1
-) -> torch.Tensor:
-    """The referent `(B, L)` of each of `input_ids (B, L)`; -1 at base tokens and where `attention_mask (B, L)` is 0.
-
-    Raises:
-        ValueError: for a negative id.
-    """
-    if not torch.compiler.is_compiling() and input_ids.numel() and int(input_ids.min()) < 0:
-        raise ValueError(f"input id {int(input_ids.min())}: ids must not be negative; pad with pad_token_id")
-    is_symbol = input_ids >= base_vocab_size
-    if attention_mask is not None:
-        is_symbol = is_symbol & attention_mask.bool()
-    referents = input_ids - base_vocab_size
-    return torch.where(is_symbol, referents if num_views == 1 else referents // num_views, -1)
-
-
-def slots_to_ids(
-    logits: torch.Tensor, slots: Slots, base_vocab_size: int, vocab_size: int, num_views: int = 1
-) -> torch.Tensor:
-    """`logits (B, L, V_n + K · num_views)` in slot space, moved to id space `(B, L, max(vocab_size, largest id + 1))`.
-
-    Raises:
-        ValueError: for an id from `WIDEST` on, since there is a column for each smaller one.
-    """
-    width = _id_width(slots.referents, base_vocab_size, vocab_size, num_views)
-    views = torch.arange(num_views, device=logits.device)
-    columns = (1 + slots.referents.unsqueeze(2) * num_views + views).clamp(min=0)  # (B, K, num_views); 0 is for none
-    columns = columns.flatten(1).unsqueeze(1).expand(-1, logits.shape[1], -1)
-    symbols = logits.new_full((*logits.shape[:2], 1 + width - base_vocab_size), -math.inf)
-    symbols = symbols.scatter(2, columns, logits[..., base_vocab_size:])[..., 1:]
-    return torch.cat((logits[..., :base_vocab_size], symbols), dim=-1)
-
-
-@reads_values
-def _id_width(referents: torch.Tensor, base_vocab_size: int, vocab_size: int, num_views: int) -> int:
-    """The columns of logits in id space of slots with these `referents (B, K)`; while exporting, `vocab_size`."""
-    if is_exporting():
-        return vocab_size
-    width = max(vocab_size, base_vocab_size + (int(referents.max()) + 1) * num_views)
-    if width > max(vocab_size, WIDEST):
-        raise ValueError(
-            f"symbol id {width - 1}: logits in id space have a column for each smaller id, so ids must be below "
-            f"{WIDEST}; pass return_id_logits=False for logits in slot space, or number symbols from {base_vocab_size}"
-        )
-    return width

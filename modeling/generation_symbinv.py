@@ -1,519 +1,304 @@
-"""Decoding: `generate` in slot space, and grammars of answers.
+"""`generate`: arguments of transformers in, ids out, and in between one search in slot space.
 
-Ids are renamed to slots before `generate` starts and back when it ends: alpha-equivalent inputs are then the same
-tensors all the way, ties included, and their outputs are renamings of each other bit for bit. Between the two all is
-transformers' own `generate`, which gets the encoder's output, a cache and the grammar as documented arguments. Whatever
-it calls therefore sees slot ids, V_n + slot · num_views + view, and scores with V_n + K · num_views columns: a user's
+Ids are renamed to slots before the search starts and back when it ends: alpha-equivalent inputs are then the same
+tensors all the way, ties included, and their outputs are renamings of each other bit for bit. Whatever is called
+between the two sees slot ids, V_n + slot · num_views + view, and scores with V_n + K · num_views columns: a user's
 logits processor or stopping criterion. `slot_referents` tells whose slot it is. Streamers, outputs and
 `prefix_allowed_tokens_fn` get ids.
 
-Every view of each symbol of the input may be written, also one that the input does not have: which view belongs where
-is for the model to learn. `prefix_allowed_tokens_fn` or a logits processor allows less.
+Of transformers there are its settings, processors, criteria and streamers here, and none of its loops. Every view of
+each symbol of the input may be written, also one that the input does not have. With `num_fresh_symbols` the slots behind
+those of question and prompt are for new symbols, in the order in which they are written; outside these are called by the
+smallest referents that neither has.
 
-With `num_fresh_symbols`, slots are numbered without the anonymous stream, and the slots behind those of question and
-prompt are for new symbols, in the order in which they are written. Outside, these are called by the smallest referents
-that neither question nor prompt has.
-
-Letters: B batch, N beams per input, K slots, L source length, T target length, V_n base tokens.
+Letters: B questions, R rows (beams of questions), K slots, L source length, T target length, V_n base tokens, C columns.
 """
 
-from abc import ABC, abstractmethod
-from dataclasses import replace
-from typing import Any
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
 
 import torch
-from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
-from transformers.generation import GenerationMixin
-from transformers.generation.logits_process import (
-    LogitsProcessor,
-    LogitsProcessorList,
-    SuppressTokensLogitsProcessor,
-)
-from transformers.generation.streamers import BaseStreamer
 
-from .beams_symbinv import (
-    BeamSearchMixin,
-    GrowingCache,
-    OncePerInput,
-    SymbolInvariantCache,
-    new_cache,
-    with_vocabulary,
-)
-from .causal_streams_symbinv import (
-    FreshSymbolsLogitsProcessor,
-    Names,
-    WideLogitsProcessor,
-    slots_of_answers,
-    streams_cache,
-)
-from .configuration_symbinv import check_grammar, check_grammar_alone
-from .embedding_symbinv import Slots, check_source, referents_of, refuse_embeddings, slots_to_ids
-from .generation_arguments_symbinv import (
-    REFUSED_BY_ENCODER_DECODER,
-    REFUSED_BY_NEW_SYMBOLS,
-    OneBatchAtATime,
+from .arguments_symbinv import (
+    REFUSED,
     Settings,
     allowed_in_slots,
     flat,
     refuse_arguments,
     refuse_symbols,
+    usual_processors,
+    warpers,
 )
-from .shared_stream_symbinv import choose_streams
+from .cache_symbinv import OutputWithCache, SymbolInvariantCache, own_cache
+from .configuration_symbinv import check_grammar, check_grammar_alone
+from .grammar_symbinv import GRAMMARS, GrammarProcessor
+from .search_symbinv import Found, Reader, Told, search
+from .slots_symbinv import Names, Slots, check_source, inferred_mask, referents_of, refuse_counts, refuse_embeddings
+from .versions_symbinv import BaseStreamer, GenerationMixin
 
 
-class GrammarLogitsProcessor(LogitsProcessor, ABC):
-    """Lets only answers of a grammar be written, and closes them before the length limit.
+@dataclass
+class SymbolInvariantGenerateOutput(OutputWithCache):
+    """What `generate` returns with `return_dict_in_generate`; the fields are transformers' own, and ids are ids.
 
-    Args:
-        grammar: token ids, as the subclass says.
-        base_vocab_size: V_n.
-        eos_token_id: the id that ends an answer.
-        prompt_length: tokens before the answer, the start token included.
-        max_length: tokens at most, prompt and EOS included.
-
-    Raises:
-        ValueError: for another grammar, a limit that no answer can meet, or a prompt that no answer begins with.
+    Attributes:
+        sequences: `(B·num_return_sequences, T)`, prompts first.
+        sequences_scores: of beams, `(B·num_return_sequences,)`; -inf for an answer that is there twice, because there
+            are fewer of them.
+        beam_indices: of beams, `(B·num_return_sequences, steps)`, the row that each token was chosen from, -1 behind.
+        scores, logits: on request, of each step `(R, ids)`, -inf for ids that a row cannot write.
+        slot_referents: `(B, K)`, the referent of each slot, -1 where there is none.
     """
 
-    name: str  # of the grammar
-    noun: str  # what an answer is
-    shortest: tuple[str, ...]  # the tokens of the shortest answer
-
-    def __init__(
-        self, grammar: dict[str, Any], base_vocab_size: int, eos_token_id: int, prompt_length: int, max_length: int
-    ):
-        check_grammar(grammar, base_vocab_size)
-        if grammar["name"] != self.name:
-            raise ValueError(f"grammar={grammar!r}: {type(self).__name__} follows the grammar {self.name!r} only")
-        if prompt_length == 1 and max_length - prompt_length < len(self.shortest):
-            raise ValueError(
-                f"at most {max_length - prompt_length} new tokens: the shortest {self.noun} has {len(self.shortest)} "
-                f"({', '.join(self.shortest)}); raise max_new_tokens or pass grammar=None"
-            )
-        self.grammar, self.base_vocab_size, self.eos_token_id = grammar, base_vocab_size, eos_token_id
-        self.prompt_length, self.max_length = prompt_length, max_length
-
-    def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Sets `scores (B·N, columns)` of tokens that cannot follow `input_ids (B·N, length)` to -inf."""
-        answer, exists = input_ids[:, 1:], scores > -torch.inf
-        if 1 < input_ids.shape[1] == self.prompt_length:
-            self._check_prompt(answer, scores.shape[1])
-        allowed = self.allowed(answer, self.max_length - input_ids.shape[1] - 1, exists)
-        scores = scores.masked_fill(~allowed, -torch.inf)
-        # Where others, such as a minimal length, forbade all that the grammar allows, the grammar wins. Only base
-        # tokens come back: every situation allows one, and a column of a symbol may stand for none.
-        stuck = (scores == -torch.inf).all(1, keepdim=True)
-        columns = torch.arange(scores.shape[1], device=scores.device)
-        return scores.masked_fill(stuck & allowed & (columns < self.base_vocab_size), 0.0)
-
-    @abstractmethod
-    def allowed(self, answer: torch.Tensor, left: int, exists: torch.Tensor) -> torch.Tensor:
-        """Which token may come next `(B·N, columns)`: one base token at least, if only EOS.
-
-        Args:
-            answer: what is written so far `(B·N, T)`, without the start token.
-            left: tokens at most that may follow the next one.
-            exists: `(B·N, columns)`, false for symbols that cannot be written whatever the grammar says.
-        """
-
-    def _check_prompt(self, answer: torch.Tensor, columns: int) -> None:
-        """Refuses the beginning of an answer `(B, T)` that no answer of the grammar begins with."""
-        exists = torch.ones(len(answer), columns, dtype=torch.bool, device=answer.device)
-        for position in range(answer.shape[1]):
-            allowed = self.allowed(answer[:, :position], self.max_length - position - 2, exists)
-            bad = ~allowed.gather(1, answer[:, position : position + 1]).squeeze(1)
-            if bad.any():
-                row = int(bad.nonzero()[0, 0])
-                token = int(answer[row, position])
-                shown = token if token < self.base_vocab_size else "a symbol"
-                raise ValueError(
-                    f"decoder_input_ids[{row}, {position + 1}], {shown}: no {self.noun} within max_length continues "
-                    "so; correct the beginning or pass grammar=None"
-                )
+    sequences: torch.Tensor | None = None
+    sequences_scores: torch.Tensor | None = None
+    scores: tuple[torch.Tensor, ...] | None = None
+    logits: tuple[torch.Tensor, ...] | None = None
+    beam_indices: torch.Tensor | None = None
+    encoder_attentions: tuple[torch.Tensor, ...] | None = None
+    encoder_hidden_states: tuple[torch.Tensor, ...] | None = None
+    decoder_attentions: tuple[tuple[torch.Tensor, ...], ...] | None = None
+    cross_attentions: tuple[tuple[torch.Tensor, ...], ...] | None = None
+    decoder_hidden_states: tuple[tuple[torch.Tensor, ...], ...] | None = None
+    attentions: tuple[tuple[torch.Tensor, ...], ...] | None = None
+    hidden_states: tuple[tuple[torch.Tensor, ...], ...] | None = None
+    cache: SymbolInvariantCache | None = None
+    slot_referents: torch.Tensor | None = None
 
 
-class LassoGrammarLogitsProcessor(GrammarLogitsProcessor):
-    """Lasso traces in prefix notation.
+@dataclass
+class Beginning:
+    """Where a search starts.
 
-        trace → (state `;`)* `{` state (`;` state)* `}` EOS
-        state → operand | unary state | binary state state
-
-    `grammar` holds token ids: `"operand"` (constants; every symbol is one too), `"unary"`, `"binary"` lists of ids;
-    `"separator"`, `"cycle_start"`, `"cycle_end"`. The rest is as for `GrammarLogitsProcessor`.
+    Attributes:
+        prompts: `(B, T)` slot ids, the beginnings of what is written.
+        step: the model, from tokens `(rows, T)`, mask, cache, what is to be recorded and its other inputs.
+        inputs: these others, from the places of questions and the number of rows that each has.
+        names: what ids are called inside; None if they stay as they are.
+        mask: `(B, T)` of the prompts; None for no padding.
+        source: `(B, L)` slot ids of the questions; None if there are none beside the prompts.
+        symbols: of each question, those that its prompt may be continued with.
+        limit: of each question `(B,)`, the columns of symbols that may be written; None for all.
+        encoder: what the encoder gave; None without.
+        columns: of scores at every step; None for those that the model gives, which are as many then.
+        shown: `(B, T)`, how the prompts are returned; None for as they are.
+        grammar: of the answers, where settings know none.
+        never_written: ids that are for the beginning of answers, or for behind their ends.
     """
 
-    name = "lasso"
-    noun = "trace"
-    shortest = ("cycle start", "a state", "cycle end", "EOS")
-
-    # Classes of tokens; the rows of `_allowed_classes`.
-    _other, _operand, _unary, _binary, _separator, _open, _close, _eos = range(8)
-
-    def __init__(
-        self, grammar: dict[str, Any], base_vocab_size: int, eos_token_id: int, prompt_length: int, max_length: int
-    ):
-        super().__init__(grammar, base_vocab_size, eos_token_id, prompt_length, max_length)
-        classes = torch.full((base_vocab_size + 1,), self._other)
-        for name, value in (("operand", self._operand), ("unary", self._unary), ("binary", self._binary)):
-            classes[grammar[name]] = value
-        for name, value in (("separator", self._separator), ("cycle_start", self._open), ("cycle_end", self._close)):
-            classes[grammar[name]] = value
-        classes[eos_token_id] = self._eos
-        classes[base_vocab_size] = self._operand  # every symbol
-        self._classes = classes
-
-    def allowed(self, answer: torch.Tensor, left: int, exists: torch.Tensor) -> torch.Tensor:
-        """What may continue `answer (B·N, T)` to a trace, `(B·N, columns)` as `exists (B·N, columns)`."""
-        self._classes = self._classes.to(answer.device)
-        columns = torch.arange(exists.shape[1], device=answer.device)
-        return self._allowed_classes(self._class_of(answer), left)[:, self._class_of(columns)]
-
-    def _class_of(self, ids: torch.Tensor) -> torch.Tensor:
-        return self._classes[ids.clamp(max=len(self._classes) - 1)]
-
-    def _allowed_classes(self, classes: torch.Tensor, left: int) -> torch.Tensor:
-        """Which class may come next `(B·N, 8)`, after `classes (B·N, T)`, with `left` tokens to follow it at most."""
-        batch, length = classes.shape
-        change = (classes == self._binary).long() - (classes == self._operand).long()
-        total = torch.cat((change.new_zeros(batch, 1), change.cumsum(1)), dim=1)
-        step = (classes == self._separator) | (classes == self._open) | (classes == self._close)
-        index = torch.arange(1, length + 1, device=classes.device)
-        last_step = torch.where(step, index, 0).amax(1, keepdim=True) if length else total.new_zeros(batch, 1)
-        need = 1 + total[:, -1] - total.gather(1, last_step).squeeze(1)  # operands that the current state still awaits
-        in_cycle, closed = (classes == self._open).any(1), (classes == self._close).any(1)
-        at_start = last_step.squeeze(1) == length
-
-        # Tokens at least that must follow: the rest of the state, then `} EOS`, or `; { operand } EOS`.
-        to_close = torch.where(in_cycle, 2, 5)
-        in_state, after_state = ~closed & (need > 0), ~closed & (need == 0)
-        never = torch.zeros_like(closed)
-        rows = {
-            self._other: never,
-            self._operand: in_state & (need - 1 + to_close <= left),
-            self._unary: in_state & (need + to_close <= left),
-            self._binary: in_state & (need + 1 + to_close <= left),
-            self._separator: after_state & (torch.where(in_cycle, 3, 4) <= left),
-            self._open: ~in_cycle & at_start & (left >= 3),
-            self._close: in_cycle & after_state & (left >= 1),
-            self._eos: closed,
-        }
-        return torch.stack([rows[name] for name in range(8)], dim=1)
+    prompts: torch.Tensor
+    step: Callable[..., dict[str, Any]]
+    inputs: Callable[[Sequence[int], int], dict[str, Any]]
+    names: Names | None
+    mask: torch.Tensor | None = None
+    source: torch.Tensor | None = None
+    symbols: list[int] = field(default_factory=list)
+    limit: torch.Tensor | None = None
+    encoder: Any = None
+    columns: int | None = None
+    shown: torch.Tensor | None = None
+    grammar: dict[str, Any] | None = None
+    never_written: Sequence[int] = ()
 
 
-class AssignmentGrammarLogitsProcessor(GrammarLogitsProcessor):
-    """Partial assignments: symbol and value alternate, and no symbol comes twice.
+class SlotGenerationMixin(GenerationMixin):
+    """What models share that write: settings, processors, the search, and what comes out of it."""
 
-        assignment → symbol value (symbol value)* EOS
+    config: Any
+    refused = REFUSED  # arguments of `generate` and why they are refused
 
-    `grammar` holds the token ids of the `"values"`. Where there is no symbol to write, the answer is empty. The rest is
-    as for `GrammarLogitsProcessor`.
-    """
-
-    name = "assignment"
-    noun = "assignment"
-    shortest = ("a symbol", "its value", "EOS")
-
-    def allowed(self, answer: torch.Tensor, left: int, exists: torch.Tensor) -> torch.Tensor:
-        """What may continue `answer (B·N, T)` to an assignment, `(B·N, columns)` as `exists (B·N, columns)`."""
-        columns = torch.arange(exists.shape[1], device=answer.device)
-        eos = columns == self.eos_token_id
-        if answer.shape[1] % 2:
-            values = torch.tensor(self.grammar["values"], device=answer.device)
-            allowed = torch.isin(columns, values).expand_as(exists)
-        else:
-            used = torch.zeros_like(exists).scatter(1, answer, True)
-            allowed = (columns >= self.base_vocab_size) & ~used & (left >= 2)  # value and EOS follow
-            may_end = answer.shape[1] > 0 or ~(allowed & exists).any(1, keepdim=True)
-            allowed = allowed | (eos & may_end)
-        ended = (answer == self.eos_token_id).any(1, keepdim=True)
-        return torch.where(ended, eos, allowed)
-
-
-_PROCESSORS = {
-    processor.name: processor for processor in (LassoGrammarLogitsProcessor, AssignmentGrammarLogitsProcessor)
-}
-
-
-class IdStreamer(BaseStreamer):
-    """Hands slot ids on to a user's streamer as ids."""
-
-    def __init__(self, streamer: BaseStreamer, to_ids: Any):
-        self.streamer, self.to_ids = streamer, to_ids
-
-    def put(self, value: torch.Tensor) -> None:
-        """Hands on `value (B, T)`, the prompts, or `(B,)`, the next token of each text."""
-        rows = value if value.dim() == 2 else value.unsqueeze(1)  # the prompts (B, T), then one token of each (B,)
-        self.streamer.put(self.to_ids(rows).reshape(value.shape))
-
-    def end(self) -> None:
-        """Says that nothing follows."""
-        self.streamer.end()
-
-
-class _NeverWritten(SuppressTokensLogitsProcessor):
-    """Identical to SuppressTokensLogitsProcessor except: transformers keeps that of `suppress_tokens` beside it."""
-
-
-class _Settings(Settings):
-    """Identical to Settings except: it knows where answers begin."""
-
-    def prompt_length(self, prompt: torch.Tensor | None) -> int:
-        """Tokens before the answer: those of `prompt (B, T)`, and a start token if transformers puts one before."""
-        if prompt is None:
-            return 1
-        start = self.get("decoder_start_token_id")
-        start = torch.as_tensor(self.get("bos_token_id") if start is None else start, device=prompt.device)
-        return prompt.shape[1] + int((prompt[:, 0] != start).all())
-
-
-class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
-    """`generate` for symbol-invariant models: greedy, beam search, sampling and n-best, as in `transformers`."""
+    def _begin(self, input_ids: torch.Tensor | None, settings: Settings, call: dict[str, Any]) -> Beginning:
+        """Where the search of a call starts; takes what it uses out of `call`."""
+        raise NotImplementedError
 
     @torch.no_grad()
     def generate(self, inputs: torch.Tensor | None = None, generation_config: Any = None, **kwargs: Any) -> Any:
-        """Answers a batch, as `transformers.GenerationMixin.generate`, with these differences.
+        """Answers or continues a batch, as `transformers.GenerationMixin.generate`, with these differences.
 
         Args:
             inputs: `(B, L)` int64 ids, also as `input_ids`; may be left out with `encoder_outputs`.
             generation_config: decides where no argument does; default that of the model.
             grammar: a grammar for the answers; default that of the generation config, None for free answers.
             encoder_outputs: of `get_encoder()`, batch B, to decode without encoding again; `attention_mask` as it was.
-            past_key_values: an `EncoderDecoderCache` that this model filled for the same inputs, a row per beam, to go
-                on with answers given as `decoder_input_ids` and a `decoder_attention_mask` of their shape; it is
-                changed in place.
+            past_key_values: of a model's output for the same inputs, a row per beam or per input, to go on with
+                `decoder_input_ids`, or `input_ids` of a decoder alone, that begin with the tokens read; it is changed
+                in place. Also as `cache`.
             logits_processor, stopping_criteria: see slot ids, V_n + slot · num_views + view, and scores with a column
-                per base token and per view of each slot `(B·N, V_n + K · num_views)`; `slot_referents` gives the map.
+                per base token and per view of each slot `(R, V_n + K · num_views)`; `slot_referents` gives the map.
             prefix_allowed_tokens_fn: sees and returns ids; symbols that do not occur in the input are left out, but for
                 the next new one.
-            num_fresh_symbols: how many symbols that its question does not have each answer may have, those of
+            num_fresh_symbols: how many symbols that its question or text does not have each row may write, those of
                 `decoder_input_ids` included; default that of the configuration. Only for models that have the field.
+            slot_vectors: `(B, K, D)`, of a model that draws them; default a new draw, the same for all of a sequence.
             kwargs: every other argument of `generate`.
 
         Returns:
-            Ids `(B·num_return_sequences, T)`, start token first; or with `return_dict_in_generate` an output whose
-            `sequences` are ids, whose scores and logits have a column per id, and with `slot_referents (B, K)`.
+            Ids `(B·num_return_sequences, T)`, prompts first; or with `return_dict_in_generate` an output.
 
         Raises:
-            ValueError: if there is no input, an argument other than these names the id of a symbol, for an argument of
-                `REFUSED_BY_ENCODER_DECODER`, if the cache implementation is not the default, dynamic one, or a cache or
-                encoder's output does not fit; with `num_fresh_symbols` also for an argument of
-                `REFUSED_BY_NEW_SYMBOLS`, a grammar, and a prompt with more new symbols.
+            ValueError: if there is no input, an argument other than these names the id of a symbol, for an argument
+                that a model over symbols cannot follow, and for a cache or an encoder's output that does not fit.
         """
-        if generation_config is not None:
-            kwargs["generation_config"] = generation_config
+        settings = Settings(kwargs, generation_config, self.generation_config)
+        call = {name: value for name, value in kwargs.items() if name not in settings.names}
+        refuse_arguments(settings, call, self.refused)
         refuse_embeddings(
-            inputs_embeds=kwargs.pop("inputs_embeds", None),
-            decoder_inputs_embeds=kwargs.pop("decoder_inputs_embeds", None),
+            inputs_embeds=call.pop("inputs_embeds", None), decoder_inputs_embeds=call.pop("decoder_inputs_embeds", None)
         )
-        input_ids = kwargs.pop("input_ids", None) if inputs is None else inputs
-        settings = _Settings(dict(kwargs), self.generation_config)
-        self._check_settings(settings)
-        slots = self._slots_of_call(input_ids, settings, kwargs)
-        self._rename_inputs(input_ids, slots, settings, kwargs)
-        self._encode_inputs(settings, kwargs)
-        self._give_cache(slots, settings, kwargs)
-        kwargs["logits_processor"] = self._own_processors(slots, settings, kwargs)
-        kwargs.pop("grammar", None)
-        search: Any = self
-        if self.config.answers_have_new_symbols:
-            kwargs.pop("num_fresh_symbols", None)
-            search = with_vocabulary(self, self._columns(slots))
-        output = GenerationMixin.generate(search, **kwargs)
-        cache = kwargs.get("past_key_values")
-        if self.config.answers_have_new_symbols and cache is not None and getattr(cache, "kept", None) is None:
-            cache.self_attention_cache.rename(Names(slots, self.config.base_vocab_size).renamed)
-        if isinstance(output, torch.Tensor):
-            return self._to_ids(output, slots)
-        output.sequences = self._to_ids(output.sequences, slots)
-        for name in ("scores", "logits"):
-            steps = getattr(output, name, None)
-            if steps is not None:
-                output[name] = tuple(self._in_id_space(step, slots) for step in steps)
-        output["slot_referents"] = slots.referents
-        return output
-
-    def _check_settings(self, settings: _Settings) -> None:
-        """Refuses what slots, or a cache that holds the encoder once per input, cannot do."""
-        grows = self.config.answers_have_new_symbols
-        refuse_arguments(settings, REFUSED_BY_NEW_SYMBOLS if grows else REFUSED_BY_ENCODER_DECODER)
-        refuse_symbols(settings, self.config.base_vocab_size)
-        implementation = settings.get("cache_implementation")
-        if implementation not in (None, "dynamic"):
+        input_ids = call.pop("input_ids", None) if inputs is None else inputs
+        cache = own_cache(call.pop("past_key_values", None), call.pop("cache", None))
+        if cache is None and settings.get("use_cache") is not False:
+            cache = SymbolInvariantCache()
+        for name in ("labels", "synced_gpus"):  # a trainer passes them along
+            call.pop(name, None)
+        tools = {name: call.pop(name, None) for name in _TOOLS}
+        start = self._begin(input_ids, settings, call)
+        if call:
+            name = next(iter(call))
+            near = difflib.get_close_matches(name, settings.names, n=1)
             raise ValueError(
-                f"cache_implementation={implementation!r}: only the dynamic cache keeps the "
-                "encoder once per input; leave it out"
+                f"{name}={call[name]!r}: neither the model nor generate has such an argument; "
+                + (f"did you mean {near[0]}?" if near else "leave it out")
             )
+        return self._searched(start, settings, cache, tools)
 
-    def _limit(self, settings: Settings) -> int:
-        """How many new symbols an answer may have."""
-        given = settings.get("num_fresh_symbols")
-        return self.config.num_fresh_symbols if given is None else given
-
-    def _own_symbols(self, slots: Slots, settings: Settings) -> torch.Tensor:
-        """How many of the slots are of symbols of each question, `(B,)`; new ones follow."""
-        return (slots.referents >= 0).sum(1) - self._limit(settings)
-
-    def _columns(self, slots: Slots) -> int:
-        """The base tokens, and every view of each slot."""
-        return self.config.base_vocab_size + slots.referents.shape[1] * self.config.num_views
-
-    def _slots_of_call(self, input_ids: torch.Tensor | None, settings: Settings, kwargs: dict[str, Any]) -> Slots:
-        """The slots of inputs and prompts, or those that encoded inputs have."""
-        outputs, mask = kwargs.get("encoder_outputs"), kwargs.get("attention_mask")
-        if outputs is None:
-            if input_ids is None:
-                raise ValueError(
-                    "generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(question, …))"
-                )
-            return self._slots(input_ids, mask, kwargs.get("decoder_input_ids"), self._limit(settings))
-        if getattr(outputs, "slot_referents", None) is None:
+    def _searched(
+        self, start: Beginning, settings: Settings, cache: SymbolInvariantCache | None, tools: dict[str, Any]
+    ) -> Any:
+        """What `generate` returns, of a search from `start`."""
+        get, prompts = settings.get, start.prompts
+        beams, wanted, batch = get("num_beams") or 1, get("num_return_sequences") or 1, len(start.prompts)
+        sample, returns_dict = bool(get("do_sample")), bool(get("return_dict_in_generate"))
+        if wanted > 1 and wanted > beams and not (sample and beams == 1):
             raise ValueError(
-                f"encoder_outputs is a {type(outputs).__name__}; it must be what get_encoder() returns with "
-                "return_dict=True, which knows the symbols"
+                f"num_return_sequences={wanted}, num_beams={beams}: a search gives one answer per beam; raise "
+                "num_beams, or for samples set do_sample=True and num_beams=1"
             )
-        shapes = {"input_ids": input_ids, "attention_mask": mask}
-        for name, given in shapes.items():
-            if given is not None and given.shape != outputs.symbol_slots.shape:
-                raise ValueError(
-                    f"{name} has shape {tuple(given.shape)}, but encoder_outputs is of inputs of shape "
-                    f"{tuple(outputs.symbol_slots.shape)}; pass those that were encoded, or leave one of the two out"
-                )
-        prompt, config = kwargs.get("decoder_input_ids"), self.config
-        if prompt is not None and len(prompt) != len(outputs.slot_referents):
+        if beams > 1 and tools["streamer"] is not None:
+            raise ValueError(f"streamer with num_beams={beams}: beams change what was written; use num_beams=1")
+        shared = beams if beams > 1 else wanted  # rows of a question
+        self._check_cache(cache, start, batch, shared)
+        length = settings.max_length(prompts.shape[1])
+        if length <= prompts.shape[1]:
             raise ValueError(
-                f"decoder_input_ids has batch {len(prompt)}, encoder_outputs {len(outputs.slot_referents)}; give one "
-                "prompt per input"
+                f"max_length={length}: the prompt has {prompts.shape[1]} tokens already; raise max_length or pass "
+                "max_new_tokens"
             )
-        if config.answers_have_new_symbols:
-            own = None if prompt is None else referents_of(prompt, config.base_vocab_size, None, config.num_views)
-            return slots_of_answers(outputs.slot_referents, own, self._limit(settings))
-        return Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
+        eos = flat(get("eos_token_id"))
+        record = [name for name in ("scores", "logits") if returns_dict and get(f"output_{name}")]
+        kinds = [kind for kind in ("attentions", "hidden_states") if returns_dict and get(f"output_{kind}")]
+        own = "decoder_" if start.encoder is not None else ""
+        record += [f"{own}{kind}" for kind in kinds] + ["cross_attentions"] * ("attentions" in kinds and own != "")
+        told = Told(
+            max_length=length,
+            eos=eos,
+            pad=next(token for token in (get("pad_token_id"), *eos, 0) if token is not None),
+            beams=beams,
+            sample=sample,
+            length_penalty=1.0 if get("length_penalty") is None else get("length_penalty"),
+            early_stopping=get("early_stopping") or False,
+            max_time=get("max_time"),
+            stops=_stops(settings, tools, start, prompts.shape[1]),
+            record=record,
+        )
 
-    def _rename_inputs(
-        self, input_ids: torch.Tensor | None, slots: Slots, settings: Settings, kwargs: dict[str, Any]
-    ) -> None:
-        """Puts slot ids in the place of ids, also for what comes out later."""
-        outputs: Any = kwargs.get("encoder_outputs")
-        prompt, streamer = kwargs.get("decoder_input_ids"), kwargs.get("streamer")
-        if input_ids is None:
-            kwargs["inputs"] = torch.full_like(outputs.symbol_slots, -100)  # as transformers says that there are none
-        else:
-            kwargs["inputs"] = self._to_slots(input_ids, slots, kwargs.get("attention_mask"))
-        if outputs is not None:
-            has_referent = outputs.slot_referents >= 0
-            numbers = torch.arange(has_referent.shape[1], device=has_referent.device)
-            if self.config.answers_have_new_symbols:  # an anonymous stream has no number
-                numbers = has_referent.long().cumsum(1) - 1
-            kwargs["encoder_outputs"] = replace(outputs, slot_referents=torch.where(has_referent, numbers, -1))
-        if prompt is not None:
-            kwargs["decoder_input_ids"] = self._prompt_to_slots(prompt, slots)
-        if kwargs.get("prefix_allowed_tokens_fn") is not None:
-            function, config = kwargs["prefix_allowed_tokens_fn"], self.config
-            own = self._own_symbols(slots, settings) if config.answers_have_new_symbols else None
-            allowed = allowed_in_slots(function, slots.referents, config.base_vocab_size, config.num_views, own)
-            # Samples of an input are rows of their own to transformers.
-            copies = 1 if (settings.get("num_beams") or 1) > 1 else settings.get("num_return_sequences") or 1
-            kwargs["prefix_allowed_tokens_fn"] = lambda row, written: allowed(row // copies, written)
-        if streamer is not None:
-            kwargs["streamer"] = IdStreamer(streamer, lambda ids: self._to_ids(ids, slots))
+        def others(rows: Sequence[int]) -> dict[str, Any]:
+            questions = [row // shared for row in rows]
+            if own:  # each is encoded once
+                questions = list(dict.fromkeys(questions))
+            return {"kinds": kinds, **start.inputs(questions, len(rows) // len(questions))}
 
-    def _to_slots(self, ids: torch.Tensor, slots: Slots, mask: torch.Tensor | None) -> torch.Tensor:
-        """`ids (B, L)` with the slot of each symbol for its referent; those under the mask stand for nothing."""
-        base, views = self.config.base_vocab_size, self.config.num_views
-        slot = slots.of(referents_of(ids, base, mask, views))
-        return torch.where(slot >= 0, base + slot * views + (ids - base) % views, ids.clamp(max=base - 1))
+        read = Reader(
+            start.step,
+            prompts.repeat_interleave(shared, 0),
+            others,
+            mask=None if start.mask is None else start.mask.repeat_interleave(shared, 0),
+            cache=cache,
+            beams=beams,
+            shared=shared,
+            together=shared if own else beams,
+            all_steps=bool(record),
+            columns=start.columns,
+        )
+        found = search(
+            read, told, self._processors(start, settings, told, tools, shared), _streamer(tools["streamer"], start.names)
+        )
+        fields = self._fields(found, start, told, wanted if beams > 1 else 1)
+        if not returns_dict:
+            return fields["sequences"]
+        if start.encoder is not None:
+            fields |= {f"encoder_{kind}": start.encoder[kind] for kind in kinds}
+        if start.names is not None:
+            fields["slot_referents"] = start.names.known if start.limit is None else _with_new(start.names, start.limit)
+            if cache is not None:
+                cache.rename(start.names.renamed)
+        return SymbolInvariantGenerateOutput(**fields, cache=cache)
 
-    def _prompt_to_slots(self, prompt: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """`prompt (B, T)` with the slot of each symbol for its referent."""
-        base, views = self.config.base_vocab_size, self.config.num_views
-        lost = (prompt >= base) & (slots.of(referents_of(prompt, base, None, views)) < 0)
-        if lost.any():
-            row, position = lost.nonzero()[0].tolist()
-            raise ValueError(
-                f"decoder_input_ids[{row}, {position}]={int(prompt[row, position])}: this symbol has no stream in "
-                "encoder_outputs; encode with prompt_ids=decoder_input_ids, or leave encoder_outputs out"
-            )
-        return self._to_slots(prompt, slots, None)
+    def _check_cache(self, cache: SymbolInvariantCache | None, start: Beginning, batch: int, shared: int) -> None:
+        """Refuses a cache with other rows than those of a batch of questions, or of their samples and beams.
 
-    def _to_ids(self, ids: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Slot ids `(B·N, T)` as ids."""
-        base, views = self.config.base_vocab_size, self.config.num_views
-        referents = slots.referents.repeat_interleave(len(ids) // len(slots.referents), 0).to(ids.device)
-        referents = referents.gather(1, ((ids - base) // views).clamp(min=0, max=referents.shape[1] - 1))
-        return torch.where(ids >= base, base + referents * views + (ids - base) % views, ids)
-
-    def _encode_inputs(self, settings: _Settings, kwargs: dict[str, Any]) -> None:
-        """Encodes, with streams also for symbols that occur in the decoder's prompt only."""
-        outputs, mask = kwargs.get("encoder_outputs"), kwargs.get("attention_mask")
-        if outputs is None:
-            outputs = self.model.encode(
-                kwargs["inputs"],
-                mask,
-                kwargs.get("decoder_input_ids"),
-                bool(settings.get("output_attentions")),
-                bool(settings.get("output_hidden_states")),
-            )
-        kwargs["encoder_outputs"] = OncePerInput(outputs, mask)
-
-    def _give_cache(self, slots: Slots, settings: _Settings, kwargs: dict[str, Any]) -> None:
-        """A cache that holds the encoder once per input: a new one, or around the caches that were given."""
-        grows = self.config.answers_have_new_symbols
-        given = kwargs.get("past_key_values")
-        looks_up = settings.get("prompt_lookup_num_tokens") is not None and (settings.get("num_beams") or 1) == 1
-        if given is None and looks_up:
-            kwargs["past_key_values"] = EncoderDecoderCache(DynamicCache(), DynamicCache())  # one that can be cropped
-        elif given is not None:
-            cache = kwargs["past_key_values"] = _shared(given, len(kwargs["inputs"]), settings)
-            if grows:
-                self._rename_cache(streams_cache(cache.self_attention_cache), slots, settings, kwargs)
-        elif settings.get("use_cache") is not False:
-            kwargs["past_key_values"] = new_cache(grows)
-            if settings.get("cache_implementation") is not None:
-                kwargs["cache_implementation"] = None  # the default; transformers takes no cache beside its name
-
-    def _rename_cache(self, cache: Any, slots: Slots, settings: _Settings, kwargs: dict[str, Any]) -> None:
-        """Numbers the symbols that a `StreamsCache` knows; all must be of question and prompt."""
-        known, prompt = self._own_symbols(slots, settings), kwargs.get("decoder_input_ids")
-        if prompt is not None:
-            known = known.maximum(1 + (prompt.amax(1) - self.config.base_vocab_size) // self.config.num_views)
-
-        def numbers(referents: torch.Tensor) -> torch.Tensor:
-            rows = len(referents) // len(slots.referents)
-            found = slots.repeat_interleave(rows).of(referents)
-            return torch.where(found < known.repeat_interleave(rows).unsqueeze(1), found, -1)
-
-        cache.rename(numbers)
-
-    def _own_processors(self, slots: Slots, settings: _Settings, kwargs: dict[str, Any]) -> LogitsProcessorList:
-        """Never writes padding or the start token, and follows limit and grammar; then come those of the call."""
-        config = self.config
-        special = {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id}
-        special -= {None, config.eos_token_id}
-        own: list[LogitsProcessor] = [_NeverWritten(sorted(special), device=kwargs["inputs"].device)]
-        if config.answers_have_new_symbols:
-            limits = self._limit(settings), self._own_symbols(slots, settings)
-            own.append(WideLogitsProcessor(self._columns(slots)))
-            own.append(FreshSymbolsLogitsProcessor(*limits, config.base_vocab_size, config.num_views))
-        grammar = settings.get("grammar", config.grammar)
-        if grammar is not None:
-            check_grammar_alone(config)
-            check_grammar(grammar, config.base_vocab_size, config.num_views)
-            length = settings.prompt_length(kwargs.get("decoder_input_ids"))
-            processor = _PROCESSORS[grammar["name"]]
-            lengths = (length, settings.max_length(length))
-            own.append(processor(grammar, config.base_vocab_size, config.eos_token_id, *lengths))
-        return LogitsProcessorList([*own, *(kwargs.get("logits_processor") or [])])
-
-    def _in_id_space(self, scores: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Scores of slots as scores of ids, `(B·N, max(vocab_size, largest id + 1))`.
-
-        Args:
-            scores: `(B·N, V_n + K · num_views or more)`.
-            slots: of the inputs.
+        Inside it knows symbols by number.
         """
-        base, views, rows = self.config.base_vocab_size, self.config.num_views, len(scores) // len(slots.referents)
-        scores = scores[:, : self._columns(slots)].unsqueeze(1)
-        return slots_to_ids(scores, slots.repeat_interleave(rows), base, self.config.vocab_size, views).squeeze(1)
+        if cache is not None and start.names is not None:
+            cache.rename(start.names.numbers)
+        if cache is not None and cache.rows not in (0, batch, batch * shared):
+            raise ValueError(
+                f"past_key_values has {cache.rows} rows, but {batch} inputs with their beams have {batch * shared}; "
+                "give a cache of so many rows, or leave it out"
+            )
+
+    def _processors(
+        self, start: Beginning, settings: Settings, told: Told, tools: dict[str, Any], shared: int
+    ) -> list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]:
+        """What changes the scores, in order: transformers' own, the model's, the grammar, the call's, and warpers."""
+        function = tools["prefix_allowed_tokens_fn"]
+        if function is not None:
+            if start.names is not None:
+                function = allowed_in_slots(function, start.names, start.limit is not None)
+            function = (function, shared)
+        source = None if start.source is None else start.source.repeat_interleave(shared, 0)
+        found = usual_processors(settings, told, start.prompts, source, function)
+        grammar = settings.get("grammar", start.grammar)
+        if start.never_written and grammar is None:  # no grammar has these
+            found.append(OnlySome(start.never_written, None))
+        if start.limit is not None:
+            found.append(OnlySome((), start.limit.repeat_interleave(shared)))
+        if grammar is not None:
+            check_grammar_alone(self.config)
+            check_grammar(grammar, self.config.base_vocab_size, self.config.num_views)
+            rules = GRAMMARS[grammar["name"]](grammar, self.config.base_vocab_size, self.config.eos_token_id)
+            symbols = [number for number in start.symbols for _ in range(shared)]
+            follower = GrammarProcessor(rules, symbols, told.max_length, is_first=not found)
+            follower.read(start.prompts.repeat_interleave(shared, 0).tolist())
+            found.append(follower)
+        return [*found, *(tools["logits_processor"] or []), *warpers(settings, told)]
+
+    def _fields(self, found: Found, start: Beginning, told: Told, wanted: int) -> dict[str, Any]:
+        """The best answers of each search as tensors, and what was recorded of the steps: fields of an output."""
+        prompts, rows, points, origins = start.prompts.tolist(), [], [], []
+        each = len(found.sequences) // len(prompts)  # searches of a question
+        for number, answers in enumerate(found.sequences):
+            answers = [*answers, *[(float("-inf"), *answers[0][1:])] * (wanted - len(answers))][:wanted]
+            for point, tokens, chosen in answers:
+                rows.append([*prompts[number // each], *tokens])
+                points.append(point)
+                origins.append(chosen)
+        width, device = max(map(len, rows)), start.prompts.device
+        sequences = torch.tensor([row + [told.pad] * (width - len(row)) for row in rows], device=device)
+        steps = {name: tuple(values) for name, values in found.steps.items()}
+        if start.names is not None:
+            sequences = start.names.outside(sequences)
+            for name in steps.keys() & {"scores", "logits"}:
+                steps[name] = start.names.scores_outside(steps[name], self.config.vocab_size)
+        if start.shown is not None:
+            sequences[:, : start.shown.shape[1]] = start.shown.repeat_interleave(len(rows) // len(prompts), 0)
+        if told.beams > 1:
+            longest = width - start.prompts.shape[1]
+            indices = torch.tensor([row + [-1] * (longest - len(row)) for row in origins], device=device)
+            steps |= {"sequences_scores": torch.tensor(points, device=device), "beam_indices": indices}
+        return {"sequences": sequences, **steps}
 
     def compute_transition_scores(
         self,
@@ -522,18 +307,15 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
         beam_indices: torch.Tensor | None = None,
         normalize_logits: bool = False,
     ) -> torch.Tensor:
-        """The score of each token written, as `transformers.GenerationMixin.compute_transition_scores`.
+        """The score `(rows, steps)` of each token written, as transformers' method; 0 behind the end of a sequence.
 
         Args:
-            sequences: `(R, T)` ids, as `generate` returned them.
-            scores: of each step `(B·N, ids)`, `scores` or `logits` of the same output.
-            beam_indices: `(R, steps)`, those of the same output, the row of each token, -1 behind the end; or None.
+            sequences: `(rows, T)` ids, as `generate` returned them.
+            scores: of each step `(R, ids)`, `scores` or `logits` of the same output.
+            beam_indices: `(rows, steps)`, those of the same output; None without beams.
             normalize_logits: take the logarithms of the probabilities.
-
-        Returns:
-            `(R, steps)`; 0 behind the end of a sequence.
         """
-        steps = torch.stack(scores)  # (steps, B·N, ids)
+        steps = torch.stack(scores)  # (steps, R, ids)
         if normalize_logits:
             steps = steps.log_softmax(-1)
         if beam_indices is None:
@@ -545,90 +327,266 @@ class SymbolInvariantGenerationMixin(OneBatchAtATime, BeamSearchMixin):
         step = torch.arange(length, device=sequences.device)
         return steps[step, beam_indices.clamp(min=0), tokens].masked_fill(behind, 0.0)
 
+    def generate_batch(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused, as `cache_implementation="paged"` is; see `init_continuous_batching`."""
+        refuse_pages(self)
+
+    def init_continuous_batching(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: continuous batching keeps keys in pages, which this attention cannot read.
+
+        Raises:
+            ValueError: always.
+        """
+        refuse_pages(self)
+
+
+class SymbolInvariantGenerationMixin(SlotGenerationMixin):
+    """`generate` for encoder-decoders: greedy, beam search, sampling and n-best, as in `transformers`."""
+
+    model: Any
+
+    def _begin(self, input_ids: torch.Tensor | None, settings: Settings, call: dict[str, Any]) -> Beginning:
+        """Encodes, with slots also for symbols that occur in the decoder's prompt only."""
+        config, outputs = self.config, call.pop("encoder_outputs", None)
+        base, views = config.base_vocab_size, config.num_views
+        refuse_symbols(settings, base)
+        mask, prompt = call.pop("attention_mask", None), call.pop("decoder_input_ids", None)
+        prompt_mask = call.pop("decoder_attention_mask", None)
+        if input_ids is not None and mask is None:
+            mask = inferred_mask(input_ids, config)
+        if outputs is None:
+            if input_ids is None:
+                raise ValueError(
+                    "generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(question, …))"
+                )
+            outputs = self._encode(input_ids, mask, prompt, settings)
+        else:
+            _check_encoded(outputs, input_ids, mask, prompt)
+        grows, known = config.answers_have_new_symbols, outputs.slot_referents
+        numbers = torch.arange(known.shape[1], device=known.device).expand_as(known)
+        limit = columns = None
+        if grows:  # an anonymous stream has no number, and symbols of the prompt follow those of the question
+            numbers = (known >= 0).long().cumsum(1) - 1
+            limit, own = _limit(self, settings), (known >= 0).sum(1)
+            known = _packed(known)
+            if prompt is not None:
+                joined = torch.cat((known, referents_of(prompt, base, None, views)), dim=1)
+                known = Slots.in_order(joined).referents
+            refuse_counts("decoder_input_ids", (known >= 0).sum(1) - own, limit)
+            columns, limit = base + (int(own.max()) + limit) * views, base + (own + limit) * views
+        names = Names(known, base, views)
+        has_symbol = outputs.slot_referents >= 0
+        if mask is None:
+            mask = torch.ones_like(outputs.symbol_slots) if outputs.attention_mask is None else outputs.attention_mask
+        encoder = replace(outputs, slot_referents=torch.where(has_symbol, numbers, -1), attention_mask=mask)
+        start_ids = _start_tokens(settings, len(known), known.device)
+        if prompt is None:
+            prompt = start_ids
+        else:
+            lost = (prompt >= base) & (names.numbers(referents_of(prompt, base, None, views)) < 0)
+            if lost.any():
+                row, position = lost.nonzero()[0].tolist()
+                raise ValueError(
+                    f"decoder_input_ids[{row}, {position}]={int(prompt[row, position])}: this symbol has no stream in "
+                    "encoder_outputs; encode with prompt_ids=decoder_input_ids, or leave encoder_outputs out"
+                )
+            prompt = names.inside(prompt)
+            if (prompt[:, :1] != start_ids).all():
+                prompt = torch.cat((start_ids, prompt), dim=1)
+                if prompt_mask is not None:
+                    prompt_mask = torch.cat((torch.ones_like(prompt_mask[:, :1]), prompt_mask), dim=1)
+        special = {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id}
+        return Beginning(
+            prompts=prompt,
+            step=self._step,
+            inputs=lambda questions, each: self._steps(encoder, questions, each),
+            names=names,
+            mask=prompt_mask,
+            source=None if input_ids is None else names.inside(input_ids, mask),
+            symbols=(known >= 0).sum(1).tolist(),
+            limit=limit,
+            encoder=outputs,
+            columns=columns,
+            grammar=config.grammar,
+            never_written=sorted(special - {None, *flat(settings.get("eos_token_id"))}),
+        )
+
+    def _encode(
+        self, input_ids: torch.Tensor, mask: torch.Tensor | None, prompt: torch.Tensor | None, settings: Settings
+    ) -> Any:
+        check_source(input_ids, mask)
+        if prompt is not None and len(prompt) != len(input_ids):
+            raise ValueError(
+                f"decoder_input_ids has batch {len(prompt)}, input_ids {len(input_ids)}; give one prompt per input"
+            )
+        asked = (bool(settings.get(name)) for name in ("output_attentions", "output_hidden_states"))
+        return self.model.encode(input_ids, mask, prompt, *asked)
+
     def slot_referents(
         self,
         input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
         decoder_input_ids: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """The referent of each slot in a call of `generate` with these arguments.
+        """The referent `(B, K)` of each slot in a call of `generate` with these arguments, -1 where a slot has none.
+
+        With `num_fresh_symbols` they are those of question and prompt; the names of new ones follow: the smallest
+        referents that are left, in ascending order.
 
         Args:
             input_ids: `(B, L)` int64.
-            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None if padding tokens tell.
             decoder_input_ids: `(B, T)` int64, the beginning of each answer; None for none.
-
-        Returns:
-            `(B, K)` int64, -1 where a slot has none. With `num_fresh_symbols` the symbols of question and prompt, and
-            behind them the names of new ones.
         """
-        limit = self.config.num_fresh_symbols
-        return self._slots(input_ids, attention_mask, decoder_input_ids, limit).referents
-
-    def _slots(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        prompt: torch.Tensor | None,
-        limit: int,
-    ) -> Slots:
-        check_source(input_ids, attention_mask)
-        base, views = self.config.base_vocab_size, self.config.num_views
-        questions, own = referents_of(input_ids, base, attention_mask, views), None
-        if prompt is not None:
-            if len(prompt) != len(input_ids):
-                raise ValueError(
-                    f"decoder_input_ids has batch {len(prompt)}, input_ids {len(input_ids)}; give one prompt per input"
-                )
-            own = referents_of(prompt, base, None, views)
-        if self.config.answers_have_new_symbols:
-            return slots_of_answers(questions, own, limit)
-        slots = self.model.embedding.assign(questions if own is None else torch.cat((questions, own), dim=1))
-        return choose_streams(slots, questions, self.config.max_streams)
-
-    def prepare_inputs_for_generation(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Adds that slots which are shuffled or come in return as ids, slots here, and the encoder once per input."""
-        inputs = super().prepare_inputs_for_generation(*args, **kwargs)
-        inputs["return_id_logits"] = self.model.embedding.shuffles or self.config.answers_have_new_symbols
-        source = kwargs.get("encoder_outputs")
-        if isinstance(source, OncePerInput):
-            inputs |= {"encoder_outputs": source.outputs, "attention_mask": source.attention_mask}
-        return inputs
+        config = self.config
+        mask = inferred_mask(input_ids, config) if attention_mask is None else attention_mask
+        read = [referents_of(input_ids, config.base_vocab_size, mask, config.num_views)]
+        if decoder_input_ids is not None:
+            read.append(referents_of(decoder_input_ids, config.base_vocab_size, None, config.num_views))
+        joined = torch.cat(read, dim=1)
+        if not config.answers_have_new_symbols:
+            return self.model.embedding.assign(joined).referents
+        base, views = config.base_vocab_size, config.num_views
+        own = (Slots.in_order(read[0]).referents >= 0).sum(1)
+        limit = base + (own + config.num_fresh_symbols) * views
+        return _with_new(Names(Slots.in_order(joined).referents, base, views), limit)
 
 
-def _shared(given: Any, batch: int, settings: _Settings) -> SymbolInvariantCache:
-    """A cache around those that were `given`, whose encoder's keys and values beams share.
+# What a call brings along for the search: no setting, and no input of the model.
+_TOOLS = ("logits_processor", "stopping_criteria", "prefix_allowed_tokens_fn", "streamer", "tokenizer")
+
+
+class OnlySome:
+    """A logits processor that forbids some base tokens, and columns from a limit of each row on.
+
+    Args:
+        forbidden: ids that are never written.
+        limits: `(R,)`, the columns of each row that may be written; None for all.
+    """
+
+    def __init__(self, forbidden: Sequence[int], limits: torch.Tensor | None):
+        self.forbidden, self.limits = list(forbidden), limits
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Sets forbidden `scores (R, C)` to -inf, whatever `input_ids (R, T)` are."""
+        if self.limits is None:
+            scores = scores.clone()
+            scores[:, self.forbidden] = -torch.inf
+            return scores
+        columns = torch.arange(scores.shape[1], device=scores.device)
+        return scores.masked_fill(columns >= self.limits.to(scores.device).unsqueeze(1), -torch.inf)
+
+
+class IdStreamer(BaseStreamer):
+    """Hands slot ids on to a user's streamer as ids."""
+
+    def __init__(self, streamer: BaseStreamer, names: Names):
+        self.streamer, self.names = streamer, names
+
+    def put(self, value: torch.Tensor) -> None:
+        """Hands on `value (B, T)`, the prompts, or `(B,)`, the next token of each text."""
+        rows = value if value.dim() == 2 else value.unsqueeze(1)
+        self.streamer.put(self.names.outside(rows).reshape(value.shape))
+
+    def end(self) -> None:
+        """Says that nothing follows."""
+        self.streamer.end()
+
+
+def _streamer(given: Any, names: Names | None) -> Any:
+    return given if given is None or names is None else IdStreamer(given, names)
+
+
+def _stops(
+    settings: Settings, tools: dict[str, Any], start: Beginning, prompt: int
+) -> Callable[[torch.Tensor, Any], torch.Tensor] | None:
+    """Which texts end for another reason than their last token: a user's criteria, and strings."""
+    criteria, strings = list(tools["stopping_criteria"] or []), settings.get("stop_strings")
+    if strings is not None:
+        tokenizer = tools["tokenizer"]
+        if tokenizer is None:
+            raise ValueError(f"stop_strings={strings!r}: which tokens spell them the tokenizer knows; pass tokenizer=")
+        wanted = [strings] if isinstance(strings, str) else list(strings)
+
+        def spells(text: torch.Tensor, scores: Any) -> torch.Tensor:
+            ids = (text if start.names is None else start.names.outside(text))[:, prompt:].tolist()
+            texts = (tokenizer.decode(row, skip_special_tokens=True) for row in ids)
+            return torch.tensor([any(one in answer for one in wanted) for answer in texts], device=text.device)
+
+        criteria.append(spells)
+    if not criteria:
+        return None
+
+    def stops(text: torch.Tensor, scores: Any) -> torch.Tensor:
+        found = [torch.as_tensor(criterion(text, scores), device=text.device) for criterion in criteria]
+        return torch.stack([one.expand(len(text)) for one in found]).any(0)
+
+    return stops
+
+
+def _limit(model: Any, settings: Settings) -> int:
+    """How many new symbols an answer may have."""
+    given = settings.get("num_fresh_symbols")
+    limit = model.config.num_fresh_symbols if given is None else given
+    if limit < 0:
+        raise ValueError(f"num_fresh_symbols={limit}: must be at least 0, or None for that of the configuration")
+    return limit
+
+
+def _with_new(names: Names, limit: torch.Tensor) -> torch.Tensor:
+    """The referents `(B, K)` of the slots that may be written, of which each row has as many columns as its `limit`."""
+    counts = ((limit - names.base_vocab_size) // names.num_views).unsqueeze(1)  # (B, 1)
+    width = max(int(counts.max()), 1)
+    is_beyond = torch.arange(width, device=counts.device) >= counts
+    return names.referents(width).masked_fill(is_beyond, -1)
+
+
+def _start_tokens(settings: Settings, batch: int, device: torch.device) -> torch.Tensor:
+    """What answers begin with, `(B, 1)`: one token for all, or one for each."""
+    start = settings.get("decoder_start_token_id")
+    tokens = torch.as_tensor(settings.get("bos_token_id") if start is None else start, device=device)
+    if tokens.dim() and len(tokens) != batch:
+        raise ValueError(f"decoder_start_token_id has {len(tokens)} tokens for {batch} inputs; give one per input")
+    return tokens.view(-1, 1).expand(batch, 1)
+
+
+def _packed(referents: torch.Tensor) -> torch.Tensor:
+    """`referents (B, K)` without the anonymous stream in front: those that exist first, -1 behind."""
+    return referents.gather(1, (referents < 0).int().sort(dim=1, stable=True).indices)
+
+
+def _check_encoded(
+    outputs: Any, input_ids: torch.Tensor | None, mask: torch.Tensor | None, prompt: torch.Tensor | None
+) -> None:
+    """Refuses what was encoded if it does not fit the other inputs."""
+    if getattr(outputs, "slot_referents", None) is None:
+        raise ValueError(
+            f"encoder_outputs is a {type(outputs).__name__}; it must be what get_encoder() returns with "
+            "return_dict=True, which knows the symbols"
+        )
+    for name, given in {"input_ids": input_ids, "attention_mask": mask}.items():
+        if given is not None and given.shape != outputs.symbol_slots.shape:
+            raise ValueError(
+                f"{name} has shape {tuple(given.shape)}, but encoder_outputs is of inputs of shape "
+                f"{tuple(outputs.symbol_slots.shape)}; pass those that were encoded, or leave one of the two out"
+            )
+    if prompt is not None and len(prompt) != len(outputs.slot_referents):
+        raise ValueError(
+            f"decoder_input_ids has batch {len(prompt)}, encoder_outputs {len(outputs.slot_referents)}; give one "
+            "prompt per input"
+        )
+
+
+def refuse_pages(model: Any) -> NoReturn:
+    """Refuses continuous batching, by the name of a model.
 
     Raises:
-        ValueError: if it is no such cache, or has other rows than the beams of a batch of so many inputs.
+        ValueError: always.
     """
-    if not isinstance(given, Cache):
-        raise ValueError(
-            f"past_key_values is a {type(given).__name__}; it must be a cache of transformers, or left out"
-        )
-    if isinstance(given, GrowingCache) and given.kept is not None:
-        raise ValueError(
-            "past_key_values is of a beam search that left out inputs whose answers were done; it cannot go on. Leave "
-            "it out"
-        )
-    if isinstance(given, SymbolInvariantCache):
-        cache = given
-    elif isinstance(given, EncoderDecoderCache):
-        cache = SymbolInvariantCache(given.self_attention_cache, given.cross_attention_cache)
-    else:
-        cache = SymbolInvariantCache(given, DynamicCache())
-    rows = batch * max(settings.get("num_beams") or 1, settings.get("num_return_sequences") or 1)
-    if cache.get_seq_length() and len(cache.self_attention_cache.layers[0].keys) != rows:
-        raise ValueError(
-            f"past_key_values has {len(cache.self_attention_cache.layers[0].keys)} rows, but {batch} inputs with their "
-            f"beams have {rows}; give a cache of so many rows, or leave it out"
-        )
-    return cache
+    raise ValueError(
+        f"continuous batching (generate_batch, init_continuous_batching, cache_implementation='paged'): the attention "
+        f"of {type(model).__name__} reads no pages; use generate, with inputs of similar length together"
+    )
 
 
-__all__ = [
-    "AssignmentGrammarLogitsProcessor",
-    "GrammarLogitsProcessor",
-    "LassoGrammarLogitsProcessor",
-    "SymbolInvariantGenerationMixin",
-]
+__all__ = ["Beginning", "SlotGenerationMixin", "SymbolInvariantGenerateOutput", "SymbolInvariantGenerationMixin", "refuse_pages"]

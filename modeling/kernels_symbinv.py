@@ -171,21 +171,23 @@ def feed_forward(states: torch.Tensor, first: nn.Linear, activation: nn.Module, 
     Returns:
         `(..., D)`.
     """
-    if isinstance(activation, nn.ReLU) and is_plain(first) and is_plain(second):
-        weights = (first.weight, first.bias, second.weight, second.bias)
-        if registered.feed_forward is not None and registered.feed_forward.fits(states):
-            return registered.feed_forward.compute(states, *weights)
-        if fits_cache(states):
-            rows = states.reshape(-1, states.shape[-1])  # (R, D)
-            return cached_feed_forward(rows, *weights).view_as(states)
-    return second(activation(first(states)))
+    kernel = registered.feed_forward
+    is_special = (kernel is not None and kernel.fits(states)) or fits_cache(states)
+    if not (is_special and isinstance(activation, nn.ReLU) and is_plain(first) and is_plain(second)):
+        return second(activation(first(states)))
+    weights = (first.weight, first.bias, second.weight, second.bias)
+    if kernel is not None and kernel.fits(states):
+        return kernel.compute(states, *weights)
+    return cached_feed_forward(states.reshape(-1, states.shape[-1]), *weights).view_as(states)  # of (R, D)
 
 
 def is_plain(linear: nn.Linear) -> bool:
     """Whether nothing but plain weights decides what a layer does: no adapter, quantisation, hook or other forward."""
-    plain = all(type(parameter) is nn.Parameter for parameter in linear.parameters(recurse=False))
-    hooks = linear._forward_hooks or linear._forward_pre_hooks or linear._backward_hooks
-    return type(linear) is nn.Linear and plain and not hooks and "forward" not in linear.__dict__
+    own = linear.__dict__  # read directly, since this is asked at every layer of every step
+    hooks = own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"]
+    if type(linear) is not nn.Linear or hooks or "forward" in own:
+        return False
+    return all(type(parameter) is nn.Parameter for parameter in own["_parameters"].values())
 
 
 def fits_cache(states: torch.Tensor) -> bool:
@@ -193,8 +195,8 @@ def fits_cache(states: torch.Tensor) -> bool:
     return (
         not torch.compiler.is_compiling()
         and states.device.type == "cpu"
+        and states.numel() > ROWS * states.shape[-1]
         and states.dtype in (torch.float32, torch.float64)
-        and states[..., 0].numel() > ROWS
         and not torch.is_autocast_enabled("cpu")
     )
 

@@ -7,17 +7,17 @@ Letters: B batch, N beams per example, S streams, L source length, T target leng
 """
 
 import math
+from collections.abc import Sequence as Listed
 from dataclasses import dataclass
 
 import torch
 from torch import nn
-from transformers.activations import ACT2FN
-from transformers.cache_utils import Cache, EncoderDecoderCache
-from transformers.modeling_layers import GradientCheckpointingLayer
 
+from .cache_symbinv import SymbolInvariantCache
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import aggregate_streams
+from .head_symbinv import aggregate_streams
 from .kernels_symbinv import Dropout, attend, attention_weights, feed_forward, is_exporting, is_plain
+from .versions_symbinv import ACT2FN, GradientCheckpointingLayer
 
 
 def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
@@ -26,25 +26,27 @@ def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
 
 
 def rotary_angles(positions: torch.Tensor, config: SymbolInvariantConfig, dtype: torch.dtype) -> torch.Tensor:
-    """Cosines and sines `(2, B, L, D / H)` of the rotary embedding at `positions (B, L)`, for `rotate`.
+    """Cosines and sines of the rotary embedding at `positions (B, L)`, for `rotate`.
 
-    The first half of the sines is negated, so that rotating only has to swap halves.
+    They are `(2, B, 1, L, 1, E)`, E being the width of a head, as `rotate` wants them. The first half of the sines is
+    negated, so that rotating only has to swap halves.
 
     Source: Su et al. 2024, equation 34, in the layout of `rotate_half`.
     """
     head_dim = config.d_model // config.num_attention_heads
     wide = torch.promote_types(dtype, torch.float32)
-    exponents = torch.arange(0, head_dim, 2, device=positions.device, dtype=wide) / head_dim
-    angles = positions.unsqueeze(-1).to(wide) * config.rope_theta**-exponents
-    cos, sin = angles.cos(), angles.sin()
-    return torch.stack((torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1))).to(dtype)
+    theta = float(config.rope_theta)
+    frequencies = torch.tensor([theta ** (-i / head_dim) for i in range(0, head_dim, 2)], dtype=wide)
+    angles = positions.unsqueeze(-1) * frequencies.to(positions.device)  # (B, L, E / 2)
+    sin = angles.sin()
+    both = torch.stack((angles.cos().repeat(1, 1, 2), torch.cat((-sin, sin), dim=-1)))
+    return both.to(dtype)[:, :, None, :, None]
 
 
 def rotate(states: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
-    """Rotates `states (B, S, L, H, D / H)` by `angles (2, B or 1, L, D / H)`."""
-    cos, sin = angles[:, :, None, :, None]
-    first, second = states.chunk(2, dim=-1)
-    return torch.addcmul(states * cos, torch.cat((second, first), dim=-1), sin)
+    """Rotates `states (B, S, L, H, E)` by `angles (2, B or 1, 1, L, 1, E)`."""
+    cos, sin = angles
+    return torch.addcmul(states * cos, states.roll(states.shape[-1] // 2, -1), sin)
 
 
 def sinusoidal_positions(positions: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
@@ -155,20 +157,6 @@ class LearnedPositions(nn.Module):
         return nn.functional.embedding(positions, self.weight)
 
 
-def with_streams(states: torch.Tensor, heads: int, streams: int) -> torch.Tensor:
-    """Per-stream keys or values `(B, S·H, K, E)` of so many streams: those of `states`, and copies of the first.
-
-    The first stream is the anonymous one where symbols come in.
-
-    Args:
-        states: `(B, S'·H, K, E)`.
-        heads: H.
-        streams: S, at least S'.
-    """
-    more = streams - states.shape[1] // heads
-    return states if more == 0 else torch.cat((states, states[:, :heads].repeat(1, more, 1, 1)), dim=1)
-
-
 @dataclass(frozen=True)
 class Sequence:
     """What attention needs to know of a sequence besides its hidden states.
@@ -178,8 +166,9 @@ class Sequence:
         active: `(B, S)` bool, the streams that take part in means, or `(B, S, L)`, at each place.
         mask: `(B or 1, 1, queries or 1, K)` bool, True where a query may attend; or `(B or 1, H, queries, K)` floats
             that are added to the scores; None for attention everywhere.
-        angles: `(2, B or 1, L, D / H)`, rotary angles; None if positions were added to the embeddings.
+        angles: `(2, B or 1, 1, L, 1, E)`, rotary angles; None if positions were added to the embeddings.
         positions: `(B or 1, 1, L, D)`, what is added to the states that queries and keys are made of; None for nothing.
+        eager: whether attention is written out, whatever the device.
     """
 
     symbol_slots: torch.Tensor
@@ -187,6 +176,7 @@ class Sequence:
     mask: torch.Tensor | None
     angles: torch.Tensor | None
     positions: torch.Tensor | None = None
+    eager: bool = False
 
 
 class ResidualBlock(nn.Module):
@@ -197,37 +187,40 @@ class ResidualBlock(nn.Module):
     Source: Vaswani et al. 2017, section 3.1; `norm_first` Xiong et al. 2020, Figure 1(b).
     """
 
-    config: SymbolInvariantConfig
     norm: nn.LayerNorm
     dropout: Dropout
 
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__()
+        self.config, self.norm_first = config, config.norm_first
+
     def read(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """What the block computes from, of `hidden_states (B, S, L, D)`; same shape."""
-        return self.norm(hidden_states) if self.config.norm_first else hidden_states
+        return self.norm(hidden_states) if self.norm_first else hidden_states
 
     def add(self, hidden_states: torch.Tensor, computed: torch.Tensor) -> torch.Tensor:
         """The new hidden states, of the old `hidden_states (B, S, L, D)` and what was `computed (B, S, L, D)`."""
-        hidden_states = hidden_states + self.dropout(computed)
-        return hidden_states if self.config.norm_first else self.norm(hidden_states)
+        hidden_states = hidden_states + (self.dropout(computed) if self.training else computed)
+        return hidden_states if self.norm_first else self.norm(hidden_states)
 
 
 class Attention(ResidualBlock):
     """Multi-head attention of every stream, `f(h) = MHA(h, g, g)`; g is the same stream, or the view of all streams.
 
-    Per-stream keys lie in the head axis, `(B, S·H, K, D / H)`; aggregated ones are `(B, H, K, D / H)` and all streams'
-    queries lie side by side in the query axis. Beams of one source lie in the query axis too.
+    Per-stream keys lie in the head axis, `(B, S·H, K, E)`; aggregated ones are `(B, H, K, E)` and all streams' queries
+    lie side by side in the query axis. Beams of one source lie in the query axis too.
 
-    Reparametrised with identities, head h has the scores `Q Kᵀ / sqrt(D / H) + a_h h gᵀ`, and `Σ_h b_h A_h g` is added
-    to the output, A_h being its weights: `W_K W_Qᵀ + a I` and `W_V W_O + b I` without a D × D product. One Gram matrix
-    serves all heads. g lies beside the keys, cut into as many heads, so every cache holds it.
+    Reparametrised with identities, head h has the scores `Q Kᵀ / sqrt(E) + a_h h gᵀ`, and `Σ_h b_h A_h g` is added to
+    the output, A_h being its weights: `W_K W_Qᵀ + a I` and `W_V W_O + b I` without a D × D product. One Gram matrix
+    serves all heads. g lies beside the keys, cut into as many heads, so a cache holds it.
 
     Source: SIT Algorithms 3 and 4; identities "When can transformers reason with abstract symbols?", section 1, not
-    divided by sqrt(D / H) as in its authors' release.
+    divided by sqrt(E) as in its authors' release.
     """
 
     def __init__(self, config: SymbolInvariantConfig, aggregated: bool, cache_index: int = 0):
-        super().__init__()
-        self.config, self.aggregated, self.cache_index = config, aggregated, cache_index
+        super().__init__(config)
+        self.aggregated, self.cache_index = aggregated, cache_index
         self.heads = config.num_attention_heads
         self.q_proj = nn.Linear(config.d_model, config.d_model)
         self.k_proj = nn.Linear(config.d_model, config.d_model)
@@ -237,6 +230,48 @@ class Attention(ResidualBlock):
         self.dropout = Dropout(config.dropout)
         self.identity_qk = nn.Parameter(torch.empty(self.heads)) if config.identity_qk else None
         self.identity_vo = nn.Parameter(torch.empty(self.heads)) if config.identity_vo else None
+        self.has_identity = config.identity_qk or config.identity_vo  # keys come with their inputs beside them
+
+    def to_itself(
+        self, hidden_states: torch.Tensor, own: Sequence, cache: SymbolInvariantCache | None, trace: list | None
+    ) -> torch.Tensor:
+        """The new `hidden_states (B, S, T, D)`, which attend to themselves and to what the cache holds."""
+        read = self.read(hidden_states)
+        if self.aggregated:
+            queries, (keys, values) = self.queries(read, own), self.key_values(read, own)
+        else:
+            query_keys, values = self._projected(read, own, self.q_proj, self.k_proj, self.v_proj)
+            queries, keys = query_keys.split(self.heads, dim=3)
+            keys, values = self._with_inputs(_by_head(keys), read), _by_head(values)
+        if cache is not None:
+            keys, values = cache.append(self.cache_index, keys, values)
+        return self.add(hidden_states, self(read, queries, keys, values, own, trace))
+
+    def to_source(
+        self,
+        hidden_states: torch.Tensor,
+        encoded: torch.Tensor,
+        own: Sequence,
+        source: Sequence,
+        cache: SymbolInvariantCache | None,
+        trace: list | None,
+    ) -> torch.Tensor:
+        """The new `hidden_states (B·N, S, T, D)`, which attend to what was `encoded (B, S', L, D)`.
+
+        The decoder may have more streams than the encoder: further ones see of the question what its first stream
+        sees, which is the anonymous one where symbols come in.
+        """
+        read = self.read(hidden_states)
+        states = None if cache is None else cache.cross.get(self.cache_index)
+        if states is None:
+            states = self.key_values(encoded, source)
+        more = 0 if self.aggregated else read.shape[1] - states[0].shape[1] // self.heads
+        if more:
+            first, last = (torch.cat((one, one[:, : self.heads].repeat(1, more, 1, 1)), dim=1) for one in states)
+            states = first, last
+        if cache is not None:
+            cache.cross[self.cache_index] = states
+        return self.add(hidden_states, self(read, self.queries(read, own), *states, source, trace))
 
     def forward(
         self,
@@ -244,67 +279,55 @@ class Attention(ResidualBlock):
         queries: torch.Tensor,
         keys: torch.Tensor,
         values: torch.Tensor,
-        mask: torch.Tensor | None,
-        output_attentions: bool,
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Attends from each beam's queries to the keys of its source.
+        source: Sequence,
+        trace: list | None,
+    ) -> torch.Tensor:
+        """What the queries of each beam find among the keys of its source, `(B·N, S, T, D)`, for `add`.
 
         Args:
             read: `(B·N, S, T, D)`, what the queries were made of.
-            queries: `(B·N, S, T, H, D / H)`.
-            keys: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`; with identities twice as wide.
-            values: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`.
-            mask: `(B or 1, 1 or H, T or 1, K)`, as in `Sequence`.
-            output_attentions: return the weights.
-
-        Returns:
-            `(B·N, S, T, D)`, for `add`, and with `output_attentions` the weights `(B·N, S, H, T, K)`.
+            queries: `(B·N, S, T, H, E)`.
+            keys: `(B, S·H, K, E)`, aggregated `(B, H, K, E)`; with identities twice as wide.
+            values: `(B, S·H, K, E)`, aggregated `(B, H, K, E)`.
+            source: of the keys; its mask is `(B or 1, 1 or H, T or 1, K)`.
+            trace: gets the weights `(B·N, S, H, T, K)`; None to return none.
         """
         batch, streams, length, width = read.shape
-        heads, examples = self.heads, keys.shape[0]
-        queries = queries.reshape(examples, batch // examples, streams, length, heads, -1)  # (B, N, S, T, H, D / H)
-        # To (B, H, N, S, T, D / H) if aggregated, else to (B, S, H, N, T, D / H); `back` undoes either.
+        heads, examples, mask = self.heads, keys.shape[0], source.mask
+        queries = queries.reshape(examples, batch // examples, streams, length, heads, -1)  # (B, N, S, T, H, E)
+        # To (B, H, N, S, T, E) if aggregated, else to (B, S, H, N, T, E); `back` undoes either.
         order, back = (
             ((0, 4, 1, 2, 3, 5), (0, 2, 3, 4, 1, 5)) if self.aggregated else ((0, 2, 4, 1, 3, 5), (0, 3, 1, 4, 2, 5))
         )
         queries = queries.permute(order)
         folded = queries.shape
-        queries = queries.reshape(examples, keys.shape[1], -1, width // heads)  # (B, H, N·S·T, …) or (B, S·H, N·T, …)
+        queries = queries.reshape(examples, keys.shape[1], -1, width // heads)  # (B, H, N·S·T, E) or (B, S·H, N·T, E)
         if mask is not None and (mask.shape[1] > 1 or mask.shape[2] > 1):
             per_head = keys.shape[1] // heads if mask.shape[1] > 1 else 1
             mask = mask.repeat(1, per_head, queries.shape[2] // length if mask.shape[2] > 1 else 1, 1)
-        inputs, output_factors = None, self.identity_vo
+        inputs = None
         if self.has_identity:
             keys, beside = keys.chunk(2, dim=-1)
             inputs = beside.unflatten(1, (-1, heads)).transpose(2, 3).flatten(3)  # (B, 1 or S, K, D)
-            own = read.unflatten(0, (examples, -1))  # (B, N, S, T, D)
-            mask = self._with_gram(own, inputs, mask)
-        returned = None
-        if output_attentions:  # attention goes on from the returned tensor, so that gradients reach it
+            mask = self._with_gram(read.unflatten(0, (examples, -1)), inputs, mask)
+        if trace is not None:  # attention goes on from the returned tensor, so that gradients reach it
             weights = attention_weights(queries, keys, mask)
             grouped = weights.shape
-            returned = weights.reshape(*folded[:5], -1).permute(back)
-            returned = returned.reshape(batch, streams, length, heads, -1)  # (B·N, S, T, H, K)
-            returned = returned.transpose(2, 3)  # (B·N, S, H, T, K)
-            weights = returned.transpose(2, 3).reshape(examples, -1, streams, length, heads, grouped[-1])
+            returned = weights.reshape(*folded[:5], -1).permute(back).reshape(batch, streams, length, heads, -1)
+            trace.append(returned.transpose(2, 3))  # (B·N, S, H, T, K)
+            weights = trace[-1].transpose(2, 3).reshape(examples, -1, streams, length, heads, grouped[-1])
             weights = weights.permute(order).reshape(grouped)
             attended = weights @ values
         else:
-            eager = self.config._attn_implementation == "eager"
-            attended, weights = attend(queries, keys, values, mask, eager, output_factors is not None)
+            attended, weights = attend(queries, keys, values, mask, source.eager, self.identity_vo is not None)
         attended = attended.reshape(folded).permute(back).reshape(batch, streams, length, width)  # (B·N, S, T, D)
         attended = self.out_proj(attended)
-        if inputs is not None and weights is not None and output_factors is not None:
-            mixed = self._mixed_over_heads(weights, output_factors) @ inputs  # (B, 1 or S, queries, D)
+        if inputs is not None and weights is not None and self.identity_vo is not None:
+            mixed = self._mixed_over_heads(weights, self.identity_vo) @ inputs  # (B, 1 or S, queries, D)
             if not self.aggregated:
                 mixed = mixed.unflatten(2, (-1, length)).transpose(1, 2)  # (B, N, S, T, D)
             attended = attended + mixed.reshape(attended.shape)
-        return attended, returned
-
-    @property
-    def has_identity(self) -> bool:
-        """Whether the keys come with their inputs beside them."""
-        return self.identity_qk is not None or self.identity_vo is not None
+        return attended
 
     def _with_gram(self, own: torch.Tensor, inputs: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor | None:
         """`mask` with `a_h x xᵀ` of the queries' inputs `own (B, N, S, T, D)` and the keys' `(B, 1 or S, K, D)`."""
@@ -324,40 +347,32 @@ class Attention(ResidualBlock):
         factors = (self.config.identity_multiplier * factors).to(weights.dtype)
         return torch.einsum("bghqk,h->bgqk", weights.unflatten(1, (-1, self.heads)), factors)
 
-    def queries_keys_values(self, read: torch.Tensor, own: Sequence) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """What self-attention needs of what it has `read (B, S, L, D)`: `queries`, and `key_values`."""
-        if self.aggregated:
-            return self.queries(read, own), *self.key_values(read, own)
-        query_keys, values = self._projected(read, own, self.q_proj, self.k_proj, self.v_proj)
-        queries, keys = query_keys.split(self.heads, dim=3)
-        return queries, self._with_inputs(self._by_head(keys), read), self._by_head(values)
-
     def queries(self, read: torch.Tensor, own: Sequence) -> torch.Tensor:
-        """Queries `(B, S, L, H, D / H)` of what was `read (B, S, L, D)`."""
+        """Queries `(B, S, L, H, E)` of what was `read (B, S, L, D)`."""
         placed = read if own.positions is None else read + own.positions
-        queries = self.q_proj(placed).unflatten(-1, (self.heads, -1))  # (B, S, L, H, D / H)
+        queries = self.q_proj(placed).unflatten(-1, (self.heads, -1))  # (B, S, L, H, E)
         return queries if own.angles is None else rotate(queries, own.angles)
 
     def key_values(self, hidden_states: torch.Tensor, source: Sequence) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values of `hidden_states (B, S, K, D)`: `(B, S·H, K, D / H)`, aggregated `(B, H, K, D / H)`.
+        """Keys and values of `hidden_states (B, S, K, D)`: `(B, S·H, K, E)`, aggregated `(B, H, K, E)`.
 
         With identities the keys are twice as wide: their inputs lie beside them.
         """
         if self.aggregated:
             hidden_states = aggregate_streams(hidden_states, source.symbol_slots, source.active).unsqueeze(1)
         keys, values = self._projected(hidden_states, source, self.k_proj, self.v_proj)
-        return self._with_inputs(self._by_head(keys), hidden_states), self._by_head(values)
+        return self._with_inputs(_by_head(keys), hidden_states), _by_head(values)
 
     def _with_inputs(self, keys: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         """`keys` by head, and beside them with identities the `inputs (B, S, K, D)` that they were made of."""
         if not self.has_identity:
             return keys
-        return torch.cat((keys, self._by_head(inputs.unflatten(-1, (self.heads, -1)))), dim=-1)
+        return torch.cat((keys, _by_head(inputs.unflatten(-1, (self.heads, -1)))), dim=-1)
 
     def _projected(
         self, hidden_states: torch.Tensor, own: Sequence, *projections: nn.Linear
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Heads side by side, `(B, S, L, heads, D / H)`: those of all projections but the last, and those of the last.
+        """Heads side by side, `(B, S, L, heads, E)`: those of all projections but the last, and those of the last.
 
         The former are of states with positions, or rotated.
         """
@@ -370,7 +385,7 @@ class Attention(ResidualBlock):
         return first if own.angles is None else rotate(first, own.angles), last
 
     def _joined(self, hidden_states: torch.Tensor, *projections: nn.Linear) -> torch.Tensor:
-        """Heads of all projections side by side, `(B, S, L, projections·H, D / H)`; one product if they are plain."""
+        """Heads of all projections side by side, `(B, S, L, projections·H, E)`; one product if they are plain."""
         if all(map(is_plain, projections)):
             weight = torch.cat([projection.weight for projection in projections])
             bias = torch.cat([projection.bias for projection in projections])
@@ -379,18 +394,17 @@ class Attention(ResidualBlock):
             joined = torch.cat([projection(hidden_states) for projection in projections], dim=-1)
         return joined.unflatten(-1, (len(projections) * self.heads, -1))
 
-    @staticmethod
-    def _by_head(states: torch.Tensor) -> torch.Tensor:
-        """`(B, S, L, H, D / H)` → `(B, S·H, L, D / H)`."""
-        return states.transpose(2, 3).flatten(1, 2)
+
+def _by_head(states: torch.Tensor) -> torch.Tensor:
+    """`(B, S, L, H, E)` → `(B, S·H, L, E)`."""
+    return states.transpose(2, 3).flatten(1, 2)
 
 
 class FeedForward(ResidualBlock):
     """`W_2 f(W_1 h)`, at every position of every stream."""
 
     def __init__(self, config: SymbolInvariantConfig):
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         self.fc1 = nn.Linear(config.d_model, config.d_ff)
         self.fc2 = nn.Linear(config.d_ff, config.d_model)
         self.activation = ACT2FN[config.activation_function]
@@ -412,21 +426,11 @@ class EncoderLayer(GradientCheckpointingLayer):
         self.self_attention = nn.ModuleDict({name: Attention(config, aggregated=name == "EA") for name in names})
         self.feed_forward = FeedForward(config)
 
-    def forward(
-        self, hidden_states: torch.Tensor, source: Sequence, output_attentions: bool = False
-    ) -> tuple[torch.Tensor, tuple[torch.Tensor | None, ...]]:
-        """Maps `hidden_states (B, S, L, D)` to the same shape.
-
-        Also returns one tensor of weights, or None, per attention block.
-        """
-        attentions = []
+    def forward(self, hidden_states: torch.Tensor, source: Sequence, trace: list | None = None) -> torch.Tensor:
+        """Maps `hidden_states (B, S, L, D)` to the same shape; `trace` gets the weights of each attention block."""
         for block in self.self_attention.values():
-            read = block.read(hidden_states)
-            states = block.queries_keys_values(read, source)
-            attended, weights = block(read, *states, source.mask, output_attentions)
-            hidden_states = block.add(hidden_states, attended)
-            attentions.append(weights)
-        return self.feed_forward(hidden_states), tuple(attentions)
+            hidden_states = block.to_itself(hidden_states, source, None, trace)
+        return self.feed_forward(hidden_states)
 
 
 class DecoderLayer(GradientCheckpointingLayer):
@@ -451,66 +455,20 @@ class DecoderLayer(GradientCheckpointingLayer):
     def forward(
         self,
         hidden_states: torch.Tensor,
-        encoder_hidden_states: torch.Tensor | None,
+        encoded: torch.Tensor | None,
         target: Sequence,
         source: Sequence | None,
-        past_key_values: Cache | None = None,
-        output_attentions: bool = False,
-    ) -> tuple[torch.Tensor, tuple[torch.Tensor | None, ...], tuple[torch.Tensor | None, ...]]:
+        cache: SymbolInvariantCache | None = None,
+        traces: Listed[list | None] = (None, None),
+    ) -> torch.Tensor:
         """Maps `hidden_states (B·N, S, T, D)` to the same shape.
 
-        If there is an encoder, it attends to `encoder_hidden_states (B, S, L, D)`, as `source` describes them. Also
-        returns the weights, or None, of every self-attention and of every cross-attention block.
+        If there is an encoder, it attends to what was `encoded (B, S, L, D)`, as `source` describes it. `traces` get
+        the weights of each self-attention and of each cross-attention block.
         """
-        self_weights, cross_weights = [], []
-        caches = past_key_values if isinstance(past_key_values, EncoderDecoderCache) else None
-        own_cache = past_key_values if caches is None else caches.self_attention_cache
         for block in self.self_attention.values():
-            read = block.read(hidden_states)
-            queries, keys, values = block.queries_keys_values(read, target)
-            if own_cache is not None:
-                keys, values = own_cache.update(keys, values, block.cache_index)
-                if caches is None:  # a static cache, which only models without an encoder take, has empty places behind
-                    filled = int(own_cache.get_seq_length(block.cache_index))
-                    keys, values = keys[:, :, :filled], values[:, :, :filled]
-            attended, weights = block(read, queries, keys, values, target.mask, output_attentions)
-            hidden_states = block.add(hidden_states, attended)
-            self_weights.append(weights)
-        if encoder_hidden_states is not None and source is not None:
+            hidden_states = block.to_itself(hidden_states, target, cache, traces[0])
+        if encoded is not None and source is not None:
             for block in self.cross_attention.values():
-                read = block.read(hidden_states)
-                queries = block.queries(read, target)
-                keys, values = _cross_key_values(block, encoder_hidden_states, source, caches, read.shape[1])
-                attended, weights = block(read, queries, keys, values, source.mask, output_attentions)
-                hidden_states = block.add(hidden_states, attended)
-                cross_weights.append(weights)
-        return self.feed_forward(hidden_states), tuple(self_weights), tuple(cross_weights)
-
-
-def _cross_key_values(
-    block: Attention,
-    encoder_hidden_states: torch.Tensor,
-    source: Sequence,
-    past_key_values: EncoderDecoderCache | None,
-    streams: int,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Keys and values of the encoder for a decoder of so many streams, which may be more than the encoder has."""
-    if past_key_values is None:
-        return _for_streams(block, block.key_values(encoder_hidden_states, source), streams)
-    cache = past_key_values.cross_attention_cache
-    if past_key_values.is_updated.get(block.cache_index):
-        layer = cache.layers[block.cache_index]
-        layer.keys, layer.values = _for_streams(block, (layer.keys, layer.values), streams)
-        return layer.keys, layer.values
-    past_key_values.is_updated[block.cache_index] = True
-    states = _for_streams(block, block.key_values(encoder_hidden_states, source), streams)
-    return cache.update(*states, block.cache_index)
-
-
-def _for_streams(
-    block: Attention, states: tuple[torch.Tensor, torch.Tensor], streams: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    if block.aggregated:
-        return states
-    keys, values = (with_streams(tensor, block.heads, streams) for tensor in states)
-    return keys, values
+                hidden_states = block.to_source(hidden_states, encoded, target, source, cache, traces[1])
+        return self.feed_forward(hidden_states)

@@ -9,9 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from transformers.tokenization_python import PythonBackend
-from transformers.tokenization_utils_base import AddedToken, BatchEncoding, PaddingStrategy, TruncationStrategy
-
 from .numbering_symbinv import (
     Names,
     Span,
@@ -22,6 +19,7 @@ from .numbering_symbinv import (
     columns_of,
     refuse_unknown,
 )  # fmt: skip
+from .versions_symbinv import AddedToken, BatchEncoding, PaddingStrategy, PythonBackend, TruncationStrategy
 
 # Options of a call that `prepare_for_model` takes, and those that `pad` takes.
 _PREPARING = (

@@ -5,53 +5,15 @@ Read `embedding_symbinv.py` first.
 Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L length, D model width, V_n base tokens.
 """
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
-from dataclasses import dataclass
-
 import torch
-from transformers.utils import ModelOutput
 
+from .base_symbinv import SymbolInvariantOutput, TokenHeadModel, refuse_taken_labels, require_one_per_token
 from .classification_symbinv import SymbolInvariantEncoder
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import Slots, make_head, refuse_embeddings, slots_to_ids
-from .layers_symbinv import position_ids, rotary_angles
-from .loss_symbinv import AdaCos, token_loss
-from .modeling_symbinv import (
-    TIED_WEIGHTS,
-    SymbolInvariantEncoderOutput,
-    SymbolInvariantPreTrainedModel,
-    accept_missing_head,
-    label_columns,
-    refuse_taken_labels,
-    require_kind,
-    require_one_per_token,
-)
-from .shared_stream_symbinv import deal_out, log_shares
+from .slots_symbinv import Slots, refuse_embeddings, slots_to_ids
 
 
-@dataclass
-class SymbolInvariantMaskedLMOutput(ModelOutput):
-    """What the model says of each place.
-
-    Attributes:
-        loss: scalar, if labels were given.
-        logits: `(B, L, max(vocab_size, largest id + 1))` in id space, -inf for symbols that an example cannot have; in
-            slot space `(B, L, V_n + K · num_views)`, column V_n + s · num_views + v for view v of the symbol with
-            referent `slot_referents[b, s]`.
-        slot_referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
-        hidden_states: on request, the embeddings and the output of each layer, `(B, S, L, D)`.
-        attentions: on request, `(B, S, H, L, L)` per attention block, layer by layer.
-    """
-
-    loss: torch.Tensor | None = None
-    logits: torch.Tensor = None
-    slot_referents: torch.Tensor = None
-    hidden_states: tuple[torch.Tensor, ...] | None = None
-    attentions: tuple[torch.Tensor, ...] | None = None
-
-
-class SymbolInvariantForMaskedLM(SymbolInvariantPreTrainedModel):
+class SymbolInvariantForMaskedLM(TokenHeadModel):
     """An encoder with tied projection: at each place a distribution over base tokens and the symbols of the input.
 
         logit of base token i = W_i · mean over streams,   logit of a symbol = W_actual · its own stream
@@ -68,12 +30,9 @@ class SymbolInvariantForMaskedLM(SymbolInvariantPreTrainedModel):
     occurs Vasic et al. 2019.
     """
 
-    _tied_weights_keys = TIED_WEIGHTS
-    # The loss divides by `num_items_in_batch`, so micro-batches of one optimizer step add up to its mean.
-    accepts_loss_kwargs = True
+    kind = "encoder-only"
 
     def __init__(self, config: SymbolInvariantConfig):
-        require_kind(config, type(self).__name__, "encoder-only")
         if config.symbol_embedding == "views":
             raise ValueError(
                 'symbol_embedding="views": all symbols have one row and one stream, so none can be told from another '
@@ -81,9 +40,7 @@ class SymbolInvariantForMaskedLM(SymbolInvariantPreTrainedModel):
             )
         super().__init__(config)
         self.model = SymbolInvariantEncoder(config)
-        self.lm_head = make_head(config, self.model.embedding.weight)
-        self.adacos = AdaCos(config.vocab_size) if config.loss == "adacos" else None
-        self.register_load_state_dict_post_hook(accept_missing_head)
+        self._add_head()
         self.post_init()
 
     def forward(
@@ -97,12 +54,12 @@ class SymbolInvariantForMaskedLM(SymbolInvariantPreTrainedModel):
         return_id_logits: bool | None = None,
         num_items_in_batch: torch.Tensor | int | None = None,
         inputs_embeds: None = None,
-    ) -> SymbolInvariantMaskedLMOutput | tuple:
+    ) -> SymbolInvariantOutput | tuple:
         """Logits of the token at each place, and with `labels` the loss.
 
         Args:
             input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on.
-            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None if padding tokens tell.
             labels: `(B, L)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input, so
                 that a stream can predict them, or with `learned` and `renamed` have a row.
             return_id_logits: logits in id space, else in slot space. Default: in id space, except for a loss in
@@ -121,42 +78,22 @@ class SymbolInvariantForMaskedLM(SymbolInvariantPreTrainedModel):
         if return_id_logits is None:
             return_id_logits = labels is None or not self.training
         outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
-        config = self.config
-        slots = Slots.from_referents(outputs.slot_referents, max_streams=config.max_streams)
-        cosines = self.lm_head(outputs.last_hidden_state, slots)
-        shares = None if config.max_streams is None else self._shares(outputs, attention_mask, slots)
-        if shares is not None:
-            scale = 1.0 if self.adacos is None else self.adacos.scale.clone()
-            cosines = deal_out(cosines, shares, slots, config.num_views, scale)
-        logits = cosines if self.adacos is None else self.adacos(cosines)
+        slots = Slots.from_referents(outputs.slot_referents)
+        scores = self._scores(outputs.last_hidden_state, slots)
         loss = None
         if labels is not None:
-            require_one_per_token(labels, logits, "id")
-            columns = label_columns(labels, slots, self.model.embedding)
-            loss = token_loss(logits, cosines, columns, num_items_in_batch, self.adacos, config)
-        if return_id_logits:
-            logits = slots_to_ids(logits, slots, config.base_vocab_size, config.vocab_size, config.num_views)
-        output = SymbolInvariantMaskedLMOutput(
+            require_one_per_token(labels, scores[0], "id")
+            loss = self._loss(scores, self._columns(labels, slots), num_items_in_batch)
+        output = SymbolInvariantOutput(
             loss=loss,
-            logits=logits,
+            logits=slots_to_ids(scores[0], slots, self.config) if return_id_logits else scores[0],
             slot_referents=outputs.slot_referents,
             hidden_states=outputs.hidden_states,
             attentions=outputs.attentions,
         )
         return self._as_wanted(output, return_dict)
 
-    def _shares(
-        self, outputs: SymbolInvariantEncoderOutput, attention_mask: torch.Tensor | None, slots: Slots
-    ) -> torch.Tensor | None:
-        """What `log_shares` says of the encoder's states, as places to fill and as those that are pointed at."""
-        angles = None
-        if self.config.encoder_positions == "rope":
-            mask = torch.ones_like(outputs.symbol_slots) if attention_mask is None else attention_mask
-            angles = rotary_angles(position_ids(mask), self.config, self.dtype)
-        states = outputs.last_hidden_state
-        return log_shares(states, states, (angles, angles), outputs.symbol_slots, slots)
-
 
 SymbolInvariantForMaskedLM.register_for_auto_class("AutoModelForMaskedLM")
 
-__all__ = ["SymbolInvariantForMaskedLM", "SymbolInvariantMaskedLMOutput"]
+__all__ = ["SymbolInvariantForMaskedLM"]

@@ -7,26 +7,24 @@ Two scalars per head are all that is added. With both 0 the model is GPT-2, so e
 Letters: B batch, T queries, K keys, H heads, D model width.
 """
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import re
 from functools import wraps
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import nn
-from transformers import GPT2Config, PreTrainedConfig
-from transformers.cache_utils import Cache
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-from transformers.models.gpt2.modeling_gpt2 import (
+
+from .configuration_identity_gpt2 import IdentityGPT2Config
+from .generation_symbinv import refuse_pages
+from .versions_symbinv import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     GPT2Attention,
+    GPT2Config,
     GPT2ForSequenceClassification,
     GPT2LMHeadModel,
     GPT2Model,
+    PreTrainedConfig,
 )
-
-from .configuration_identity_gpt2 import IdentityGPT2Config
-from .generation_arguments_symbinv import OneBatchAtATime
 
 
 class IdentityGPT2Attention(GPT2Attention):
@@ -48,15 +46,16 @@ class IdentityGPT2Attention(GPT2Attention):
     def forward(
         self,
         hidden_states: torch.Tensor,
-        past_key_values: Cache | None = None,
+        past_key_values: Any = None,
         attention_mask: torch.Tensor | None = None,
+        cache: Any = None,
         **kwargs: object,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Attends from and to `hidden_states (B, T, D)` and those of the past.
 
         Args:
             hidden_states: normalised, x.
-            past_key_values: keys with x beside them, and values.
+            past_key_values: keys with x beside them, and values; newer versions of transformers say `cache`.
             attention_mask: `(B, 1, T, K)`, added to the scores.
 
         Returns:
@@ -68,8 +67,9 @@ class IdentityGPT2Attention(GPT2Attention):
             part.view(split).transpose(1, 2)
             for part in (*self.c_attn(hidden_states).split(width, dim=2), hidden_states)
         )
-        if past_key_values is not None:
-            keys, values = past_key_values.update(torch.cat((keys, inputs), dim=-1), values, self.layer_idx)
+        past = past_key_values if cache is None else cache
+        if past is not None:
+            keys, values = past.update(torch.cat((keys, inputs), dim=-1), values, self.layer_idx)
             keys, inputs = keys.split(self.head_dim, dim=-1)
         inputs = inputs.transpose(1, 2).reshape(batch, -1, width)  # (B, K, D)
 
@@ -210,7 +210,7 @@ class IdentityGPT2Model(_OwnAttention, GPT2Model):
                     nn.init.constant_(scalars, self.config.identity_initial / self.config.identity_multiplier)
 
 
-class IdentityGPT2LMHeadModel(_OwnAttention, OneBatchAtATime, GPT2LMHeadModel):
+class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
     """GPT-2 as a language model, with identity-reparametrised attention in every block.
 
     Source: When can transformers reason with abstract symbols? (2024), section 6.
@@ -221,6 +221,14 @@ class IdentityGPT2LMHeadModel(_OwnAttention, OneBatchAtATime, GPT2LMHeadModel):
         self.loss_type = "ForCausalLM"  # which transformers does not see from the name
         self.transformer = IdentityGPT2Model(self.config)
         self.post_init()
+
+    def generate_batch(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: keys with x beside them fit no pages."""
+        refuse_pages(self)
+
+    def init_continuous_batching(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused, as `generate_batch`."""
+        refuse_pages(self)
 
     @wraps(GPT2LMHeadModel.forward)
     def forward(self, *args: Any, **kwargs: Any) -> Any:

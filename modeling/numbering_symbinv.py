@@ -14,8 +14,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokenizerBase
-from transformers.utils import logging, to_py_obj
+from .versions_symbinv import BatchEncoding, PreTrainedTokenizerBase, logging, to_py_obj
 
 logger = logging.get_logger(__name__)
 IGNORED_LABEL = -100

@@ -5,8 +5,6 @@ what is left, so that all offsets are those of the text. Then each symbol gets i
 `_hidden` and `_Encodings`, then `SymbolInvariantSubwordTokenizer`.
 """
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import copy
 import inspect
 import json
@@ -16,8 +14,6 @@ from itertools import repeat
 from typing import Any
 
 from tokenizers import Encoding, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers.tokenization_utils_base import AddedToken, BatchEncoding
-from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
 from .numbering_symbinv import (
     Names,
@@ -29,6 +25,7 @@ from .numbering_symbinv import (
     take_older,
 )
 from .text_symbinv import composed, skeleton
+from .versions_symbinv import AddedToken, BatchEncoding, TokenizersBackend
 
 # Unicode keeps these two for the inside of programs: the first stands for a symbol's first character, the other for
 # each further one.

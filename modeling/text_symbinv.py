@@ -5,8 +5,6 @@ Read `skeleton` and `cut`, which `words_symbinv.py` shares, `TextRule`, which cu
 Every other word is a base word, which a model knows or not.
 """
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import difflib
 import re
 import unicodedata

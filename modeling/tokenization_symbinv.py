@@ -3,18 +3,15 @@
 Read `numbering_symbinv.py` first: it says which ids symbols have.
 """
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import re
 import unicodedata
 from collections.abc import Iterable
 from itertools import accumulate
 from typing import Any, NoReturn
 
-from transformers.tokenization_utils_base import BatchEncoding
-
 from .listed_tokens_symbinv import ListedTokens
 from .numbering_symbinv import Span, TokenizationError, checked_name, take_older
+from .versions_symbinv import BatchEncoding
 
 _IDENTIFIER = re.compile(r"[a-z]|[A-Za-z_][A-Za-z0-9_.]+")
 _IS_SPACED = re.compile(r'[\s"]')

@@ -4,8 +4,6 @@ Names that are views of one symbol corefer, as the registers `%rax` and `%eax` d
 numbers its symbols, so that data sets can be arrays of ids, or they are numbered anew in each example.
 """
 
-from .versions_symbinv import check_transformers as check_transformers  # isort: split
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -80,7 +80,6 @@ shape-tokens         Classes of tokens: is a variable assigned before, is it rea
 shape-pairs          A user's own pairs: expressions in prefix notation (in no paper)
 shape-decoder        A decoder alone: strings and their copies (in no paper)
 shape-fresh          Answers with new names: Tseitin's clauses and three-address code (in no paper)
-shape-many           Hundreds of symbols: copying and graph colouring by number of streams (in no paper)
 code-misuse          Misused variables in Python functions (in no paper)
 code-exchange        Exchanged arguments in Python functions (in no paper)
 """

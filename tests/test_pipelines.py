@@ -51,6 +51,16 @@ class TestAnswers:
         assert result["verdict"] == "unchecked" and result["checker"] is None
         assert solve("a & X b & !a", verify=True)["verdict"] == "incorrect"
 
+    def test_the_arguments_of_every_pipeline_are_honoured(self, solve, monkeypatch):
+        questions = ["a U (b & X !a)", "X q", "1", "G F p"]
+        alone = [solve(question)["answer"] for question in questions]
+        for given in ({"num_workers": 2}, {"num_workers": 1, "batch_size": 3}, {"truncation": True}):
+            assert [result["answer"] for result in solve(questions, **given)] == alone
+        monkeypatch.setattr(solve.tokenizer, "model_max_length", 5)
+        assert solve(questions[0])["answer"] == alone[0]
+        with pytest.raises(ValueError, match="tokens"):
+            solve(questions, truncation=True)
+
     def test_lists_keep_their_order_whatever_the_batch_size(self, solve):
         questions = ["a U (b & X !a)", "X q", "1", "G F p"]
         alone = [solve(question)["answer"] for question in questions]

@@ -24,7 +24,7 @@ from hf_symbinv.training.start import freeze, load_start, start_folder
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
 # SIT section 5.2: three beams. Scores are log-probability / length; the search ends when no open beam can win.
-GENERATION = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": "never", "max_new_tokens": 100}
+GENERATION = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": False, "max_new_tokens": 100}
 
 
 def train(

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import torch
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantEncoderOutput
 from hf_symbinv.solvers import Checker
 from hf_symbinv.tasks import PAIRS
 from hf_symbinv.tasks.base import SymbolTask, symbol_names
@@ -104,13 +103,7 @@ class Judged:
         wrong = torch.tensor([one.is_wrong for one in lessons], device=device)
         is_shortest = torch.tensor([one.is_shortest_right for one in lessons], device=device)
         logits = model(
-            attention_mask=inputs["attention_mask"][row],
-            encoder_outputs=SymbolInvariantEncoderOutput(
-                last_hidden_state=read.last_hidden_state[row],
-                slot_referents=read.slot_referents[row],
-                symbol_slots=read.symbol_slots[row],
-                slot_vectors=read.slot_vectors,
-            ),
+            encoder_outputs=read.of_questions(row.tolist()),
             decoder_input_ids=model.prepare_decoder_input_ids_from_labels(targets),
             return_id_logits=True,
         ).logits.float()  # (candidates, T, ids)

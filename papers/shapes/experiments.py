@@ -3,7 +3,7 @@
 No paper has these tables. Each asks the same three things: are answers right as in training, with more symbols than in
 training, and under names that training never had?
 
-A table with rows of its own, such as one with many symbols, is a module here, whose experiments `EXPERIMENTS` lists.
+A table with rows of its own, such as that of new symbols, is a module here, whose experiments `EXPERIMENTS` lists.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from papers.harness.experiments import Experiment, Family, Job, Result, Setting
 from papers.harness.measures import Measure
 from papers.shapes.columns import MODELS, MORE, NEW, USUAL
 from papers.shapes.fresh import EXPERIMENTS as FRESH
-from papers.shapes.many import EXPERIMENTS as MANY
 from papers.shapes.plots import draw_by_symbols
 
 FAMILY = Family("shapes", Path(__file__).parent / "scales.yaml")
@@ -70,4 +69,4 @@ def _experiment(shape: str) -> Experiment:
     )
 
 
-EXPERIMENTS: tuple[Experiment, ...] = (*map(_experiment, TITLES), *FRESH, *MANY)
+EXPERIMENTS: tuple[Experiment, ...] = (*map(_experiment, TITLES), *FRESH)

@@ -9,19 +9,12 @@ from transformers import AutoModelForSeq2SeqLM
 
 from hf_symbinv.logic import parse_assignment
 from hf_symbinv.modeling.configuration_symbinv import check_grammar
-from hf_symbinv.modeling.generation_symbinv import (
-    AssignmentGrammarLogitsProcessor,
-    LassoGrammarLogitsProcessor,
-)
+from hf_symbinv.modeling.grammar_symbinv import AssignmentGrammar, GrammarProcessor, LassoGrammar
 
 from .tiny import EOS, START, formula_with, pad, tiny_model
 
 BASE, VALUES = 10, [3, 4]  # of the "prop" preset
 GRAMMAR = {"name": "assignment", "values": VALUES}
-
-
-def processor(limit, prompt=1):
-    return AssignmentGrammarLogitsProcessor(GRAMMAR, BASE, EOS, prompt, prompt + limit)
 
 
 def assignments(symbols, limit):
@@ -36,9 +29,12 @@ def assignments(symbols, limit):
 
 def allowed_after(prefixes, limit, scores=None):
     """For each of equally long prefixes, the set of tokens that the processor lets follow, among 3 symbols."""
+    processor = GrammarProcessor(AssignmentGrammar(GRAMMAR, BASE, EOS), [3] * len(prefixes), 1 + limit)
+    for place in range(len(prefixes[0])):
+        processor.follow(range(len(prefixes)), [prefix[place] for prefix in prefixes])
     rows = torch.tensor([[START, *prefix] for prefix in prefixes])
     scores = torch.zeros(len(rows), BASE + 3) if scores is None else scores
-    scores = processor(limit)(rows, scores)
+    scores = processor(rows, scores)
     assert ((scores == 0) | (scores == -torch.inf)).all()
     return [set((row == 0).nonzero()[:, 0].tolist()) for row in scores]
 
@@ -174,9 +170,9 @@ def test_a_wrong_grammar_is_refused(grammar, message):
         check_grammar(grammar, BASE)
 
 
-def test_a_processor_of_another_grammar_is_refused():
-    with pytest.raises(ValueError, match="LassoGrammarLogitsProcessor follows the grammar 'lasso' only"):
-        LassoGrammarLogitsProcessor(GRAMMAR, BASE, EOS, 1, 9)
+def test_the_tokens_of_another_grammar_are_refused():
+    with pytest.raises(ValueError, match="LassoGrammar follows the grammar 'lasso' only"):
+        LassoGrammar(GRAMMAR, BASE, EOS)
 
 
 def test_the_preset_has_the_grammar_and_a_checkpoint_keeps_it(tmp_path):

@@ -1,15 +1,15 @@
-"""`generate` needs documented arguments of transformers only; what it saves beyond them changes no answer."""
+"""`generate` takes what was encoded and read before, and knows the limits, whoever sets them."""
 
-import logging
+import copy
 import random
 
 import pytest
 import torch
 from transformers import GenerationConfig, LogitsProcessorList
-from transformers.cache_utils import DynamicCache, EncoderDecoderCache
-from transformers.generation import GenerationMixin
 
-from hf_symbinv.modeling import beams_symbinv, generation_symbinv
+from hf_symbinv.modeling import generation_symbinv, search_symbinv
+from hf_symbinv.modeling.cache_symbinv import SymbolInvariantCache
+from hf_symbinv.modeling.grammar_symbinv import GrammarProcessor
 
 from .tiny import BASE, EOS, PAD, START, formula_with, pad, tiny_model
 
@@ -30,75 +30,6 @@ def batch(model):
         for size in range(9)
     ]
     return pad(rows, side="left")
-
-
-@pytest.fixture
-def other_transformers(monkeypatch):
-    """Call it, and a method of beam search has one argument more, as in a version that nobody knows yet."""
-
-    def change(name):
-        original = getattr(GenerationMixin, name)
-
-        def changed(*args, further=None, **kwargs):
-            return original(*args, **kwargs)
-
-        is_static = isinstance(vars(GenerationMixin)[name], staticmethod)
-        monkeypatch.setattr(GenerationMixin, name, staticmethod(changed) if is_static else changed)
-        beams_symbinv.knows_beam_search.cache_clear()
-
-    yield change
-    beams_symbinv.knows_beam_search.cache_clear()
-
-
-class TestBeamSearchOfAnotherVersion:
-    def test_that_of_this_version_is_known(self):
-        assert beams_symbinv.knows_beam_search()
-
-    @pytest.mark.parametrize("name", ["_beam_search", "_check_early_stop_heuristic"])
-    def test_is_used_as_it_is_and_the_log_says_so_once(self, model, batch, name, other_transformers, caplog):
-        expected = model.generate(**batch, num_beams=3, max_new_tokens=40)
-        other_transformers(name)
-        with caplog.at_level(logging.WARNING):
-            for _ in range(2):
-                output = model.generate(**batch, num_beams=3, max_new_tokens=40, return_dict_in_generate=True)
-                assert torch.equal(output.sequences, expected)
-        assert type(output.past_key_values) is beams_symbinv.SymbolInvariantCache
-        assert [record.message.count("in a way that this model's code does not know") for record in caplog.records] == [
-            1
-        ]
-
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            {},
-            {"num_return_sequences": 3},
-            {"early_stopping": "never", "length_penalty": 1.0},
-            {"do_sample": True},
-            {"use_cache": False},
-            {"num_beams": 1},
-        ],
-    )
-    def test_answers_and_scores_are_the_same_bit_for_bit(
-        self, model, batch, arguments, other_transformers, monkeypatch
-    ):
-        def answers(**more):
-            torch.manual_seed(1)
-            asked = {"num_beams": 3, "max_new_tokens": 40, "return_dict_in_generate": True, **arguments, **more}
-            return model.generate(**batch, **asked)
-
-        monkeypatch.setattr(beams_symbinv._OpenInputs, "share", 1)  # inputs that are done are left out at once
-        leaving_out = answers()
-        monkeypatch.setattr(beams_symbinv._OpenInputs, "share", 0)  # all inputs are computed to the end
-        expected = answers(output_scores=True)
-        other_transformers("_beam_search")
-        found = answers(output_scores=True)
-        assert torch.equal(found.sequences, expected.sequences)
-        assert all(map(torch.equal, found.scores, expected.scores))
-        assert torch.equal(found.sequences, leaving_out.sequences)
-        if arguments.get("num_beams") != 1:
-            assert torch.equal(found.sequences_scores, expected.sequences_scores)
-            # Matrices of fewer rows are multiplied where inputs are left out, so the last bits may differ.
-            torch.testing.assert_close(leaving_out.sequences_scores, expected.sequences_scores)
 
 
 class TestEncodedInputs:
@@ -150,44 +81,49 @@ class TestEncodedInputs:
 class TestCachesThatAreGiven:
     @pytest.mark.parametrize("beams", [1, 3])
     def test_an_empty_one_is_filled_and_changes_no_answer(self, model, batch, beams):
-        given = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        given = SymbolInvariantCache()
         arguments = {"num_beams": beams, "max_new_tokens": 12}
         assert torch.equal(
             model.generate(**batch, **arguments, past_key_values=given), model.generate(**batch, **arguments)
         )
-        assert given.get_seq_length() == given.self_attention_cache.get_seq_length() > 0
+        assert given.get_seq_length() > 0
 
-    @pytest.mark.parametrize("plain", [False, True])
-    def test_answers_go_on_where_they_stopped(self, model, batch, plain):
+    @pytest.mark.parametrize("name", ["past_key_values", "cache"])
+    def test_answers_go_on_where_they_stopped(self, model, batch, name):
         free = {"grammar": None, "suppress_tokens": [EOS]}
         expected = model.generate(**batch, **free, max_new_tokens=9)
         half = model.generate(**batch, **free, max_new_tokens=4, return_dict_in_generate=True)
-        cache = half.past_key_values
-        if plain:
-            cache = EncoderDecoderCache(cache.self_attention_cache, cache.cross_attention_cache)
         found = model.generate(
             **batch,
             **free,
             decoder_input_ids=half.sequences,
             decoder_attention_mask=torch.ones_like(half.sequences),
-            past_key_values=cache,
             max_new_tokens=5,
+            **{name: half[name]},
         )
         assert torch.equal(found, expected)
 
+    def test_beams_and_samples_go_on_from_what_was_read_once_for_each_input(self, model, batch):
+        free = {"grammar": None, "suppress_tokens": [EOS]}
+        half = model.generate(**batch, **free, max_new_tokens=4, return_dict_in_generate=True)
+        for options in ({"num_beams": 3}, {"do_sample": True, "num_return_sequences": 2}):
+            found = []
+            for given in ({}, {"past_key_values": copy.deepcopy(half.cache)}):
+                torch.manual_seed(0)
+                call = {**batch, **free, **options, **given, "decoder_input_ids": half.sequences}
+                found.append(model.generate(**call, max_new_tokens=5))
+            assert torch.equal(*found)
+
     def test_that_do_not_fit_are_refused(self, model, batch, monkeypatch):
-        monkeypatch.setattr(beams_symbinv._OpenInputs, "share", 1)
+        monkeypatch.setattr(search_symbinv, "SHARE", 1)
 
         def generate(cache, **arguments):
             model.generate(**batch, past_key_values=cache, max_new_tokens=5, **arguments)
 
-        filled = model.generate(**batch, max_new_tokens=4, return_dict_in_generate=True).past_key_values
-        with pytest.raises(ValueError, match="past_key_values has 9 rows, but 9 inputs with their beams have 27"):
-            generate(filled, num_beams=3)
-        with pytest.raises(ValueError, match="past_key_values is a tuple; it must be a cache"):
+        with pytest.raises(ValueError, match="past_key_values is a tuple: keys of streams need a SymbolInvariantCache"):
             generate(((),))
-        left_out = model.generate(**batch, num_beams=3, max_new_tokens=40, return_dict_in_generate=True).past_key_values
-        with pytest.raises(ValueError, match="left out inputs whose answers were done"):
+        left_out = model.generate(**batch, num_beams=3, max_new_tokens=40, return_dict_in_generate=True).cache
+        with pytest.raises(ValueError, match=r"past_key_values has \d+ rows, but 9 inputs with their beams have 27; give"):
             generate(left_out, num_beams=3)
 
 
@@ -197,12 +133,14 @@ def test_grammars_know_the_limit_whoever_sets_it(model, batch, prompt, monkeypat
     """That of a free answer which never ends is found out by writing one."""
     seen = []
 
-    class Spy(generation_symbinv.LassoGrammarLogitsProcessor):
+    class Spy(GrammarProcessor):
         def __call__(self, input_ids, scores):
-            seen.append((self.max_length, self.prompt_length, input_ids.shape[1]))
+            assert self.length == input_ids.shape[1]
+            seen.append(self.max_length)
             return super().__call__(input_ids, scores)
 
-    monkeypatch.setitem(generation_symbinv._PROCESSORS, "lasso", Spy)
+    monkeypatch.setattr(generation_symbinv, "GrammarProcessor", Spy)
+    monkeypatch.setattr(search_symbinv, "GrammarProcessor", Spy)
     ids = batch["input_ids"][-2:]
     given = {} if prompt is None else {"decoder_input_ids": torch.tensor([prompt] * 2)}
     special = {"pad_token_id": PAD, "eos_token_id": EOS, "decoder_start_token_id": START}
@@ -225,7 +163,7 @@ def test_grammars_know_the_limit_whoever_sets_it(model, batch, prompt, monkeypat
         written = model.generate(ids, **call, grammar=None, suppress_tokens=[EOS])
         seen.clear()
         model.generate(ids, **call)
-        assert seen[0] == (written.shape[1], seen[0][2], seen[0][2]), (own, config, arguments)
+        assert seen[0] == written.shape[1], (own, config, arguments)
 
 
 def test_processors_of_a_call_come_after_transformers_and_the_grammar(model, batch):

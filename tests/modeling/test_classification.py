@@ -250,7 +250,7 @@ def test_a_saved_model_comes_back(tmp_path, changes):
     model.save_pretrained(tmp_path)
     auto_map = json.loads((tmp_path / "config.json").read_text())["auto_map"]
     assert set(auto_map) == {"AutoConfig", "AutoModelForSequenceClassification"}
-    assert {"classification_symbinv.py", "modeling_symbinv.py"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"classification_symbinv.py", "base_symbinv.py"} <= {path.name for path in tmp_path.iterdir()}
     loaded = AutoModelForSequenceClassification.from_pretrained(tmp_path)
     assert type(loaded) is SymbolInvariantForSequenceClassification
     assert torch.equal(loaded(**batch).logits, model(**batch).logits)

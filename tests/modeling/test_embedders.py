@@ -10,8 +10,9 @@ import random
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForSeq2SeqLM, DynamicCache, EncoderDecoderCache, Trainer, TrainingArguments
+from transformers import AutoModelForSeq2SeqLM, Trainer, TrainingArguments
 
+from hf_symbinv.modeling.cache_symbinv import SymbolInvariantCache
 from hf_symbinv.modeling.embedding_symbinv import Slots, random_rows
 
 from .reference import OneStreamReference, cross_entropy
@@ -141,7 +142,7 @@ def test_decoding_token_by_token_with_a_cache_gives_the_same_logits(symbol_embed
     model = one_stream(symbol_embedding)
     sources, _ = texts(model.config, counts=(3, 1))
     targets = torch.tensor([[START, 5, BASE + 1, BASE + 6, 8, 9], [START, BASE, 9, BASE + 3, 4, BASE]])
-    batch, cache, steps = pad(sources), EncoderDecoderCache(DynamicCache(), DynamicCache()), []
+    batch, cache, steps = pad(sources), SymbolInvariantCache(), []
     with torch.no_grad():
         whole = model(**batch, decoder_input_ids=targets).logits
         encoded = model.model.encode(**batch)

@@ -97,16 +97,6 @@ class TestAnExportedEncoderDecoder:
             exported(batch)
 
 
-@pytest.mark.slow
-@pytest.mark.slow
-def test_an_exported_model_whose_symbols_share_a_stream_gives_the_models_logits():
-    components = ["EP", "EA", "DP", "CP"]
-    model = tiny_model(dtype=torch.float32, num_symbols=SYMBOLS, components=components, max_streams=2)
-    program = recorded(model, next(batches(model.config, seed=1)), QUESTION_AND_ANSWER, use_cache=False).module()
-    for batch in batches(model.config):
-        torch.testing.assert_close(program(**batch, use_cache=False).logits, model(**batch).logits, **TOLERANCE)
-
-
 def test_an_exported_encoder_and_decoder_are_the_model_in_two_pieces(model):
     """In slot space, where ids need not be small: only the number of symbols counts."""
     encoder = recorded(model.get_encoder(), {**pad([[5, BASE, BASE + 1, EOS], [3, EOS]])}, QUESTION).module()

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, Seq2SeqTrainer, Seq2SeqTrainingArguments
-from transformers.cache_utils import DynamicCache, EncoderDecoderCache
-from transformers.generation import GenerationMixin
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
-from hf_symbinv.modeling import beams_symbinv
+from hf_symbinv.modeling import search_symbinv
+from hf_symbinv.modeling.cache_symbinv import SymbolInvariantCache
 
 from .reference import OneStreamReference, Reference, aggregate, sinusoid
 from .tiny import BASE, EOS, PAD, START, enable_checkpointing, pad, tiny_model
@@ -519,36 +518,17 @@ class TestGeneration:
         with pytest.raises(ValueError, match=r"prefix_allowed_tokens_fn allows .* only, symbols that input 0 does not"):
             model.generate(question, prefix_allowed_tokens_fn=lambda index, ids: [BASE + 1], max_new_tokens=2)
 
-    def test_beam_search_that_is_not_known_gives_the_same_answers(self, monkeypatch):
-        model = model_of()
-        expected = model.generate(**self.QUESTIONS, **WRITES, num_beams=3)
-        monkeypatch.setattr(beams_symbinv, "knows_beam_search", lambda: False)
-        assert torch.equal(model.generate(**self.QUESTIONS, **WRITES, num_beams=3), expected)
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_scores_have_as_many_columns_at_every_step_as_older_versions_want(self, kind, monkeypatch):
-        """These cut the scores of all beams up by `config.vocab_size`."""
-        original, widths = GenerationMixin._get_top_k_continuations, set()
-
-        def checked(search, accumulated_log_probs, **kwargs):
-            widths.add((accumulated_log_probs.shape[1], kwargs["num_beams"] * search.config.vocab_size))
-            return original(search, accumulated_log_probs, **kwargs)
-
-        monkeypatch.setattr(GenerationMixin, "_get_top_k_continuations", checked)
-        model_of(kind, num_symbols=7).generate(**self.QUESTIONS, **WRITES, num_beams=3)
-        assert widths == {(3 * (BASE + 3 + LIMIT), 3 * (BASE + 3 + LIMIT))}
-
     def test_inputs_that_are_done_are_left_out_and_change_no_answer(self, monkeypatch):
         model, kept = model_of(seed=8, spread=1.0), []
         questions, _ = texts(counts=(1, 0, 3, 2, 2, 4, 1, 0), seed=3)
         settings = {"suppress_tokens": [0, 1, *range(3, 9)], "num_beams": 3, "max_new_tokens": 25}
-        original = beams_symbinv.GrowingCache.keep
+        original = SymbolInvariantCache.keep_questions
         monkeypatch.setattr(
-            beams_symbinv.GrowingCache, "keep", lambda self, *args: kept.append(args) or original(self, *args)
+            SymbolInvariantCache, "keep_questions", lambda self, *args: kept.append(args) or original(self, *args)
         )
         written = model.generate(**pad(questions), **settings)
         assert kept and any(token >= BASE and token not in questions[1] for token in written[1].tolist())
-        monkeypatch.setattr(beams_symbinv, "knows_beam_search", lambda: False)
+        monkeypatch.setattr(search_symbinv, "SHARE", 0)
         assert torch.equal(model.generate(**pad(questions), **settings), written)
 
 
@@ -560,26 +540,18 @@ class TestCache:
         batch = pad(questions)
         with torch.no_grad():
             expected = model(**batch, decoder_input_ids=answers).logits
-            for how in ("reorder", "select", "repeat"):
+            for order in ([2, 0, 0], [0, 0, 1, 1, 2, 2]):
                 cache = model(**batch, decoder_input_ids=answers[:, :5], use_cache=True).past_key_values
-                order = torch.tensor([2, 0, 0])
-                if how == "reorder":
-                    cache.reorder_cache(order)
-                elif how == "select":
-                    cache.batch_select_indices(order)
-                else:
-                    cache.batch_repeat_interleave(2)
-                    order = torch.arange(3).repeat_interleave(2)
+                cache.reorder_cache(torch.tensor(order))
+                cache.cross = {index: tuple(one[:1].repeat(len(order), 1, 1, 1) for one in states)
+                               for index, states in cache.cross.items()}  # fmt: skip
                 rows = pad([questions[0]] * len(order))
                 given = model(**rows, decoder_input_ids=answers[order, 5:], past_key_values=cache).logits
                 close(given, expected[order, 5:, : given.shape[2]])
 
     def test_of_another_kind_is_refused(self):
-        model = model_of()
-        with pytest.raises(
-            ValueError, match="past_key_values is a DynamicCache: symbols that come in need a StreamsCache"
-        ):
-            model(torch.tensor([[3, EOS]]), past_key_values=EncoderDecoderCache(DynamicCache(), DynamicCache()))
+        with pytest.raises(ValueError, match="past_key_values is a list: keys of streams need a SymbolInvariantCache"):
+            model_of()(torch.tensor([[3, EOS]]), past_key_values=[])
 
     def test_taking_tokens_back_is_refused(self):
         model = model_of()

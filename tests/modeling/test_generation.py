@@ -1,16 +1,15 @@
 """`generate` searches as it says, over the model that it says, with and without a cache; beams share the encoder."""
 
-import functools
 import math
 import random
 
 import pytest
 import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
-from transformers.cache_utils import DynamicLayer
 from transformers.generation.streamers import BaseStreamer
 
-from hf_symbinv.modeling import beams_symbinv
+from hf_symbinv.modeling import search_symbinv
+from hf_symbinv.modeling.cache_symbinv import SymbolInvariantCache
 
 from .tiny import BASE, EOS, PAD, START, formula_with, pad, tiny_model
 
@@ -172,23 +171,21 @@ def test_num_return_sequences_gives_that_many_answers_per_input(model, sources, 
 
 def test_encoder_keys_and_values_exist_once_per_input_and_never_move(model, sources, monkeypatch):
     shapes, pointers = set(), set()
-    forward = type(model).forward
+    step = type(model)._step
 
-    @functools.wraps(forward)
-    def spy(self, *args, **kwargs):
-        output = forward(self, *args, **kwargs)
-        cache = output.past_key_values
+    def spy(self, input_ids, attention_mask, cache, kinds, **given):
+        output = step(self, input_ids, attention_mask, cache, kinds, **given)
+        rows = len(input_ids)
         for name, own, layer in zip(("CP", "CA") * 2, ("DP", "DA") * 2, range(4), strict=True):
-            cross, itself = cache.cross_attention_cache.layers[layer], cache.self_attention_cache.layers[layer]
-            shapes.add((name, tuple(cross.keys.shape), tuple(cross.values.shape)))
-            shapes.add((own, tuple(itself.keys.shape[:2]), tuple(itself.values.shape[:2])))
-            pointers.add((layer, cross.keys.data_ptr(), cross.values.data_ptr()))
-        assert kwargs["encoder_outputs"].last_hidden_state.shape[0] == len(sources)
-        assert kwargs["attention_mask"].shape[0] == len(sources)
+            cross, (keys, _) = cache.cross[layer], cache.own[layer].filled()
+            shapes.add((name, *map(tuple, (one.shape for one in cross))))
+            shapes.add((own, rows, tuple(keys.shape[:2])))
+            pointers.add((layer, *(one.data_ptr() for one in cross)))
+        assert len(given["encoded"]) == len(given["source"].mask) == len(sources)
         return output
 
-    monkeypatch.setattr(type(model), "forward", spy)
-    monkeypatch.setattr(beams_symbinv._OpenInputs, "share", 0)  # all inputs are computed to the end
+    monkeypatch.setattr(type(model), "_step", spy)
+    monkeypatch.setattr(search_symbinv, "SHARE", 0)  # all inputs are computed to the end
     model.generate(**pad(sources), num_beams=4, num_return_sequences=4, max_new_tokens=NEW_TOKENS)
     # The greatest numbers of symbols and tokens in `sources`; heads and their width of `tiny_model`.
     batch, streams, heads, length, width = len(sources), 4, 3, len(sources[0]), 6
@@ -196,99 +193,101 @@ def test_encoder_keys_and_values_exist_once_per_input_and_never_move(model, sour
     assert shapes == {
         ("CP", per_stream, per_stream),
         ("CA", aggregated, aggregated),
-        ("DP", (batch * 4, streams * heads), (batch * 4, streams * heads)),
-        ("DA", (batch * 4, heads), (batch * 4, heads)),
+        # A prompt is read once, whatever its beams.
+        *(("DP", rows, (rows, streams * heads)) for rows in (batch, batch * 4)),
+        *(("DA", rows, (rows, heads)) for rows in (batch, batch * 4)),
     }
     assert len(pointers) == 4
 
 
-@pytest.mark.parametrize("arguments", [{}, {"use_cache": False}, {"early_stopping": "never"}, {"do_sample": True}])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"use_cache": False},
+        {"early_stopping": "never"},
+        {"do_sample": True},
+        {"do_sample": True, "num_beams": 1},
+    ],
+)
 def test_inputs_that_are_done_are_no_longer_computed_and_that_changes_no_answer(model, arguments, monkeypatch):
     rng = random.Random(4)
     rows = [
         formula_with(rng, 3 + 2 * size, [BASE + rng.randrange(9) for _ in range(size % 4)], model.config)
         for size in range(9)
     ]
-    batches, forward = [], type(model).forward
+    batches, step = [], type(model)._step
 
-    @functools.wraps(forward)
-    def spy(self, *args, **kwargs):
-        batches.append(len(kwargs["decoder_input_ids"]))
-        return forward(self, *args, **kwargs)
+    def spy(self, input_ids, *args, **kwargs):
+        batches.append(len(input_ids))
+        return step(self, input_ids, *args, **kwargs)
 
     def answers(share, **more):
-        monkeypatch.setattr(beams_symbinv._OpenInputs, "share", share)
+        monkeypatch.setattr(search_symbinv, "SHARE", share)
         batches.clear()
         torch.manual_seed(1)
         options = {"num_beams": 3, "num_return_sequences": 3, "max_new_tokens": 40, **arguments, **more}
         return model.generate(**pad(rows, side="left"), **options)
 
-    monkeypatch.setattr(type(model), "forward", spy)
+    monkeypatch.setattr(type(model), "_step", spy)
     expected = answers(0)
-    assert set(batches) == {len(rows) * 3}
+    assert set(batches) <= {len(rows), len(rows) * 3}
     assert torch.equal(answers(1), expected)
-    assert batches[-1] < batches[0]
+    assert batches[-1] < len(rows) * 3
     every_step = answers(1, return_dict_in_generate=True, output_scores=True)
     assert set(batches) == {len(rows) * 3}
     scored = answers(1, return_dict_in_generate=True)
-    assert batches[-1] < batches[0] and scored.scores is None
-    torch.testing.assert_close(scored.sequences_scores, every_step.sequences_scores)
+    assert batches[-1] < len(rows) * 3 and scored.scores is None
+    if arguments.get("num_beams") != 1:
+        torch.testing.assert_close(scored.sequences_scores, every_step.sequences_scores)
 
 
-class TestBeamsThatMoveWhenTheyGrow:
+class TestTheCache:
     @pytest.mark.parametrize("seed", range(5))
-    def test_keys_and_values_are_those_of_beams_that_move_at_once(self, seed):
+    def test_rows_that_move_in_place_are_those_of_a_cache_made_anew(self, seed):
+        """Against lists of keys per row, with rows that leave and come, forks of streams and pieces of any length."""
         rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)
-        ours, plain, rows = beams_symbinv.BeamLayer(), DynamicLayer(), 6
-        with torch.no_grad():
-            for _ in range(12):
-                for _ in range(rng.randrange(3)):
-                    count = rng.randint(2, rows)
-                    places = torch.randint(rows, (count,), generator=generator)
-                    if plain.get_seq_length():
-                        rows = count
-                    ours.reorder_cache(places)
-                    plain.reorder_cache(places)
-                assert ours.get_seq_length() == plain.get_seq_length()
-                length = rng.randint(1, 2)
-                new = [torch.randn(rows, 5, length, width, generator=generator) for width in (4, 3)]
-                assert all(map(torch.equal, ours.update(*new), plain.update(*new)))
+        cache, rows, streams = SymbolInvariantCache(), 6, 2
+        expected = [[] for _ in range(rows)]  # of each row, keys (S·H, E) by token
+        cache.referents = torch.full((rows, streams), -1)
+        for _ in range(25):
+            length = rng.choice([1, 1, 1, 2, 40])
+            keys, values = (torch.randn(rows, 3 * streams, length, width, generator=generator) for width in (4, 3))
+            found, second = cache.append(0, keys, values)
+            for row in range(rows):
+                expected[row] += keys[row].unbind(1)
+                assert torch.equal(found[row], torch.stack(expected[row], dim=1))
+            assert torch.equal(second[:, :, -length:], values) and cache.get_seq_length() == found.shape[2]
+            count = rng.choice([rows, rows, rng.randint(2, 7)])
+            sources = [rng.choice([row % rows, rng.randrange(rows)]) for row in range(count)]
+            cache.move(sources)
+            expected, rows = [list(expected[row]) for row in sources], count
+            if rng.random() < 0.2:  # one stream more, a copy of the first
+                streams += 1
+                cache.fork(torch.full((rows, streams), -1), [0], heads=3)
+                expected = [[torch.cat((token, token[:3])) for token in row] for row in expected]
 
-    def test_they_can_be_moved_before_and_a_layer_that_is_reset_moves_nothing(self):
-        keys, values = torch.randn(2, 3, 4, 2, 5)
-        layer = beams_symbinv.BeamLayer()
-        layer.reorder_cache(torch.tensor([1, 0, 1]))
-        layer.update(keys, values)
-        layer.reorder_cache(torch.tensor([2, 0]))
-        layer.settle()
-        assert torch.equal(layer.keys, keys[[2, 0]]) and torch.equal(layer.values, values[[2, 0]])
-        layer.reorder_cache(torch.tensor([1, 1]))
-        layer.reset()
-        assert layer.get_seq_length() == 0
-        assert torch.equal(layer.update(keys, values)[0], keys)
+    def test_nothing_is_copied_where_no_row_moved(self, monkeypatch):
+        cache = SymbolInvariantCache()
+        cache.append(0, torch.randn(3, 2, 5, 4), torch.randn(3, 2, 5, 4))
+        monkeypatch.setattr(torch.Tensor, "index_select", None)
+        monkeypatch.setattr(torch.Tensor, "index_copy_", None)
+        cache.move([0, 1, 2])
 
     def test_gradients_pass(self):
         states = torch.randn(2, 3, 1, 4, requires_grad=True)
-        layer = beams_symbinv.BeamLayer()
-        layer.update(states, states)
-        layer.reorder_cache(torch.tensor([1, 1]))
-        keys, _ = layer.update(2 * states, states)
-        keys.sum().backward()
-        assert states.grad[:, 0, 0, 0].tolist() == [2.0, 4.0]
+        cache = SymbolInvariantCache()
+        cache.append(0, states, states)
+        cache.append(0, 2 * states, states)[0].sum().backward()
+        assert states.grad[:, 0, 0, 0].tolist() == [3.0, 3.0]
 
-    @pytest.mark.parametrize("arguments", [{}, {"early_stopping": "never"}, {"num_return_sequences": 3}])
-    def test_answers_are_those_of_beams_that_move_at_once(self, model, sources, arguments, monkeypatch):
-        def answers():
-            return model.generate(**pad(sources), num_beams=3, max_new_tokens=30, **arguments)
-
-        found = answers()
-        monkeypatch.setattr(beams_symbinv, "BeamLayer", DynamicLayer)
-        assert torch.equal(answers(), found)
-
-    def test_a_cache_that_is_handed_out_holds_the_beams_that_are_handed_out(self, model, sources):
-        asked = {"num_beams": 3, "max_new_tokens": NEW_TOKENS, "return_dict_in_generate": True}
-        cache = model.generate(**pad(sources), **asked).past_key_values.self_attention_cache
-        assert cache.get_seq_length() > 0 and all(layer.moved is None for layer in cache.layers)
+    def test_a_foreign_one_is_refused_with_a_remedy_that_works(self, model, sources):
+        batch = pad(sources)
+        with pytest.raises(ValueError, match=r"past_key_values is a dict: .* leave it out, or pass the one that an out"):
+            model(**batch, past_key_values={})
+        cache = model(**batch, use_cache=True).past_key_values
+        assert cache is not None
+        assert model(**batch, cache=cache, decoder_input_ids=torch.full((3, 1), 3)).cache.get_seq_length() == 2
 
 
 class Recorder(BaseStreamer):
@@ -435,7 +434,16 @@ def test_a_generation_config_is_honoured_and_its_grammar_too(model, sources):
         ),
         (
             {"inputs": torch.tensor([[13, 2]]), "cache_implementation": "static"},
-            "cache_implementation='static': only the dynamic cache keeps the encoder once per input; leave it out",
+            "cache_implementation='static': the model's own cache grows with what is written, .*; leave it out",
+        ),
+        (
+            {"inputs": torch.tensor([[13, 2]]), "num_beam": 3},
+            "num_beam=3: neither the model nor generate has such an argument; did you mean num_beams?",
+        ),
+        ({"inputs": torch.tensor([[13, 2]]), "num_return_sequences": 2}, "a search gives one answer per beam; raise num"),
+        (
+            {"inputs": torch.tensor([[13, 2]]), "num_beams": 2, "streamer": BaseStreamer()},
+            "streamer with num_beams=2: beams change what was written; use num_beams=1",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import pytest
 import torch
-from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StaticCache
+from transformers import GenerationConfig, StoppingCriteria
 from transformers.generation import logits_process as processors
 from transformers.modeling_outputs import BaseModelOutput, CausalLMOutputWithPast, Seq2SeqLMOutput
 
@@ -17,9 +17,10 @@ from hf_symbinv import (
     IdentityGPT2LMHeadModel,
     SymbolInvariantConfig,
     SymbolInvariantForCausalLM,
+    SymbolInvariantTokenizer,
 )
 
-from .tiny import BASE, EOS, PAD, SIZES, START, pad, rename, tiny_model
+from .tiny import BASE, EOS, PAD, SIZES, START, TOKENS, pad, rename, tiny_model
 
 SOURCES = [[5, BASE, 12, BASE + 3, EOS], [12, BASE + 1, EOS], [5, 5, BASE + 4, BASE + 2, BASE, EOS]]
 RENAMING = {0: 1, 1: 3, 2: 0, 3: 4, 4: 2}
@@ -59,19 +60,25 @@ ELSEWHERE = {
     "do_sample", "typical_p", "eta_cutoff", "num_beams", "early_stopping", "length_penalty", "max_length",
     "max_new_tokens", "max_time", "use_cache", "num_return_sequences", "output_attentions", "output_hidden_states",
     "output_scores", "output_logits", "return_dict_in_generate", "pad_token_id", "bos_token_id", "eos_token_id",
-    "decoder_start_token_id", "compile_config", "disable_compile", "cache_implementation",
-    "prompt_lookup_num_tokens", "max_matching_ngram_size", "num_assistant_tokens", "num_assistant_tokens_schedule",
+    "decoder_start_token_id", "compile_config", "disable_compile", "max_matching_ngram_size", "num_assistant_tokens", "num_assistant_tokens_schedule",
     "assistant_confidence_threshold", "assistant_lookbehind", "target_lookbehind", "assistant_ensemble_weight",
-    "transformers_version", "continuous_batching_config",
+    "transformers_version", "continuous_batching_config", "stop_strings",
 }  # fmt: skip
 # Argument → a value, and words of the sentence that refuses it, by either model.
 REFUSED = {
     "watermarking_config": ({"bias": 3.0}, "hangs on ids"),
     "token_healing": (True, "name of a symbol means nothing"),
-    "stop_strings": ([";"], "pass base ids as eos_token_id"),
-    "tokenizer": ("tokenizer", "belongs to stop_strings"),
-    "assistant_tokenizer": ("tokenizer", "belongs to stop_strings"),
-    "assistant_early_exit": (1, "no layer but the last"),
+    "assistant_model": ("model", "taken back would keep its stream"),
+    "prompt_lookup_num_tokens": (3, "taken back would keep its stream"),
+    "is_assistant": (True, "assists no other"),
+    "assistant_tokenizer": ("tokenizer", "belongs to assistants"),
+    "assistant_early_exit": (1, "belongs to assistants"),
+    "custom_generate": (print, "another loop would not know slots"),
+    "cache_implementation": ("static", "the model's own cache grows"),
+    "cache_config": ({"backend": "quanto"}, "the model's own cache grows"),
+    "max_cache_len": (30, "the model's own cache grows"),
+    "prefill_chunk_size": (2, "is read at once"),
+    "synced_gpus": (True, "gather the weights first"),
     "use_mtp": (True, "one token at a time"),
     "speculation_type": ("dflash", "no draft model"),
     "penalty_alpha": (0.6, "use do_sample=True or num_beams"),
@@ -84,14 +91,6 @@ REFUSED = {
     "guidance_scale": (3.0, "use a logits_processor"),
     "negative_prompt_ids": (torch.tensor([[5]]), "belongs to guidance_scale"),
     "negative_prompt_attention_mask": (torch.tensor([[1]]), "belongs to guidance_scale"),
-}
-# The same, by the encoder-decoder only.
-REFUSED_BY_ENCODER_DECODER = {
-    "assistant_model": ("model", "use prompt_lookup_num_tokens"),
-    "is_assistant": (True, "assists no other model"),
-    "prefill_chunk_size": (2, "reads a question at once"),
-    "cache_config": ({"backend": "quanto"}, "only the dynamic cache"),
-    "max_cache_len": (30, "only the dynamic cache"),
 }
 
 
@@ -135,7 +134,7 @@ def without_padding(answer):
 
 def test_every_field_of_the_generation_config_has_its_place():
     fields = {name for name in vars(GenerationConfig()) if not name.startswith("_")}
-    refused = set(REFUSED) | set(REFUSED_BY_ENCODER_DECODER)
+    refused = set(REFUSED)
     works = set(SCORES) | set(GREEDY_SAMPLES) | ELSEWHERE
     assert not refused & works
     if version("transformers") != PINNED:
@@ -184,13 +183,6 @@ def test_both_models_refuse_what_symbols_cannot_follow(name):
         decoder().generate(torch.tensor([[5, BASE]]), max_new_tokens=3, **{name: value})
 
 
-@pytest.mark.parametrize("name", REFUSED_BY_ENCODER_DECODER)
-def test_the_encoder_decoder_refuses_more(name):
-    value, words = REFUSED_BY_ENCODER_DECODER[name]
-    with pytest.raises(ValueError, match=rf"^{name}=.*{words}"):
-        answers(**{name: value})
-
-
 def test_what_is_refused_is_also_found_in_a_generation_config():
     config = GenerationConfig(max_new_tokens=3, watermarking_config={"bias": 3.0})
     with pytest.raises(ValueError, match=r"^watermarking_config=a WatermarkingConfig: .* leave it out"):
@@ -204,24 +196,6 @@ def test_what_is_refused_is_also_found_in_a_generation_config():
 def test_values_that_ask_for_nothing_are_accepted():
     nothing = {"guidance_scale": 1.0, "num_beam_groups": 1, "diversity_penalty": 0.0, "token_healing": False}
     assert torch.equal(answers(**nothing), answers())
-
-
-def test_guidance_works_where_no_rows_are_drawn():
-    reader, ids = decoder(symbol_embedding="learned"), torch.tensor([[5, BASE, 12]])
-    with torch.no_grad():
-        given, alone = (reader(part).logits[:, -1].log_softmax(-1) for part in (ids, ids[:, -1:]))
-    expected = (3.0 * (given - alone) + alone).argmax().item()
-    assert reader.generate(ids, guidance_scale=3.0, max_new_tokens=1)[0, -1].item() == expected
-
-
-@pytest.mark.parametrize("sample", [False, True])
-def test_looking_up_the_prompt_gives_the_greedy_answer(sample):
-    given = {"do_sample": True, "top_k": 1} if sample else {}
-    for source in SOURCES:
-        looked_up = answers([source], prompt_lookup_num_tokens=3, **given)
-        # Of transformers 5.10, Bart too may write one token more than max_new_tokens.
-        assert torch.equal(looked_up[:, : 1 + NEW], answers([source])) and looked_up.shape[1] <= 2 + NEW
-    assert torch.equal(answers(num_beams=3), answers(num_beams=3, prompt_lookup_num_tokens=None))
 
 
 @pytest.mark.parametrize("make", [model, decoder, gpt2])
@@ -257,18 +231,6 @@ def test_a_function_of_allowed_tokens_gets_the_input_of_each_of_several_samples(
     assert found.tolist() == [[START] + [source[-2]] * 2 for source in SOURCES for _ in range(2)]
 
 
-@pytest.mark.parametrize("beams", [1, 3])
-def test_a_users_own_dynamic_cache_gives_the_same_answers_and_a_static_one_is_refused(beams):
-    expected = answers(num_beams=beams)
-    for cache in (DynamicCache(), EncoderDecoderCache(DynamicCache(), DynamicCache())):
-        assert torch.equal(answers(num_beams=beams, past_key_values=cache), expected)
-    static = StaticCache(model().config, max_cache_len=30)
-    with pytest.raises(ValueError, match=r"past_key_values holds a StaticCache: .* pass a DynamicCache"):
-        answers(num_beams=beams, past_key_values=static)
-    with pytest.raises(ValueError, match=r"past_key_values holds a StaticCache"):
-        model()(**pad(SOURCES), past_key_values=EncoderDecoderCache(static, static))
-
-
 def test_what_the_encoder_returned_is_decoded_in_every_form():
     reader, batch = model(), pad(SOURCES)
     expected = reader(**batch, output_hidden_states=True, output_attentions=True)
@@ -292,7 +254,8 @@ def test_a_tuple_holds_what_barts_does_in_its_order():
     outputs = (reader(ids, **asked), decoder()(ids, **asked), reader.get_encoder()(ids, **asked))
     theirs = (Seq2SeqLMOutput, CausalLMOutputWithPast, BaseModelOutput)
     for output, their in zip(outputs, theirs, strict=True):
-        expected = [name for name in their.__dataclass_fields__ if name in output]
+        names = ("cache" if name == "past_key_values" else name for name in their.__dataclass_fields__)
+        expected = [name for name in names if name in output]
         assert list(output)[: len(expected)] == expected and output.to_tuple()[0] is output[expected[0]]
 
 
@@ -319,10 +282,36 @@ def test_each_input_may_have_a_start_token_of_its_own():
     assert answers(decoder_start_token_id=[4, 5, 6])[:, 0].tolist() == [4, 5, 6]
 
 
-def test_a_function_of_ones_own_decodes_slot_ids():
-    def first(model, input_ids, **kwargs):
-        return torch.cat((input_ids, torch.full_like(input_ids, BASE)), 1)
+class TestStopStrings:
+    @pytest.fixture
+    def tokenizer(self):
+        return SymbolInvariantTokenizer(TOKENS)
 
-    assert answers(custom_generate=first).tolist() == [
-        [START, source[i]] for source, i in zip(SOURCES, (1, 1, 2), strict=True)
-    ]
+    @pytest.mark.parametrize("beams", [1, 3])
+    def test_an_answer_ends_with_the_token_that_completes_one(self, tokenizer, beams):
+        free = answers(num_beams=beams)
+        stopped = answers(num_beams=beams, stop_strings=["&", "X"], tokenizer=tokenizer)
+        wanted = {TOKENS.index("&"), TOKENS.index("X")}
+        for row, before in zip(stopped.tolist(), free.tolist(), strict=True):
+            written = [token for token in row[1:] if token != PAD]
+            assert not wanted & set(written[:-1])
+            if beams == 1:
+                end = next((place for place, token in enumerate(before) if token in wanted), len(before))
+                assert row[: end + 1] == before[: end + 1]
+
+    def test_need_a_tokenizer(self):
+        with pytest.raises(ValueError, match=r"stop_strings=\['&'\]: which tokens spell them .*; pass tokenizer="):
+            answers(stop_strings=["&"])
+
+
+def test_criteria_end_texts_and_see_slot_ids():
+    seen = []
+
+    class Long(StoppingCriteria):
+        def __call__(self, input_ids, scores, **kwargs):
+            seen.append(int(input_ids.max()))
+            return torch.full((len(input_ids),), input_ids.shape[1] >= 4)
+
+    for beams in (1, 3):
+        assert answers(num_beams=beams, stopping_criteria=[Long()]).shape[1] <= 4
+    assert max(seen) < BASE + 3  # no question has more than three symbols

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoModelForSeq2SeqLM
 
 from hf_symbinv.logic import parse_trace
-from hf_symbinv.modeling.generation_symbinv import LassoGrammarLogitsProcessor
+from hf_symbinv.modeling.grammar_symbinv import GrammarProcessor, LassoGrammar
 
 from .tiny import BASE, EOS, START, formula_with, pad, text, tiny_config, tiny_model
 
@@ -54,15 +54,14 @@ def traces(length):
     ]
 
 
-def processor(limit, prompt=1):
-    return LassoGrammarLogitsProcessor(GRAMMAR, BASE, EOS, prompt, prompt + limit)
-
-
-def allowed_after(prefixes, limit, prompt=1):
+def allowed_after(prefixes, limit):
     """For each of equally long prefixes (strings), the set of letters that the processor lets follow."""
     ids = {letter: token for token, letter in ALPHABET.items()}
+    processor = GrammarProcessor(LassoGrammar(GRAMMAR, BASE, EOS), [1] * len(prefixes), 1 + limit)
+    for place in range(len(prefixes[0])):
+        processor.follow(range(len(prefixes)), [ids[prefix[place]] for prefix in prefixes])
     rows = torch.tensor([[START, *(ids[letter] for letter in prefix)] for prefix in prefixes])
-    scores = processor(limit, prompt)(rows, torch.zeros(len(rows), BASE + 1))
+    scores = processor(rows, torch.zeros(len(rows), BASE + 1))
     assert ((scores == 0) | (scores == -torch.inf)).all()
     return [{ALPHABET.get(token, token) for token in (row == 0).nonzero()[:, 0].tolist()} for row in scores]
 

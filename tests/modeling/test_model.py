@@ -5,7 +5,6 @@ import random
 import numpy as np
 import pytest
 import torch
-from transformers import DynamicCache, EncoderDecoderCache
 
 from hf_symbinv.modeling.layers_symbinv import tree_positions
 
@@ -234,7 +233,7 @@ def test_decoding_token_by_token_with_a_cache_gives_the_same_logits(components, 
         [[START, *(rng.choice([5, 8, 9, *[t for t in source if t >= BASE]]) for _ in range(6))] for source in sources]
     )
     batch = pad(sources)
-    cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+    cache = None
     with torch.no_grad():
         whole = model(**batch, decoder_input_ids=targets).logits
         encoded = model.model.encode(**batch)

@@ -13,7 +13,7 @@ from peft import (
     get_peft_model,
 )
 from transformers import Trainer, TrainingArguments
-from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import DynamicCache
 
 from hf_symbinv import (
     SymbolInvariantConfig,
@@ -176,15 +176,10 @@ def test_embeddings_are_refused_by_name_wherever_they_are_given():
             call(input_ids=ids, decoder_inputs_embeds=states)
 
 
-def test_a_cache_that_the_model_has_not_filled_is_refused_and_an_empty_one_is_used():
+def test_a_cache_of_another_kind_is_refused_as_prefix_tuning_would_pass_it():
     model, ids = tiny_model(dtype=torch.float32), torch.tensor([SOURCES[0]])
     filled, states = DynamicCache(), torch.zeros(1, 6, 4, 6)
     filled.update(states, states, 0)
-    for cache in (filled, EncoderDecoderCache(filled, DynamicCache())):
-        with pytest.raises(ValueError, match="past_key_values holds 4 tokens that this model has not read"):
-            model(ids, past_key_values=cache)
-    with torch.no_grad():
-        expected = model(ids, use_cache=True)
-        output = model(ids, past_key_values=DynamicCache(), use_cache=True)
-        assert torch.equal(output.logits, expected.logits)
-        assert isinstance(output.past_key_values, EncoderDecoderCache)
+    for call in (model, model.generate):
+        with pytest.raises(ValueError, match="past_key_values is a DynamicCache: keys of streams need a SymbolInvariant"):
+            call(ids, past_key_values=filled)

@@ -36,19 +36,22 @@ from .tiny import tiny_model
 
 FORMULAS = ["&UabXc", "& U request grant_1 X c", "1", "U!a&bb"]
 CODE = {
-    "beams_symbinv.py",
-    "causal_streams_symbinv.py",
+    "arguments_symbinv.py",
+    "base_symbinv.py",
+    "cache_symbinv.py",
     "configuration_symbinv.py",
     "embedding_symbinv.py",
-    "generation_arguments_symbinv.py",
     "generation_symbinv.py",
+    "grammar_symbinv.py",
+    "head_symbinv.py",
     "kernels_symbinv.py",
     "layers_symbinv.py",
     "listed_tokens_symbinv.py",
     "loss_symbinv.py",
     "modeling_symbinv.py",
     "numbering_symbinv.py",
-    "shared_stream_symbinv.py",
+    "search_symbinv.py",
+    "slots_symbinv.py",
     "tokenization_symbinv.py",
     "versions_symbinv.py",
 }

@@ -1,0 +1,291 @@
+"""Arguments of `generate`: where a value comes from, what is refused and why, and the processors that they ask for.
+
+Letters: B questions, R rows (beams of questions), K slots, V_n base tokens, C columns.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import torch
+
+from .slots_symbinv import Names
+from .versions_symbinv import (
+    EncoderNoRepeatNGramLogitsProcessor,
+    EncoderRepetitionPenaltyLogitsProcessor,
+    EpsilonLogitsWarper,
+    EtaLogitsWarper,
+    ExponentialDecayLengthPenalty,
+    ForcedBOSTokenLogitsProcessor,
+    ForcedEOSTokenLogitsProcessor,
+    GenerationConfig,
+    InfNanRemoveLogitsProcessor,
+    LogitNormalization,
+    MinLengthLogitsProcessor,
+    MinNewTokensLengthLogitsProcessor,
+    MinPLogitsWarper,
+    NoBadWordsLogitsProcessor,
+    NoRepeatNGramLogitsProcessor,
+    PrefixConstrainedLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+    SequenceBiasLogitsProcessor,
+    SuppressTokensAtBeginLogitsProcessor,
+    SuppressTokensLogitsProcessor,
+    TemperatureLogitsWarper,
+    TopHLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+    TypicalLogitsWarper,
+)
+
+# Arguments of `generate` that hold ids, which it would take for slots.
+_ID_ARGUMENTS = (
+    "bad_words_ids", "sequence_bias", "suppress_tokens", "begin_suppress_tokens", "forced_bos_token_id",
+    "forced_eos_token_id", "eos_token_id", "pad_token_id", "bos_token_id", "decoder_start_token_id",
+)  # fmt: skip
+
+_ON_THE_HUB = "transformers moved this search to code on the Hub, and that code knows no symbols; "
+_OF_ASSISTANTS = "it belongs to assistants, which are refused; leave it out"
+_OF_GUIDANCE = "it belongs to guidance_scale, which is refused; leave it out"
+_OF_CACHES = "the model's own cache grows with what is written, and its beams share the encoder's keys; leave it out"
+
+# Argument -> why a model over symbols cannot follow it, and what to do.
+REFUSED = {
+    "watermarking_config": "a watermark hangs on ids, so the names of symbols would change an answer; leave it out",
+    "token_healing": "it looks for longer names of the last token, but the name of a symbol means nothing; leave it "
+    "out",
+    "assistant_model": "a symbol that was guessed and taken back would keep its stream; leave it out",
+    "prompt_lookup_num_tokens": "a symbol that was guessed and taken back would keep its stream; leave it out",
+    "is_assistant": "the model assists no other; leave it out",
+    "assistant_tokenizer": _OF_ASSISTANTS,
+    "assistant_early_exit": _OF_ASSISTANTS,
+    "use_mtp": "the model predicts one token at a time; leave it out",
+    "speculation_type": "no draft model of this type knows symbols; leave it out",
+    "guidance_scale": "a pass without its question has other symbols to be compared with; use a logits_processor",
+    "negative_prompt_ids": _OF_GUIDANCE,
+    "negative_prompt_attention_mask": _OF_GUIDANCE,
+    "custom_generate": "another loop would not know slots; call it with the model: custom_generate(model, …)",
+    "cache_implementation": _OF_CACHES,
+    "cache_config": _OF_CACHES,
+    "max_cache_len": _OF_CACHES,
+    "prefill_chunk_size": "a question is read at once; leave it out",
+    "penalty_alpha": _ON_THE_HUB + "use do_sample=True or num_beams",
+    "low_memory": "it belongs to contrastive search, which is refused; leave it out",
+    "dola_layers": _ON_THE_HUB + "leave it out",
+    "num_beam_groups": _ON_THE_HUB + "use num_beams with do_sample=True for answers that differ",
+    "diversity_penalty": "it belongs to groups of beams, which are refused; use num_beams with do_sample=True",
+    "constraints": _ON_THE_HUB + "use a logits_processor, a grammar or prefix_allowed_tokens_fn",
+    "force_words_ids": _ON_THE_HUB + "use a logits_processor, a grammar or prefix_allowed_tokens_fn",
+    "synced_gpus": "processes that share weights would wait for each other's steps; gather the weights first, as with "
+    "ZeRO-2 or DDP",
+}
+
+# Values that ask for nothing, where it is not 0.
+_NEUTRAL = {"guidance_scale": 1, "num_beam_groups": 1, "cache_implementation": "dynamic"}
+
+# What transformers takes where nobody says: tokens of an answer, and the likeliest tokens that samples are drawn from.
+_NEW_TOKENS, _TOP_K = 20, 50
+
+
+class Settings:
+    """What one call of `generate` decodes by: its arguments, else its generation config, else the model's.
+
+    Attributes:
+        names: of all settings that there are.
+    """
+
+    def __init__(self, arguments: Mapping[str, Any], generation_config: Any, model_config: Any):
+        configs = [vars(config) for config in (model_config, generation_config) if config is not None]
+        self.names = _known_names().union(*configs)
+        self.arguments = {name: value for name, value in arguments.items() if name in self.names}
+        self._values: dict[str, Any] = dict.fromkeys(name for config in configs for name in config)
+        for config in configs:
+            self._values |= {name: value for name, value in config.items() if value is not None}
+        self._values |= self.arguments
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The setting of this name; `default` if none of them has it."""
+        return self._values.get(name, default)
+
+    def max_length(self, prompt_length: int) -> int:
+        """Tokens at most, those before the answer included."""
+        new_tokens, length = self.get("max_new_tokens"), self.get("max_length")
+        if new_tokens is None and length is not None:
+            return int(length)
+        return prompt_length + (_NEW_TOKENS if new_tokens is None else int(new_tokens))
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    """The settings of transformers, and our own."""
+    names = {name for name in vars(GenerationConfig()) if not name.startswith("_")}
+    return frozenset(names | {"grammar", "num_fresh_symbols"})
+
+
+def refuse_arguments(settings: Settings, call: Mapping[str, Any], refused: Mapping[str, str]) -> None:
+    """Refuses arguments of `generate` that a model cannot follow.
+
+    Args:
+        settings: of the call.
+        call: its other arguments.
+        refused: argument -> reason and remedy.
+
+    Raises:
+        ValueError: with the argument, its value, the reason and the remedy.
+    """
+    for name, why in refused.items():
+        value = call.get(name, settings.get(name))
+        if value is None or (isinstance(value, (bool, int, float, str)) and value == _NEUTRAL.get(name, 0)):
+            continue
+        shown = repr(value) if isinstance(value, (bool, int, float, str)) else f"a {type(value).__name__}"
+        raise ValueError(f"{name}={shown}: {why}")
+
+
+def refuse_symbols(settings: Settings, base_vocab_size: int) -> None:
+    """Refuses symbols in the arguments of `generate` that hold ids.
+
+    Raises:
+        ValueError: with the argument and the id.
+    """
+    for name in _ID_ARGUMENTS:
+        value = settings.get(name)
+        if name == "sequence_bias" and value is not None:
+            value = [pair[0] for pair in (value.items() if isinstance(value, dict) else value)]
+        for token in flat(value):
+            if token >= base_vocab_size:
+                raise ValueError(
+                    f"{name}: {token} is a symbol, and generate numbers the symbols of each question anew; give base "
+                    f"ids, 0 … {base_vocab_size - 1}, or for symbols a LogitsProcessor or StoppingCriteria with the "
+                    "map that slot_referents gives"
+                )
+
+
+def flat(value: Any) -> list[int]:
+    """The ids in a number, a tensor or lists of lists; none in None."""
+    if value is None:
+        return []
+    if isinstance(value, torch.Tensor):
+        value = value.tolist()
+    return [token for part in value for token in flat(part)] if isinstance(value, (list, tuple)) else [value]
+
+
+def usual_processors(
+    settings: Settings, told: Any, prompts: torch.Tensor, source: torch.Tensor | None, allowed: tuple[Any, int] | None
+) -> list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]:
+    """Those of transformers that settings ask for, in its order.
+
+    Args:
+        settings: of the call.
+        told: how to search.
+        prompts: `(B, T)` slot ids.
+        source: `(R, L)` slot ids of each row's question; None if there is none beside the prompts.
+        allowed: `prefix_allowed_tokens_fn` of slot ids, and the rows of a question; None for none.
+    """
+    found: list[Any] = []
+    length, device = prompts.shape[1], prompts.device
+    eos = torch.tensor(list(told.eos), device=device)
+
+    def add(name: str, make: Callable[[Any], Any], off: Any = None, needed: bool = True) -> None:
+        value = settings.get(name)
+        if value is not None and value != off and needed:
+            found.append(make(value))
+
+    has_source, ends = source is not None, len(told.eos) > 0
+    add("sequence_bias", SequenceBiasLogitsProcessor)
+    add("encoder_repetition_penalty", lambda value: EncoderRepetitionPenaltyLogitsProcessor(value, source), 1.0, has_source)
+    add("repetition_penalty", RepetitionPenaltyLogitsProcessor, 1.0)
+    add("no_repeat_ngram_size", NoRepeatNGramLogitsProcessor, 0)
+    add("encoder_no_repeat_ngram_size", lambda value: EncoderNoRepeatNGramLogitsProcessor(value, source), 0, has_source)
+    add("bad_words_ids", lambda value: NoBadWordsLogitsProcessor(value, eos if ends else None))
+    add("min_length", lambda value: MinLengthLogitsProcessor(value, eos, device), 0, ends)
+    add("min_new_tokens", lambda value: MinNewTokensLengthLogitsProcessor(length, value, eos, device), 0, ends)
+    if allowed is not None:
+        found.append(PrefixConstrainedLogitsProcessor(*allowed))
+    add("forced_bos_token_id", ForcedBOSTokenLogitsProcessor)
+    add("forced_eos_token_id", lambda value: ForcedEOSTokenLogitsProcessor(told.max_length, value, device))
+    add("remove_invalid_values", lambda value: InfNanRemoveLogitsProcessor(), False)
+    add("exponential_decay_length_penalty", lambda value: ExponentialDecayLengthPenalty(value, eos, length), needed=ends)
+    add("suppress_tokens", lambda value: SuppressTokensLogitsProcessor(value, device))
+    begin = length + (length == 1 and settings.get("forced_bos_token_id") is not None)
+    add("begin_suppress_tokens", lambda value: SuppressTokensAtBeginLogitsProcessor(value, begin, device))
+    return found
+
+
+def warpers(settings: Settings, told: Any) -> list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]:
+    """What narrows the distribution that is drawn from, in transformers' order, and a normalisation."""
+    get, found = settings.get, []
+    keep = {"min_tokens_to_keep": 1 if told.beams == 1 else 1 + max(1, len(told.eos))}
+    if told.sample:
+        top_k = _TOP_K if get("top_k") is None and "top_k" not in settings.arguments else get("top_k")
+        if get("temperature") not in (None, 1.0):
+            found.append(TemperatureLogitsWarper(float(get("temperature"))))
+        if get("top_h") is not None:
+            found.append(TopHLogitsWarper(get("top_h")))
+        if top_k:
+            found.append(TopKLogitsWarper(top_k, **keep))
+        if (get("top_p") or 1.0) < 1.0:
+            found.append(TopPLogitsWarper(get("top_p"), **keep))
+        if get("min_p") is not None:
+            found.append(MinPLogitsWarper(get("min_p"), **keep))
+        if (get("typical_p") or 1.0) < 1.0:
+            found.append(TypicalLogitsWarper(get("typical_p"), **keep))
+        if get("epsilon_cutoff"):
+            found.append(EpsilonLogitsWarper(get("epsilon_cutoff"), **keep))
+        if get("eta_cutoff"):
+            found.append(EtaLogitsWarper(get("eta_cutoff"), **keep))
+    if get("renormalize_logits"):
+        found.append(LogitNormalization())
+    return found
+
+
+def allowed_in_slots(
+    function: Callable[[int, torch.Tensor], Any], names: Names, invents: bool
+) -> Callable[[int, torch.Tensor], list[int]]:
+    """A user's `prefix_allowed_tokens_fn`, which reads and returns ids, as one of slots.
+
+    Args:
+        function: of an input's index and what is written `(T,)` to the ids that may follow.
+        names: what ids are called inside.
+        invents: whether symbols that the input does not have may be written too, in their order.
+
+    Returns:
+        A function of an input's index and slot ids `(T,)` to slot ids. It leaves out symbols that do not occur in the
+        input and are not the next new one, and raises a ValueError if that leaves nothing.
+    """
+    base, views = names.base_vocab_size, names.num_views
+
+    def allowed(index: int, written: torch.Tensor) -> list[int]:
+        own = Names(names.known[index : index + 1], base, views)
+        referents = own.known[0].tolist()
+        if invents:  # up to the next new symbol
+            last = max(sum(referent >= 0 for referent in referents), 1 + (int(written.max()) - base) // views)
+            referents = own.referents(last + 1)[0].tolist()
+        slots = {referent: slot for slot, referent in enumerate(referents) if referent >= 0}
+        wanted = flat(function(index, own.outside(written.unsqueeze(0))[0]))
+        found = []
+        for token in wanted:
+            referent, view = divmod(token - base, views)
+            if token < base:
+                found.append(token)
+            elif referent in slots:
+                found.append(base + slots[referent] * views + view)
+        if wanted and not found:
+            raise ValueError(
+                f"prefix_allowed_tokens_fn allows {wanted} only, symbols that input {index} does not have; allow one "
+                "of its symbols or a base token"
+            )
+        return found
+
+    return allowed
+
+
+__all__ = [
+    "REFUSED",
+    "Settings",
+    "allowed_in_slots",
+    "flat",
+    "refuse_arguments",
+    "refuse_symbols",
+    "usual_processors",
+    "warpers",
+]

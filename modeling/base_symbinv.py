@@ -1,0 +1,539 @@
+"""What all models share: outputs, weights, the layers in a row, the way in (encoding) and the way out (logits, loss).
+
+Read `embedding_symbinv.py` (ids → slots → streams) and `layers_symbinv.py` (attention over streams) first.
+
+Letters: B batch, N answers per example, S streams, K slots, L source length, T target length, D model width, V_n base
+tokens, C columns of logits.
+"""
+
+from collections.abc import Sequence as Listed
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from .cache_symbinv import OutputWithCache, SymbolInvariantCache
+from .configuration_symbinv import SymbolInvariantConfig
+from .embedding_symbinv import (
+    Embedding,
+    GaussianEmbedding,
+    GrowingEmbedding,
+    OneStreamEmbedding,
+    StreamsEmbedding,
+    ViewsEmbedding,
+    coreferent,
+    make_embedding,
+)
+from .head_symbinv import make_head
+from .kernels_symbinv import Dropout, reads_values
+from .layers_symbinv import (
+    Attention,
+    DecoderLayer,
+    EncoderLayer,
+    LearnedPositions,
+    RelativeBias,
+    Sequence,
+    position_ids,
+    rotary_angles,
+    sinusoidal_positions,
+    tree_positions,
+)
+from .loss_symbinv import AdaCos, token_loss
+from .slots_symbinv import Slots, check_source, inferred_mask, label_columns, referents_of
+from .versions_symbinv import ModelOutput, PreTrainedModel
+
+# The head's parameter is the embedding's, so checkpoints hold it once, under the embedding's name.
+TIED_WEIGHTS = {"lm_head.weight": "model.embedding.weight"}
+
+
+@dataclass
+class SymbolInvariantOutput(OutputWithCache):
+    """What a model made of a batch; the names and their order are transformers' own, and each model has some of them.
+
+    Attributes:
+        last_hidden_state: `(B, S, L, D)`.
+        loss: scalar, if labels were given.
+        logits: in id space `(B, T, max(vocab_size, largest id + 1))`, -inf for symbols that an example cannot write; in
+            slot space `(B, T, V_n + K · num_views)`, column V_n + s · num_views + v for view v of the symbol with
+            referent `slot_referents[b, s]`. Where symbols come in, ids have columns for one referent more: a new symbol
+            stands at the smallest one that has not occurred by then; in slot space it stands at slot 0, the anonymous
+            stream, and with canonical names at the first slot that is free.
+        cache: on request, also as `past_key_values`: keys and values of all tokens, for the next step.
+        hidden_states, decoder_hidden_states, encoder_hidden_states: on request, the embeddings and the output of each
+            layer, `(B, S, L, D)`.
+        attentions, decoder_attentions, cross_attentions, encoder_attentions: on request, `(B, S, H, T, keys)` per
+            attention block, layer by layer, in the order of their blocks.
+        slot_referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
+        symbol_slots: of an encoder `(B, L)` int64, the slot of each symbol, -1 at base tokens and padding.
+        slot_vectors: `(K, D_random)` or `(B, K, D)`, the random part of each slot's row, if the embedder draws one.
+        slot_active: where symbols come in `(B, K, T)` bool, those that have occurred by each place, and slot 0 if it is
+            anonymous.
+        attention_mask: of an encoder `(B, L)`, as it was given or inferred.
+    """
+
+    last_hidden_state: torch.Tensor | None = None
+    loss: torch.Tensor | None = None
+    logits: torch.Tensor | None = None
+    cache: SymbolInvariantCache | None = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+    attentions: tuple[torch.Tensor, ...] | None = None
+    decoder_hidden_states: tuple[torch.Tensor, ...] | None = None
+    decoder_attentions: tuple[torch.Tensor, ...] | None = None
+    cross_attentions: tuple[torch.Tensor, ...] | None = None
+    encoder_last_hidden_state: torch.Tensor | None = None
+    encoder_hidden_states: tuple[torch.Tensor, ...] | None = None
+    encoder_attentions: tuple[torch.Tensor, ...] | None = None
+    slot_referents: torch.Tensor | None = None
+    symbol_slots: torch.Tensor | None = None
+    slot_vectors: torch.Tensor | None = None
+    slot_active: torch.Tensor | None = None
+    attention_mask: torch.Tensor | None = None
+
+    def of_questions(self, places: Listed[int]) -> "SymbolInvariantOutput":
+        """What an encoder made of the examples at `places` only."""
+        names = ("last_hidden_state", "slot_referents", "symbol_slots", "attention_mask")
+        chosen = {name: getattr(self, name)[list(places)] for name in names if getattr(self, name) is not None}
+        return SymbolInvariantOutput(**chosen, slot_vectors=self.slot_vectors)
+
+
+class SymbolInvariantPreTrainedModel(PreTrainedModel):
+    """Weights, names and abilities that the models share."""
+
+    config_class = SymbolInvariantConfig
+    base_model_prefix = "model"
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _no_split_modules = ["EncoderLayer", "DecoderLayer"]
+    _input_embed_layer = "embedding"
+    kind: str  # of the configuration that the model needs
+
+    def __init__(self, config: SymbolInvariantConfig, *args: Any, **kwargs: Any):
+        # Compared as text: a checkpoint's own code and the package have two classes of configurations.
+        if config.kind != self.kind:
+            raise ValueError(
+                f"encoder_layers={config.encoder_layers}, decoder_layers={config.decoder_layers}: the configuration is "
+                f"{config.kind}, {type(self).__name__} {self.kind}; use {_AUTO_CLASSES[config.kind]}"
+            )
+        config.validate_components()  # `from_pretrained` sets fields of a configuration that was checked before
+        super().__init__(config, *args, **kwargs)
+
+    def save_pretrained(self, *args: Any, **kwargs: Any) -> None:
+        """As `PreTrainedModel.save_pretrained`, and the copy of an encoder-decoder's code also serves `AutoModel`."""
+        home = "modeling_symbinv.SymbolInvariantModel"
+        self.config.auto_map = {"AutoModel": home} if self.config.is_encoder_decoder else {}
+        super().save_pretrained(*args, **kwargs)
+
+    def resize_token_embeddings(self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any) -> Any:
+        """Refused: a model's rows are fixed when it is made, and symbols need none unless they are `learned`.
+
+        Raises:
+            ValueError: always, unless there is nothing to do (`new_num_tokens` is None).
+        """
+        if new_num_tokens is not None:
+            raise ValueError(
+                f"resize_token_embeddings({new_num_tokens}): rows are fixed when a model is made (base_vocab_size, and "
+                'num_symbols for "learned", "canonical" and "renamed"); other models can use new symbols at once, '
+                "without rows"
+            )
+        return self.get_input_embeddings()
+
+    def get_submodule(self, target: str) -> nn.Module:
+        """As `torch.nn.Module.get_submodule`; where PEFT asks for embeddings to put a prompt before, a sentence.
+
+        Raises:
+            ValueError: for `"embeddings.word_embeddings"`, which PEFT asks for in prompt, prefix and P-tuning.
+        """
+        if target == "embeddings.word_embeddings":
+            raise ValueError(
+                "prompt, prefix and P-tuning put vectors before the text, but each stream sees the text its own way; "
+                "use LoRA, DoRA or IA3"
+            )
+        return super().get_submodule(target)
+
+    def _keeps_cache(self, use_cache: bool | None) -> bool:
+        """Whether to return a cache: as the call says, else as the configuration does, but not in training."""
+        return self.config.use_cache and not self.training if use_cache is None else use_cache
+
+    def _as_wanted(self, output: ModelOutput, return_dict: bool | None) -> Any:
+        """`output`, or a tuple of its values if the call, or else the configuration, wants one."""
+        return output if (self.config.return_dict if return_dict is None else return_dict) else output.to_tuple()
+
+    def _traces(self, output_attentions: bool | None, count: int) -> list[list | None]:
+        """So many lists for the weights of attention if the call, or else the configuration, wants them; else None."""
+        wanted = self.config.output_attentions if output_attentions is None else output_attentions
+        return [[] if wanted else None for _ in range(count)]
+
+    def _wants_states(self, output_hidden_states: bool | None) -> bool:
+        """Whether to return hidden states: as the call says, else as the configuration does."""
+        return bool(self.config.output_hidden_states if output_hidden_states is None else output_hidden_states)
+
+    def _is_eager(self) -> bool:
+        """Whether attention is to be written out; asked once, as reading a configuration takes longer than it looks."""
+        return self.config._attn_implementation == "eager"
+
+    def _place(
+        self,
+        hidden_states: torch.Tensor,
+        symbol_slots: torch.Tensor,
+        active: torch.Tensor,
+        past: int,
+        attention_mask: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, Sequence]:
+        """Gives embeddings `(B·N, S, T, D)`, which follow `past` cached tokens, to a decoder as it wants them."""
+        config, length, device = self.config, hidden_states.shape[2], hidden_states.device
+        if attention_mask is None:
+            positions = torch.arange(past, past + length, device=device).unsqueeze(0)
+        else:
+            positions = position_ids(attention_mask)[:, -length:]
+        angles, mask = None, _causal_mask(length, past, attention_mask, device)
+        if config.decoder_positions == "rope":
+            angles = rotary_angles(positions, config, hidden_states.dtype)
+        elif config.decoder_positions == "t5":
+            mask = self.decoder.relative_bias(length, past, mask)
+        else:
+            added = sinusoidal_positions(positions, config.d_model, hidden_states.dtype)
+            hidden_states = hidden_states + added.unsqueeze(1)
+        return self.dropout(hidden_states), Sequence(symbol_slots, active, mask, angles, eager=self._is_eager())
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Glorot-uniform matrices, zero biases; embedding rows of length about 1, as they are normalised anyway.
+
+        With `initializer_range` all of these but biases are normal, as in BERT.
+        """
+        spread = self.config.initializer_range
+        if isinstance(module, nn.Linear):
+            if spread is None:
+                nn.init.xavier_uniform_(module.weight)
+            else:
+                nn.init.normal_(module.weight, std=spread)
+            nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.LayerNorm):
+            nn.init.ones_(module.weight)
+            nn.init.zeros_(module.bias)
+        elif isinstance(module, (StreamsEmbedding, OneStreamEmbedding)):
+            nn.init.normal_(module.weight, std=spread or self.config.d_model**-0.5)
+            if isinstance(module, GaussianEmbedding):
+                nn.init.ones_(module.scale)
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, RelativeBias):
+            nn.init.normal_(module.weight, std=self.config.d_model**-0.5)  # as T5
+        elif isinstance(module, LearnedPositions):
+            # As large as the embeddings that they are added to.
+            nn.init.normal_(
+                module.weight, std=spread or (self.config.d_model**-0.5 if self.config.embedding_norm else 1)
+            )
+        elif isinstance(module, Attention):
+            for scalars in (module.identity_qk, module.identity_vo):
+                if scalars is not None:
+                    nn.init.constant_(scalars, self.config.identity_initial / self.config.identity_multiplier)
+        elif isinstance(module, AdaCos):
+            nn.init.constant_(module.scale, module.initial_scale)
+
+
+_AUTO_CLASSES = {
+    "encoder-decoder": "AutoModelForSeq2SeqLM (SymbolInvariantForConditionalGeneration)",
+    "decoder-only": "AutoModelForCausalLM (SymbolInvariantForCausalLM)",
+    "encoder-only": "AutoModelForSequenceClassification (SymbolInvariantForSequenceClassification), "
+    "AutoModelForTokenClassification or AutoModelForMaskedLM",
+}
+
+
+def _causal_mask(
+    length: int, past: int, attention_mask: torch.Tensor | None, device: torch.device
+) -> torch.Tensor | None:
+    """True where each of `length` tokens after `past` ones may look, `(B or 1, 1, T, past + T)`; None if everywhere."""
+    if attention_mask is None and length == 1:
+        return None
+    steps = torch.arange(past + length, device=device)
+    mask = (steps <= steps[past:, None])[None, None]
+    if attention_mask is None:
+        return mask
+    # A padded query looks at itself, so that no row of the softmax is empty.
+    return (mask & attention_mask.bool()[:, None, None, :]) | (steps == steps[past:, None])[None, None]
+
+
+def final_norm(config: SymbolInvariantConfig) -> nn.Module:
+    """What normalises the last layer's output, unless that comes out of a LayerNorm anyway."""
+    return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm_first else nn.Identity()
+
+
+class Encoder(nn.Module):
+    """The encoder's layers over streams."""
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.passes = config.encoder_passes
+        self.positions = LearnedPositions(config) if config.encoder_positions == "learned" else None
+        self.norm = final_norm(config)
+
+    def forward(
+        self, hidden_states: torch.Tensor, source: Sequence, trace: list | None, first: Sequence
+    ) -> tuple[torch.Tensor, ...]:
+        """The embeddings `(B, S, L, D)` and each layer's output, pass by pass, the last one normalised.
+
+        Args:
+            hidden_states: `(B, S, L, D)`, the embeddings.
+            source: what the layers know of the sequence.
+            trace: gets the weights of every attention block; None for none.
+            first: what the first layer knows of the sequence.
+        """
+        states = [hidden_states]
+        for index, layer in enumerate([*self.layers] * self.passes):
+            states.append(layer(states[-1], first if index == 0 else source, trace=trace))
+        return (*states[:-1], self.norm(states[-1]))
+
+
+class Decoder(nn.Module):
+    """The decoder's layers over streams."""
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__()
+        self.config = config
+        self.layers = nn.ModuleList(DecoderLayer(config, index) for index in range(config.decoder_layers))
+        self.relative_bias = RelativeBias(config) if config.decoder_positions == "t5" else None
+        self.norm = final_norm(config)
+
+    def fork(self, cache: SymbolInvariantCache | None, referents: torch.Tensor) -> None:
+        """Has a stream in the cache for each of `referents (B, S)`, which begin with those known."""
+        if cache is not None:
+            blocks = [block for layer in self.layers for block in layer.self_attention.values()]
+            per_stream = [block.cache_index for block in blocks if not block.aggregated]
+            cache.fork(referents, per_stream if self.config.symbol_embedding == "streams" else (), blocks[0].heads)
+
+    def forward(
+        self,
+        hidden_states: torch.Tensor,
+        encoded: torch.Tensor | None,
+        target: Sequence,
+        source: Sequence | None,
+        cache: SymbolInvariantCache | None,
+        traces: Listed[list | None],
+    ) -> tuple[torch.Tensor, ...]:
+        """The embeddings `(B·N, S, T, D)` and each layer's output, the last one normalised.
+
+        Args:
+            hidden_states: `(B·N, S, T, D)`, the embeddings.
+            encoded: `(B, S, L, D)`; None if there is no encoder.
+            target, source: what the layers know of the decoder's and the encoder's sequence.
+            cache: of the tokens before; None for none.
+            traces: get the weights of every self-attention and of every cross-attention block; None for none.
+        """
+        states = [hidden_states]
+        for layer in self.layers:
+            # What is computed again in the backward pass would be added to a cache again.
+            kept = None if layer.gradient_checkpointing and self.training else cache
+            states.append(layer(states[-1], encoded, target, source, cache=kept, traces=traces))
+        return (*states[:-1], self.norm(states[-1]))
+
+
+class TextEncoder(nn.Module):
+    """An encoder from ids to hidden states, as `get_encoder` hands it out: a view of the model that it belongs to."""
+
+    def __init__(self, model: "EncodingModel"):
+        super().__init__()
+        self.embedding, self.encoder = model.embedding, model.encoder
+        self.training = model.training
+        self._model = (model,)  # in a tuple, or it would be a module of this one
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        prompt_ids: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> Any:
+        """What `EncodingModel.encode` gives, of `input_ids (B, L)`, `attention_mask (B, L)` and `prompt_ids (B, T)`.
+
+        With `return_dict=False` it is a tuple of its values.
+        """
+        model = self._model[0]
+        output = model.encode(input_ids, attention_mask, prompt_ids, output_attentions, output_hidden_states)
+        return model._as_wanted(output, return_dict)
+
+
+class EncodingModel(SymbolInvariantPreTrainedModel):
+    """An embedder and an encoder: what `SymbolInvariantModel` and `SymbolInvariantEncoder` share."""
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__(config)
+        self.embedding: Embedding = make_embedding(config)
+        self.embedding_norm = nn.LayerNorm(config.d_model, config.layer_norm_eps) if config.embedding_norm else None
+        self.dropout = Dropout(config.dropout)
+        self.encoder = Encoder(config)
+
+    def get_encoder(self, modality: str | None = None) -> nn.Module:
+        """The encoder with its embedding, to be called as `encode` is."""
+        return super().get_encoder(modality) if modality else TextEncoder(self)
+
+    def encode(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        prompt_ids: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> SymbolInvariantOutput:
+        """Gives slots to the symbols of a batch and encodes it.
+
+        Args:
+            input_ids: `(B, L)` int64.
+            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None if padding tokens tell.
+            prompt_ids: `(B, T)` int64, further tokens whose symbols get streams too: the decoder's prompt. With
+                `num_fresh_symbols` the encoder has streams of the question only.
+            output_attentions, output_hidden_states: return them.
+
+        Raises:
+            ValueError: for an empty input, a mask of another shape or a negative id.
+        """
+        if attention_mask is None and input_ids is not None:
+            attention_mask = inferred_mask(input_ids, self.config)
+        slots, referents = self._read(input_ids, attention_mask, prompt_ids)
+        config, (trace,) = self.config, self._traces(output_attentions, 1)
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
+        symbol_slots = self._symbol_slots(referents, slots)
+        source = self._source(slots, symbol_slots, attention_mask, config.encoder_positions == "rope")
+        hidden_states = self.embedding(input_ids, symbol_slots, slots)
+        positions = self._encoder_positions(input_ids, attention_mask, hidden_states.dtype)
+        if positions is not None:
+            hidden_states = hidden_states + positions
+            source = replace(source, positions=positions if config.encoder_positions_in_layers else None)
+        if self.embedding_norm is not None:
+            hidden_states = self.embedding_norm(hidden_states)
+        first = source
+        if isinstance(self.embedding, ViewsEmbedding):
+            first = replace(source, mask=coreferent(input_ids, attention_mask, config).unsqueeze(1))
+        states = self.encoder(self.dropout(hidden_states), source, trace, first)
+        return SymbolInvariantOutput(
+            last_hidden_state=states[-1],
+            slot_referents=slots.referents,
+            symbol_slots=symbol_slots,
+            slot_vectors=slots.vectors,
+            hidden_states=states if self._wants_states(output_hidden_states) else None,
+            attentions=None if trace is None else tuple(trace),
+            attention_mask=attention_mask,
+        )
+
+    @reads_values
+    def _read(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, prompt_ids: torch.Tensor | None
+    ) -> tuple[Slots, torch.Tensor]:
+        """Checks what `encode` was given; the slots, and the referents of `input_ids (B, L)`."""
+        check_source(input_ids, attention_mask)
+        base, views = self.config.base_vocab_size, self.config.num_views
+        referents = referents_of(input_ids, base, attention_mask, views)
+        if isinstance(self.embedding, GrowingEmbedding):  # nothing of an answer may reach the encoder
+            return Slots.from_referents(self.embedding.assign(referents).referents), referents
+        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, base, None, views)]
+        return self.embedding.assign(torch.cat((referents, *prompt), dim=1)), referents
+
+    def _symbol_slots(self, referents: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """The slot `(B, L)` of each of `referents (B, L)`, -1 for -1.
+
+        A graph refuses no symbol. One without a row gets a place beyond the last row there, where reading is an error.
+        """
+        symbol_slots = slots.of(referents)
+        if not torch.compiler.is_compiling() or isinstance(self.embedding, (StreamsEmbedding, ViewsEmbedding)):
+            return symbol_slots
+        return torch.where((referents >= 0) & (symbol_slots < 0), slots.referents.shape[1], symbol_slots)
+
+    def _source(self, slots: Slots, symbol_slots: torch.Tensor, attention_mask: torch.Tensor, rotary: bool) -> Sequence:
+        """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
+        angles = rotary_angles(position_ids(attention_mask), self.config, self.dtype) if rotary else None
+        mask = attention_mask.bool()[:, None, None, :]
+        return Sequence(symbol_slots, slots.active, mask, angles, eager=self._is_eager())
+
+    def _encoder_positions(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, dtype: torch.dtype
+    ) -> torch.Tensor | None:
+        """What is added to the embeddings, `(B, 1, L, D)`; None where positions are rotary."""
+        config, kind = self.config, self.config.encoder_positions
+        if kind == "tree":  # paths in the syntax tree: base tokens by `token_arity`, symbols are leaves
+            table = [config.token_arity.get(token, -1) for token in range(config.base_vocab_size)] + [0]
+            arity = torch.tensor(table, device=input_ids.device)[input_ids.clamp(max=config.base_vocab_size)]
+            return tree_positions(arity.masked_fill(attention_mask == 0, -1), config.d_model).to(dtype).unsqueeze(1)
+        if kind == "sinusoidal":
+            return sinusoidal_positions(position_ids(attention_mask), config.d_model, dtype).unsqueeze(1)
+        if self.encoder.positions is not None:
+            return self.encoder.positions(position_ids(attention_mask)).unsqueeze(1)
+        return None
+
+
+class TokenHeadModel(SymbolInvariantPreTrainedModel):
+    """A model with a projection on tokens that shares the embedding's weight, and a loss."""
+
+    _tied_weights_keys = TIED_WEIGHTS
+    # The loss divides by `num_items_in_batch`, so micro-batches of one optimizer step add up to its mean.
+    accepts_loss_kwargs = True
+
+    def _add_head(self) -> None:
+        """Makes the head, behind the model."""
+        self.lm_head = make_head(self.config, self.model.embedding.weight)
+        self.adacos = AdaCos(self.config.vocab_size) if self.config.loss == "adacos" else None
+        self.register_load_state_dict_post_hook(accept_missing_head)
+
+    def _scores(self, hidden_states: torch.Tensor, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits in slot space `(B, T, C)` of `hidden_states (B, S, T, D)`, and what they were before they were scaled."""
+        cosines = self.lm_head(hidden_states, slots)
+        return cosines if self.adacos is None else self.adacos(cosines), cosines
+
+    def _loss(
+        self, scores: tuple[torch.Tensor, torch.Tensor], columns: torch.Tensor, num_items: torch.Tensor | int | None
+    ) -> torch.Tensor:
+        """The loss of labels in the `columns (B, T)` of `scores`."""
+        return token_loss(*scores, columns, num_items, self.adacos, self.config)
+
+    def _columns(self, labels: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """The column `(B, T)` of each of `labels (B, T)` in the logits in slot space."""
+        unknown = f"{self.model.embedding.unknown}; leave such examples out"
+        return label_columns(labels, slots, self.config.base_vocab_size, self.config.num_views, unknown)
+
+
+def accept_missing_head(model: nn.Module, keys: Any) -> None:
+    """Lets `load_state_dict` take what a checkpoint holds, where the head's weight stands under the embedding's name.
+
+    Args:
+        model: that loaded.
+        keys: torch's `missing_keys` and `unexpected_keys`, changed in place.
+    """
+    present = [head for head, embedding in TIED_WEIGHTS.items() if embedding not in keys.missing_keys]
+    keys.missing_keys[:] = [name for name in keys.missing_keys if name not in present]
+
+
+def refuse_taken_labels(
+    labels: torch.Tensor | None, num_items_in_batch: torch.Tensor | int | None, return_id_logits: bool | None
+) -> None:
+    """Refuses a call from which a trainer took the `labels (B, T)`, to smooth them itself.
+
+    Raises:
+        ValueError: if there are items to average over, `num_items_in_batch ()`, but no labels, and nobody asked for
+            logits in id space.
+    """
+    if labels is None and num_items_in_batch is not None and return_id_logits is None:
+        raise ValueError(
+            "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would count "
+            "symbols that an example cannot write: leave it out, and set label_smoothing in the model's "
+            "configuration. For a compute_loss_func, which gets logits in id space, put return_id_logits=True into "
+            "the batches"
+        )
+
+
+def require_one_per_token(labels: torch.Tensor, logits: torch.Tensor, noun: str) -> None:
+    """Refuses `labels (B, L)` that are not one for each token of `logits (B, L, C)`, each a `noun`.
+
+    Raises:
+        ValueError: with both shapes.
+    """
+    if labels.shape != logits.shape[:2]:
+        raise ValueError(
+            f"labels has shape {tuple(labels.shape)}, input_ids {tuple(logits.shape[:2])}; give one {noun} per "
+            "token, and -100 where there is none"
+        )
+
+
+__all__ = ["SymbolInvariantOutput", "SymbolInvariantPreTrainedModel"]

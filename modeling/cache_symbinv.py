@@ -1,0 +1,192 @@
+"""What a decoder has read: keys and values per row, and those of the encoder once per question.
+
+Rows are moved in place, and not at all where none moved. Streams lie in the axis of heads.
+
+Letters: R rows (beams of questions), A questions, S streams, H heads, T tokens, L source length, E width of a head.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+
+from .versions_symbinv import ModelOutput
+
+# Tokens for which there is room behind the last one, once keys grow; our choice: 100 tokens then grow four times.
+ROOM = 32
+
+
+class KeyValues:
+    """Keys and values of one attention block, side by side, `(R, S·H, room, E_k + E_v)`, of which `length` count."""
+
+    def __init__(self) -> None:
+        self.states: torch.Tensor | None = None
+        self.length, self.width = 0, 0  # tokens, and E_k
+
+    def append(self, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """All keys `(R, S·H, past + T, E_k)` and values, `keys (R, S·H, T, E_k)` and `values (R, S·H, T, E_v)` last."""
+        start, self.length, self.width = self.length, self.length + keys.shape[2], keys.shape[3]
+        new = torch.cat((keys, values), dim=3)
+        if self.states is None:
+            self.states = new
+        elif torch.is_grad_enabled() and (new.requires_grad or self.states.requires_grad):
+            self.states = torch.cat((self.states[:, :, :start], new), dim=2)  # nothing is written in place
+        else:
+            if self.states.shape[2] < self.length:
+                grown = self.states.new_empty(*self.states.shape[:2], self.length + ROOM, self.states.shape[3])
+                grown[:, :, :start] = self.states[:, :, :start]
+                self.states = grown
+            self.states[:, :, start : self.length] = new
+        return self.filled()
+
+    def filled(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of all tokens."""
+        assert self.states is not None  # asked after the first append only
+        filled = self.states[:, :, : self.length]
+        return filled[..., : self.width], filled[..., self.width :]
+
+    def move(self, rows: Sequence[int], moved: Sequence[int] | None) -> None:
+        """Row i continues row `rows[i]`; `moved` are the rows that change, None where their number does."""
+        if self.states is None:
+            return
+        if moved is None:
+            self.states = self.states.index_select(0, torch.tensor(rows, device=self.states.device))
+        else:
+            places, sources = torch.tensor([moved, [rows[row] for row in moved]], device=self.states.device)
+            filled = self.states[:, :, : self.length]
+            filled.index_copy_(0, places, filled.index_select(0, sources))
+
+
+class SymbolInvariantCache:
+    """Keys and values of all blocks of a decoder.
+
+    Attributes:
+        own: of self-attention, block by block, `(R, S·H, T, E)` each; aggregated blocks have S = 1.
+        cross: of cross-attention, `(A, S·H, L, E)` each, made once for a question, whatever its beams.
+        referents: where symbols come in while a text grows, `(R, S)` int64, whose stream or row each is; -1 for the
+            anonymous stream and where a slot has no symbol yet. None elsewhere.
+        mask: `(R, T)`, 1 at the tokens read, 0 at padding; None if nothing is padding.
+    """
+
+    def __init__(self) -> None:
+        self.own: dict[int, KeyValues] = {}
+        self.cross: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self.referents: torch.Tensor | None = None
+        self.mask: torch.Tensor | None = None
+
+    def get_seq_length(self) -> int:
+        """Tokens that were read."""
+        return max((block.length for block in self.own.values()), default=0)
+
+    @property
+    def rows(self) -> int:
+        """R; 0 when empty."""
+        return next((block.states.shape[0] for block in self.own.values() if block.states is not None), 0)
+
+    def append(self, index: int, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Adds `keys (R, S·H, T, E_k)` and `values (R, S·H, T, E_v)` to block `index`; all of its keys and values."""
+        return self.own.setdefault(index, KeyValues()).append(keys, values)
+
+    def move(self, rows: Sequence[int]) -> None:
+        """Row i continues row `rows[i]` of those before; there may be more or fewer of them then."""
+        moved = [row for row, source in enumerate(rows) if row != source] if len(rows) == self.rows else None
+        if moved == []:
+            return
+        for block in self.own.values():
+            block.move(rows, moved)
+        for name in ("referents", "mask"):
+            tensor = getattr(self, name)
+            if tensor is not None:
+                setattr(self, name, tensor[torch.tensor(rows, device=tensor.device)])
+
+    def reorder_cache(self, beam_idx: torch.Tensor) -> None:
+        """As `move`, with the rows `beam_idx (R,)` in a tensor."""
+        self.move(beam_idx.tolist())
+
+    def keep_questions(self, places: Sequence[int]) -> None:
+        """Keeps the encoder's keys and values of the questions at `places` only."""
+        for index, (keys, values) in self.cross.items():
+            chosen = torch.tensor(places, device=keys.device)
+            self.cross[index] = keys[chosen], values[chosen]
+
+    def fork(self, referents: torch.Tensor, per_stream: Iterable[int], heads: int) -> None:
+        """Has a stream for each of `referents (R, S)`, which begin with those known.
+
+        A symbol that occurs for the first time has seen placeholders only, as the anonymous stream, slot 0: its keys
+        begin as a copy of that one's, and nothing is read again.
+
+        Args:
+            referents: `(R, S)` int64.
+            per_stream: blocks with keys of each stream.
+            heads: H.
+        """
+        known, self.referents = self.referents, referents
+        if known is None or known.shape[1] == referents.shape[1]:
+            return
+        for index in per_stream:
+            block = self.own[index]
+            assert block.states is not None
+            copies = block.states[:, :heads].repeat(1, referents.shape[1] - known.shape[1], 1, 1)
+            block.states = torch.cat((block.states, copies), dim=1)
+
+    def rename(self, names: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        """Renames the symbols by `names (R, S)` → `(R, S)`, a function of referents, -1 where there is none.
+
+        Raises:
+            ValueError: if a symbol has no other name.
+        """
+        if self.referents is None:
+            return
+        renamed = names(self.referents)
+        if ((renamed < 0) & (self.referents >= 0)).any():
+            raise ValueError(
+                "past_key_values knows symbols that do not occur in input_ids; pass the whole text, the part that the "
+                "cache holds too"
+            )
+        self.referents = renamed
+
+
+class OutputWithCache(ModelOutput):
+    """Identical to ModelOutput except: what is `cache` since transformers 5.24 has its old name, `past_key_values`, too."""
+
+    cache: SymbolInvariantCache | None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if value is None:  # transformers would look through all fields for each that is not there
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    @property
+    def past_key_values(self) -> SymbolInvariantCache | None:
+        """The cache."""
+        return self.cache
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__("cache" if isinstance(key, str) and key == "past_key_values" else key)
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__("cache" if key == "past_key_values" else key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, also by its old name."""
+        return self[key] if key in self else default
+
+
+def own_cache(past_key_values: object, cache: object = None) -> SymbolInvariantCache | None:
+    """The cache that a call was given by either name; newer versions of transformers say `cache`.
+
+    Raises:
+        ValueError: for a cache of another class.
+    """
+    given = past_key_values if cache is None else cache
+    # Compared as text: a checkpoint's own code and the package have two classes of caches.
+    if given is None or type(given).__name__ == "SymbolInvariantCache":
+        return given  # type: ignore[return-value]
+    raise ValueError(
+        f"past_key_values is a {type(given).__name__}: keys of streams need a SymbolInvariantCache, which also holds the "
+        "encoder's once per question; leave it out, or pass the one that an output has"
+    )
+
+
+__all__ = ["OutputWithCache", "SymbolInvariantCache", "own_cache"]

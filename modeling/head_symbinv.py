@@ -1,0 +1,138 @@
+"""How vectors become logits: heads, and what makes one view of all streams.
+
+Logits have a column per base token and per view of each slot. A head has the embedding's parameter as its `weight`.
+
+Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence length, D model width, V_n base tokens.
+"""
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+from torch import nn
+
+from .configuration_symbinv import SymbolInvariantConfig
+from .embedding_symbinv import gaussian_rows, learned_rows, random_rows
+from .slots_symbinv import Slots
+
+
+def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
+    """The mean `(B, L, D)` of `hidden_states (B, S, L, D)` over each example's own streams.
+
+    Args:
+        hidden_states: `(B, S, L, D)`.
+        active: `(B, S)`, the streams of the mean, or `(B, S, L)`, those of the mean at each place.
+    """
+    weights = active.to(hidden_states.dtype) / active.sum(1, keepdim=True)
+    return torch.einsum("bsld,bs->bld" if active.dim() == 2 else "bsld,bsl->bld", hidden_states, weights)
+
+
+def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
+    """One view of all streams: their mean, and at each symbol the hidden state of that symbol's own stream.
+
+    Args:
+        hidden_states: `(B, S, L, D)`.
+        symbol_slots: `(B, L)`, the slot of each symbol, -1 at base tokens.
+        active: `(B, S)` or `(B, S, L)`, the streams that take part in the mean.
+
+    Returns:
+        `(B, L, D)`.
+
+    Source: SIT Algorithm 2.
+    """
+    index = symbol_slots.clamp(min=0)[:, None, :, None].expand(-1, 1, -1, hidden_states.shape[-1])
+    own = hidden_states.gather(1, index).squeeze(1)
+    return torch.where((symbol_slots >= 0).unsqueeze(-1), own, mean_over_streams(hidden_states, active))
+
+
+
+
+class Head(nn.Module, ABC):
+    """Turns hidden states into logits in slot space, with the parameter of the embedding as `weight`."""
+
+    def __init__(self, config: SymbolInvariantConfig, weight: nn.Parameter):
+        super().__init__()
+        self.config, self.weight = config, weight
+
+    @abstractmethod
+    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Logits in slot space.
+
+        Args:
+            hidden_states: `(B, S, L, D)`.
+            slots: of the same B and S, as the embedding had them.
+
+        Returns:
+            `(B, L, V_n + K · num_views)`; column V_n + s · num_views + v is view v of the symbol of slot s, or of a new
+            one where `slots.new` is s; -inf where no symbol can be written from that slot.
+        """
+
+    def features(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        """`hidden_states (B, S, L, D)` as they are projected."""
+        return nn.functional.normalize(hidden_states, dim=-1) if self.config.normalize_features else hidden_states
+
+
+class StreamsHead(Head):
+    """Base tokens from the mean over streams, each symbol from its own stream.
+
+    Source: SIT Algorithm 5; normalisations SIT section 3.3.
+    """
+
+    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Logits `(B, L, V_n + S · num_views)` of `hidden_states (B, S, L, D)`, -inf where a slot writes no symbol."""
+        table, base = learned_rows(self.weight, self.config), self.config.base_vocab_size
+        hidden_states = self.features(hidden_states)
+        base_logits = mean_over_streams(hidden_states, slots.active) @ table[:base].T  # (B, L, V_n)
+        actual = table[base : base + self.config.num_views]
+        symbol_logits = torch.stack([hidden_states @ row for row in actual], dim=-1)  # (B, S, L, num_views)
+        writable = slots.writable[:, : hidden_states.shape[1]].unsqueeze(3)  # (B, S, 1 or L, 1)
+        symbol_logits = symbol_logits.masked_fill(~writable, -math.inf)
+        symbol_logits = symbol_logits.transpose(1, 2).flatten(2)  # (B, L, S · num_views)
+        return torch.cat((base_logits, symbol_logits), dim=-1)
+
+
+class VocabularyHead(Head):
+    """Projects on the learned rows of base tokens and symbols."""
+
+    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Logits `(B, L, V_n + K · num_views)` of `hidden_states (B, 1, L, D)`, -inf where a slot writes no symbol."""
+        logits = self.features(hidden_states).squeeze(1) @ self.table(slots).T
+        missing = ~slots.writable.transpose(1, 2).repeat_interleave(self.config.num_views, 2)
+        missing = nn.functional.pad(missing, (self.config.base_vocab_size, 0))  # (B, 1 or L, V_n + K · num_views)
+        return logits.masked_fill(missing, -math.inf)
+
+    def table(self, slots: Slots) -> torch.Tensor:
+        """The `(V_n + K · num_views, D)` rows that are projected on."""
+        return learned_rows(self.weight, self.config)
+
+
+class RandomHead(VocabularyHead):
+    """Identical to VocabularyHead except: a part of each symbol's row is that of its slot in `slots.vectors`."""
+
+    def table(self, slots: Slots) -> torch.Tensor:
+        """The `(V_n + K · num_views, D)` rows that are projected on."""
+        return random_rows(self.weight, slots.vectors, self.config)
+
+
+class GaussianHead(Head):
+    """Projects on the learned rows of base tokens and on the rows of this sequence's symbols.
+
+    Source: LI section 2.
+    """
+
+    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+        """Logits `(B, L, V_n + num_symbols)` of `hidden_states (B, 1, L, D)`."""
+        hidden_states = self.features(hidden_states).squeeze(1)  # (B, L, D)
+        base = hidden_states @ learned_rows(self.weight[: self.config.base_vocab_size], self.config).T  # (B, L, V_n)
+        symbols = hidden_states @ gaussian_rows(slots.vectors, self.config).transpose(1, 2)  # (B, L, num_symbols)
+        return torch.cat((base, symbols), dim=-1)
+
+
+def make_head(config: SymbolInvariantConfig, weight: nn.Parameter) -> Head:
+    """The head that `config.symbol_embedding` names, for an embedding of `weight (rows, D)`.
+
+    Its own weight is empty: `post_init` puts the embedding's in its place. Were they one from the beginning, a
+    checkpoint that lacks both would be loaded without a word, and the embedding left as the memory was.
+    """
+    own: dict[str, type[Head]] = {"streams": StreamsHead, "random": RandomHead, "gaussian": GaussianHead}
+    return own.get(config.symbol_embedding, VocabularyHead)(config, nn.Parameter(torch.empty_like(weight)))

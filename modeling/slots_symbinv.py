@@ -1,0 +1,380 @@
+"""Slots: which symbol each row or stream of an example stands for, and the way from ids to slots and back.
+
+The referents of one example are numbered 0 … k-1 in the order of their first appearance, so alpha-equivalent inputs
+become the same tensors. Where symbols come in while a text grows, one **anonymous** stream, slot 0, stands for all that
+have not occurred yet: each shows placeholders everywhere, as it does, so what it says of its own symbol means *a new
+symbol*. When a symbol first occurs, its stream forks from the anonymous one. Means over streams must be causal too: at
+each place they take the anonymous stream and those of symbols that have occurred by then. A mean over all streams would
+tell how many symbols are still to come.
+
+Letters: B batch, R rows (beams of examples), S streams, K slots, L or T length, V_n base tokens, C columns.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from .kernels_symbinv import is_exporting, reads_values
+
+# Columns of logits in id space, at most; our choice: 100 tokens of one example then take 400 MB.
+WIDEST = 2**20
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Which symbol each slot of each example stands for.
+
+    Attributes:
+        referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
+        active: `(B, S)` bool, the streams that take part in means; with streams S = K. An example without symbols has
+            one anonymous stream: active, with referent -1. `(B, S, L)`, by place, where symbols come in while a text
+            grows: then a slot counts from the place on where its symbol is known.
+        vectors: the random part of each slot's row, `(K, D_random)` the same for all examples or `(B, K, D_random)`;
+            None if there is none.
+    """
+
+    referents: torch.Tensor
+    active: torch.Tensor
+    vectors: torch.Tensor | None = None
+
+    @classmethod
+    def from_referents(cls, referents: torch.Tensor, vectors: torch.Tensor | None = None) -> "Slots":
+        """The slots of `referents (B, K)`, all active that have one, and stream 0, which is anonymous without one.
+
+        `vectors (K, D_random)` or `(B, K, D_random)` are the random part of each slot's row.
+        """
+        active = referents >= 0
+        active[:, 0] = True
+        return cls(referents, active, vectors)
+
+    @classmethod
+    def in_order(cls, referents: torch.Tensor, canonical: bool = True, width: int | None = None) -> "Slots":
+        """Numbers the referents of each example in the order of their first appearance.
+
+        Args:
+            referents: `(B, L)` int64, -1 at base tokens and padding.
+            canonical: False shuffles the numbers, as a test of the theorem.
+            width: K, an upper bound of the distinct referents of an example; default the most of any, at least 1.
+        """
+        index = torch.arange(referents.shape[1], device=referents.device)
+        is_repeated = (referents.unsqueeze(1) == referents.unsqueeze(2)) & (index < index.unsqueeze(1))  # (B, L, L)
+        is_first = (referents >= 0) & ~is_repeated.any(2)
+        ordinal = torch.where(is_first, is_first.long().cumsum(1), 0)  # at first appearances 1 + slot, elsewhere 0
+        if width is None:
+            width = max(int(ordinal.max()), 1)
+        table = referents.new_full((referents.shape[0], 1 + width), -1)
+        # Place 0 takes what is no first appearance, so that a referent too many is out of range, which is an error.
+        table = table.scatter(1, ordinal, torch.where(is_first, referents, -1))[:, 1:]
+        if not canonical:
+            keys = torch.rand(table.shape, device=table.device).masked_fill(table < 0, 2.0)  # unused slots stay last
+            table = table.gather(1, keys.argsort(1))
+        return cls.from_referents(table)
+
+    @classmethod
+    def coming_in(cls, referents: torch.Tensor, known: torch.Tensor | None, canonical: bool = True) -> "Slots":
+        """Slot 0 for the anonymous stream, then those that are `known`, then those of `referents (B, T)`.
+
+        Args:
+            referents: `(B, T)` int64, of tokens that follow those of the known slots; -1 at base tokens.
+            known: `(B, S')` int64, the referents of the tokens before, as this method gave them; None for none.
+            canonical: False shuffles the numbers of a beginning; streams that have a cache keep their places.
+
+        Returns:
+            Slots with `active (B, S, T)`: the anonymous stream, and those of symbols that are known or have occurred by
+            each place.
+        """
+        start = referents.new_full((len(referents), 1), -1)
+        known = start if known is None else known
+        joined = torch.cat((known, referents), dim=1)
+        found = cls.in_order(joined, canonical or known.shape[1] > 1).referents
+        # Without symbols there is the anonymous stream alone; a stream that has a cache stays, whoever it is for.
+        width = max(int((found >= 0).sum(1).max()) + 1, known.shape[1])
+        found = nn.functional.pad(torch.cat((start, found), dim=1), (0, width - 1 - found.shape[1]), value=-1)
+        active = occurred_by(found, joined)[:, :, known.shape[1] :]
+        active[:, 0] = True
+        return cls(found, active)
+
+    @property
+    def by_place(self) -> bool:
+        """Whether symbols come in while the text grows."""
+        return self.active.dim() == 3
+
+    @property
+    def new(self) -> torch.Tensor:
+        """By place, the slot `(B, L)` that a new symbol is written from: the anonymous one, else the next that is free.
+
+        K where none is free.
+        """
+        anonymous = self.active[:, 0] & (self.referents[:, :1] < 0)
+        return torch.where(anonymous, 0, self.active.sum(1))
+
+    @property
+    def writable(self) -> torch.Tensor:
+        """Whether a symbol can be written from each slot, `(B, K, 1)`, or by place `(B, K, L)`."""
+        if not self.by_place:
+            return (self.referents >= 0).unsqueeze(2)
+        places = torch.arange(self.active.shape[1], device=self.active.device).unsqueeze(1)
+        return self.active | (places == self.new.unsqueeze(1))
+
+    def of(self, referents: torch.Tensor) -> torch.Tensor:
+        """The slot `(B, L)` of each of `referents (B, L)`; -1 for -1 (a base token) and for one without a slot."""
+        match = (referents.unsqueeze(2) == self.referents.unsqueeze(1)) & (referents >= 0).unsqueeze(2)  # (B, L, K)
+        return torch.where(match.any(2), match.int().argmax(2), -1)
+
+    def repeat_interleave(self, repeats: int) -> "Slots":
+        """Every example `repeats` times in a row, as beams are laid out."""
+        if repeats == 1:
+            return self
+        vectors = self.vectors
+        if vectors is not None and vectors.dim() == 3:
+            vectors = vectors.repeat_interleave(repeats, 0)
+        return Slots(*(one.repeat_interleave(repeats, 0) for one in (self.referents, self.active)), vectors)
+
+
+def occurred_by(found: torch.Tensor, referents: torch.Tensor) -> torch.Tensor:
+    """By place, `(B, K, L)` bool, whether each of `found (B, K)` has occurred in `referents (B, L)`; never for -1."""
+    occurs = (referents.unsqueeze(1) == found.unsqueeze(2)) & (found >= 0).unsqueeze(2)
+    return occurs.cumsum(2) > 0
+
+
+def inferred_mask(input_ids: torch.Tensor, config: Any) -> torch.Tensor | None:
+    """1 at tokens of `input_ids (B, L)`, 0 at padding, as BART infers it; None where padding cannot be told."""
+    pad = config.pad_token_id
+    return None if pad is None or pad == config.eos_token_id else (input_ids != pad).long()
+
+
+def check_source(input_ids: torch.Tensor | None, attention_mask: torch.Tensor | None) -> None:
+    """Refuses an input that cannot be encoded.
+
+    Args:
+        input_ids: must be `(B, L)`.
+        attention_mask: must be `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
+
+    Raises:
+        ValueError: unless `input_ids` is `(B, L)`, the mask has the same shape, and every row has a token.
+    """
+    if input_ids is None:
+        raise ValueError("input_ids is None; pass the tokenizer's output: model(**tokenizer(text, …))")
+    if input_ids.dim() != 2 or 0 in input_ids.shape:
+        raise ValueError(f"input_ids has shape {tuple(input_ids.shape)}; it must be (batch, length), neither of them 0")
+    if attention_mask is None:
+        return
+    if attention_mask.shape != input_ids.shape:
+        raise ValueError(
+            f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)}; "
+            "they must be equal"
+        )
+    if torch.compiler.is_compiling():
+        return
+    has_token = attention_mask.bool().any(1)
+    if not has_token.all():
+        row = int((~has_token).nonzero()[0, 0])
+        raise ValueError(f"attention_mask row {row} has no token; every input needs at least one")
+
+
+def refuse_embeddings(**given: torch.Tensor | None) -> None:
+    """Refuses embeddings in the place of ids; None, which PEFT passes, is none.
+
+    Raises:
+        ValueError: naming the first that is not None.
+    """
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} of shape {tuple(value.shape)}: a symbol has another vector in each stream, so this model "
+                f"reads ids only; pass {name.replace('inputs_embeds', 'input_ids')}, and adapt it by LoRA, DoRA or "
+                "IA3, not by prompt tuning"
+            )
+
+
+def refuse_lost(name: str, ids: torch.Tensor, lost: torch.Tensor, why: str) -> None:
+    """Refuses any of `ids (B, T)` where `lost (B, T)` is True.
+
+    Raises:
+        ValueError: that shows the first of them, and says `why`.
+    """
+    if not torch.compiler.is_compiling() and lost.any():
+        row, place = lost.nonzero()[0].tolist()
+        raise ValueError(f"{name}[{row}, {place}]={int(ids[row, place])}: this symbol {why}")
+
+
+def refuse_counts(name: str, counts: torch.Tensor, limit: int) -> None:
+    """Refuses an argument of this name whose rows have `counts (B,)` new symbols, if one has more than the `limit`."""
+    if (counts > limit).any():
+        row = int((counts > limit).nonzero()[0, 0])
+        raise ValueError(
+            f"{name} row {row} has {int(counts[row])} symbols that its question does not have, and an answer may have "
+            f"{limit} (num_fresh_symbols); leave such examples out, or load the model with a larger num_fresh_symbols"
+        )
+
+
+def referents_of(
+    input_ids: torch.Tensor, base_vocab_size: int, attention_mask: torch.Tensor | None, num_views: int = 1
+) -> torch.Tensor:
+    """The referent `(B, L)` of each of `input_ids (B, L)`; -1 at base tokens and where `attention_mask (B, L)` is 0.
+
+    Raises:
+        ValueError: for a negative id.
+    """
+    if not torch.compiler.is_compiling() and input_ids.numel() and int(input_ids.min()) < 0:
+        raise ValueError(f"input id {int(input_ids.min())}: ids must not be negative; pad with pad_token_id")
+    is_symbol = input_ids >= base_vocab_size
+    if attention_mask is not None:
+        is_symbol = is_symbol & attention_mask.bool()
+    referents = input_ids - base_vocab_size
+    return torch.where(is_symbol, referents if num_views == 1 else referents // num_views, -1)
+
+
+@reads_values
+def label_columns(labels: torch.Tensor, slots: Slots, base_vocab_size: int, num_views: int, unknown: str) -> torch.Tensor:
+    """Labels as columns `(B, T)` of the logits in slot space.
+
+    Where symbols come in, one that has not occurred by its place is a new one, whatever it is called.
+
+    Args:
+        labels: `(B, T)` int64 ids, -100 where there is none, which is kept.
+        slots: of the same B, and by place with places for T labels or more.
+        base_vocab_size: V_n.
+        num_views: of a symbol.
+        unknown: what is wrong with a symbol that has no slot.
+
+    Raises:
+        ValueError: for a symbol that has no slot, or that is new where no row is left.
+    """
+    is_symbol, symbols = labels >= base_vocab_size, labels - base_vocab_size
+    slot = slots.of(torch.where(is_symbol, symbols // num_views, -1))
+    if slots.by_place:
+        active, new = slots.active[:, :, : labels.shape[1]], slots.new[:, : labels.shape[1]]
+        occurred = (slot >= 0) & active.gather(1, slot.clamp(min=0).unsqueeze(1)).squeeze(1)
+        slot = torch.where(occurred, slot, torch.where(new < active.shape[1], new, -1))
+        unknown = (
+            f"is new, and all {active.shape[1]} rows are taken by then; load the model with a larger num_symbols, or "
+            "leave such examples out"
+        )
+    refuse_lost("labels", labels, is_symbol & (slot < 0), unknown)
+    return torch.where(is_symbol, base_vocab_size + slot * num_views + symbols % num_views, labels)
+
+
+def slots_to_ids(logits: torch.Tensor, slots: Slots, config: Any) -> torch.Tensor:
+    """`logits (B, T, V_n + K · num_views)` in slot space, moved to ids `(B, T, max(vocab_size, largest id + 1))`.
+
+    Where symbols come in, there are columns for one referent more: a new symbol stands at the smallest referent that
+    has not occurred by that place, and the other ids that have not are -inf.
+
+    Raises:
+        ValueError: for an id from `WIDEST` on, since there is a column for each smaller one.
+    """
+    base, views = config.base_vocab_size, config.num_views
+    if not slots.by_place:
+        return _known_to_ids(logits, slots, base, config.vocab_size, views)
+    view = torch.arange(views, device=logits.device)
+    free = slots.new < slots.active.shape[1]  # (B, T)
+    column = base + slots.new.where(free, 0).unsqueeze(2) * views + view  # (B, T, num_views)
+    new = logits.gather(2, column).masked_fill(~free.unsqueeze(2), -math.inf)
+    unknown = ~slots.active.transpose(1, 2).repeat_interleave(views, 2)  # (B, T, K · num_views)
+    logits = logits.masked_fill(nn.functional.pad(unknown, (base, 0)), -math.inf)
+    known = _known_to_ids(logits, slots, base, config.vocab_size, views)
+    known = nn.functional.pad(known, (0, views), value=-math.inf)
+    return known.scatter(2, base + _smallest_new(slots).unsqueeze(2) * views + view, new)
+
+
+def _known_to_ids(logits: torch.Tensor, slots: Slots, base: int, vocab_size: int, num_views: int) -> torch.Tensor:
+    width = _id_width(slots.referents, base, vocab_size, num_views)
+    views = torch.arange(num_views, device=logits.device)
+    columns = (1 + slots.referents.unsqueeze(2) * num_views + views).clamp(min=0)  # (B, K, num_views); 0 is for none
+    columns = columns.flatten(1).unsqueeze(1).expand(-1, logits.shape[1], -1)
+    symbols = logits.new_full((*logits.shape[:2], 1 + width - base), -math.inf)
+    symbols = symbols.scatter(2, columns, logits[..., base:])[..., 1:]
+    return torch.cat((logits[..., :base], symbols), dim=-1)
+
+
+@reads_values
+def _id_width(referents: torch.Tensor, base: int, vocab_size: int, num_views: int) -> int:
+    """The columns of logits in id space of slots with these `referents (B, K)`; while exporting, `vocab_size`."""
+    if is_exporting():
+        return vocab_size
+    width = max(vocab_size, base + (int(referents.max()) + 1) * num_views)
+    if width > max(vocab_size, WIDEST):
+        raise ValueError(
+            f"symbol id {width - 1}: logits in id space have a column for each smaller id, so ids must be below "
+            f"{WIDEST}; pass return_id_logits=False for logits in slot space, or number symbols from {base}"
+        )
+    return width
+
+
+def _smallest_new(slots: Slots) -> torch.Tensor:
+    """The smallest referent `(B, T)` that has not occurred by each place, of slots with `active (B, K, T)`."""
+    candidates = torch.arange(slots.referents.shape[1] + 1, device=slots.referents.device)
+    is_candidate = slots.referents.unsqueeze(2) == candidates  # (B, K, candidates); -1 is none
+    occurred = is_candidate.transpose(1, 2).float() @ slots.active.float() > 0  # (B, candidates, T)
+    return (~occurred).int().argmax(1)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the symbols of a call of `generate` are called inside, by slots, and outside.
+
+    A slot that no symbol has is for a new one, called by the smallest referent that is left.
+
+    Attributes:
+        known: `(B, K)` int64, the referent of each slot, -1 where there is none.
+        base_vocab_size: V_n.
+        num_views: of a symbol.
+    """
+
+    known: torch.Tensor
+    base_vocab_size: int
+    num_views: int = 1
+
+    def referents(self, count: int) -> torch.Tensor:
+        """The referents `(B, count)` of the first slots."""
+        known = nn.functional.pad(self.known, (0, max(count - self.known.shape[1], 0)), value=-1)[:, :count]
+        candidates = torch.arange(self.known.shape[1] + count, device=known.device)
+        taken = (self.known.unsqueeze(2) == candidates).any(1)  # (B, K + count)
+        free = (candidates + taken * len(candidates)).sort(1).values
+        number = ((known < 0).long().cumsum(1) - 1).clamp(min=0)
+        return torch.where(known >= 0, known, free.gather(1, number))
+
+    def numbers(self, referents: torch.Tensor) -> torch.Tensor:
+        """The slot `(R, T)` of each of `referents (R, T)`, R a multiple of B; -1 for one that has none."""
+        return Slots(self.known, self.known).repeat_interleave(len(referents) // len(self.known)).of(referents)
+
+    def inside(self, ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> torch.Tensor:
+        """`ids (B, T)` with slots for referents; those where `attention_mask (B, T)` is 0 stand for nothing."""
+        base, views = self.base_vocab_size, self.num_views
+        slot = self.numbers(referents_of(ids, base, attention_mask, views))
+        return torch.where(slot >= 0, base + slot * views + (ids - base) % views, ids.clamp(max=base - 1))
+
+    def renamed(self, slots: torch.Tensor) -> torch.Tensor:
+        """The referent of each of `slots (R, T)`, R a multiple of B; -1 for -1."""
+        count = max(int(slots.max()) + 1, 1) if slots.numel() else 1
+        referents = self.referents(count).repeat_interleave(len(slots) // len(self.known), 0)
+        return torch.where(slots >= 0, referents.to(slots.device).gather(1, slots.clamp(min=0)), -1)
+
+    def outside(self, ids: torch.Tensor) -> torch.Tensor:
+        """Slot `ids (R, T)`, R a multiple of B, as a user has them."""
+        base, views = self.base_vocab_size, self.num_views
+        referents = self.renamed(torch.where(ids >= base, (ids - base) // views, -1))
+        return torch.where(referents >= 0, base + referents * views + (ids - base) % views, ids)
+
+    def scores_outside(self, steps: Sequence[torch.Tensor], vocab_size: int) -> tuple[torch.Tensor, ...]:
+        """By id, `(R, max(vocab_size, largest id + 1))`, the scores of `steps (R, C)` each; -inf where there is no slot."""
+        base, views = self.base_vocab_size, self.num_views
+        count = (steps[0].shape[1] - base) // views
+        referents = self.referents(count).repeat_interleave(len(steps[0]) // len(self.known), 0)
+        view = torch.arange(views, device=referents.device)
+        columns = (base + referents.unsqueeze(2) * views + view).flatten(1)  # (R, K · num_views)
+        width = max(vocab_size, int(columns.max()) + 1) if count else vocab_size
+        moved = []
+        for step in steps:
+            out = step.new_full((len(step), width), -math.inf)
+            out[:, :base] = step[:, :base]
+            moved.append(out.scatter(1, columns.to(step.device), step[:, base:]))
+        return tuple(moved)
+
+
+__all__ = ["Names", "Slots", "check_source", "inferred_mask", "label_columns", "referents_of", "slots_to_ids"]
