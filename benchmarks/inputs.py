@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from harness import Setting
 
-from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration, SymbolTable
+from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
 
 if TYPE_CHECKING:
     from hf_symbinv.datasets_scripts.storage import Pair
@@ -74,7 +74,7 @@ LTL_NAMES = tuple("abcdefghijklmnopqrstuvwxyz")
 
 def encoded(setting: Setting, questions: list[str]) -> dict[str, torch.Tensor]:
     """`input_ids` and `attention_mask` of questions."""
-    batch = LTL.tokenizer()(questions, symbol_table=SymbolTable(), padding=True, return_tensors="pt")
+    batch = LTL.tokenizer()(questions, padding=True, return_tensors="pt")
     return dict(batch.to(setting.device))
 
 

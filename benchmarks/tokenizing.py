@@ -13,7 +13,7 @@ from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 import hf_symbinv
-from hf_symbinv import LTL, SymbolInvariantSubwordTokenizer, SymbolTable
+from hf_symbinv import LTL, SymbolInvariantSubwordTokenizer
 
 NAMES = ("request", "grant_1", "grant_2", "busy", "idle_state")
 
@@ -68,7 +68,7 @@ def code(setting: Setting) -> list[Row]:
     peer = PreTrainedTokenizerFast(tokenizer_object=peer.backend_tokenizer, pad_token="<pad>", eos_token="</s>")
     ours, theirs = in_turn(
         setting,
-        lambda: _rate(lambda texts: with_symbols(texts, symbol_table=SymbolTable()), lines),
+        lambda: _rate(with_symbols, lines),
         lambda: _rate(peer, lines),
     )
     what = "SymbolInvariantSubwordTokenizer, names as symbols"

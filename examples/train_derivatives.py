@@ -31,7 +31,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=600, help="of training, with 64 questions each")
     args = parser.parse_args()
     torch.manual_seed(0)
-    tokenizer = SymbolInvariantTokenizer(BASE_TOKENS, views=VIEWS)
+    with_rows = args.embedding in ("learned", "renamed", "random")
+    tokenizer = SymbolInvariantTokenizer(BASE_TOKENS, views=VIEWS, fixed_names=ascii_lowercase if with_rows else None)
     config = SymbolInvariantConfig(
         base_vocab_size=len(BASE_TOKENS), num_symbols=26, num_views=len(VIEWS), symbol_embedding=args.embedding,
         d_model=64, d_ff=256, encoder_layers=2, decoder_layers=2, dropout=0.0, loss="cross_entropy",
@@ -53,9 +54,11 @@ def main() -> None:
             print(f"step {step}: loss {loss.item():.3f}", flush=True)
     for kinds in (2, 4):
         asked, answers = questions(random.Random(1), 500, kinds=kinds)
-        ids = model.eval().generate(**tokenizer(asked, padding=True, return_tensors="pt"), max_new_tokens=60)
-        written = tokenizer.batch_decode(ids, skip_special_tokens=True)
-        wanted = tokenizer.batch_decode(tokenizer(answers)["input_ids"], skip_special_tokens=True)
+        inputs = tokenizer(asked, padding=True, return_tensors="pt")
+        ids = model.eval().generate(**inputs, max_new_tokens=60)
+        written = tokenizer.batch_decode(ids, symbols=inputs.symbols, skip_special_tokens=True)
+        known = tokenizer(asked, text_target=answers)
+        wanted = tokenizer.batch_decode(known["labels"], symbols=known.symbols, skip_special_tokens=True)
         correct = sum(map(str.__eq__, written, wanted))
         low, high = wilson_interval(correct, len(asked))
         print(f"{2 * kinds} names: {correct} of {len(asked)} right, 95 % interval {low:.3f} to {high:.3f}")

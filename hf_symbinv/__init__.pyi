@@ -47,7 +47,6 @@ from .modeling.modeling_symbinv import SymbolInvariantModel as SymbolInvariantMo
 from .modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer as SymbolInvariantSubwordTokenizer
 from .modeling.text_symbinv import SymbolInvariantTextTokenizer as SymbolInvariantTextTokenizer
 from .modeling.tokenization_symbinv import SymbolInvariantTokenizer as SymbolInvariantTokenizer
-from .modeling.tokenization_symbinv import SymbolTable as SymbolTable
 from .modeling.tokenization_symbinv import TokenizationError as TokenizationError
 from .modeling.words_symbinv import SymbolInvariantWordTokenizer as SymbolInvariantWordTokenizer
 from .pipelines import LtlWitnessPipeline as LtlWitnessPipeline

@@ -68,6 +68,7 @@ HOMES: dict[str, tuple[str, str, str | None]] = {
     "PrefixConstrainedLogitsProcessor": (_PROCESSORS, "5.10", None),
     "PreTrainedConfig": ("transformers.configuration_utils", "5.10", None),
     "PreTrainedModel": (_CLASSES, "5.10", None),
+    "PreTrainedTokenizerBase": (_TOKENIZERS, "5.10", None),
     "PythonBackend": ("transformers.tokenization_python", "5.10", None),
     "RepetitionPenaltyLogitsProcessor": (_PROCESSORS, "5.10", None),
     "SequenceBiasLogitsProcessor": (_PROCESSORS, "5.10", None),
@@ -84,6 +85,7 @@ HOMES: dict[str, tuple[str, str, str | None]] = {
     "TypicalLogitsWarper": (_PROCESSORS, "5.10", None),
     "logging": ("transformers.utils", "5.10", None),
     "strict": ("transformers.configuration_utils", "5.10", None),
+    "to_py_obj": ("transformers.utils", "5.10", None),
 }
 
 

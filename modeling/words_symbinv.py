@@ -1,178 +1,139 @@
-"""Tokenizer for any text that regular expressions cut into words: code, expressions, characters.
+"""Tokenizer for any text that regular expressions cut into words of a table: code, expressions, characters.
 
-Ids: base tokens 0 … V_n - 1; a symbol with referent r and view v is V_n + r * num_views + v. Names that are views of
-one referent corefer, as the registers `%rax` and `%eax` do. (`tokenization_symbinv.py` is for prefix notation, where
-symbols have any names and one view.)
+Names that are views of one symbol corefer, as the registers `%rax` and `%eax` do, whatever they are called. The table
+numbers its symbols, so that data sets can be arrays of ids, or they are numbered anew in each example.
 """
 
-import difflib
-import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .tokenization_symbinv import TokenizationError
-from .versions_symbinv import AddedToken, BatchEncoding, PythonBackend
+from .listed_tokens_symbinv import ListedTokens
+from .numbering_symbinv import TokenizationError
+from .text_symbinv import composed, cut, nearest
 
 
-class SymbolInvariantWordTokenizer(PythonBackend):
+class SymbolInvariantWordTokenizer(ListedTokens):
     """Turns texts into ids by a table of words, and ids into words.
 
-    >>> tokenizer = SymbolInvariantWordTokenizer(
-    ...     ["<s>", "<pad>", "</s>", "<number>", "+", "="],
-    ...     symbols={"A": [0, 0], "a": [0, 1], "B": [1, 0], "b": [1, 1]},  # two referents, upper and lower case
-    ...     num_views=2,
-    ...     patterns=[[r"\\d+", "<number>"], [r".", None]],
-    ... )
-    >>> tokenizer("A = b + 17")["input_ids"]
+    >>> table = {"A": [0, 0], "a": [0, 1], "B": [1, 0], "b": [1, 1]}  # two symbols, in upper and in lower case
+    >>> words = {"symbols": table, "num_views": 2, "patterns": [[r"\\d+", "<number>"], [r".", None]]}
+    >>> tokenizer = SymbolInvariantWordTokenizer(["<number>", "+", "="], **words)
+    >>> tokenizer("B = a + 17")["input_ids"]
+    [8, 5, 7, 4, 3]
+    >>> SymbolInvariantWordTokenizer(["<number>", "+", "="], **words, numbered_anew=True)("B = a + 17")["input_ids"]
     [6, 5, 9, 4, 3]
 
     Args:
-        base_tokens: Tokens of fixed identity in the order of their ids, the special tokens among them.
-        symbols: Name → [referent, view].
-        num_views: Views of a referent.
+        base_tokens, kwargs: Those of `ListedTokens`.
+        symbols: Name → [number, view]; the numbers are 0, 1, ... without a gap.
+        num_views: Views of a symbol.
         patterns: [regular expression, base token] in the order in which they are tried at every place of a text: what
             matches stands for the base token, or, with None in its place, is a base token or the name of a symbol.
+            They are matched in composed texts (NFC) without combining marks.
         separators: Regular expression of what lies between words and has no id.
         joint: Decoding writes it between words.
         add_bos_token: Whether a text begins with `bos_token`.
-        bos_token, pad_token, eos_token: Special tokens, each a base token.
+        numbered_anew: Whether the symbols of each example are numbered in the order of their appearance; if not, they
+            have the numbers of the table, and the list of names is fixed.
 
     Raises:
         ValueError: If the tables contradict each other, or a regular expression is none.
     """
 
-    model_input_names = ["input_ids", "attention_mask"]
-
     def __init__(
         self,
-        base_tokens: Sequence[str] = ("<s>", "<pad>", "</s>"),
+        base_tokens: Sequence[str] = (),
         symbols: Mapping[str, Sequence[int]] | None = None,
         num_views: int = 1,
         patterns: Sequence[Sequence[str | None]] = ((r"\S+", None),),
         separators: str = r"\s+",
         joint: str = " ",
         add_bos_token: bool = False,
-        bos_token: str | AddedToken = "<s>",
-        pad_token: str | AddedToken = "<pad>",
-        eos_token: str | AddedToken = "</s>",
+        numbered_anew: bool = False,
         **kwargs: Any,
     ) -> None:
-        self.base_tokens = list(base_tokens)
-        self._ids = {token: index for index, token in enumerate(self.base_tokens)}
-        if len(self._ids) < len(self.base_tokens):
-            raise ValueError(f"base_tokens {self.base_tokens}: a token is listed twice")
-        symbols = {name: list(parts) for name, parts in (symbols or {}).items()}
-        for name, (referent, view) in symbols.items():
-            if name in self._ids:
-                raise ValueError(f"symbol {name!r}: is a base token or another symbol; give it a name of its own")
-            if referent < 0 or not 0 <= view < num_views:
-                raise ValueError(
-                    f"symbol {name!r}: referent {referent} and view {view} must be at least 0, and the view below "
-                    f"num_views={num_views}"
-                )
-            self._ids[name] = len(self.base_tokens) + referent * num_views + view
-        self._words = {index: word for word, index in self._ids.items()}
-        if len(self._words) < len(self._ids):
-            raise ValueError("symbols: two names have the same referent and view; give each another")
-        special = [str(bos_token), str(pad_token), str(eos_token)]
-        for token in [*special, *(token for _, token in patterns if token is not None)]:
-            if token not in self.base_tokens:
-                raise ValueError(f"{token!r}: is special or stands for a pattern, and must be one of the base_tokens")
+        self._table = {name: (number, view) for name, (number, view) in (symbols or {}).items()}
+        self._by_parts = {parts: name for name, parts in self._table.items()}
+        # What a symbol is called: its name in the first view that has one.
+        first = {number: self._by_parts[number, view] for number, view in sorted(self._by_parts, reverse=True)}
+        self._stems = [first[number] for number in sorted(first)]
+        self._numbers = {stem: number for number, stem in first.items()}
+        _check_table(self._table, self._by_parts, sorted(first), num_views, base_tokens)
         try:
-            self._patterns = [(re.compile(str(pattern)), token) for pattern, token in patterns]
-            self._separators = re.compile(separators)
+            self._patterns = [re.compile(str(pattern)) for pattern, _ in patterns]
+            self._gap = re.compile(separators)
         except re.error as error:
             raise ValueError(f"patterns: {error.pattern!r} is no regular expression: {error}") from error
-        self.joint = joint
+        self._kinds, self.joint = [token for _, token in patterns], joint
+        self.num_views = num_views
+        kwargs["fixed_names"] = None if numbered_anew else self._stems
         super().__init__(
-            base_tokens=self.base_tokens,
-            symbols=symbols,
+            base_tokens,
+            **kwargs,
+            symbols={name: list(parts) for name, parts in self._table.items()},
             num_views=num_views,
             patterns=[list(pair) for pair in patterns],
             separators=separators,
             joint=joint,
             add_bos_token=add_bos_token,
-            bos_token=bos_token,
-            pad_token=pad_token,
-            eos_token=eos_token,
-            **{
-                **kwargs,
-                "special_tokens_pattern": "bos" if add_bos_token else "none",
-                "split_special_tokens": True,  # what stands in a text is text
-            },
+            numbered_anew=numbered_anew,
+            special_tokens_pattern="bos" if add_bos_token else "none",
         )
+        for token in self._kinds:
+            if token is not None and token not in self._ids:
+                raise ValueError(f"{token!r}: stands for a pattern, and must be one of the base_tokens")
+        self._by_word = {composed(token): index for token, index in self._ids.items()}
 
-    @property
-    def vocab_size(self) -> int:
-        """V_n, the number of base tokens."""
-        return len(self.base_tokens)
+    def _cut(self, text: str) -> Iterator[tuple[int, int, int | str]]:
+        for start, end, number in cut(text, self._gap, self._patterns):
+            word = composed(text[start:end])
+            token = self._kinds[number] or word
+            if token not in self._by_word and token not in self._table:
+                known = [*self._by_word, *self._table]
+                reason = f"{word!r} is none of the {len(known)} words; {nearest(word, known, 'get_vocab() lists them')}"
+                raise TokenizationError(reason, text, start)
+            yield start, end, self._by_word.get(token, token)
 
-    def __len__(self) -> int:
-        """Largest id that has a word, plus one."""
-        return max(self._words) + 1
+    def _join(self, words: list[str]) -> str:
+        return self.joint.join(words)
 
-    def get_vocab(self) -> dict[str, int]:
-        """Base token or name of a symbol → id."""
-        return dict(self._ids)
+    def _fixed_ids(self) -> dict[str, int]:
+        if self.fixed_names is None:
+            return {}
+        return {name: self.vocab_size + number * self.num_views + view for name, (number, view) in self._table.items()}
 
-    def _add_tokens(self, new_tokens: list[str] | list[AddedToken], special_tokens: bool = False) -> int:
-        for token in new_tokens:
-            if str(token) not in self._ids:
-                raise ValueError(f"{str(token)!r}: a model's words are fixed; make a tokenizer with it among them")
-        return super()._add_tokens(new_tokens, special_tokens)
+    def _parts(self, name: str) -> tuple[str, int]:
+        number, view = self._table[name]
+        return self._stems[number], view
 
-    def _encode_plus(
-        self, text: Any, text_pair: Any = None, return_offsets_mapping: bool = False, **kwargs: Any
-    ) -> BatchEncoding:
-        if return_offsets_mapping:
-            raise TokenizationError("return_offsets_mapping is not supported, as a pattern may skip text; leave it out")
-        known = {*inspect.signature(super()._encode_plus).parameters, "split_special_tokens", "sanitize_control_tokens"}
-        for name, value in kwargs.items():
-            if name not in known and value is not None and value is not False:
-                raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")
-        return super()._encode_plus(text, text_pair, **kwargs)
+    def _named(self, stem: str, view: int) -> str:
+        name = self._by_parts.get((self._numbers.get(stem, -1), view))
+        if name is None:
+            raise TokenizationError(f"symbol {stem!r}: has no name in view {view}; symbols gives each name its view")
+        return name
 
-    def _tokenize(self, text: str, **kwargs: Any) -> list[str]:
-        words, place = [], 0
-        while place < len(text):
-            gap = self._separators.match(text, place)
-            if gap and gap.end() > place:
-                place = gap.end()
-                continue
-            word, end = self._word_at(text, place)
-            if word not in self._ids:
-                raise TokenizationError(self._unknown(word), text, place)
-            words.append(word)
-            place = end
-        return words
 
-    def _word_at(self, text: str, place: int) -> tuple[str, int]:
-        """The word that begins at a place of a text, and where it ends."""
-        for pattern, token in self._patterns:
-            match = pattern.match(text, place)
-            if match and match.end() > place:
-                return token or match.group(), match.end()
-        raise TokenizationError(f"no word begins with {text[place]!r}", text, place)
-
-    def _unknown(self, word: str) -> str:
-        near = difflib.get_close_matches(word, self._ids, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "get_vocab() lists them"
-        return f"{word!r} is none of the {len(self._ids)} words; {hint}"
-
-    def _convert_token_to_id(self, token: str) -> int:
-        if token not in self._ids:
-            raise TokenizationError(self._unknown(token))
-        return self._ids[token]
-
-    def _convert_id_to_token(self, index: int) -> str:
-        if index not in self._words:
-            raise TokenizationError(f"token id {index}: has no word; ids are those of get_vocab()")
-        return self._words[index]
-
-    def convert_tokens_to_string(self, tokens: list[str]) -> str:
-        """The words in a row; a constant that the text had is its kind."""
-        return self.joint.join(tokens)
+def _check_table(
+    table: Mapping[str, tuple[int, int]],
+    by_parts: Mapping[tuple[int, int], str],
+    numbers: Sequence[int],
+    num_views: int,
+    base_tokens: Sequence[str],
+) -> None:
+    """Refuse a table of symbols that contradicts itself."""
+    for name, (number, view) in table.items():
+        if name in base_tokens:
+            raise ValueError(f"symbol {name!r}: is a base token too; give it a name of its own")
+        if number < 0 or not 0 <= view < num_views:
+            raise ValueError(
+                f"symbol {name!r}: number {number} and view {view} must be at least 0, and the view below "
+                f"num_views={num_views}"
+            )
+    if len(by_parts) < len(table):
+        raise ValueError("symbols: two names have the same number and view; give each another")
+    if list(numbers) != list(range(len(numbers))):
+        raise ValueError(f"symbols: have the numbers {list(numbers)}; number them 0, 1, ... without a gap")
 
 
 SymbolInvariantWordTokenizer.register_for_auto_class()

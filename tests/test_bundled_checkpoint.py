@@ -31,7 +31,7 @@ def tokenizer():
 def answers(model, tokenizer, formulas: list[str]) -> list[str]:
     inputs = tokenizer(formulas, padding=True, return_tensors="pt")
     ids = model.generate(**inputs, num_beams=3, max_new_tokens=100)
-    return tokenizer.batch_decode(ids, skip_special_tokens=True)
+    return tokenizer.batch_decode(ids, symbols=inputs.symbols, skip_special_tokens=True)
 
 
 def verdicts(formulas: list[str], witnesses: list[str]) -> list[str]:

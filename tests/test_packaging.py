@@ -187,7 +187,8 @@ class TestDistributions:
             folder = home / "checkpoints" / "ltl-small"
             model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
             ids = model.generate(**tokenizer(["&aXb"], return_tensors="pt"), max_new_tokens=20)
-            print(home, type(model).__module__, tokenizer.decode(ids[0], skip_special_tokens=True))"""
+            text = tokenizer.decode(ids[0], symbols=["a", "b"], skip_special_tokens=True)
+            print(home, type(model).__module__, text)"""
         answer = "a;b;{1}"  # what README.md shows
         assert python(program, interpreter=str(interpreter), cwd=tmp_path, PYTHONPATH="") == [
             f"{site}/hf_symbinv", "hf_symbinv.modeling.modeling_symbinv", answer,

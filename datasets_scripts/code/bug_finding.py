@@ -6,7 +6,7 @@
     prepare(config, Path("data/misuse"))
     rows = load_bugs(Path("data/misuse"))["train"]
     tokenizer = AutoTokenizer.from_pretrained("data/misuse", trust_remote_code=True)
-    batch = tokenizer(rows[:8]["text"], symbols=[spans(symbols) for symbols in rows[:8]["symbols"]])
+    batch = tokenizer(rows[:8]["text"], spans=[spans(symbols) for symbols in rows[:8]["symbols"]])
 
 A source is what `language.characters.documents` reads: a file of documents, a folder, whose files with the ending .py
 are taken, a data set on the Hub, or the Python standard library. All functions of a file are in one split, and no
@@ -39,7 +39,6 @@ from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.datasets_scripts.storage import SPLITS, drawn_split
 from hf_symbinv.hub.cards.dataset import UNKNOWN
 from hf_symbinv.modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer
-from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 
 # What stands for something else in the tokenizer: symbols, and the beginning, padding and end of a text.
 _RESERVED = ("\ufdd0", "\ufdd1", "<s>", "<pad>", "</s>")
@@ -158,8 +157,8 @@ def read_corpus(config: BugFindingConfig) -> Corpus:
 def lengths(functions: Sequence[Function], tokenizer: SymbolInvariantSubwordTokenizer) -> Iterator[int]:
     """Tokens of each function."""
     for start in range(0, len(functions), _AT_ONCE):
-        part, table = functions[start : start + _AT_ONCE], SymbolTable()
-        batch = tokenizer([one.text for one in part], symbols=[one.spans() for one in part], symbol_table=table)
+        part = functions[start : start + _AT_ONCE]
+        batch = tokenizer([one.text for one in part], spans=[one.spans() for one in part])
         yield from map(len, batch["input_ids"])
 
 

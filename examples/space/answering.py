@@ -29,7 +29,7 @@ import torch
 from transformers import pipeline
 
 import hf_symbinv
-from hf_symbinv import Checker, Formula, SymbolTable, find_witness, parse, parse_trace, to_prefix
+from hf_symbinv import Checker, Formula, find_witness, parse, parse_trace, to_prefix
 from hf_symbinv.errors import in_short
 from hf_symbinv.logic import FormulaSyntaxError, trace_to_prefix
 from hf_symbinv.solvers import ProcessPool
@@ -430,8 +430,9 @@ class Answering:
 
     @torch.no_grad()
     def _attention(self, solved: Solved, view: str, stream: str, layer: int, head: int) -> Attention:
-        model, tokenizer, table = self.pipe.model, self.pipe.tokenizer, SymbolTable()
-        batch = tokenizer(to_prefix(solved.formula.to_base()), symbol_table=table, return_tensors="pt")
+        model, tokenizer = self.pipe.model, self.pipe.tokenizer
+        batch: Any = tokenizer(to_prefix(solved.formula.to_base()), return_tensors="pt")
+        names = batch.symbols[0]
         source = batch["input_ids"]
         if view == READING:
             _require_readable(source, source)
@@ -440,7 +441,8 @@ class Answering:
         else:
             if not _is_trace(solved.best.text):
                 raise QuestionError("The answer is not complete, so there is nothing to look at while it is written.")
-            target = tokenizer(text_target=solved.best.text, symbol_table=table, return_tensors="pt")["input_ids"]
+            answer: Any = tokenizer(text_target=solved.best.text, symbols=names, return_tensors="pt")
+            target, names = answer["input_ids"], answer.symbols[0]
             _require_readable(target, source)
             start = torch.full((1, 1), model.config.decoder_start_token_id)
             output = model(**batch, decoder_input_ids=torch.cat((start, target[:, :-1]), 1), output_attentions=True)
@@ -449,10 +451,10 @@ class Answering:
         if kind == "EP":
             order.sort(reverse=True)  # the encoder's blocks come EP before EA, however they are listed
         weights = blocks[layer * len(order) + order.index(kind)][0]  # (S, H, T or L, L)
-        names = [table.name(referent) if referent >= 0 else "" for referent in output.slot_referents[0].tolist()]
-        slot = names.index(stream) if stream in names else 0
-        columns, rows = _tokens(tokenizer, source, table), _tokens(tokenizer, shown, table)
-        return Attention(rows, columns, tuple(map(tuple, weights[slot, head].tolist())), names[slot])
+        seen = [names[referent] if referent >= 0 else "" for referent in output.slot_referents[0].tolist()]
+        slot = seen.index(stream) if stream in seen else 0
+        columns, rows = _tokens(tokenizer, source, names), _tokens(tokenizer, shown, names)
+        return Attention(rows, columns, tuple(map(tuple, weights[slot, head].tolist())), seen[slot])
 
     def _propose(self, pipe: Any, formula: Formula, beams: int) -> tuple[Candidate, ...]:
         (candidates,) = self._models.submit(_ask, pipe, [formula], beams).result()
@@ -638,9 +640,9 @@ def _renamed(trace: str, renaming: Mapping[str, str]) -> str:
     return trace_to_prefix(parse_trace(trace).rename(renaming)) if _is_trace(trace) else trace
 
 
-def _tokens(tokenizer: Any, ids: torch.Tensor, table: SymbolTable) -> tuple[str, ...]:
+def _tokens(tokenizer: Any, ids: torch.Tensor, names: Sequence[str]) -> tuple[str, ...]:
     """Each of the ids `(1, L)` as a reader knows it."""
     base = tokenizer.vocab_size
     special = {tokenizer.eos_token: "(end)"}
-    words = (table.name(one - base) if one >= base else tokenizer.base_tokens[one] for one in ids[0].tolist())
+    words = (names[one - base] if one >= base else tokenizer.base_tokens[one] for one in ids[0].tolist())
     return tuple(special.get(word, word) for word in words)

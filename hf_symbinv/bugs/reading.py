@@ -23,7 +23,6 @@ import torch
 
 from hf_symbinv.errors import UserError
 from hf_symbinv.modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer
-from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 
 # What a model sees of the names of variables: nothing; a legend before the function, which gives each symbol's name; or
 # the names themselves as base text, as ordinary models of code do.
@@ -92,8 +91,7 @@ class Reader:
             given = [_with_legend(*one) if self.names == "legend" else one for one in part]
             batch = self.tokenizer(
                 [text for text, _ in given],
-                symbols=[() if self.names == "text" else all_marks for _, all_marks in given],
-                symbol_table=SymbolTable(),
+                spans=[() if self.names == "text" else all_marks for _, all_marks in given],
                 return_offsets_mapping=True,
                 return_attention_mask=False,
             )

@@ -13,6 +13,7 @@ from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.cli.models import load_quietly
 from hf_symbinv.errors import UserError
 from hf_symbinv.remote import path_here
+from hf_symbinv.tasks.base import symbol_names
 
 DESCRIPTION = """\
 Make a model of another. SOURCE is
@@ -94,7 +95,7 @@ def _from_release(source: Path) -> tuple[Any, Any, str]:
     model.generation_config.update(**GENERATION)
     return (
         model,
-        task.tokenizer(),
+        task.tokenizer(model.config),
         'Read from a release of "Interchangeable Token Embeddings"; the parameters are its own.',
     )
 
@@ -103,12 +104,15 @@ def _to_streams(source: str, actual: str, placeholder: str) -> tuple[Any, Any, s
     from hf_symbinv.training.conversion import to_streams
 
     checkpoint = load_quietly(source, "cpu")
-    try:
-        referents = [checkpoint.tokenizer.symbol_table.referent(name) for name in (actual, placeholder)]
-    except ValueError as error:
-        raise UserError(f"--actual {actual} --placeholder {placeholder}: {error}") from error
+    names = checkpoint.tokenizer.fixed_names or symbol_names(checkpoint.model.config.num_symbols)
+    if unknown := [name for name in (actual, placeholder) if name not in names]:
+        raise UserError(
+            f"--actual {actual!r} --placeholder {placeholder!r}: the model has no row for {unknown[0]!r}; use two of "
+            f"{' '.join(names)}"
+        )
+    referents = [names.index(name) for name in (actual, placeholder)]
     how = (
         f"The row of symbol {actual} became the actual row, that of {placeholder} the placeholder row; all other "
         "parameters are those of the source (SIT section 5.8)."
     )
-    return to_streams(checkpoint.model, *referents), checkpoint.tokenizer, how
+    return to_streams(checkpoint.model, *referents), checkpoint.task.tokenizer(), how

@@ -147,7 +147,8 @@ def answer_questions(
     answers: dict[int, Answer] = {}
     for row, names in enumerate(unknown):
         if names:
-            message = _no_row(names, checkpoint.model.config.num_symbols)
+            rows = checkpoint.model.config.num_symbols
+            message = _no_row(names, (checkpoint.tokenizer.fixed_names or symbol_names(rows))[:rows])
             answers[row] = Answer((Candidate("", "invalid", message, 0.0),), 0.0)
     if answers:
         _logger.warning(
@@ -195,9 +196,8 @@ def _checked(checker: Any | None, proposals: Sequence[tuple[Question, str]]) -> 
     return [(result.verdict, result.message, result.seconds) for result in results]
 
 
-def _no_row(names: Sequence[str], count: int) -> str:
-    known = symbol_names(count)
-    shown = ", ".join(known if count <= 6 else (*known[:2], "...", known[-1]))
+def _no_row(names: Sequence[str], known: Sequence[str]) -> str:
+    shown = ", ".join(known if len(known) <= 6 else (*known[:2], "...", known[-1]))
     return (
         f"this checkpoint knows the symbols {shown} only and has no row for {', '.join(names)}; use these names, or a "
         "checkpoint with streams"

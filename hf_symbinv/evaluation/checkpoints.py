@@ -14,7 +14,7 @@ from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
 from hf_symbinv.hub import hub_failure
 from hf_symbinv.hub.cards.records import Generation
 from hf_symbinv.remote import is_remote, local_copy
-from hf_symbinv.tasks import SymbolTask, TaskError, task_of_tokenizer
+from hf_symbinv.tasks import SymbolTask, TaskError, symbol_names, task_of_tokenizer
 from hf_symbinv.values import is_kind, require_kinds
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def _refuse_lost_tokens(name: str, model: PreTrainedModel) -> None:
 
 
 def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None) -> SymbolTask:
-    """The task of a model and its tokenizer.
+    """The task of a model and its tokenizer, which gets the names that the model has rows for if it lacks them.
 
     Args:
         name: Of the checkpoint, for messages.
@@ -303,6 +303,12 @@ def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None)
             f"{name}: its base tokens are not those of task {task.name}, {' '.join(task.base_tokens)}; use a "
             "checkpoint for this task"
         )
+    names = task.fixed_names(model.config)
+    if names is not None and tokenizer.fixed_names is None:
+        rows = list(names or symbol_names(model.config.num_symbols))
+        for name, row in tokenizer.older_names.items():
+            rows[row : row + 1] = [name] if row < len(rows) else []
+        tokenizer.fix_names(rows)
     return task
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from hf_symbinv.logic import Worlds
     from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
-    from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
+    from hf_symbinv.modeling.listed_tokens_symbinv import ListedTokens
 
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -37,7 +37,7 @@ _DEFAULT_NAME = re.compile(r"[a-z]|p[1-9][0-9]+")
 
 
 def symbol_names(count: int) -> tuple[str, ...]:
-    """The first names of symbols, as the tokenizer gives them: a, b, ..., z, p26, p27, ..."""
+    """The first names of symbols that have none: a, b, ..., z, p26, p27, ..."""
     return tuple(map(_symbol_name, range(count)))
 
 
@@ -304,11 +304,20 @@ class SymbolTask(ABC):
         """A text that answers to a question share if they count as the same: `normalized`, whatever new names are."""
         return self.with_new_names(question, self.normalized(answer))
 
-    def tokenizer(self) -> SymbolInvariantTokenizer:
-        """A new tokenizer for questions and answers."""
+    def tokenizer(self, config: SymbolInvariantConfig | None = None) -> ListedTokens:
+        """A new tokenizer for questions and answers; with `config`, of a model with this configuration."""
         from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer  # torch only where it is needed
 
-        return SymbolInvariantTokenizer(list(self.base_tokens), dict(self.token_arity))
+        names = None if config is None else self.fixed_names(config)
+        return SymbolInvariantTokenizer(list(self.base_tokens), dict(self.token_arity), fixed_names=names)
+
+    def fixed_names(self, config: SymbolInvariantConfig) -> tuple[str, ...] | None:
+        """The names that a model has rows for, in the order of the rows; None if it knows no names."""
+        if config.symbol_embedding not in ("learned", "renamed", "random"):
+            return None
+        # Rows are drawn for more symbols than training has.
+        is_random = config.symbol_embedding == "random"
+        return symbol_names(max(config.num_symbols, len(LETTERS)) if is_random else config.num_symbols)
 
     def config(self, **fields: Any) -> SymbolInvariantConfig:
         """The configuration of a model for this task; `fields` are those of `SymbolInvariantConfig`, which win.

@@ -274,7 +274,9 @@ def _tokens(trial: _Trial) -> str:
         for _, word, name in task.words(text):
             if name is None and word not in tokens:
                 raise _Broken(f"{text!r}: {word!r} is neither a base token nor a symbol")
-        again = tokenizer.decode(tokenizer(**{role: text})["input_ids"], skip_special_tokens=True)
+        asked: dict[str, Any] = {role: text, "symbols": ()}
+        found: Any = tokenizer(**asked)
+        again = tokenizer.decode(found["input_ids"], skip_special_tokens=True, symbols=found.symbols)
         if _words(task, again) != _words(task, text):
             raise _Broken(f"the tokenizer reads {text!r} and writes {again!r}")
     return f"{len(tokens)} base tokens; the tokenizer writes {len(texts)} prompts and answers as it reads them"

@@ -24,7 +24,6 @@ PAIRS = "pairs"
 SPECIAL = ("<s>", "<pad>", "</s>")
 # Embeddings with a row for each symbol: a name in the data needs one.
 _WITH_ROWS = ("learned", "renamed")
-_LETTERS = 26
 
 
 class PairsTask(SymbolTask):
@@ -32,7 +31,7 @@ class PairsTask(SymbolTask):
 
     Args:
         base_tokens: The special tokens and the base words, in the order of their ids.
-        symbol_pattern, listed_words, spaced: As `SymbolInvariantTextTokenizer` takes them.
+        symbol_pattern, base_words, spaced: As `SymbolInvariantTextTokenizer` takes them.
         data: What is known of the data: `columns`, the names of question and answer; `example`, a question; and `seed`,
             of the split.
         names: Names of the symbols in training, the most frequent first.
@@ -51,7 +50,7 @@ class PairsTask(SymbolTask):
         self,
         base_tokens: Sequence[str],
         symbol_pattern: str,
-        listed_words: Sequence[str] = (),
+        base_words: Sequence[str] = (),
         spaced: bool = True,
         data: Mapping[str, Any] | None = None,
         names: Sequence[str] = (),
@@ -61,21 +60,22 @@ class PairsTask(SymbolTask):
         from hf_symbinv.modeling.text_symbinv import TextRule  # transformers only where it is needed
 
         self.base_tokens, self.names, self.max_symbols = tuple(base_tokens), tuple(names), max_symbols
-        self.rule: TextRule = TextRule(symbol_pattern, listed_words)
+        self.rule: TextRule = TextRule(symbol_pattern, base_words)
         self.spaced, self.data, self.max_new_tokens = spaced, dict(data or {}), max_new_tokens
         columns = self.data.get("columns") or ("question", "answer")
         self.columns = (columns[0], columns[1])
         self.description = (
             f"Questions and answers are texts, the columns {self.columns[0]} and {self.columns[1]}. A symbol is what "
             f"the regular expression `{symbol_pattern}` matches"
-            + (f", but for {', '.join(f'`{word}`' for word in listed_words)}." if listed_words else ".")
+            + (f", but for {', '.join(f'`{word}`' for word in base_words)}." if base_words else ".")
         )
 
     @classmethod
     def of_tokenizer(cls, settings: Mapping[str, Any]) -> PairsTask:
         """The task of a saved tokenizer, from its arguments as `tokenizer_config.json` has them."""
-        known = ("base_tokens", "symbol_pattern", "listed_words", "spaced", "data")
-        return cls(**{name: settings[name] for name in known if name in settings})
+        known = ("base_tokens", "symbol_pattern", "base_words", "spaced", "data")
+        older = {"base_words": settings["listed_words"]} if "listed_words" in settings else {}
+        return cls(**{**older, **{name: settings[name] for name in known if name in settings}})
 
     # What cannot be drawn, solved and judged
 
@@ -163,24 +163,29 @@ class PairsTask(SymbolTask):
             ValueError: If it has no words, or a base word that training did not have; or `notation` is unknown.
         """
         super().read_question(text, notation)
-        self._reader(text, symbol_table=type(self._reader.symbol_table)())
+        self._reader(text)
         return text
 
     @cached_property
     def _reader(self) -> SymbolInvariantTextTokenizer:
         return self.tokenizer()
 
-    def tokenizer(self) -> SymbolInvariantTextTokenizer:
-        """A new tokenizer for questions and answers."""
+    def tokenizer(self, config: SymbolInvariantConfig | None = None) -> SymbolInvariantTextTokenizer:
+        """A new tokenizer for questions and answers; with `config`, of a model with this configuration."""
         from hf_symbinv.modeling.text_symbinv import SymbolInvariantTextTokenizer
 
         return SymbolInvariantTextTokenizer(
             list(self.base_tokens),
             symbol_pattern=self.rule.symbol_pattern,
-            listed_words=self.rule.base_words,
+            base_words=self.rule.base_words,
             spaced=self.spaced,
             data=self.data,
+            fixed_names=None if config is None else self.fixed_names(config),
         )
+
+    def fixed_names(self, config: SymbolInvariantConfig) -> tuple[str, ...] | None:
+        """Those of training, if the model has rows for names."""
+        return None if super().fixed_names(config) is None else self.names[: config.num_symbols]
 
     def config(self, **fields: Any) -> SymbolInvariantConfig:
         """The configuration of a model for this task; one with a row for each symbol gets rows for all `names`.
@@ -188,9 +193,9 @@ class PairsTask(SymbolTask):
         Raises:
             ValueError: As `SymbolInvariantConfig`.
         """
-        rows = _LETTERS + sum(not (len(name) == 1 and "a" <= name <= "z") for name in self.names)
         with_rows = fields.get("symbol_embedding") in _WITH_ROWS
-        return super().config(**{"num_symbols": rows if with_rows else max(self.max_symbols, 1), **fields})
+        rows = len(self.names) if with_rows else self.max_symbols
+        return super().config(**{"num_symbols": max(rows, 1), **fields})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PairsTask) and self._settings() == other._settings()

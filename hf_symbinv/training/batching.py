@@ -15,14 +15,13 @@ import torch
 from transformers import TrainerCallback
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 from hf_symbinv.solvers import available_cores
 from hf_symbinv.training.run_data import require_columns
 
 if TYPE_CHECKING:
     import datasets
 
-    from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
+    from hf_symbinv.modeling.listed_tokens_symbinv import ListedTokens
     from hf_symbinv.tasks.base import SymbolTask
 
 # Our choice: some seconds of tokenizing, against which starting a process is cheap.
@@ -30,7 +29,7 @@ ROWS_PER_PROCESS = 50_000
 
 
 def tokenize(
-    dataset: datasets.Dataset, task: SymbolTask, tokenizer: SymbolInvariantTokenizer, name: str = "data"
+    dataset: datasets.Dataset, task: SymbolTask, tokenizer: ListedTokens, name: str = "data"
 ) -> datasets.Dataset:
     """Columns `input_ids`, of the prompts that the questions make, and `labels`, of the answers.
 
@@ -65,10 +64,10 @@ def tokenize(
 def encode(
     rows: Mapping[str, Sequence[str]],
     task: SymbolTask,
-    tokenizer: SymbolInvariantTokenizer,
+    tokenizer: ListedTokens,
     place_of: Callable[[int], str],
 ) -> dict[str, Any]:
-    """`input_ids` and `labels` of some rows, whose symbols get their ids together.
+    """`input_ids` and `labels` of some rows.
 
     Args:
         rows: The texts of the columns `task.columns`.
@@ -81,9 +80,7 @@ def encode(
     question, answer = task.columns
     try:
         prompts = [task.prompt(text) for text in rows[question]]
-        # A copy, or the tokenizer would keep, and be saved with, every name in the data.
-        table = SymbolTable(tokenizer.symbols)
-        return dict(tokenizer(prompts, text_target=rows[answer], symbol_table=table, return_attention_mask=False))
+        return dict(tokenizer(prompts, text_target=rows[answer], return_attention_mask=False))
     except (ValueError, TypeError):
         for place, texts in enumerate(zip(rows[question], rows[answer], strict=True)):
             require_tokens(f"{place_of(place)}, column {question}", texts[0], tokenizer, task.prompt)
@@ -91,9 +88,7 @@ def encode(
         raise
 
 
-def require_tokens(
-    place: str, text: Any, tokenizer: SymbolInvariantTokenizer, prompt: Callable[[str], str] = str
-) -> None:
+def require_tokens(place: str, text: Any, tokenizer: ListedTokens, prompt: Callable[[str], str] = str) -> None:
     """Makes sure that one text can be tokenized.
 
     Args:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from tqdm.auto import tqdm
 
-from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
+from hf_symbinv.tasks.base import symbol_names
 
 if TYPE_CHECKING:
+    from hf_symbinv.modeling.listed_tokens_symbinv import ListedTokens
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
-    from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
 
-# Embeddings with one row per symbol of training.
-FIXED_VOCABULARIES = frozenset({"learned", "renamed"})
+# Names of new symbols in answers, those of the question left out; our choice: more than an answer has tokens.
+NEW_NAMES = symbol_names(100)
 
 
 class ScoredAnswer(NamedTuple):
@@ -33,7 +33,7 @@ class ScoredAnswer(NamedTuple):
 
 def generate_answers(
     model: SymbolInvariantForConditionalGeneration,
-    tokenizer: SymbolInvariantTokenizer,
+    tokenizer: ListedTokens,
     questions: Sequence[str],
     batch_size: int = 100,
     progress: bool = False,
@@ -61,7 +61,7 @@ def generate_answers(
 @torch.no_grad()
 def generate_scored_answers(
     model: SymbolInvariantForConditionalGeneration,
-    tokenizer: SymbolInvariantTokenizer,
+    tokenizer: ListedTokens,
     questions: Sequence[str],
     batch_size: int = 100,
     progress: bool = False,
@@ -70,9 +70,9 @@ def generate_scored_answers(
     """`generate_answers`, with the score of each answer."""
     each = generation.get("num_return_sequences") or 1
     answers = [[ScoredAnswer("", None)] * each for _ in questions]
-    unknown = unknown_symbols(model, tokenizer, questions)
-    lengths = _lengths(tokenizer, questions)
-    order = sorted((i for i, names in enumerate(unknown) if not names), key=lengths.__getitem__)
+    known = [i for i, names in enumerate(unknown_symbols(model, tokenizer, questions)) if not names]
+    lengths = dict(zip(known, _lengths(tokenizer, [questions[i] for i in known]), strict=True))
+    order = sorted(known, key=lengths.__getitem__)
     beams = generation.get("num_beams") or model.generation_config.num_beams or 1
     told = {**generation, "return_dict_in_generate": True, "output_logits": beams == 1}
     was_training = model.training
@@ -80,10 +80,10 @@ def generate_scored_answers(
     try:
         for start in tqdm(range(0, len(order), batch_size), desc="decoding", disable=not progress):
             rows = order[start : start + batch_size]
-            table = SymbolTable(tokenizer.symbols)
-            batch = tokenizer([questions[i] for i in rows], symbol_table=table, padding=True, return_tensors="pt")
+            batch = tokenizer([questions[i] for i in rows], padding=True, return_tensors="pt")
             output = model.generate(**batch.to(model.device), **told)
-            texts = tokenizer.batch_decode(output.sequences, symbol_table=table, skip_special_tokens=True)
+            names = {"symbols": batch.symbols, "new_names": NEW_NAMES}
+            texts = tokenizer.batch_decode(output.sequences, skip_special_tokens=True, **names)
             found = list(map(ScoredAnswer, texts, _scores(output, model.config).tolist()))
             for k, i in enumerate(rows):
                 answers[i] = found[k * each : (k + 1) * each]
@@ -92,10 +92,9 @@ def generate_scored_answers(
     return answers
 
 
-def _lengths(tokenizer: SymbolInvariantTokenizer, questions: Sequence[str]) -> list[int]:
+def _lengths(tokenizer: ListedTokens, questions: Sequence[str]) -> list[int]:
     """The tokens of each question. Counted in letters, one with long names would get another place in its batch."""
-    table = SymbolTable(tokenizer.symbols)
-    return [len(tokenizer(question, symbol_table=table)["input_ids"]) for question in questions]
+    return [len(tokenizer(question)["input_ids"]) for question in questions]
 
 
 def _scores(output: Any, config: Any) -> torch.Tensor:
@@ -103,46 +102,32 @@ def _scores(output: Any, config: Any) -> torch.Tensor:
     beams = getattr(output, "sequences_scores", None)
     if beams is not None:
         return beams
-    ids, base = output.sequences[:, 1:], config.base_vocab_size  # (B', T), without the start token
-    referents = output.slot_referents.to(ids.device)
-    referents = referents.repeat_interleave(len(ids) // len(referents), 0)  # (B', K)
-    # Sums over slots, whose order no renaming changes, are the same to the last bit.
-    slots = (referents.unsqueeze(1) == (ids - base).unsqueeze(2)).long().argmax(2)  # (B', T)
-    columns = torch.where(ids >= base, base + slots, ids)
-    by_id = torch.stack(output.logits, dim=1).float()  # (B', T, ids)
-    symbols = by_id.gather(2, (base + referents.clamp(min=0)).unsqueeze(1).expand(-1, by_id.shape[1], -1))
-    symbols = symbols.masked_fill((referents < 0).unsqueeze(1), -torch.inf)
-    logits = torch.cat((by_id[:, :, :base], symbols), dim=2)  # (B', T, V_n + K)
-    chosen = logits.log_softmax(2).gather(2, columns.unsqueeze(2)).squeeze(2)
+    ids = output.sequences[:, 1:]  # (B', T), without the start token
+    logits = torch.stack(output.logits, dim=1).float()  # (B', T, ids)
+    chosen = logits.log_softmax(2).gather(2, ids.unsqueeze(2)).squeeze(2)
     ended = (ids == config.eos_token_id).cumsum(1)
     written = (ended == 0) | ((ended == 1) & (ids == config.eos_token_id))
     return chosen.masked_fill(~written, 0.0).sum(1) / written.sum(1)
 
 
 def unknown_symbols(
-    model: SymbolInvariantForConditionalGeneration, tokenizer: SymbolInvariantTokenizer, questions: Sequence[str]
+    model: SymbolInvariantForConditionalGeneration, tokenizer: ListedTokens, questions: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """For each question the symbols that the model has no row for; none unless its vocabulary is fixed."""
-    config = model.config
-    if config.symbol_embedding not in (*FIXED_VOCABULARIES, "canonical"):
+    """For each question the symbols that the model has no row for; none if it needs none."""
+    config, fixed = model.config, tokenizer.fixed_names
+    rows = config.num_symbols if config.symbol_embedding in ("learned", "renamed", "canonical") else None
+    if rows is None and fixed is None:
         return [()] * len(questions)
-    base, table = config.base_vocab_size, SymbolTable(tokenizer.symbols)
-    found = []
-    for question in questions:
-        ids = dict.fromkeys(tokenizer(question, symbol_table=table)["input_ids"])
-        symbols = [i for i in ids if i >= base]
-        if config.symbol_embedding == "canonical":
-            unknown = symbols[config.num_symbols :]
-        else:
-            unknown = [i for i in symbols if i >= config.vocab_size]
-        found.append(tuple(table.name(i - base) for i in unknown))
-    return found
+    asked = map(tokenizer.symbols_of, questions)
+    if fixed is None:
+        return [tuple(names[rows:]) for names in asked]
+    return [tuple(name for name in names if name not in fixed[:rows]) for names in asked]
 
 
 @torch.no_grad()
 def cross_entropy(
     model: SymbolInvariantForConditionalGeneration,
-    tokenizer: SymbolInvariantTokenizer,
+    tokenizer: ListedTokens,
     pairs: Sequence[tuple[str, str]],
     batch_size: int = 100,
 ) -> float:
@@ -162,13 +147,7 @@ def cross_entropy(
     try:
         for start in range(0, len(ordered), batch_size):
             questions, answers = map(list, zip(*ordered[start : start + batch_size], strict=True))
-            batch = tokenizer(
-                questions,
-                text_target=answers,
-                symbol_table=SymbolTable(tokenizer.symbols),
-                padding=True,
-                return_tensors="pt",
-            )
+            batch = tokenizer(questions, text_target=answers, padding=True, return_tensors="pt")
             batch["labels"] = batch["labels"].masked_fill(batch["labels"] == tokenizer.pad_token_id, -100)
             tokens = int((batch["labels"] != -100).sum())
             total += float(model(**batch.to(model.device), return_id_logits=False).loss) * tokens

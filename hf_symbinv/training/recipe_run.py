@@ -17,7 +17,6 @@ from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGe
 from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.tasks import SymbolTask, load_task
 from hf_symbinv.training.cards import ModelCardCallback, write_card
-from hf_symbinv.training.decoding import FIXED_VOCABULARIES
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.run import Run, end, run_folder
 from hf_symbinv.training.run_data import Measured, data_record, measure_files, measure_questions
@@ -104,16 +103,13 @@ def _trained(
         model = _new_model(recipe, task)
     else:
         model = SymbolInvariantForConditionalGeneration.from_pretrained(trained)
-    tokenizer = task.tokenizer()
-    if model.config.symbol_embedding in FIXED_VOCABULARIES:
-        tokenizer.add_symbols(task.names)
     trainer = SymbolInvariantTrainer(
         task=task,
         model=model,
         args=args,
         train_dataset=used["train"],
         eval_dataset=used["validation"],
-        processing_class=tokenizer,
+        processing_class=task.tokenizer(model.config),
         truth_loss=recipe.truth_loss,
         truth_start=None if recipe.start is None else start_folder(recipe.start),
         risk_candidates=recipe.risk_candidates,

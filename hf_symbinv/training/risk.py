@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 import torch
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 from hf_symbinv.solvers import Checker
 from hf_symbinv.tasks import PAIRS
-from hf_symbinv.tasks.base import SymbolTask
+from hf_symbinv.tasks.base import SymbolTask, symbol_names
 
+# Names under which answers are judged, more than a question has.
+NAMES = symbol_names(1000)
 # Our choice: what keeps right answers likely beside all answers that are no candidates, and short.
 CROSS_ENTROPY = 0.3
 RIGHT, WRONG = ("exact", "correct"), ("incorrect", "invalid")
@@ -135,8 +136,9 @@ class Judged:
         """The candidates of all questions that teach something, and the share of questions that the model answers
         right.
         """
-        table = SymbolTable(self.tokenizer.symbols)
-        read = {"symbol_table": table, "skip_special_tokens": True}
+        # A verdict is the same under any names.
+        names = self.tokenizer.fixed_names or NAMES
+        read = {"symbols": names, "skip_special_tokens": True}
         questions = self.tokenizer.batch_decode(inputs["input_ids"], **read)
         answers = [self.tokenizer.batch_decode(beams, **read) for beams in written]
         pairs = [(question, text) for question, texts in zip(questions, answers, strict=True) for text in texts]

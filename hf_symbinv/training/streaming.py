@@ -27,7 +27,7 @@ from hf_symbinv.training.batching import GroupedSampler, encode, equal_keys, req
 from hf_symbinv.training.run_data import require_columns
 
 if TYPE_CHECKING:
-    from hf_symbinv.modeling.tokenization_symbinv import SymbolInvariantTokenizer
+    from hf_symbinv.modeling.listed_tokens_symbinv import ListedTokens
     from hf_symbinv.parquet import ParquetRows
     from hf_symbinv.tasks.base import SymbolTask
 
@@ -69,7 +69,7 @@ class BufferedRows(torch.utils.data.Dataset[dict[str, Any]]):
         self,
         rows: ParquetRows,
         task: SymbolTask,
-        tokenizer: SymbolInvariantTokenizer,
+        tokenizer: ListedTokens,
         *,
         group: int,
         piece: int,

@@ -59,7 +59,7 @@ def test_a_legend_says_each_name_once_before_the_function(readers, rows):
     ids, starts, _ = encoded(reader, rows[0])
     legend = [token for token, start in zip(ids[:-1], starts, strict=True) if start < 0]
     names = dict.fromkeys(symbol["name"] for symbol in rows[0]["symbols"])
-    assert reader.tokenizer.decode(legend, symbol_table=None).count("\n") == len(names)
+    assert reader.tokenizer.decode(legend).count("\n") == len(names)
     assert sum(token >= reader.tokenizer.vocab_size for token in legend) == len(names)
 
 

@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
     """A finder with fresh weights."""
     functions, _ = read_functions(SOURCE)
     tokenizer = SymbolInvariantSubwordTokenizer.train(
-        [one.text for one in functions], 300, symbols=[one.spans() for one in functions]
+        [one.text for one in functions], 300, spans=[one.spans() for one in functions]
     )
     torch.manual_seed(0)
     config = SymbolInvariantConfig(

@@ -194,8 +194,8 @@ def test_what_cannot_be_converted_is_said_in_one_sentence(symbinv, baseline, tmp
     symbinv("convert", baseline, "--output", tmp_path / "streams")
     for arguments, message in (
         ([tmp_path / "streams"], "symbol_embedding='streams': only a row that a symbol has of its own"),
-        ([baseline, "--actual", "d"], "actual=3: the model has rows for the symbols 0 … 2"),
-        ([baseline, "--actual", ""], "symbol name ''"),
+        ([baseline, "--actual", "d"], "--placeholder 'b': the model has no row for 'd'; use two of a b c"),
+        ([baseline, "--actual", ""], "--actual ''"),
         ([tmp_path / "none"], "no such folder"),
     ):
         result = symbinv("convert", *arguments, "--output", tmp_path / "new")

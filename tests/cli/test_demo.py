@@ -23,7 +23,7 @@ def made():
 
 @pytest.mark.slow
 def test_it_runs_on_the_bundled_checkpoint_and_most_answers_are_verified(made):
-    lines = made[: made.index("  All ids agree with the renaming.") + 1]
+    lines = made[: made.index("  All answers agree with the renaming.") + 1]
     assert lines[0].startswith("ltl-small: ") and max(map(len, lines)) <= 100
     verified, of = next(line for line in lines if line.endswith(" answers are verified.")).split()[:3:2]
     assert int(of) / 2 < int(verified) <= int(of)
@@ -44,5 +44,5 @@ def test_it_is_honest_about_a_checkpoint_that_knows_little(checkpoint, program):
         logging.enable_progress_bar()  # the demo has none, the other tests of this process do
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert max(map(len, lines)) <= 100 and lines[-1] == "  All ids agree with the renaming."
+    assert max(map(len, lines)) <= 100 and lines[-1] == "  All answers agree with the renaming."
     assert sum("  not verified: " in line for line in lines) > sum("  verified by Spot" in line for line in lines)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from hf_symbinv import LTL, SymbolTable, TokenizationError
+from hf_symbinv import LTL, TokenizationError
 from hf_symbinv.logic import (
     FormulaSyntaxError,
     parse_infix,
@@ -71,15 +71,15 @@ def test_parsers_read_a_string_or_name_the_position(read, write, strings):
 def test_the_tokenizer_encodes_a_string_or_names_the_position(strings):
     tokenizer, understood = LTL.tokenizer(), 0
     for text in strings:
-        table = SymbolTable()
         try:
-            ids = tokenizer(text, symbol_table=table)["input_ids"]
+            found = tokenizer(text)
         except TokenizationError as error:
             assert 0 <= error.position <= len(text)
         else:
             understood += 1
-            decoded = tokenizer.decode(ids, symbol_table=table, skip_special_tokens=True)
-            assert tokenizer(decoded, symbol_table=table)["input_ids"] == ids
+            decoded = tokenizer.decode(found["input_ids"], symbols=found.symbols, skip_special_tokens=True)
+            again = tokenizer(decoded)
+            assert (again["input_ids"], again.symbols) == (found["input_ids"], found.symbols)
     assert understood > 10
 
 

@@ -36,8 +36,9 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 model = AutoModelForSeq2SeqLM.from_pretrained(sys.argv[1], trust_remote_code=True)
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], trust_remote_code=True)
-ids = model.generate(**tokenizer(["swap new_name other"], return_tensors="pt"), num_beams=3, max_new_tokens=6)
-print(tokenizer.batch_decode(ids, skip_special_tokens=True)[0])
+batch = tokenizer(["swap new_name other"], return_tensors="pt")
+ids = model.generate(**batch, num_beams=3, max_new_tokens=6)
+print(tokenizer.batch_decode(ids, symbols=batch.symbols, skip_special_tokens=True)[0])
 """
 
 
@@ -74,13 +75,12 @@ def test_a_file_of_pairs_becomes_a_model_that_everything_loads(symbinv, trained,
     assert "symbinv evaluate run --data pairs.csv --split test --rows 8" in card and "verify=True" not in card
 
     settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-    assert settings["symbols"] == {}  # names of the data stay where they are
+    assert settings["fixed_names"] is None  # names of the data stay where they are
 
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForSeq2SeqLM.from_pretrained(folder)
-    ids = model.generate(
-        **tokenizer(["swap new_name other"], return_tensors="pt"), num_beams=3, max_new_tokens=6, do_sample=False
-    )
-    answer = tokenizer.batch_decode(ids, skip_special_tokens=True)[0]
+    batch = tokenizer(["swap new_name other"], return_tensors="pt")
+    ids = model.generate(**batch, num_beams=3, max_new_tokens=6, do_sample=False)
+    answer = tokenizer.batch_decode(ids, symbols=batch.symbols, skip_special_tokens=True)[0]
     solve = pipeline("symbol-task", model=str(folder))
     assert solve("swap new_name other", max_new_tokens=6)["answer"] == answer
     with pytest.raises(ValueError, match="task pairs: it has no judge, so answers cannot be verified"):
@@ -139,7 +139,7 @@ def test_a_baseline_has_a_row_for_each_name_of_training(symbinv, file, tmp_path)
     result = symbinv("train", "--pairs", file, *OWN, "--output", tmp_path, *TINY, "model.symbol_embedding=learned")
     assert result.code == 0, result.err
     checkpoint = load_checkpoint(str(tmp_path))
-    assert checkpoint.model.config.num_symbols == 26 + 3 and len(checkpoint.tokenizer.symbols) == 3
+    assert checkpoint.model.config.num_symbols == 4 == len(checkpoint.tokenizer.fixed_names)
     solved = symbinv("solve", "--model", tmp_path, "--json", "swap n1 x", "swap brand_new")
     known, new = map(json.loads, solved.out.splitlines())
     assert known["verdict"] == "unchecked" and new["verdict"] == "invalid"

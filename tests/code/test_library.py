@@ -14,7 +14,6 @@ import pytest
 from hf_symbinv.code import read_functions, rename
 from hf_symbinv.code.scopes import names_of
 from hf_symbinv.modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer
-from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 # Files of the library that use much of the language; the slow tests read a tenth of it.
@@ -42,7 +41,7 @@ def functions():
 @pytest.fixture(scope="module")
 def tokenizer(functions):
     return SymbolInvariantSubwordTokenizer.train(
-        [one.text for one in functions], vocab_size=600, symbols=[one.spans() for one in functions]
+        [one.text for one in functions], vocab_size=600, spans=[one.spans() for one in functions]
     )
 
 
@@ -155,9 +154,8 @@ def test_a_text_reads_as_the_function_it_is_of(functions):
 
 def assert_ids_give_the_text_back(tokenizer, functions):
     for function in functions:
-        table = SymbolTable()
-        ids = tokenizer(function.text, symbols=function.spans(), symbol_table=table).input_ids
-        assert tokenizer.decode(ids, skip_special_tokens=True, symbol_table=table) == function.text
+        found = tokenizer(function.text, spans=function.spans())
+        assert tokenizer.decode(found.input_ids, skip_special_tokens=True, symbols=found.symbols) == function.text
 
 
 def test_ids_give_the_text_back(functions, tokenizer):
@@ -171,10 +169,7 @@ def test_ids_give_the_text_back_in_a_tenth_of_the_library(tokenizer):
 
 def canonical_ids(tokenizer, function) -> list[int]:
     """Token ids with symbols numbered in the order of their appearance."""
-    ids = tokenizer(function.text, symbols=function.spans(), symbol_table=SymbolTable()).input_ids
-    seen: dict[int, int] = {}
-    base = tokenizer.vocab_size
-    return [index if index < base else base + seen.setdefault(index, len(seen)) for index in ids]
+    return tokenizer(function.text, spans=function.spans()).input_ids
 
 
 def test_random_names_give_the_same_ids_up_to_a_renaming_of_symbols(functions, tokenizer):

@@ -21,7 +21,7 @@ def answer(model, tokenizer):
     ids = model.generate(**batch, num_beams=3, max_new_tokens=12)
     with torch.no_grad():
         logits = model(**batch, labels=batch["input_ids"]).logits
-    texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
+    texts = tokenizer.batch_decode(ids, symbols=batch.symbols, skip_special_tokens=True)
     return [ids.tolist(), texts, hashlib.sha256(logits.numpy().tobytes()).hexdigest()]
 """
 PUSH = f"""

@@ -46,8 +46,10 @@ CODE = {
     "head_symbinv.py",
     "kernels_symbinv.py",
     "layers_symbinv.py",
+    "listed_tokens_symbinv.py",
     "loss_symbinv.py",
     "modeling_symbinv.py",
+    "numbering_symbinv.py",
     "search_symbinv.py",
     "slots_symbinv.py",
     "tokenization_symbinv.py",
@@ -72,7 +74,7 @@ folders, formulas, result = json.loads(sys.argv[1])
 def answer(model, tokenizer):
     batch = tokenizer(formulas, padding=True, return_tensors="pt")
     ids = model.generate(**batch, num_beams=3, max_new_tokens=12)
-    return ids.tolist(), tokenizer.batch_decode(ids, skip_special_tokens=True)
+    return ids.tolist(), tokenizer.batch_decode(ids, symbols=batch.symbols, skip_special_tokens=True)
 
 found = {}
 for folder in folders:
@@ -194,7 +196,7 @@ def run_alone(program, argument, place):
 def answer(model, tokenizer):
     batch = tokenizer(FORMULAS, padding=True, return_tensors="pt")
     ids = model.generate(**batch, num_beams=3, max_new_tokens=12)
-    return ids.tolist(), tokenizer.batch_decode(ids, skip_special_tokens=True)
+    return ids.tolist(), tokenizer.batch_decode(ids, symbols=batch.symbols, skip_special_tokens=True)
 
 
 def code_in(folder):

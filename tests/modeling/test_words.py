@@ -61,12 +61,13 @@ def test_a_text_that_no_pattern_fits_is_refused():
     ("change", "message"),
     [
         ({"base_tokens": ["<s>", "<pad>", "</s>", "<s>"]}, "a token is listed twice"),
-        ({"base_tokens": ["<s>", "<pad>", "<number>"]}, "'</s>': is special or stands for a pattern"),
-        ({"symbols": {"+": [0, 0]}}, "symbol '\\+': is a base token or another symbol"),
-        ({"symbols": {"a": [0, 2]}}, "symbol 'a': referent 0 and view 2 .* below num_views=2"),
-        ({"symbols": {"a": [0, 0], "b": [0, 0]}}, "two names have the same referent and view"),
+        ({"base_tokens": ["<s>", "<pad>", "<number>"]}, "special token '</s>': must be one of the base_tokens"),
+        ({"symbols": {"+": [0, 0]}}, "symbol '\\+': is a base token too"),
+        ({"symbols": {"a": [0, 2]}}, "symbol 'a': number 0 and view 2 .* below num_views=2"),
+        ({"symbols": {"a": [0, 0], "b": [0, 0]}}, "two names have the same number and view"),
+        ({"symbols": {"a": [0, 0], "b": [2, 0]}}, r"have the numbers \[0, 2\]; number them 0, 1, ... without a gap"),
         ({"patterns": [["(", None]]}, "patterns: '\\(' is no regular expression"),
-        ({"patterns": [[r"\d", "<digit>"]]}, "'<digit>': is special or stands for a pattern"),
+        ({"patterns": [[r"\d", "<digit>"]]}, "'<digit>': stands for a pattern"),
     ],
 )
 def test_tables_that_contradict_each_other_are_refused(change, message):
@@ -75,10 +76,11 @@ def test_tables_that_contradict_each_other_are_refused(change, message):
 
 
 def test_new_words_and_ids_without_a_word_are_refused(tokenizer):
-    with pytest.raises(ValueError, match="'x': a model's words are fixed"):
+    with pytest.raises(ValueError, match="'x': a model's base tokens are fixed"):
         tokenizer.add_tokens(["x"])
-    with pytest.raises(TokenizationError, match="token id 99: has no word"):
-        tokenizer.decode([99])
+    assert tokenizer.decode([99]) == "⟨symbol46.1⟩"
+    with pytest.raises(TokenizationError, match="symbol 'A': has no name in view 1"):
+        SymbolInvariantWordTokenizer(symbols={"A": [0, 0]}, num_views=2).decode([4])
     with pytest.raises(TokenizationError, match="'x' is none of the 10 words"):
         tokenizer.convert_tokens_to_ids(["x"])
 
@@ -90,10 +92,21 @@ def test_a_chat_template_of_ones_own_is_filled_in(tokenizer):
 
 
 def test_options_that_it_does_not_have_are_refused(tokenizer):
-    with pytest.raises(TokenizationError, match="return_offsets_mapping is not supported"):
-        tokenizer("A", return_offsets_mapping=True)
+    with pytest.raises(TokenizationError, match="return_offsets_mapping is not supported for pairs"):
+        tokenizer("A", "b", return_offsets_mapping=True)
+    assert tokenizer("A = 17", return_offsets_mapping=True)["offset_mapping"] == [(0, 1), (2, 3), (4, 6)]
     with pytest.raises(TypeError, match="paddin='longest': the tokenizer has no such option"):
         tokenizer("A", paddin="longest")
+
+
+def test_symbols_of_a_table_can_be_numbered_anew_in_each_example(tmp_path):
+    tokenizer = SymbolInvariantWordTokenizer(**TABLE, numbered_anew=True)
+    found = tokenizer(["b = A", "a = B"], text_target=["B", "A"])
+    assert found["input_ids"] == [[7, 5, 8], [7, 5, 8]] and found["labels"] == [[6], [6]]
+    assert found.symbols == [["B", "A"], ["A", "B"]]
+    assert tokenizer.batch_decode(found["input_ids"], symbols=found.symbols) == ["b = A", "a = B"]
+    tokenizer.save_pretrained(tmp_path)
+    assert AutoTokenizer.from_pretrained(tmp_path)("b = A")["input_ids"] == [7, 5, 8]
 
 
 @pytest.mark.parametrize("with_model", [False, True])

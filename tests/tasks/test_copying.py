@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_symbinv.logic.notation import SYMBOL, Token, write_prefix
-from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 from hf_symbinv.tasks.copying import COPY
 
 LETTERS = [chr(ord("a") + i) for i in range(26)]
@@ -52,10 +51,11 @@ def test_impossible_strings_are_refused(symbols, smallest, largest):
 
 @given(st.lists(NAMES, min_size=1, max_size=12))
 def test_the_tokenizer_reads_and_writes_every_string(names):
-    string, table = written(names), SymbolTable()
-    ids = COPY.tokenizer()(string, symbol_table=table)["input_ids"]
-    assert [table.name(i - 3) for i in ids[:-1]] == names and ids[-1] == 2
-    assert COPY.tokenizer().decode(ids, symbol_table=table, skip_special_tokens=True) == string
+    string = written(names)
+    found = COPY.tokenizer()(string)
+    ids = found["input_ids"]
+    assert [found.symbols[i - 3] for i in ids[:-1]] == names and ids[-1] == 2
+    assert COPY.tokenizer().decode(ids, symbols=found.symbols, skip_special_tokens=True) == string
     assert COPY.judge(string, COPY.solve(string)) == ("correct", "")
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from hf_symbinv import LTL, LTL_OPERATORS, SymbolInvariantConfig
 from hf_symbinv.logic import nested_to_the_right, parse_prefix, to_prefix
-from hf_symbinv.modeling.tokenization_symbinv import SymbolTable
 from hf_symbinv.tasks import symbol_names
 from hf_symbinv.tasks.ltl import compact_nested_to_the_right
 
@@ -109,8 +108,7 @@ def test_models_of_all_operators_read_a_formula_as_it_is_written():
     assert LTL_OPERATORS.config().base_vocab_size == LTL_OPERATORS.tokenizer().vocab_size == 21
     question = LTL_OPERATORS.read_question("G(request -> F grant) & (a W b <-> c R d) ^ (e M f)", "infix")
     assert LTL_OPERATORS.prompt(question) == question
-    tokenizer, names = LTL_OPERATORS.tokenizer(), SymbolTable()
-    ids = tokenizer(question, symbol_table=names)["input_ids"]
+    ids = LTL_OPERATORS.tokenizer()(question)["input_ids"]
     tokens = [token for token in question.split() if token in LTL_OPERATORS.base_tokens]
     assert [id for id in ids if 3 <= id < 21] == [LTL_OPERATORS.base_tokens.index(token) for token in tokens]
     assert sorted(set(tokens)) == ["&", "->", "<->", "F", "G", "M", "R", "W", "^"]

@@ -37,7 +37,7 @@ def test_formulas_and_assignments_survive_the_tokenizer(formula, assignment):
     batch = tokenizer(formula, text_target=assignment)
     assert PROP.size(formula) == len(batch["input_ids"]) - 1
     for text, ids in ((formula, batch["input_ids"]), (assignment, batch["labels"])):
-        decoded = tokenizer.decode(ids, skip_special_tokens=True)
+        decoded = tokenizer.decode(ids, symbols=batch.symbols, skip_special_tokens=True)
         assert [token[1:] for token in PROP.words(decoded)] == [token[1:] for token in PROP.words(text)]
 
 

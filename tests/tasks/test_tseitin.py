@@ -28,7 +28,7 @@ def test_new_symbols_have_the_first_names_that_the_formula_lacks(formula, clause
     assert TSEITIN.judge(formula, clauses) == ("correct", "")
     tokenizer = TSEITIN.tokenizer()
     batch = tokenizer(formula, text_target=clauses)
-    assert tokenizer.decode(batch["labels"], skip_special_tokens=True) == clauses
+    assert tokenizer.decode(batch["labels"], symbols=batch.symbols, skip_special_tokens=True) == clauses
 
 
 def test_names_end_with_letters_no_sooner_than_they_have_to():

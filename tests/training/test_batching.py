@@ -23,14 +23,16 @@ def rows() -> Dataset:
 
 def test_tokenized_rows_spell_formula_and_witness(rows):
     tokenizer = LTL.tokenizer()
-    assert tokenizer.batch_decode(list(rows["input_ids"]), skip_special_tokens=True) == FORMULAS
-    assert tokenizer.batch_decode(list(rows["labels"]), skip_special_tokens=True) == WITNESSES
+    names = {"symbols": list(map(tokenizer.symbols_of, FORMULAS)), "skip_special_tokens": True}
+    assert tokenizer.batch_decode(list(rows["input_ids"]), **names) == FORMULAS
+    assert tokenizer.batch_decode(list(rows["labels"]), **names) == WITNESSES
 
 
 def test_the_model_reads_the_prompt():
     rows = Dataset.from_dict({"formula": ["Fa"], "witness": ["a;{1}"]})
     tokenizer = LTL.tokenizer()
-    assert tokenizer.decode(tokenize(rows, LTL, tokenizer)[0]["input_ids"], skip_special_tokens=True) == "U1a"
+    ids = tokenize(rows, LTL, tokenizer)[0]["input_ids"]
+    assert tokenizer.decode(ids, symbols=["a"], skip_special_tokens=True) == "U1a"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,11 @@ def test_the_score_of_an_answer_with_new_symbols_is_its_mean_log_probability(kin
     options = {"do_sample": True, "top_k": 0, "suppress_tokens": [0, 1, 2], "max_new_tokens": 8}
     found = generate_scored_answers(model, tokenizer, questions, **options)
     for question, (answer,) in zip(questions, found, strict=True):
-        labels = [tokenizer.convert_tokens_to_ids(name or word) for _, word, name in TSEITIN.words(answer.text)]
+        names = list(dict.fromkeys([*TSEITIN.symbols(question), *TSEITIN.symbols(answer.text)]))
+        words = list(TSEITIN.words(answer.text))
+        labels = [
+            tokenizer.base_tokens.index(word) if name is None else base + names.index(name) for _, word, name in words
+        ]
         with torch.no_grad():
             start = torch.tensor([[0, *labels]])
             logits = model(**tokenizer(question, return_tensors="pt"), decoder_input_ids=start).logits[0].log_softmax(1)

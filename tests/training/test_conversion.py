@@ -37,7 +37,8 @@ def formula(rng, size, leaves):
 
 def logits(model, question, answer):
     """Logits `(T, columns)` in id space, for one question and an answer to it."""
-    ids = LTL.tokenizer()(question, text_target=answer, return_tensors="pt")
+    letters = LTL.tokenizer(LTL.config(symbol_embedding="learned", num_symbols=26))  # whose ids are those of rows
+    ids = letters(question, text_target=answer, return_tensors="pt")
     target = torch.cat((torch.tensor([[model.config.decoder_start_token_id]]), ids["labels"]), dim=1)
     with torch.no_grad():
         return model(ids["input_ids"], decoder_input_ids=target, return_id_logits=True).logits[0]

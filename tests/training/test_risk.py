@@ -14,7 +14,7 @@ from hf_symbinv.solvers.checker import CheckResult
 from hf_symbinv.tasks import LTL, PROP
 from hf_symbinv.training import train
 from hf_symbinv.training.batching import Collator
-from hf_symbinv.training.risk import CROSS_ENTROPY, Judged
+from hf_symbinv.training.risk import CROSS_ENTROPY, NAMES, Judged
 
 CANDIDATES = 3
 PAIRS = [("& a ! b", "a1b0"), ("| c b", "c1"), ("^ d a", "d1a0"), ("<-> a & b c", "a0b0"), ("! e", "e0")]
@@ -59,9 +59,10 @@ def log_probability(model, inputs, place, tokens):
 def candidates_of(judged, model, inputs):
     """For each question its different answers with their tokens."""
     tokenizer, pad = PROP.tokenizer(), PROP.tokenizer().pad_token_id
+    names = [[*tokenizer.symbols_of(question), *NAMES] for question, _ in PAIRS]
     return [
-        {tokenizer.decode(tokens, skip_special_tokens=True): tokens[tokens != pad] for tokens in beams}
-        for beams in judged._answers(model, inputs)
+        {tokenizer.decode(row, symbols=own, skip_special_tokens=True): row[row != pad] for row in beams}
+        for beams, own in zip(judged._answers(model, inputs), names, strict=True)
     ]
 
 

@@ -58,7 +58,9 @@ def epoch_of(rows, number=0):
     positions = Positions(len(rows))
     positions.set_epoch(number)
     found = rows.__getitems__(list(positions))
-    return LTL.tokenizer().batch_decode([row["input_ids"] for row in found], skip_special_tokens=True)
+    return LTL.tokenizer().batch_decode(
+        [row["input_ids"] for row in found], symbols=["a", "b"], skip_special_tokens=True
+    )
 
 
 @pytest.fixture

@@ -190,6 +190,7 @@ class Tokenizer(TypedDict, total=False):
 
     base_tokens: list[str]
     symbol_pattern: str
+    base_words: list[str]
     listed_words: list[str]
     spaced: bool
     data: dict[str, Any] | None

@@ -86,8 +86,8 @@ def test_the_tokenizer_beside_the_rows_gives_their_texts_back(made):
     _, folder, _ = made
     tokenizer = AutoTokenizer.from_pretrained(folder)
     for row in load_bugs(folder)["train"]:
-        found = tokenizer(row["text"], symbols=spans(row["symbols"]), return_offsets_mapping=True)
-        assert tokenizer.decode(found["input_ids"], skip_special_tokens=True) == row["text"]
+        found = tokenizer(row["text"], spans=spans(row["symbols"]), return_offsets_mapping=True)
+        assert tokenizer.decode(found["input_ids"], symbols=found.symbols, skip_special_tokens=True) == row["text"]
         places = {tuple(place) for place in found["offset_mapping"]}
         assert {(symbol["start"], symbol["end"]) for symbol in row["symbols"]} <= places
 

@@ -29,7 +29,7 @@ def row(wrong, right):
 
 @pytest.fixture(scope="module")
 def reader():
-    tokenizer = SymbolInvariantSubwordTokenizer.train([TEXT], 300, symbols=[marks_of(row(-1, []))])
+    tokenizer = SymbolInvariantSubwordTokenizer.train([TEXT], 300, spans=[marks_of(row(-1, []))])
     return Reader(tokenizer, "hidden")
 
 

@@ -69,7 +69,9 @@ class TestCovariance:
         place = Workspace(tmp_path, load_scale("smoke"))
         torch.manual_seed(0)
         tiny = kind(place.scale.recipe(Training("prop"), 0).config())
-        checkpoint = Checkpoint("tiny", None, tiny.eval(), load_task("prop").tokenizer(), load_task("prop"))
+        # Only a tokenizer with a fixed list of names lets a model see which symbol is which.
+        tokenizer = load_task("prop").tokenizer(load_task("prop").config(symbol_embedding="learned"))
+        checkpoint = Checkpoint("tiny", None, tiny.eval(), tokenizer, load_task("prop"))
         questions = [read_question(load_task("prop"), text) for text in ("&ab", "|a!b", "&a&bc", "|c|ab")]
         monkeypatch.setattr(ModelUnderTest, "questions", lambda *_: questions)
         model = ModelUnderTest(place, Training("prop"), checkpoint, tmp_path / "pieces")
