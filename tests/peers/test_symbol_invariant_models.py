@@ -6,14 +6,16 @@ transformers wants them once one stream is taken out.
 
 import copy
 import unittest
+from dataclasses import fields
 from typing import Any
 from unittest.mock import patch
 
 import torch
 from adapting import ReasonsAreNeeded, leave_out
 from torch import nn
-from transformers import EncoderDecoderCache
+from transformers import generation
 from transformers.testing_utils import torch_device
+from transformers_tests.generation import test_utils
 from transformers_tests.generation.test_utils import GenerationTesterMixin
 from transformers_tests.test_configuration_common import ConfigTester
 from transformers_tests.test_modeling_common import ModelTesterMixin, ids_tensor
@@ -27,6 +29,8 @@ from hf_symbinv import (
     SymbolInvariantForTokenClassification,
     SymbolInvariantModel,
 )
+from hf_symbinv.modeling.cache_symbinv import SymbolInvariantCache
+from hf_symbinv.modeling.generation_symbinv import SymbolInvariantGenerateOutput
 
 
 class ModelTester:
@@ -86,7 +90,7 @@ class EncoderTester(ModelTester):
 
 
 class Adaptations(ReasonsAreNeeded):
-    """What all models share: labels by class, and streams in outputs."""
+    """What all models share: labels by class, and streams in attentions."""
 
     def setUp(self) -> None:
         self.model_tester = self._tester_class(self)
@@ -135,6 +139,25 @@ class Adaptations(ReasonsAreNeeded):
             model.set_input_embeddings(other)
             self.assertIs(model.get_input_embeddings(), other)
 
+
+# Outputs of transformers' `generate`, for all of which there is one class here.
+OUTPUTS = [f"Generate{beams}{kind}Output" for beams in ("", "Beam") for kind in ("DecoderOnly", "EncoderDecoder")]
+
+
+class GenerationAdaptations(Adaptations):
+    """What all models share that write: outputs and a cache of their own, and streams in what is recorded."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        own = dict.fromkeys(OUTPUTS, SymbolInvariantGenerateOutput)
+        self.enterContext(patch.multiple(test_utils, create=True, **own))
+
+    def test_outputs_have_all_fields(self) -> None:
+        """The tests take our class of outputs for transformers' own, as what they are read by is there."""
+        names = {field.name for field in fields(SymbolInvariantGenerateOutput)} | {"past_key_values"}
+        for output in OUTPUTS:
+            self.assertLessEqual({field.name for field in fields(getattr(generation, output))}, names)
+
     def _one_stream(self, outputs: Any) -> Any:
         """`outputs`, nested as they are, of one stream, after a look at how many streams there are."""
         if isinstance(outputs, tuple):
@@ -154,23 +177,35 @@ class Adaptations(ReasonsAreNeeded):
     def _check_encoder_hidden_states_for_generate(self, hidden_states: Any, *args: Any, **kwargs: Any) -> None:
         super()._check_encoder_hidden_states_for_generate(self._one_stream(hidden_states), *args, **kwargs)
 
-    def _check_past_key_values_for_generate(
-        self, batch_size: int, past_key_values: Any, seq_length: int | None, config: SymbolInvariantConfig
+    def _check_generate_outputs(
+        self, output: Any, config: Any, use_cache: bool = False, num_return_sequences: int = 1, num_beams: int = 1
     ) -> None:
-        """Streams stand in the axis of heads; the encoder's keys exist once per example, whatever its beams."""
-        if isinstance(past_key_values, EncoderDecoderCache):
-            own, cross = past_key_values.self_attention_cache, past_key_values.cross_attention_cache
-            super()._check_past_key_values_for_generate(batch_size, own, seq_length, config)
-            for layer in cross.layers:
-                self.assertEqual(batch_size % len(layer.keys), 0)
-                self.assertEqual(layer.keys.shape[1], self.model_tester.streams * config.num_attention_heads)
-        else:
-            super()._check_past_key_values_for_generate(batch_size, past_key_values, seq_length, config)
+        """As in transformers; the encoder's keys exist once per question, whatever its beams."""
+        super()._check_generate_outputs(output, config, use_cache, num_return_sequences, num_beams)
+        if use_cache:
+            questions = len(output.sequences) // num_return_sequences
+            for keys, values in output.past_key_values.cross.values():
+                self.assertEqual((len(keys), len(values)), (questions, questions))
 
-    def _get_attention_shape(self, batch_size: int, seq_length: int | None, config: Any) -> tuple[tuple, tuple]:
-        heads = self.model_tester.streams * config.num_attention_heads
-        shape = (batch_size, heads, seq_length, config.d_model // config.num_attention_heads)
-        return shape, shape
+    def _check_past_key_values_for_generate(
+        self, batch_size: int, past_key_values: Any, seq_length: int, config: SymbolInvariantConfig
+    ) -> None:
+        """Streams stand in the axis of heads."""
+        self.assertIsInstance(past_key_values, SymbolInvariantCache)
+        self.assertEqual(past_key_values.get_seq_length(), seq_length)
+        tester, width = self.model_tester, config.d_model // config.num_attention_heads
+        heads, blocks = tester.streams * config.num_attention_heads, tester.num_hidden_layers
+        own = [states.shape for block in past_key_values.own.values() for states in block.filled()]
+        self.assertEqual(own, [(batch_size, heads, seq_length, width)] * (2 * blocks))
+        cross = [states.shape[1:] for block in past_key_values.cross.values() for states in block]
+        self.assertEqual(cross, [(heads, tester.seq_length, width)] * (2 * blocks * config.is_encoder_decoder))
+
+    def _check_caches_are_equal(self, cache1: SymbolInvariantCache, cache2: SymbolInvariantCache) -> None:
+        torch.testing.assert_close(*({**vars(cache), "own": _filled(cache)} for cache in (cache1, cache2)))
+
+
+def _filled(cache: SymbolInvariantCache) -> dict[int, tuple[torch.Tensor, torch.Tensor]]:
+    return {index: block.filled() for index, block in cache.own.items()}
 
 
 NO_EMBEDS = "an embedding needs the slots of the symbols besides ids: each stream sees a symbol in its own way"
@@ -183,6 +218,7 @@ OF_ALL = {
 OF_GENERATORS = {
     **OF_ALL,
     "test_resize_embeddings_untied": FIXED_ROWS,
+    "test_assisted_decoding_*": "a symbol that a helper guessed and that is taken back would keep its stream",
     "test_generate_without_input_ids": "without a question there are no symbols to answer with",
 }
 
@@ -191,11 +227,10 @@ OF_GENERATORS = {
     {
         **OF_GENERATORS,
         "test_inputs_embeds_matches_input_ids": NO_EMBEDS,
-        "test_assisted_decoding_*": "a helper gets the encoder's output without the ids from which slots are given",
     }
 )
 class SymbolInvariantForConditionalGenerationTest(
-    Adaptations, ModelTesterMixin, GenerationTesterMixin, unittest.TestCase
+    GenerationAdaptations, ModelTesterMixin, GenerationTesterMixin, unittest.TestCase
 ):
     _tester_class = EncoderDecoderTester
     is_encoder_decoder = True
@@ -233,9 +268,10 @@ class SymbolInvariantForConditionalGenerationTest(
         "test_generate_from_inputs_embeds_[01]*": NO_EMBEDS,
         "test_generate_from_random_inputs_embeds": NO_EMBEDS,
         "test_generate_continue_from_inputs_embeds": NO_EMBEDS,
+        "test_generate_methods_with_logits_to_keep": "generate computes the last token's logits alone, unasked",
     }
 )
-class SymbolInvariantForCausalLMTest(Adaptations, ModelTesterMixin, GenerationTesterMixin, unittest.TestCase):
+class SymbolInvariantForCausalLMTest(GenerationAdaptations, ModelTesterMixin, GenerationTesterMixin, unittest.TestCase):
     _tester_class = DecoderTester
     all_model_classes = (SymbolInvariantForCausalLM,)
 
