@@ -94,8 +94,8 @@ class SymbolPipeline(Pipeline):
             inputs: A question, a list of them, or an iterable (a generator, a column of a data set).
             num_workers: Processes that read the questions of a list; by default this one does.
             batch_size: Questions decoded together, at most.
-            truncation: True to refuse questions that are longer than the tokenizer's `model_max_length`: one that was cut
-                would be another question.
+            truncation: True to refuse questions that are longer than the tokenizer's `model_max_length`; what is left
+                of one that was cut would be another question.
             notation: Of questions and answers, one of the task's; its first one, infix for formulas, by default.
             verify: Have the task's solver check every answer.
             timeout: Its limit in seconds for one answer, 10 by default.

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from .slots_symbinv import Names
 from .versions_symbinv import (
@@ -88,15 +89,11 @@ _NEW_TOKENS, _TOP_K = 20, 50
 
 
 class Settings:
-    """What one call of `generate` decodes by: its arguments, else its generation config, else the model's.
-
-    Attributes:
-        names: of all settings that there are.
-    """
+    """What one call of `generate` decodes by: its arguments, else its generation config, else the model's."""
 
     def __init__(self, arguments: Mapping[str, Any], generation_config: Any, model_config: Any):
         configs = [vars(config) for config in (model_config, generation_config) if config is not None]
-        self.names = _known_names().union(*configs)
+        self.names = _known_names().union(*configs)  # of all settings that there are
         self.arguments = {name: value for name, value in arguments.items() if name in self.names}
         self._values: dict[str, Any] = dict.fromkeys(name for config in configs for name in config)
         for config in configs:
@@ -114,6 +111,30 @@ class Settings:
             return int(length)
         return prompt_length + (_NEW_TOKENS if new_tokens is None else int(new_tokens))
 
+    def refuse_arguments(self, call: Mapping[str, Any], refused: Mapping[str, str]) -> None:
+        """Refuses what a model cannot follow, here or in a `call`, with the reason and remedy in `refused`."""
+        for name, why in refused.items():
+            value = call.get(name, self.get(name))
+            is_plain = isinstance(value, (bool, int, float, str))
+            if value is None or (is_plain and value == _NEUTRAL.get(name, 0)):
+                continue
+            shown = repr(value) if is_plain else f"a {type(value).__name__}"
+            raise ValueError(f"{name}={shown}: {why}")
+
+    def refuse_symbols(self, base_vocab_size: int) -> None:
+        """Refuses symbols in the arguments of `generate` that hold ids."""
+        for name in _ID_ARGUMENTS:
+            value = self.get(name)
+            if name == "sequence_bias" and value is not None:
+                value = [pair[0] for pair in (value.items() if isinstance(value, dict) else value)]
+            for token in flat(value):
+                if token >= base_vocab_size:
+                    raise ValueError(
+                        f"{name}: {token} is a symbol, and generate numbers the symbols of each question anew; give "
+                        f"base ids, 0 … {base_vocab_size - 1}, or for symbols a LogitsProcessor or StoppingCriteria "
+                        "with the map that slot_referents gives"
+                    )
+
 
 @cache
 def _known_names() -> frozenset[str]:
@@ -122,64 +143,22 @@ def _known_names() -> frozenset[str]:
     return frozenset(names | {"grammar", "num_fresh_symbols"})
 
 
-def refuse_arguments(settings: Settings, call: Mapping[str, Any], refused: Mapping[str, str]) -> None:
-    """Refuses arguments of `generate` that a model cannot follow.
-
-    Args:
-        settings: of the call.
-        call: its other arguments.
-        refused: argument -> reason and remedy.
-
-    Raises:
-        ValueError: with the argument, its value, the reason and the remedy.
-    """
-    for name, why in refused.items():
-        value = call.get(name, settings.get(name))
-        if value is None or (isinstance(value, (bool, int, float, str)) and value == _NEUTRAL.get(name, 0)):
-            continue
-        shown = repr(value) if isinstance(value, (bool, int, float, str)) else f"a {type(value).__name__}"
-        raise ValueError(f"{name}={shown}: {why}")
-
-
-def refuse_symbols(settings: Settings, base_vocab_size: int) -> None:
-    """Refuses symbols in the arguments of `generate` that hold ids.
-
-    Raises:
-        ValueError: with the argument and the id.
-    """
-    for name in _ID_ARGUMENTS:
-        value = settings.get(name)
-        if name == "sequence_bias" and value is not None:
-            value = [pair[0] for pair in (value.items() if isinstance(value, dict) else value)]
-        for token in flat(value):
-            if token >= base_vocab_size:
-                raise ValueError(
-                    f"{name}: {token} is a symbol, and generate numbers the symbols of each question anew; give base "
-                    f"ids, 0 … {base_vocab_size - 1}, or for symbols a LogitsProcessor or StoppingCriteria with the "
-                    "map that slot_referents gives"
-                )
-
-
 def flat(value: Any) -> list[int]:
     """The ids in a number, a tensor or lists of lists; none in None."""
     if value is None:
         return []
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, Tensor):
         value = value.tolist()
     return [token for part in value for token in flat(part)] if isinstance(value, (list, tuple)) else [value]
 
 
 def usual_processors(
-    settings: Settings, told: Any, prompts: torch.Tensor, source: torch.Tensor | None, allowed: tuple[Any, int] | None
-) -> list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]:
-    """Those of transformers that settings ask for, in its order.
+    settings: Settings, told: Any, prompts: Tensor, source: Tensor | None, allowed: tuple[Any, int] | None
+) -> list[Callable[[Tensor, Tensor], Tensor]]:
+    """Those of transformers that settings ask for, in its order; `prompts (B, T)` and questions are slot ids.
 
-    Args:
-        settings: of the call.
-        told: how to search.
-        prompts: `(B, T)` slot ids.
-        source: `(R, L)` slot ids of each row's question; None if there is none beside the prompts.
-        allowed: `prefix_allowed_tokens_fn` of slot ids, and the rows of a question; None for none.
+    The questions of rows are `source (R, L)`; None if there are none beside the prompts. `allowed` is
+    `prefix_allowed_tokens_fn` of slot ids, and the rows of a question; None for none.
     """
     found: list[Any] = []
     length, device = prompts.shape[1], prompts.device
@@ -191,13 +170,9 @@ def usual_processors(
             found.append(make(value))
 
     has_source, ends = source is not None, len(told.eos) > 0
+    encoder_penalty, decay = EncoderRepetitionPenaltyLogitsProcessor, ExponentialDecayLengthPenalty
     add("sequence_bias", SequenceBiasLogitsProcessor)
-    add(
-        "encoder_repetition_penalty",
-        lambda value: EncoderRepetitionPenaltyLogitsProcessor(value, source),
-        1.0,
-        has_source,
-    )
+    add("encoder_repetition_penalty", lambda value: encoder_penalty(value, source), 1.0, has_source)
     add("repetition_penalty", RepetitionPenaltyLogitsProcessor, 1.0)
     add("no_repeat_ngram_size", NoRepeatNGramLogitsProcessor, 0)
     add("encoder_no_repeat_ngram_size", lambda value: EncoderNoRepeatNGramLogitsProcessor(value, source), 0, has_source)
@@ -209,16 +184,14 @@ def usual_processors(
     add("forced_bos_token_id", ForcedBOSTokenLogitsProcessor)
     add("forced_eos_token_id", lambda value: ForcedEOSTokenLogitsProcessor(told.max_length, value, device))
     add("remove_invalid_values", lambda value: InfNanRemoveLogitsProcessor(), False)
-    add(
-        "exponential_decay_length_penalty", lambda value: ExponentialDecayLengthPenalty(value, eos, length), needed=ends
-    )
+    add("exponential_decay_length_penalty", lambda value: decay(value, eos, length), needed=ends)
     add("suppress_tokens", lambda value: SuppressTokensLogitsProcessor(value, device))
     begin = length + (length == 1 and settings.get("forced_bos_token_id") is not None)
     add("begin_suppress_tokens", lambda value: SuppressTokensAtBeginLogitsProcessor(value, begin, device))
     return found
 
 
-def warpers(settings: Settings, told: Any) -> list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]:
+def warpers(settings: Settings, told: Any) -> list[Callable[[Tensor, Tensor], Tensor]]:
     """What narrows the distribution that is drawn from, in transformers' order, and a normalisation."""
     get, found = settings.get, []
     keep = {"min_tokens_to_keep": 1 if told.beams == 1 else 1 + max(1, len(told.eos))}
@@ -246,22 +219,16 @@ def warpers(settings: Settings, told: Any) -> list[Callable[[torch.Tensor, torch
 
 
 def allowed_in_slots(
-    function: Callable[[int, torch.Tensor], Any], names: Names, invents: bool
-) -> Callable[[int, torch.Tensor], list[int]]:
-    """A user's `prefix_allowed_tokens_fn`, which reads and returns ids, as one of slots.
+    function: Callable[[int, Tensor], Any], names: Names, invents: bool
+) -> Callable[[int, Tensor], list[int]]:
+    """A user's `prefix_allowed_tokens_fn`, a `function (T,)` of an input's index and ids, as one of slot ids.
 
-    Args:
-        function: of an input's index and what is written `(T,)` to the ids that may follow.
-        names: what ids are called inside.
-        invents: whether symbols that the input does not have may be written too, in their order.
-
-    Returns:
-        A function of an input's index and slot ids `(T,)` to slot ids. It leaves out symbols that do not occur in the
-        input and are not the next new one, and raises a ValueError if that leaves nothing.
+    It leaves out symbols that do not occur in the input; if the model `invents` some, the next new one stays. It raises
+    a ValueError if that leaves nothing.
     """
     base, views = names.base_vocab_size, names.num_views
 
-    def allowed(index: int, written: torch.Tensor) -> list[int]:
+    def allowed(index: int, written: Tensor) -> list[int]:
         own = Names(names.known[index : index + 1], base, views)
         referents = own.known[0].tolist()
         if invents:  # up to the next new symbol
@@ -286,13 +253,4 @@ def allowed_in_slots(
     return allowed
 
 
-__all__ = [
-    "REFUSED",
-    "Settings",
-    "allowed_in_slots",
-    "flat",
-    "refuse_arguments",
-    "refuse_symbols",
-    "usual_processors",
-    "warpers",
-]
+__all__ = ["REFUSED", "Settings", "allowed_in_slots", "flat", "usual_processors", "warpers"]

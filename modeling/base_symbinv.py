@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .cache_symbinv import OutputWithCache, SymbolInvariantCache
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import (
-    Embedding,
     GaussianEmbedding,
     GrowingEmbedding,
     OneStreamEmbedding,
@@ -60,35 +59,34 @@ class SymbolInvariantOutput(OutputWithCache):
             stands at the smallest one that has not occurred by then; in slot space it stands at slot 0, the anonymous
             stream, and with canonical names at the first slot that is free.
         cache: on request, also as `past_key_values`: keys and values of all tokens, for the next step.
-        hidden_states, decoder_hidden_states, encoder_hidden_states: on request, the embeddings and the output of each
-            layer, `(B, S, L, D)`.
-        attentions, decoder_attentions, cross_attentions, encoder_attentions: on request, `(B, S, H, T, keys)` per
-            attention block, layer by layer, in the order of their blocks.
+        hidden_states, decoder_hidden_states, encoder_hidden_states: on request, the embeddings and each layer's output,
+            `(B, S, L, D)`.
+        attentions, decoder_attentions, cross_attentions, encoder_attentions: on request, `(B, S, H, T, keys)` of each
+            block, in the order of layers and their blocks.
         slot_referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
         symbol_slots: of an encoder `(B, L)` int64, the slot of each symbol, -1 at base tokens and padding.
         slot_vectors: `(K, D_random)` or `(B, K, D)`, the random part of each slot's row, if the embedder draws one.
-        slot_active: where symbols come in `(B, K, T)` bool, those that have occurred by each place, and slot 0 if it is
-            anonymous.
+        slot_active: where symbols come in `(B, K, T)` bool, those that have occurred by a place, and an anonymous slot.
         attention_mask: of an encoder `(B, L)`, as it was given or inferred.
     """
 
-    last_hidden_state: torch.Tensor = None
-    loss: torch.Tensor | None = None
-    logits: torch.Tensor = None
+    last_hidden_state: Tensor = None
+    loss: Tensor | None = None
+    logits: Tensor = None
     cache: SymbolInvariantCache | None = None
-    hidden_states: tuple[torch.Tensor, ...] | None = None
-    attentions: tuple[torch.Tensor, ...] | None = None
-    decoder_hidden_states: tuple[torch.Tensor, ...] | None = None
-    decoder_attentions: tuple[torch.Tensor, ...] | None = None
-    cross_attentions: tuple[torch.Tensor, ...] | None = None
-    encoder_last_hidden_state: torch.Tensor | None = None
-    encoder_hidden_states: tuple[torch.Tensor, ...] | None = None
-    encoder_attentions: tuple[torch.Tensor, ...] | None = None
-    slot_referents: torch.Tensor = None
-    symbol_slots: torch.Tensor = None
-    slot_vectors: torch.Tensor | None = None
-    slot_active: torch.Tensor | None = None
-    attention_mask: torch.Tensor | None = None
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+    decoder_hidden_states: tuple[Tensor, ...] | None = None
+    decoder_attentions: tuple[Tensor, ...] | None = None
+    cross_attentions: tuple[Tensor, ...] | None = None
+    encoder_last_hidden_state: Tensor | None = None
+    encoder_hidden_states: tuple[Tensor, ...] | None = None
+    encoder_attentions: tuple[Tensor, ...] | None = None
+    slot_referents: Tensor = None
+    symbol_slots: Tensor = None
+    slot_vectors: Tensor | None = None
+    slot_active: Tensor | None = None
+    attention_mask: Tensor | None = None
 
     def of_questions(self, places: Listed[int]) -> "SymbolInvariantOutput":
         """What an encoder made of the examples at `places` only."""
@@ -126,11 +124,7 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         super().save_pretrained(*args, **kwargs)
 
     def resize_token_embeddings(self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any) -> Any:
-        """Refused: a model's rows are fixed when it is made, and symbols need none unless they are `learned`.
-
-        Raises:
-            ValueError: always, unless there is nothing to do (`new_num_tokens` is None).
-        """
+        """Refused unless it is None: rows are fixed when a model is made; symbols need none unless `learned`."""
         if new_num_tokens is not None:
             raise ValueError(
                 f"resize_token_embeddings({new_num_tokens}): rows are fixed when a model is made (base_vocab_size, and "
@@ -140,11 +134,7 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         return self.get_input_embeddings()
 
     def get_submodule(self, target: str) -> nn.Module:
-        """As `torch.nn.Module.get_submodule`; where PEFT asks for embeddings to put a prompt before, a sentence.
-
-        Raises:
-            ValueError: for `"embeddings.word_embeddings"`, which PEFT asks for in prompt, prefix and P-tuning.
-        """
+        """As `torch.nn.Module.get_submodule`; where PEFT asks for embeddings to put a prompt before, a ValueError."""
         if target == "embeddings.word_embeddings":
             raise ValueError(
                 "prompt, prefix and P-tuning put vectors before the text, but each stream sees the text its own way; "
@@ -169,18 +159,9 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         """Whether to return hidden states: as the call says, else as the configuration does."""
         return bool(self.config.output_hidden_states if output_hidden_states is None else output_hidden_states)
 
-    def _is_eager(self) -> bool:
-        """Whether attention is to be written out; asked once, as reading a configuration takes longer than it looks."""
-        return self.config._attn_implementation == "eager"
-
     def _place(
-        self,
-        hidden_states: torch.Tensor,
-        symbol_slots: torch.Tensor,
-        active: torch.Tensor,
-        past: int,
-        attention_mask: torch.Tensor | None,
-    ) -> tuple[torch.Tensor, Sequence]:
+        self, hidden_states: Tensor, symbol_slots: Tensor, active: Tensor, past: int, attention_mask: Tensor | None
+    ) -> tuple[Tensor, Sequence]:
         """Gives embeddings `(B·N, S, T, D)`, which follow `past` cached tokens, to a decoder as it wants them."""
         config, length, device = self.config, hidden_states.shape[2], hidden_states.device
         if attention_mask is None:
@@ -195,14 +176,15 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         else:
             added = sinusoidal_positions(positions, config.d_model, hidden_states.dtype)
             hidden_states = hidden_states + added.unsqueeze(1)
-        return self.dropout(hidden_states), Sequence(symbol_slots, active, mask, angles, eager=self._is_eager())
+        eager = config._attn_implementation == "eager"
+        return self.dropout(hidden_states), Sequence(symbol_slots, active, mask, angles, eager=eager)
 
     def _init_weights(self, module: nn.Module) -> None:
         """Glorot-uniform matrices, zero biases; embedding rows of length about 1, as they are normalised anyway.
 
         With `initializer_range` all of these but biases are normal, as in BERT.
         """
-        spread = self.config.initializer_range
+        spread, length_one = self.config.initializer_range, self.config.d_model**-0.5
         if isinstance(module, nn.Linear):
             if spread is None:
                 nn.init.xavier_uniform_(module.weight)
@@ -213,17 +195,14 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
             nn.init.ones_(module.weight)
             nn.init.zeros_(module.bias)
         elif isinstance(module, (StreamsEmbedding, OneStreamEmbedding)):
-            nn.init.normal_(module.weight, std=spread or self.config.d_model**-0.5)
+            nn.init.normal_(module.weight, std=spread or length_one)
             if isinstance(module, GaussianEmbedding):
                 nn.init.ones_(module.scale)
                 nn.init.zeros_(module.bias)
         elif isinstance(module, RelativeBias):
-            nn.init.normal_(module.weight, std=self.config.d_model**-0.5)  # as T5
-        elif isinstance(module, LearnedPositions):
-            # As large as the embeddings that they are added to.
-            nn.init.normal_(
-                module.weight, std=spread or (self.config.d_model**-0.5 if self.config.embedding_norm else 1)
-            )
+            nn.init.normal_(module.weight, std=length_one)  # as T5
+        elif isinstance(module, LearnedPositions):  # as large as the embeddings that they are added to
+            nn.init.normal_(module.weight, std=spread or (length_one if self.config.embedding_norm else 1))
         elif isinstance(module, Attention):
             for scalars in (module.identity_qk, module.identity_vo):
                 if scalars is not None:
@@ -240,9 +219,7 @@ _AUTO_CLASSES = {
 }
 
 
-def _causal_mask(
-    length: int, past: int, attention_mask: torch.Tensor | None, device: torch.device
-) -> torch.Tensor | None:
+def _causal_mask(length: int, past: int, attention_mask: Tensor | None, device: torch.device) -> Tensor | None:
     """True where each of `length` tokens after `past` ones may look, `(B or 1, 1, T, past + T)`; None if everywhere."""
     if attention_mask is None and length == 1:
         return None
@@ -270,15 +247,11 @@ class Encoder(nn.Module):
         self.norm = final_norm(config)
 
     def forward(
-        self, hidden_states: torch.Tensor, source: Sequence, trace: list | None, first: Sequence
-    ) -> tuple[torch.Tensor, ...]:
-        """The embeddings `(B, S, L, D)` and each layer's output, pass by pass, the last one normalised.
+        self, hidden_states: Tensor, source: Sequence, trace: list | None, first: Sequence
+    ) -> tuple[Tensor, ...]:
+        """The embeddings `hidden_states (B, S, L, D)` and each layer's output, pass by pass, the last one normalised.
 
-        Args:
-            hidden_states: `(B, S, L, D)`, the embeddings.
-            source: what the layers know of the sequence.
-            trace: gets the weights of every attention block; None for none.
-            first: what the first layer knows of the sequence.
+        The first layer knows `first` of the sequence, the others `source`. `trace` gets the weights of every block.
         """
         states = [hidden_states]
         for index, layer in enumerate([*self.layers] * self.passes):
@@ -296,7 +269,7 @@ class Decoder(nn.Module):
         self.relative_bias = RelativeBias(config) if config.decoder_positions == "t5" else None
         self.norm = final_norm(config)
 
-    def fork(self, cache: SymbolInvariantCache | None, referents: torch.Tensor) -> None:
+    def fork(self, cache: SymbolInvariantCache | None, referents: Tensor) -> None:
         """Has a stream in the cache for each of `referents (B, S)`, which begin with those known."""
         if cache is not None:
             blocks = [block for layer in self.layers for block in layer.self_attention.values()]
@@ -305,21 +278,17 @@ class Decoder(nn.Module):
 
     def forward(
         self,
-        hidden_states: torch.Tensor,
-        encoded: torch.Tensor | None,
+        hidden_states: Tensor,
+        encoded: Tensor | None,
         target: Sequence,
         source: Sequence | None,
         cache: SymbolInvariantCache | None,
         traces: Listed[list | None],
-    ) -> tuple[torch.Tensor, ...]:
-        """The embeddings `(B·N, S, T, D)` and each layer's output, the last one normalised.
+    ) -> tuple[Tensor, ...]:
+        """The embeddings `hidden_states (B·N, S, T, D)` and each layer's output, the last one normalised.
 
-        Args:
-            hidden_states: `(B·N, S, T, D)`, the embeddings.
-            encoded: `(B, S, L, D)`; None if there is no encoder.
-            target, source: what the layers know of the decoder's and the encoder's sequence.
-            cache: of the tokens before; None for none.
-            traces: get the weights of every self-attention and of every cross-attention block; None for none.
+        The layers know `target` of their own sequence and `source` of `encoded (B, S, L, D)`, both None without an
+        encoder. `traces` get the weights of every self-attention and of every cross-attention block.
         """
         states = [hidden_states]
         for layer in self.layers:
@@ -340,17 +309,14 @@ class TextEncoder(nn.Module):
 
     def forward(
         self,
-        input_ids: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        prompt_ids: torch.Tensor | None = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        prompt_ids: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> Any:
-        """What `EncodingModel.encode` gives, of `input_ids (B, L)`, `attention_mask (B, L)` and `prompt_ids (B, T)`.
-
-        With `return_dict=False` it is a tuple of its values.
-        """
+        """As `encode`, of `input_ids (B, L)`, `attention_mask (B, L)`, `prompt_ids (B, T)`; also as a tuple."""
         model = self._model[0]
         output = model.encode(input_ids, attention_mask, prompt_ids, output_attentions, output_hidden_states)
         return model._as_wanted(output, return_dict)
@@ -361,7 +327,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
-        self.embedding: Embedding = make_embedding(config)
+        self.embedding = make_embedding(config)
         self.embedding_norm = nn.LayerNorm(config.d_model, config.layer_norm_eps) if config.embedding_norm else None
         self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
@@ -372,23 +338,17 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
 
     def encode(
         self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor | None = None,
-        prompt_ids: torch.Tensor | None = None,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        prompt_ids: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
     ) -> SymbolInvariantOutput:
-        """Gives slots to the symbols of a batch and encodes it.
+        """Gives slots to the symbols of `input_ids (B, L)` and encodes them.
 
-        Args:
-            input_ids: `(B, L)` int64.
-            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None if padding tokens tell.
-            prompt_ids: `(B, T)` int64, further tokens whose symbols get streams too: the decoder's prompt. With
-                `num_fresh_symbols` the encoder has streams of the question only.
-            output_attentions, output_hidden_states: return them.
-
-        Raises:
-            ValueError: for an empty input, a mask of another shape or a negative id.
+        `attention_mask (B, L)` is 1 at tokens, 0 at padding; None if padding tokens tell. The symbols of the decoder's
+        `prompt_ids (B, T)` get streams too, but with `num_fresh_symbols` the encoder has those of the question only.
+        Refuses an empty input, a mask of another shape and a negative id.
         """
         if attention_mask is None and input_ids is not None:
             attention_mask = inferred_mask(input_ids, self.config)
@@ -420,19 +380,17 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         )
 
     @reads_values
-    def _read(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, prompt_ids: torch.Tensor | None
-    ) -> tuple[Slots, torch.Tensor]:
+    def _read(self, input_ids: Tensor, attention_mask: Tensor | None, prompt: Tensor | None) -> tuple[Slots, Tensor]:
         """Checks what `encode` was given; the slots, and the referents of `input_ids (B, L)`."""
         check_source(input_ids, attention_mask)
         base, views = self.config.base_vocab_size, self.config.num_views
         referents = referents_of(input_ids, base, attention_mask, views)
         if isinstance(self.embedding, GrowingEmbedding):  # nothing of an answer may reach the encoder
             return Slots.from_referents(self.embedding.assign(referents).referents), referents
-        prompt = [] if prompt_ids is None else [referents_of(prompt_ids, base, None, views)]
-        return self.embedding.assign(torch.cat((referents, *prompt), dim=1)), referents
+        more = [] if prompt is None else [referents_of(prompt, base, None, views)]
+        return self.embedding.assign(torch.cat((referents, *more), dim=1)), referents
 
-    def _symbol_slots(self, referents: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def _symbol_slots(self, referents: Tensor, slots: Slots) -> Tensor:
         """The slot `(B, L)` of each of `referents (B, L)`, -1 for -1.
 
         A graph refuses no symbol. One without a row gets a place beyond the last row there, where reading is an error.
@@ -442,15 +400,13 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
             return symbol_slots
         return torch.where((referents >= 0) & (symbol_slots < 0), slots.referents.shape[1], symbol_slots)
 
-    def _source(self, slots: Slots, symbol_slots: torch.Tensor, attention_mask: torch.Tensor, rotary: bool) -> Sequence:
+    def _source(self, slots: Slots, symbol_slots: Tensor, attention_mask: Tensor, rotary: bool) -> Sequence:
         """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
         angles = rotary_angles(position_ids(attention_mask), self.config, self.dtype) if rotary else None
         mask = attention_mask.bool()[:, None, None, :]
-        return Sequence(symbol_slots, slots.active, mask, angles, eager=self._is_eager())
+        return Sequence(symbol_slots, slots.active, mask, angles, eager=self.config._attn_implementation == "eager")
 
-    def _encoder_positions(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, dtype: torch.dtype
-    ) -> torch.Tensor | None:
+    def _encoder_positions(self, input_ids: Tensor, attention_mask: Tensor, dtype: torch.dtype) -> Tensor | None:
         """What is added to the embeddings, `(B, 1, L, D)`; None where positions are rotary."""
         config, kind = self.config, self.config.encoder_positions
         if kind == "tree":  # paths in the syntax tree: base tokens by `token_arity`, symbols are leaves
@@ -459,9 +415,8 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
             return tree_positions(arity.masked_fill(attention_mask == 0, -1), config.d_model).to(dtype).unsqueeze(1)
         if kind == "sinusoidal":
             return sinusoidal_positions(position_ids(attention_mask), config.d_model, dtype).unsqueeze(1)
-        if self.encoder.positions is not None:
-            return self.encoder.positions(position_ids(attention_mask)).unsqueeze(1)
-        return None
+        learned = self.encoder.positions
+        return None if learned is None else learned(position_ids(attention_mask)).unsqueeze(1)
 
 
 class TokenHeadModel(SymbolInvariantPreTrainedModel):
@@ -477,43 +432,31 @@ class TokenHeadModel(SymbolInvariantPreTrainedModel):
         self.adacos = AdaCos(self.config.vocab_size) if self.config.loss == "adacos" else None
         self.register_load_state_dict_post_hook(accept_missing_head)
 
-    def _scores(self, hidden_states: torch.Tensor, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
+    def _scores(self, hidden_states: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
         """Logits in slot space `(B, T, C)` of `hidden_states (B, S, T, D)`, and what they were before scaling."""
         cosines = self.lm_head(hidden_states, slots)
         return cosines if self.adacos is None else self.adacos(cosines), cosines
 
-    def _loss(
-        self, scores: tuple[torch.Tensor, torch.Tensor], columns: torch.Tensor, num_items: torch.Tensor | int | None
-    ) -> torch.Tensor:
+    def _loss(self, scores: tuple[Tensor, Tensor], columns: Tensor, num_items: Tensor | int | None) -> Tensor:
         """The loss of labels in the `columns (B, T)` of `scores`."""
         return token_loss(*scores, columns, num_items, self.adacos, self.config)
 
-    def _columns(self, labels: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def _columns(self, labels: Tensor, slots: Slots) -> Tensor:
         """The column `(B, T)` of each of `labels (B, T)` in the logits in slot space."""
         unknown = f"{self.model.embedding.unknown}; leave such examples out"
         return label_columns(labels, slots, self.config.base_vocab_size, self.config.num_views, unknown)
 
 
 def accept_missing_head(model: nn.Module, keys: Any) -> None:
-    """Lets `load_state_dict` take what a checkpoint holds, where the head's weight stands under the embedding's name.
-
-    Args:
-        model: that loaded.
-        keys: torch's `missing_keys` and `unexpected_keys`, changed in place.
-    """
+    """Takes the head's weight, which a checkpoint has under the embedding's name, out of torch's missing `keys`."""
     present = [head for head, embedding in TIED_WEIGHTS.items() if embedding not in keys.missing_keys]
     keys.missing_keys[:] = [name for name in keys.missing_keys if name not in present]
 
 
 def refuse_taken_labels(
-    labels: torch.Tensor | None, num_items_in_batch: torch.Tensor | int | None, return_id_logits: bool | None
+    labels: Tensor | None, num_items_in_batch: Tensor | int | None, return_id_logits: bool | None
 ) -> None:
-    """Refuses a call from which a trainer took the `labels (B, T)`, to smooth them itself.
-
-    Raises:
-        ValueError: if there are items to average over, `num_items_in_batch ()`, but no labels, and nobody asked for
-            logits in id space.
-    """
+    """Refuses a call with `num_items_in_batch ()` from which a trainer took the `labels (B, T)`, to smooth them."""
     if labels is None and num_items_in_batch is not None and return_id_logits is None:
         raise ValueError(
             "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would count "
@@ -523,12 +466,8 @@ def refuse_taken_labels(
         )
 
 
-def require_one_per_token(labels: torch.Tensor, logits: torch.Tensor, noun: str) -> None:
-    """Refuses `labels (B, L)` that are not one for each token of `logits (B, L, C)`, each a `noun`.
-
-    Raises:
-        ValueError: with both shapes.
-    """
+def require_one_per_token(labels: Tensor, logits: Tensor, noun: str) -> None:
+    """Refuses `labels (B, L)` that are not one for each token of `logits (B, L, C)`, each a `noun`."""
     if labels.shape != logits.shape[:2]:
         raise ValueError(
             f"labels has shape {tuple(labels.shape)}, input_ids {tuple(logits.shape[:2])}; give one {noun} per "

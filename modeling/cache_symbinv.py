@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from .versions_symbinv import ModelOutput
 
@@ -20,10 +21,10 @@ class KeyValues:
     """Keys and values of one attention block, side by side, `(R, S·H, room, E_k + E_v)`, of which `length` count."""
 
     def __init__(self) -> None:
-        self.states: torch.Tensor | None = None
+        self.states: Tensor | None = None
         self.length, self.width = 0, 0  # tokens, and E_k
 
-    def append(self, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """All keys `(R, S·H, past + T, E_k)` and values, `keys (R, S·H, T, E_k)` and `values (R, S·H, T, E_v)` last."""
         start, self.length, self.width = self.length, self.length + keys.shape[2], keys.shape[3]
         new = torch.cat((keys, values), dim=3)
@@ -39,7 +40,7 @@ class KeyValues:
             self.states[:, :, start : self.length] = new
         return self.filled()
 
-    def filled(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def filled(self) -> tuple[Tensor, Tensor]:
         """Keys and values of all tokens."""
         assert self.states is not None  # asked after the first append only
         filled = self.states[:, :, : self.length]
@@ -58,21 +59,16 @@ class KeyValues:
 
 
 class SymbolInvariantCache:
-    """Keys and values of all blocks of a decoder.
-
-    Attributes:
-        own: of self-attention, block by block, `(R, S·H, T, E)` each; aggregated blocks have S = 1.
-        cross: of cross-attention, `(A, S·H, L, E)` each, made once for a question, whatever its beams.
-        referents: where symbols come in while a text grows, `(R, S)` int64, whose stream or row each is; -1 for the
-            anonymous stream and where a slot has no symbol yet. None elsewhere.
-        mask: `(R, T)`, 1 at the tokens read, 0 at padding; None if nothing is padding.
-    """
+    """Keys and values of all blocks of a decoder."""
 
     def __init__(self) -> None:
+        # Of self-attention, block by block, (R, S·H, T, E) each; aggregated blocks have S = 1.
         self.own: dict[int, KeyValues] = {}
-        self.cross: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        self.referents: torch.Tensor | None = None
-        self.mask: torch.Tensor | None = None
+        # Of cross-attention, (A, S·H, L, E) each, made once for a question, whatever its beams.
+        self.cross: dict[int, tuple[Tensor, Tensor]] = {}
+        # (R, S) int64, where symbols come in whose stream or row each is; -1 for none yet, as the anonymous stream.
+        self.referents: Tensor | None = None
+        self.mask: Tensor | None = None  # (R, T), 1 at the tokens read, 0 at padding; None if nothing is padding
 
     def get_seq_length(self) -> int:
         """Tokens that were read."""
@@ -83,7 +79,7 @@ class SymbolInvariantCache:
         """R; 0 when empty."""
         return next((block.states.shape[0] for block in self.own.values() if block.states is not None), 0)
 
-    def append(self, index: int, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def append(self, index: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Adds `keys (R, S·H, T, E_k)` and `values (R, S·H, T, E_v)` to block `index`; all of its keys and values."""
         return self.own.setdefault(index, KeyValues()).append(keys, values)
 
@@ -99,7 +95,7 @@ class SymbolInvariantCache:
             if tensor is not None:
                 setattr(self, name, tensor[torch.tensor(rows, device=tensor.device)])
 
-    def reorder_cache(self, beam_idx: torch.Tensor) -> None:
+    def reorder_cache(self, beam_idx: Tensor) -> None:
         """As `move`, with the rows `beam_idx (R,)` in a tensor."""
         self.move(beam_idx.tolist())
 
@@ -109,16 +105,11 @@ class SymbolInvariantCache:
             chosen = torch.tensor(places, device=keys.device)
             self.cross[index] = keys[chosen], values[chosen]
 
-    def fork(self, referents: torch.Tensor, per_stream: Iterable[int], heads: int) -> None:
+    def fork(self, referents: Tensor, per_stream: Iterable[int], heads: int) -> None:
         """Has a stream for each of `referents (R, S)`, which begin with those known.
 
         A symbol that occurs for the first time has seen placeholders only, as the anonymous stream, slot 0: its keys
-        begin as a copy of that one's, and nothing is read again.
-
-        Args:
-            referents: `(R, S)` int64.
-            per_stream: blocks with keys of each stream.
-            heads: H.
+        begin as a copy of that one's in the blocks `per_stream`, and nothing is read again.
         """
         known, self.referents = self.referents, referents
         if known is None or known.shape[1] == referents.shape[1]:
@@ -129,12 +120,8 @@ class SymbolInvariantCache:
             copies = block.states[:, :heads].repeat(1, referents.shape[1] - known.shape[1], 1, 1)
             block.states = torch.cat((block.states, copies), dim=1)
 
-    def rename(self, names: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        """Renames the symbols by `names (R, S)` → `(R, S)`, a function of referents, -1 where there is none.
-
-        Raises:
-            ValueError: if a symbol has no other name.
-        """
+    def rename(self, names: Callable[[Tensor], Tensor]) -> None:
+        """Renames the symbols by `names (R, S)` → `(R, S)`, a function of referents, -1 where there is none."""
         if self.referents is None:
             return
         renamed = names(self.referents)
@@ -174,11 +161,7 @@ class OutputWithCache(ModelOutput):
 
 
 def own_cache(past_key_values: object, cache: object = None) -> SymbolInvariantCache | None:
-    """The cache that a call was given by either name; newer versions of transformers say `cache`.
-
-    Raises:
-        ValueError: for a cache of another class.
-    """
+    """The cache that a call was given by either name; newer versions of transformers say `cache`."""
     given = past_key_values if cache is None else cache
     # Compared as text: a checkpoint's own code and the package have two classes of caches.
     if given is None or type(given).__name__ == "SymbolInvariantCache":

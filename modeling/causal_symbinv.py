@@ -1,7 +1,6 @@
 """The decoder-only language model: symbols with streams, or whose vectors are drawn per sequence, learned, or permuted.
 
-Read `base_symbinv.py` first, `embedding_symbinv.py` for `GaussianEmbedding` and `VocabularyEmbedding`, and for streams
-`slots_symbinv.py`.
+Read `base_symbinv.py` first, `embedding_symbinv.py` for embedders, and for streams `slots_symbinv.py`.
 
 Letters: B batch, S streams, K slots (= num_symbols, with streams S), T length, D model width, V_n base tokens.
 """
@@ -11,13 +10,14 @@ from collections.abc import Sequence as Listed
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from .arguments_symbinv import Settings, refuse_symbols
+from .arguments_symbinv import Settings
 from .base_symbinv import Decoder, SymbolInvariantOutput, SymbolInvariantPreTrainedModel, TokenHeadModel
 from .cache_symbinv import SymbolInvariantCache, own_cache
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import CausalStreamsEmbedding, GaussianEmbedding, make_embedding
-from .generation_symbinv import Beginning, SlotGenerationMixin
+from .generation_symbinv import Beginning, SlotGenerationMixin, new_symbols
 from .kernels_symbinv import Dropout
 from .slots_symbinv import Names, Slots, check_source, inferred_mask, referents_of, refuse_embeddings, slots_to_ids
 
@@ -37,11 +37,11 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
         past_key_values: SymbolInvariantCache | None = None,
-        slot_vectors: torch.Tensor | None = None,
-        slot_referents: torch.Tensor | None = None,
+        slot_vectors: Tensor | None = None,
+        slot_referents: Tensor | None = None,
         use_cache: bool | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
@@ -51,17 +51,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
     ) -> SymbolInvariantOutput | tuple:
         """Reads a batch; as `SymbolInvariantForCausalLM.forward`, without labels and draws.
 
-        Args:
-            input_ids: `(B, T)` int64, base ids below V_n, symbols from V_n on.
-            attention_mask: `(B, past + T)`, 1 at tokens, 0 at padding; None if padding tokens tell.
-            past_key_values: cache of the tokens before, also as `cache`.
-            slot_vectors: `(B, K, D)`, the row of each slot; default a new draw.
-            slot_referents: `(B, K)` int64, the referent of each slot; default that of the embedding.
-            use_cache: return the cache; default `config.use_cache`, and in training not.
-            inputs_embeds: None; ids are needed.
-
-        Raises:
-            ValueError: for a symbol, a mask, rows or an order that `SymbolInvariantForCausalLM.forward` refuses.
+        So are `input_ids (B, T)`, `attention_mask (B, past + T)`, `slot_vectors (B, K, D)`, `slot_referents (B, K)`.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
         check_source(input_ids, None)
@@ -96,12 +86,8 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         return self._as_wanted(output, return_dict)
 
     def _mask(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        past: int,
-        cache: SymbolInvariantCache | None,
-    ) -> torch.Tensor | None:
+        self, input_ids: Tensor, attention_mask: Tensor | None, past: int, cache: SymbolInvariantCache | None
+    ) -> Tensor | None:
         """The mask `(B, past + T)` as it was given, or as padding tokens and the cache tell; None if neither does."""
         batch, length = input_ids.shape
         if attention_mask is None:
@@ -121,12 +107,8 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         return attention_mask
 
     def _slots(
-        self,
-        referents: torch.Tensor,
-        vectors: torch.Tensor | None,
-        order: torch.Tensor | None,
-        is_late: bool,
-    ) -> tuple[Slots, torch.Tensor]:
+        self, referents: Tensor, vectors: Tensor | None, order: Tensor | None, is_late: bool
+    ) -> tuple[Slots, Tensor]:
         """The slots, drawn or as given, and the slot `(B, T)` of each of `referents (B, T)`, -1 for -1."""
         batch, count, draws = referents.shape[0], self.config.num_symbols, isinstance(self.embedding, GaussianEmbedding)
         if vectors is None and draws and is_late:
@@ -134,37 +116,28 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
                 "past_key_values without slot_vectors: the cached tokens were read with other rows than would be "
                 "drawn now; pass the slot_vectors of the output that the cache came from"
             )
-        shape = (batch, count, self.config.d_model)
-        if vectors is not None and (not draws or vectors.shape != shape):
-            raise ValueError(
-                f"slot_vectors has shape {tuple(vectors.shape)}; it must be {shape}"
-                if draws
-                else f'slot_vectors: symbol_embedding="{self.config.symbol_embedding}" draws none; leave them out'
-            )
+        shape, kind = (batch, count, self.config.d_model), self.config.symbol_embedding
+        if vectors is not None and not draws:
+            raise ValueError(f'slot_vectors: symbol_embedding="{kind}" draws none; leave them out')
+        if vectors is not None and vectors.shape != shape:
+            raise ValueError(f"slot_vectors has shape {tuple(vectors.shape)}; it must be {shape}")
         if vectors is None and order is None:
             slots = self.embedding.assign(referents)
         else:
             self.embedding.refuse_unknown(referents)
             if vectors is None and draws:
                 vectors = self.embedding.draw(batch)
-            slots = Slots.from_referents(_checked_order(order, referents, count), vectors)
+            natural = torch.arange(count, device=referents.device).expand(batch, -1)
+            if order is not None and (order.shape != natural.shape or not torch.equal(order.sort(1).values, natural)):
+                raise ValueError(
+                    f"slot_referents of shape {tuple(order.shape)}: must be {tuple(natural.shape)}, and every row must "
+                    f"have each referent 0 … {count - 1} once"
+                )
+            slots = Slots.from_referents(natural if order is None else order, vectors)
         if order is None and not self.embedding.shuffles:
             return slots, referents
         slot_of = slots.referents.argsort(1)
         return slots, torch.where(referents >= 0, slot_of.gather(1, referents.clamp(min=0)), -1)
-
-
-def _checked_order(order: torch.Tensor | None, referents: torch.Tensor, count: int) -> torch.Tensor:
-    """`order (B, K)`, or the natural one if None."""
-    natural = torch.arange(count, device=referents.device).expand(referents.shape[0], -1)
-    if order is None:
-        return natural
-    if order.shape != natural.shape or not torch.equal(order.sort(1).values, natural):
-        raise ValueError(
-            f"slot_referents of shape {tuple(order.shape)}: must be {tuple(natural.shape)}, and every row must have "
-            f"each referent 0 … {count - 1} once"
-        )
-    return order
 
 
 class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
@@ -194,19 +167,19 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
         self._add_head()
         self.post_init()
 
-    def draw(self, batch: int, generator: torch.Generator | None = None) -> torch.Tensor | None:
+    def draw(self, batch: int, generator: torch.Generator | None = None) -> Tensor | None:
         """Rows `(batch, num_symbols, D)` for so many sequences, for `slot_vectors`; None if the embedder draws none."""
         embedding = self.model.embedding
         return embedding.draw(batch, generator) if isinstance(embedding, GaussianEmbedding) else None
 
     def forward(
         self,
-        input_ids: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
         past_key_values: SymbolInvariantCache | None = None,
-        labels: torch.Tensor | None = None,
-        slot_vectors: torch.Tensor | None = None,
-        slot_referents: torch.Tensor | None = None,
+        labels: Tensor | None = None,
+        slot_vectors: Tensor | None = None,
+        slot_referents: Tensor | None = None,
         num_draws: int = 1,
         use_cache: bool | None = None,
         output_attentions: bool | None = None,
@@ -214,36 +187,29 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
         return_dict: bool | None = None,
         logits_to_keep: int = 0,
         return_id_logits: bool = True,
-        num_items_in_batch: torch.Tensor | int | None = None,
+        num_items_in_batch: Tensor | int | None = None,
         inputs_embeds: None = None,
         cache: SymbolInvariantCache | None = None,
-        **kwargs: torch.Tensor | None,
+        **kwargs: Tensor | None,
     ) -> SymbolInvariantOutput | tuple:
         """Logits of the next token, and with `labels` the loss.
 
         Args:
             input_ids: `(B, T)` int64, base ids below V_n, symbols from V_n on.
             attention_mask: `(B, past + T)`, 1 at tokens, 0 at padding; None if padding tokens tell.
-            past_key_values: of an earlier step's output, also as `cache`; needs the `slot_vectors` that the tokens
-                before were read with.
-            labels: `(B, T)` int64 ids, -100 where nothing is to be predicted; those of position t + 1 are predicted at
-                position t, so `input_ids` do.
+            past_key_values: of an earlier step's output, also as `cache`; needs the same `slot_vectors` as that step.
+            labels: `(B, T)` int64 ids, -100 for no prediction; place t predicts that of t + 1, so `input_ids` do.
             slot_vectors: `(B · num_draws, K, D)`, the row of each slot, as `draw` gives them; default a new draw.
             slot_referents: `(B, K)` int64, the referent of each slot: a permutation of 0 … K - 1, by default that of
-                the embedder. With the same `slot_vectors`, a renamed input and this renamed alongside are the same
-                tensors.
-            num_draws: how many draws to predict with; the probabilities are averaged. The draws of one sequence follow
-                each other in everything else that is returned.
+                the embedder. A renamed input and this renamed alongside are the same tensors.
+            num_draws: draws to average probabilities over; in all other outputs, those of a sequence are together.
             use_cache: return the cache; default `config.use_cache`, and in training not.
-            logits_to_keep: logits of this many last positions; 0 for all.
-            return_id_logits: logits in id space, else in slot space.
+            logits_to_keep, return_id_logits: logits of this many last positions, 0 for all; in id space, or by slots.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
-            inputs_embeds: None; ids are needed.
             kwargs: only `shift_labels`, `(B, T)` in the place of `labels`, those of position t for position t. Trainers
                 that cut a sequence into parts give them. As a parameter, `Trainer` would expect them in every batch.
 
         Raises:
-            TypeError: for an argument of another name.
             ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a
                 mask, rows or an order of a wrong shape, a cache without its rows, or a cache with several draws.
         """
@@ -258,8 +224,7 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
                 "it out, and set label_smoothing in the model's configuration. For a compute_loss_func, set "
                 "model.accepts_loss_kwargs = False"
             )
-        has_cache = past_key_values is not None or cache is not None
-        if num_draws < 1 or (num_draws > 1 and (use_cache or has_cache)):
+        if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None or cache is not None)):
             raise ValueError(
                 f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
             )
@@ -271,18 +236,10 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
                 None if tensor is None else tensor.repeat_interleave(num_draws, 0)
                 for tensor in (input_ids, attention_mask, slot_referents)
             )
-        outputs = self.model(
-            input_ids,
-            attention_mask,
-            past_key_values=past_key_values,
-            slot_vectors=slot_vectors,
-            slot_referents=slot_referents,
-            use_cache=use_cache if labels is None and shift_labels is None and num_draws == 1 else False,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-            return_dict=True,
-            cache=cache,
-        )
+        keeps_cache = use_cache if labels is None and shift_labels is None and num_draws == 1 else False
+        inputs = input_ids, attention_mask, past_key_values, slot_vectors, slot_referents
+        asked = keeps_cache, output_attentions, output_hidden_states
+        outputs = self.model(*inputs, *asked, return_dict=True, cache=cache)
         kept = slice(-logits_to_keep, None)
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
         if streams:
@@ -292,9 +249,10 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
         if num_draws > 1:
             if shuffled:
                 logits = slots_to_ids(logits, slots, self.config)
-            logits, shuffled = _mean_of_draws(logits, num_draws), False
-        loss = None
-        scored = logits, cosines
+            # Logarithms of the mean probabilities.
+            logits = logits.log_softmax(-1).unflatten(0, (-1, num_draws)).logsumexp(1) - math.log(num_draws)
+            shuffled = False
+        loss, scored = None, (logits, cosines)
         if shift_labels is None and labels is not None:
             shift_labels, scored = labels[:, 1:], (logits[:, :-1], cosines[:, :-1])
         if shift_labels is not None:
@@ -303,36 +261,31 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
                     f"shift_labels has shape {tuple(shift_labels.shape)}, logits are of {tuple(scored[0].shape[:2])} "
                     "tokens; give each token the label of the next one"
                 )
-            self._refuse_unknown(shift_labels if labels is None else labels)
-            loss = self._loss(scored, self._label_columns(shift_labels, slots, shuffled), num_items_in_batch)
+            if not streams:  # to streams, a symbol without a row is a new one
+                self.model.embedding.refuse_unknown(self._referents(shift_labels if labels is None else labels))
+            columns = self._label_columns(shift_labels, slots) if shuffled else shift_labels
+            loss = self._loss(scored, columns, num_items_in_batch)
         if shuffled and return_id_logits:
             logits = slots_to_ids(logits, slots, self.config)
         shared = {key: outputs.get(key) for key in outputs if key not in ("last_hidden_state", "slot_active")}
-        output = SymbolInvariantOutput(loss=loss, logits=logits, **shared)
-        return self._as_wanted(output, return_dict)
+        return self._as_wanted(SymbolInvariantOutput(loss=loss, logits=logits, **shared), return_dict)
 
-    def _refuse_unknown(self, labels: torch.Tensor) -> None:
-        """Refuses any of `labels (B, T)` that has no row; to streams, it is a new symbol."""
-        if not isinstance(self.model.embedding, CausalStreamsEmbedding):
-            base = self.config.base_vocab_size
-            self.model.embedding.refuse_unknown(torch.where(labels >= base, labels - base, -1))
-
-    def _label_columns(self, labels: torch.Tensor, slots: Slots, shuffled: bool) -> torch.Tensor:
-        """The column of each of `labels (B, T)`, those of position t for position t, in slot space if `shuffled`."""
+    def _referents(self, labels: Tensor) -> Tensor:
         base = self.config.base_vocab_size
+        return torch.where(labels >= base, labels - base, -1)
+
+    def _label_columns(self, labels: Tensor, slots: Slots) -> Tensor:
+        """The column in slot space of each of `labels (B, T)`, those of position t for position t."""
         if isinstance(self.model.embedding, CausalStreamsEmbedding):
             return self._columns(labels, slots)
-        if not shuffled:
-            return labels
-        referents = torch.where(labels >= base, labels - base, -1)
+        referents = self._referents(labels)
         own = slots.referents.argsort(1).gather(1, referents.clamp(min=0))
-        return torch.where(referents >= 0, base + own, labels)
+        return torch.where(referents >= 0, self.config.base_vocab_size + own, labels)
 
-    def _begin(self, input_ids: torch.Tensor | None, settings: Settings, call: dict[str, Any]) -> Beginning:
+    def _begin(self, input_ids: Tensor | None, settings: Settings, call: dict[str, Any]) -> Beginning:
         """With streams, symbols are numbered by their first occurrence inside, so a renamed text is the same.
 
-        Its continuation is then renamed bit for bit, ties and samples too. New symbols that it writes are called by the
-        smallest ids that the text does not have. A sequence keeps its rows throughout.
+        Its continuation is then renamed bit for bit, ties and samples too. A sequence keeps its rows throughout.
         """
         if input_ids is None:
             raise ValueError("generate() got no input_ids; pass the beginning of a text, if only the start token")
@@ -347,80 +300,54 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
         if not streams and given["slot_vectors"] is None:
             given["slot_vectors"] = self.draw(len(input_ids))
         rows = {name: tensor for name, tensor in given.items() if tensor is not None}
-
-        def inputs(questions: Listed[int], each: int) -> dict[str, Any]:
-            return {name: tensor[list(questions)] for name, tensor in rows.items()}
-
-        start = Beginning(input_ids, self._step, inputs, None, mask=mask)
+        start = Beginning(
+            input_ids, self._step, lambda places, _: {name: rows[name][list(places)] for name in rows}, None, mask=mask
+        )
         if not streams:
             return start
         base, length = self.config.base_vocab_size, input_ids.shape[1]
-        refuse_symbols(settings, base)
+        settings.refuse_symbols(base)
         start.names, start.shown = self._names(input_ids, mask), input_ids
         start.prompts = start.names.inside(input_ids, mask)
         if mask is not None:
             order = mask.bool().int().sort(dim=1, stable=True).indices  # padding comes first
             start.prompts, start.mask = start.prompts.gather(1, order), mask.gather(1, order)
         start.columns = base + settings.max_length(length) + 1  # if every token is a symbol of its own
-        limit = settings.get("num_fresh_symbols")
-        limit = self.config.num_fresh_symbols if limit is None else limit
+        limit = new_symbols(self.config, settings, "no limit")
         if limit is not None:
-            if limit < 0:
-                raise ValueError(f"num_fresh_symbols={limit}: must be at least 0, or None for no limit")
             start.limit = base + (start.names.known >= 0).sum(1) + limit
         return start
 
     def _step(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        cache: SymbolInvariantCache | None,
-        kinds: Listed[str],
-        **rows: torch.Tensor,
+        self, ids: Tensor, mask: Tensor | None, cache: SymbolInvariantCache | None, kinds: Listed[str], **rows: Tensor
     ) -> dict[str, Any]:
-        """Logits of the last tokens by id, behind `input_ids (R, T)`, and what is to be recorded."""
-        asked = {f"output_{kind}": True for kind in kinds}
-        return self(
-            input_ids, attention_mask, cache, use_cache=cache is not None, logits_to_keep=1, return_dict=True,
-            **asked, **rows,
-        )  # fmt: skip
+        """Logits of the last tokens by id, behind `ids (R, T)`, and what is to be recorded."""
+        asked = {f"output_{kind}": True for kind in kinds} | {"use_cache": cache is not None, "return_dict": True}
+        return self(ids, mask, cache, logits_to_keep=1, **asked, **rows)
 
-    def slot_referents(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> torch.Tensor:
+    def slot_referents(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """With streams, the referent `(B, K)` of each slot in a call of `generate`, -1 where a slot has none.
 
-        Inside, the id of a symbol is V_n + its slot, counted from 0. Symbols that are written and do not occur in a
-        prompt follow those of the prompt: the smallest referents that it has not, in ascending order.
-
-        Args:
-            input_ids: `(B, T)` int64.
-            attention_mask: `(B, T)`, 1 at tokens, 0 at padding; None if padding tokens tell.
+        Inside, the id of a symbol is V_n + its slot, counted from 0. Symbols that `input_ids (B, T)` do not have
+        follow: the smallest referents left, in ascending order. `attention_mask (B, T)` is None if padding tokens tell.
         """
         mask = inferred_mask(input_ids, self.config) if attention_mask is None else attention_mask
         return self._names(input_ids, mask).known
 
-    def _names(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> Names:
+    def _names(self, input_ids: Tensor, attention_mask: Tensor | None) -> Names:
         check_source(input_ids, attention_mask)
         base = self.config.base_vocab_size
         return Names(Slots.in_order(referents_of(input_ids, base, attention_mask)).referents, base)
 
 
 def refuse_rows(**given: Any) -> None:
-    """Refuses what is only for embedders that draw rows, or have one for every symbol.
-
-    Raises:
-        ValueError: naming the first that is not None.
-    """
+    """Refuses what is only for embedders that draw rows, or have one for every symbol."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(
                 f'{name}: symbol_embedding="streams" draws no rows and numbers symbols by their first occurrence; '
                 "leave it out"
             )
-
-
-def _mean_of_draws(logits: torch.Tensor, draws: int) -> torch.Tensor:
-    """Logarithms of the mean probabilities, `(B, T, C)`, of `logits (B · draws, T, C)`."""
-    return logits.log_softmax(-1).unflatten(0, (-1, draws)).logsumexp(1) - math.log(draws)
 
 
 SymbolInvariantForCausalLM.register_for_auto_class("AutoModelForCausalLM")

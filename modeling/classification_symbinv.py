@@ -1,7 +1,5 @@
 """The encoder alone, which regresses or classifies sequences, or classifies each token of them.
 
-Read `embedding_symbinv.py` and `layers_symbinv.py` first.
-
 Letters: B batch, S streams, L length, D model width, C labels.
 """
 
@@ -38,12 +36,7 @@ class SymbolInvariantEncoder(EncodingModel):
     ) -> SymbolInvariantOutput | tuple:
         """Hidden states `(B, S, L, D)` of `input_ids (B, L)` under `attention_mask (B, L)`; see `encode`."""
         refuse_embeddings(inputs_embeds=inputs_embeds)
-        output = self.encode(
-            input_ids,
-            attention_mask,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-        )
+        output = self.encode(input_ids, attention_mask, None, output_attentions, output_hidden_states)
         return self._as_wanted(output, return_dict)
 
 
@@ -56,8 +49,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
     With `views` or `streams` a renaming of the input changes no prediction, bit for bit. Where `config.problem_type` is
     None, one label means regression, more mean classification.
 
-    Source: Renamer section 5; the read-out is open there, `pooling="sum"` is our choice, because what instructions cost
-    adds up. The pooler is that of BERT's release, Devlin et al. 2019.
+    Source: Renamer section 5; `pooling="sum"` is our choice, because costs add up; the pooler Devlin et al. 2019.
     """
 
     kind = "encoder-only"
@@ -66,10 +58,8 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
         self.num_labels = config.num_labels
-        # Said in the configuration, where transformers' pipelines look.
-        config.problem_type = config.problem_type or (
-            "regression" if config.num_labels == 1 else "single_label_classification"
-        )
+        if config.problem_type is None:  # written there, where transformers' pipelines look
+            config.problem_type = "regression" if config.num_labels == 1 else "single_label_classification"
         self.model = SymbolInvariantEncoder(config)
         self.pooler = nn.Linear(config.d_model, config.d_model) if config.pooling == "pooler" else None
         self.dropout = Dropout(config.dropout)
@@ -86,31 +76,18 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         return_dict: bool | None = None,
         inputs_embeds: None = None,
     ) -> SequenceClassifierOutput | tuple:
-        """Predictions, and with `labels` the loss.
+        """Predictions `logits (B, C)` of `input_ids (B, L)` under `attention_mask (B, L)`, and with labels the `loss`.
 
-        Args:
-            input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on.
-            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None if padding tokens tell.
-            labels: for regression `(B,)` or `(B, C)` floats: the loss is the mean squared error, or with
-                `config.regression_loss="mape"`, where no label may be 0, the mean absolute percentage error,
-                `mean |y - ŷ| / |y|`; for classification `(B,)` int64: the loss is the cross-entropy.
-            inputs_embeds: None; ids are needed.
-
-        Returns:
-            `loss`, `logits (B, C)`, and on request `hidden_states` and `attentions`.
-
-        Raises:
-            ValueError: for an input that cannot be encoded, or labels that have no percentage error.
+        For regression, of floats `labels (B,)` or `(B, C)`, it is the mean squared error, or with "mape" the mean of
+        `|y - ŷ| / |y|`, where no label may be 0; for classification, of int64 `labels (B,)`, the cross-entropy.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
         outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
         active = Slots.from_referents(outputs.slot_referents).active
         logits = self._pool(mean_over_streams(outputs.last_hidden_state, active), outputs.attention_mask)
+        loss = None if labels is None else self._loss(logits, labels)
         output = SequenceClassifierOutput(
-            loss=None if labels is None else self._loss(logits, labels),
-            logits=logits,
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
         return self._as_wanted(output, return_dict)
 
@@ -122,9 +99,8 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
             if self.pooler is not None:
                 hidden_states = self.dropout(self.pooler(hidden_states).tanh())
             return self.classifier(hidden_states)
-        outputs = self.classifier(hidden_states)  # (B, L, C)
         mask = attention_mask.bool().unsqueeze(2)
-        total = outputs.masked_fill(~mask, 0).sum(1)
+        total = self.classifier(hidden_states).masked_fill(~mask, 0).sum(1)  # (B, C)
         return total / mask.sum(1) if self.config.pooling == "mean" else total
 
     def _loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -132,10 +108,8 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         if self.config.problem_type == "single_label_classification":
             return nn.functional.cross_entropy(logits, labels.flatten())
         if labels.numel() != logits.numel():
-            raise ValueError(
-                f"labels has shape {tuple(labels.shape)}, the predictions {tuple(logits.shape)}; give one number per "
-                "sequence and label"
-            )
+            shapes = f"labels has shape {tuple(labels.shape)}, the predictions {tuple(logits.shape)}"
+            raise ValueError(f"{shapes}; give one number per sequence and label")
         labels = labels.reshape(logits.shape).to(logits.dtype)
         if self.config.regression_loss == "mse":
             return nn.functional.mse_loss(logits, labels)
@@ -145,22 +119,18 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
 
 
 class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
-    """An encoder that gives each token a class, such as "this variable is not yet bound".
+    """An encoder that gives each token a class; where the answer is a symbol, take `SymbolInvariantForMaskedLM`.
 
         y_t = W h_t + b,   h_t at a base token the mean over streams, at a symbol the state of its own stream
 
-    With `streams`, `views` or `canonical` a renaming of the input changes no prediction, bit for bit. A class says
-    something of a place, whatever the symbol there is called; where the answer is itself a symbol, take
-    `SymbolInvariantForMaskedLM`.
+    With `streams`, `views` or `canonical` a renaming of the input changes no prediction, bit for bit.
 
-    Source: the read-out is what aggregated attention sees, SIT Algorithm 2; the head is that of BERT, Devlin et al.
-    2019, section 5.3.
+    Source: the read-out SIT Algorithm 2, as aggregated attention; the head Devlin et al. 2019, section 5.3.
     """
 
     kind = "encoder-only"
     _keys_to_ignore_on_load_unexpected = ["adacos.scale"]  # of a masked language model that this one starts from
-    # The loss divides by `num_items_in_batch`, so micro-batches of one optimizer step add up to its mean.
-    accepts_loss_kwargs = True
+    accepts_loss_kwargs = True  # micro-batches of one optimizer step add up to its mean
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
@@ -180,25 +150,19 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
         num_items_in_batch: torch.Tensor | int | None = None,
         inputs_embeds: None = None,
     ) -> TokenClassifierOutput | tuple:
-        """Logits of each token's classes, and with `labels` the loss.
+        """Logits `(B, L, C)` of `input_ids (B, L)` under `attention_mask (B, L)`, and with labels the cross-entropy.
 
-        Args:
-            input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on.
-            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None if padding tokens tell.
-            labels: `(B, L)` int64, classes 0 … C - 1, -100 where nothing is to be predicted; the loss is the
-                cross-entropy.
-            num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
-            inputs_embeds: None; ids are needed.
-
-        Returns:
-            `loss`, `logits (B, L, C)`, and on request `hidden_states` and `attentions`.
-
-        Raises:
-            ValueError: for an input that cannot be encoded, or labels that are not one for each token.
+        `labels (B, L)` int64 are classes 0 … C - 1, or -100 where nothing is to be predicted; the loss is averaged over
+        `num_items_in_batch (scalar)` labels, by default those of this batch.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
         outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
-        logits = self.classifier(self._read_out(outputs))
+        if isinstance(self.model.embedding, OneStreamEmbedding):
+            view = outputs.last_hidden_state.squeeze(1)  # (B, L, D)
+        else:
+            active = Slots.from_referents(outputs.slot_referents).active
+            view = aggregate_streams(outputs.last_hidden_state, outputs.symbol_slots, active)
+        logits = self.classifier(view)
         loss = None
         if labels is not None:
             require_one_per_token(labels, logits, "class")
@@ -209,13 +173,6 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
         return self._as_wanted(output, return_dict)
-
-    def _read_out(self, outputs: SymbolInvariantOutput) -> torch.Tensor:
-        """One view `(B, L, D)` of the streams."""
-        if isinstance(self.model.embedding, OneStreamEmbedding):
-            return outputs.last_hidden_state.squeeze(1)
-        active = Slots.from_referents(outputs.slot_referents).active
-        return aggregate_streams(outputs.last_hidden_state, outputs.symbol_slots, active)
 
 
 SymbolInvariantForSequenceClassification.register_for_auto_class("AutoModelForSequenceClassification")

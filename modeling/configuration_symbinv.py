@@ -2,6 +2,7 @@
 
 import difflib
 import math
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from .versions_symbinv import PreTrainedConfig, logging, strict
@@ -26,8 +27,6 @@ _LASSO_GRAMMAR = {
     "name": "lasso", "operand": [3, 4], "unary": [7], "binary": [5, 6],
     "separator": 8, "cycle_start": 9, "cycle_end": 10,
 }  # fmt: skip
-_PROP_ARITY = {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 8: 2, 9: 2}
-_ASSIGNMENT_GRAMMAR = {"name": "assignment", "values": [3, 4]}
 
 # Sizes: SIT Table 5; components: SIT Tables 2 and 3, first rows; positions: SIT section 5.2.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -37,26 +36,17 @@ PRESETS: dict[str, dict[str, Any]] = {
         "encoder_positions": "tree", "token_arity": _LTL_ARITY, "grammar": _LASSO_GRAMMAR,
     },
     "prop": {
-        "base_vocab_size": 10, "num_symbols": 5, "d_model": 96, "encoder_layers": 6, "decoder_layers": 6,
-        "num_attention_heads": 6, "d_ff": 768, "components": ["EP", "DP", "EA", "DA", "CP"],
-        "encoder_positions": "tree", "token_arity": _PROP_ARITY, "grammar": _ASSIGNMENT_GRAMMAR,
+        "base_vocab_size": 10, "num_symbols": 5, "d_model": 96, "d_ff": 768, "encoder_layers": 6, "decoder_layers": 6,
+        "num_attention_heads": 6, "components": ["EP", "DP", "EA", "DA", "CP"], "encoder_positions": "tree",
+        "token_arity": {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 8: 2, 9: 2}, "grammar": {"name": "assignment", "values": [3, 4]},
     },
 }  # fmt: skip
-# The papers' models with one stream for the same tasks: ITE Table 4.
+_ONE_STREAM = {"symbol_embedding": "learned", "components": ["EP", "DP", "CP"]}
 PRESETS |= {
-    "ltl-baseline": {
-        **PRESETS["ltl"], "symbol_embedding": "learned", "components": ["EP", "DP", "CP"],
-        "d_model": 128, "num_attention_heads": 8,
-    },
-    "prop-baseline": {
-        **PRESETS["prop"], "symbol_embedding": "learned", "components": ["EP", "DP", "CP"],
-        "d_model": 132, "d_ff": 512,
-    },
-}  # fmt: skip
-
-
-# The lexinvariant language model of 151M parameters, for ASCII: LI section 3 and appendix B.
-PRESETS |= {
+    # The papers' models with one stream for the same tasks: ITE Table 4.
+    "ltl-baseline": {**PRESETS["ltl"], **_ONE_STREAM, "d_model": 128, "num_attention_heads": 8},
+    "prop-baseline": {**PRESETS["prop"], **_ONE_STREAM, "d_model": 132, "d_ff": 512},
+    # The lexinvariant language model of 151M parameters, for ASCII: LI section 3 and appendix B.
     "lexinvariant": {
         "base_vocab_size": 3, "num_symbols": 128, "d_model": 1024, "encoder_layers": 0, "decoder_layers": 12,
         "num_attention_heads": 8, "d_ff": 4096, "dropout": 0.0, "components": ["DP"], "symbol_embedding": "gaussian",
@@ -80,83 +70,58 @@ class SymbolInvariantConfig(PreTrainedConfig):
     """Sizes and choices of a symbol-invariant model; the defaults are the paper's LTL model without its tree positions.
 
     Args:
-        base_vocab_size: V_n, the number of base tokens; their ids are 0 … V_n - 1 and every id from V_n on is a symbol.
-        num_symbols: referents seen in training. `vocab_size = base_vocab_size + num_symbols * num_views` is the least
-            width of logits in id space, and the initial AdaCos scale is sqrt(2) log(vocab_size - 1). For `learned`,
-            `canonical` and `renamed` also the number of symbols that have rows, and for `gaussian` that of symbols that
-            exist; no other model's weights depend on it.
-        num_views: views of a referent: what can be said of a symbol besides its identity, as the width of a register
-            or that it is a function. The id of a symbol is `base_vocab_size + referent * num_views + view`. Renamings
-            exchange referents and keep views. An encoder-decoder can write every view of each symbol that it can write,
-            so a view too that the input does not have. A decoder alone has one view, and so have grammars.
-        num_fresh_symbols: how many symbols that its text does not have `generate` may write. Of a decoder alone with
-            streams None is for no limit and 0 for none; it is a limit only: it costs nothing and changes no
-            probability. Of an encoder-decoder with streams or canonical names None and 0 are for none: answers have
-            symbols of the question only. More than 0 gives encoder and decoder an anonymous stream for new symbols, or
-            new symbols the next rows of canonical names; how many more is a limit only, for labels too.
+        base_vocab_size: V_n, the number of base tokens, with ids 0 … V_n - 1; every id from V_n on is a symbol.
+        num_symbols: referents seen in training; sets `vocab_size`, the least width of logits, and AdaCos' first scale,
+            sqrt(2) log(vocab_size - 1). `learned`, `canonical`, `renamed`: symbols that have rows; `gaussian`: symbols
+            that exist. No other model's weights depend on it.
+        num_views: what can be said of a symbol besides its identity, as a register's width or that it is a function.
+            Symbol ids are `base_vocab_size + referent * num_views + view`; renamings exchange referents and keep views.
+            An encoder-decoder can write every view of a symbol that it can write. Decoders alone and grammars have one.
+        num_fresh_symbols: how many symbols that its text does not have `generate` may write; a limit only. A decoder
+            alone with streams takes None for no limit and 0 for none. An encoder-decoder takes None or 0 for none; more
+            than 0 gives it an anonymous stream for new symbols, or with canonical names the next rows.
         d_model: width of a hidden state, a multiple of `2 * num_attention_heads`.
-        encoder_layers, decoder_layers: number of layers. Without encoder layers the model is a decoder only, a language
-            model for `SymbolInvariantForCausalLM`; without decoder layers an encoder only, for
-            `SymbolInvariantForSequenceClassification`, `SymbolInvariantForTokenClassification` and
-            `SymbolInvariantForMaskedLM`.
-        encoder_passes: how often a text goes through all of the encoder's layers, with the same weights each time. One
-            layer and ten passes have the depth of ten layers and the parameters of one.
-        num_attention_heads: heads of every attention block.
-        d_ff: width of the feed-forward blocks' middle.
+        encoder_layers, decoder_layers: number of layers. Without encoder layers the model is a decoder only, for
+            `SymbolInvariantForCausalLM`; without decoder layers an encoder only, for classification or `…ForMaskedLM`.
+        encoder_passes: how often a text goes through all of the encoder's layers, with the same weights each time.
+        num_attention_heads, d_ff: heads of every attention block; width of the feed-forward blocks' middle.
         activation_function: activation of the feed-forward blocks, a name of `transformers.activations`.
         dropout: probability, applied to embeddings and to the output of every block in training.
         layer_norm_eps: epsilon of every LayerNorm.
-        norm_first: normalise what each block reads, and the last layer's output, instead of what each block returns:
-            `h + f(norm(h))` in place of `norm(h + f(h))`. Deep models then bear larger learning rates.
-        initializer_range: standard deviation of a new model's weights, as BERT's 0.02; with None matrices are
-            Glorot-uniform, and rows and positions about as large as each other.
+        norm_first: `h + f(norm(h))` in place of `norm(h + f(h))`; deep models then bear larger learning rates.
+        initializer_range: standard deviation of new weights, as BERT's 0.02; with None matrices are Glorot-uniform.
         components: attention blocks, of `EP EA DP DA CP CA` (encoder, decoder, cross; per-stream, aggregated). CP and
-            CA apply in the order listed; the encoder may do without a block; the decoder needs DP or DA, and CP or CA.
-            Default EP DP EA CP, and EP DP CP where there is one stream, which leaves nothing to aggregate; DP, with
-            streams also DA, for a decoder only; EP, with streams also EA, for an encoder only.
-        symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input, and where new
-            symbols may be written an anonymous one for all that have not occurred yet; or with one
-            stream `"learned"`, a row per symbol, `"canonical"`, a row for the first symbol of each example, one for the
-            second, ... (with an encoder), `"renamed"`, rows of symbols that are permuted in every training forward,
-            `"random"`, a learned part that all symbols share and a random part each, or for a decoder only
-            `"gaussian"`, a standard normal row per symbol and sequence, or for an encoder only `"views"`, a row per
-            view and a first layer in which only coreferent tokens see each other.
-        random_dim: width of the random part.
-        random_method: how it is drawn: `"normal"`, `"neighbors"` or `"hypercube"`; see `random_vectors`.
-        random_share: probability that a symbol of a sequence gets a random row in training (`gaussian`), or takes part
-            in the permutation (`renamed`, then one per sequence). Below 1 the others keep their learned rows, and in
-            evaluation all do: a regulariser.
+            CA apply in the order listed; the decoder needs DP or DA, and CP or CA if there is an encoder. Default
+            EP DP EA CP, with one stream EP DP CP; for one part alone DP or EP, with streams also DA or EA.
+        symbol_embedding: how symbols become vectors: `"streams"`, one stream per symbol of the input, and an anonymous
+            one where new symbols may be written; or with one stream `"learned"`, a row per symbol, `"canonical"`, a row
+            for the first symbol of an example, one for the second, ..., `"renamed"`, rows of symbols that every
+            training forward permutes, `"random"`, a part that all symbols share and a random part each, `"gaussian"`,
+            of a decoder alone, a standard normal row per symbol and sequence, or `"views"`, of an encoder alone, a row
+            per view and a first layer in which only coreferent tokens see each other.
+        random_dim, random_method: its width, and `"normal"`, `"neighbors"` or `"hypercube"` of `random_vectors`.
+        random_share: probability that in training a symbol of a sequence gets a random row (`gaussian`) or is permuted
+            (`renamed`). Below 1 the others, and in evaluation all, have learned rows: a regulariser.
         normalize_parts: L2-normalise the learned and the random part on their own.
-        encoder_positions: `"tree"` (paths in the syntax tree of the prefix text), `"rope"`, `"sinusoidal"` or
-            `"learned"`, a vector for each of the first `max_positions`.
-        encoder_positions_in_layers: add these positions not only to embeddings, but in each layer of the encoder also
-            to what its queries and keys are made of. Deep layers lose what is added to embeddings alone. Rotary ones
-            are in each layer anyway.
-        decoder_positions: `"rope"`, also on cross-attention's queries and keys, `"sinusoidal"`, or `"t5"`, a learned
-            bias per distance and head that all layers share, see `RelativeBias`.
-        max_positions: learned positions.
+        encoder_positions: `"tree"`, paths in the syntax tree of a prefix text, `"rope"`, `"sinusoidal"` or `"learned"`.
+        encoder_positions_in_layers: add them in each layer too, to what queries and keys are made of; rotary ones are.
+        decoder_positions: `"rope"`, in cross-attention too, `"sinusoidal"`, or `"t5"`; see `RelativeBias`.
+        max_positions: how many positions learn a vector where they are `"learned"`.
         rope_theta: base of the rotary frequencies.
         token_arity: base id → number of children (0, 1 or 2) of the tokens that make syntax trees, for tree positions.
-        identity_qk: add `a_h x xᵀ` to the scores of every attention, with a trainable scalar a per head; x is the
-            input of the queries and of the keys, without positions.
+        identity_qk: add `a_h x xᵀ` to the scores of attention, with a trainable a per head; x has no positions.
         identity_vo: add `Σ_h b_h A_h x` to the output of every attention, with a trainable scalar b per head.
         identity_initial: a and b of a new model.
-        identity_multiplier: the stored scalars are a and b divided by this, so that an optimiser of Adam's kind moves a
-            and b as if their learning rate was so many times larger.
-        embedding_norm: of an encoder alone, a LayerNorm of the sum of embeddings and positions, and no factor sqrt(D),
-            as in BERT.
+        identity_multiplier: a and b are stored divided by this; Adam moves them as with so many times the rate.
+        embedding_norm: of an encoder alone, LayerNorm of embeddings plus positions, and no factor sqrt(D), as in BERT.
         normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
         normalize_features: L2-normalise the last hidden states before the projection.
         loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`, of the next token.
-        label_smoothing: share of the probability that the loss spreads evenly over all base tokens and the symbols that
-            an example can write. It takes the place of `TrainingArguments.label_smoothing_factor`.
-        pooling: what `SymbolInvariantForSequenceClassification` makes of the tokens' outputs: their `"sum"`, their
-            `"mean"`, that of the `"first"`, or that of BERT's `"pooler"`, a layer with tanh on the first.
-        regression_loss: its loss where `problem_type` is `"regression"`: `"mse"`, the mean squared error, or `"mape"`,
-            the mean absolute percentage error of the Renamer's blocks.
+        label_smoothing: share of the probability spread over all that can be written; instead of the Trainer's own.
+        pooling: for sequence classification `"sum"`, `"mean"`, `"first"` of the tokens' outputs, or BERT's `"pooler"`.
+        regression_loss: `"mse"`, mean squared error, or `"mape"`, mean absolute percentage error, for regression.
         grammar: grammar of the answers, a default for `generation_config.grammar`; see `GrammarLogitsProcessor`.
-        canonical_slots: give slots in the order of first appearance, which makes renamed inputs the same tensors.
-            False shuffles the slots in every forward pass: a switch for tests of the theorem, up to rounding.
+        canonical_slots: slots by first appearance, so renamed inputs are the same tensors; False shuffles, for tests.
         use_cache: return keys and values for the next decoding step.
         pad_token_id, bos_token_id, eos_token_id, decoder_start_token_id: base ids.
 
@@ -166,9 +131,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
         ValueError: for an impossible value or combination, or an unknown field in a call.
         huggingface_hub.errors.StrictDataclassError: for a field of a wrong type, or around the ValueError.
 
-    Source: sizes and components SIT Table 5 and section 5.2; `gaussian` and `random_share` Huang et al. 2023 (LI),
-    section 2 and appendix G; views the Renamer, section 4.1; `embedding_norm`, `initializer_range` and the pooler BERT,
-    Devlin et al. 2019, and its release; identities "When can transformers reason with abstract symbols?", section 1;
+    Source: sizes and components SIT Table 5 and section 5.2; `gaussian` and `random_share` LI (Huang et al. 2023),
+    section 2 and appendix G; views Renamer section 4.1; `embedding_norm`, `initializer_range` and the pooler BERT
+    (Devlin et al. 2019) and its release; identities "When can transformers reason with abstract symbols?", section 1;
     `norm_first` Xiong et al. 2020, Figure 1(b); `encoder_passes` Dehghani et al. 2019, section 2.1;
     `encoder_positions_in_layers` Carion et al. 2020, appendix A.4; the rest SIT section 3.3 and Işık et al. 2025.
     """
@@ -236,8 +201,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
                 )
             if name not in _INHERITED_KEYS:
                 near = difflib.get_close_matches(name, self.__dataclass_fields__, n=1)
-                raise ValueError(f"{name}={kwargs[name]!r}: unknown field; " + (f"did you mean {near[0]}?" if near else
-                                 "SymbolInvariantConfig's docstring lists the fields"))  # fmt: skip
+                remedy = f"did you mean {near[0]}?" if near else "SymbolInvariantConfig's docstring lists the fields"
+                raise ValueError(f"{name}={kwargs[name]!r}: unknown field; {remedy}")
         if self.components is None:
             aggregated = ["EA"] if self.symbol_embedding == "streams" else []
             self.components = {
@@ -296,10 +261,6 @@ class SymbolInvariantConfig(PreTrainedConfig):
         """The papers' model for a task, with any field overridden: `"ltl"` and `"prop"` with streams, `"ltl-baseline"`
         and `"prop-baseline"` with one; `"lexinvariant"`, a language model of ASCII characters; `"renamer-tiny"`,
         `"renamer-mini"` and `"renamer-small"`, encoders whose vocabulary is to be given.
-
-        Raises:
-            ValueError: if there is no such preset.
-        Source: SIT Tables 2, 3 and 5; ITE Table 4; LI section 3; Renamer section 5.2.
         """
         if name not in PRESETS:
             raise ValueError(f"preset={name!r}: unknown preset; use one of {', '.join(PRESETS)}")
@@ -307,215 +268,141 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     def validate_sizes(self) -> None:
         """Refuses sizes that no model can have."""
-        for name in self.__dataclass_fields__:
-            value = getattr(self, name)
-            _require(
-                not isinstance(value, float) or math.isfinite(value),
-                f"{name}={value}: must be finite; JSON has no such number, so the model could not be saved",
-            )
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        for name, value in fields.items():
+            odd = isinstance(value, float) and not math.isfinite(value)
+            _refuse({f"{name}={value}: must be finite; JSON has no such number, so the model could not be saved": odd})
         for name in ("base_vocab_size", "num_views", "d_model", "num_attention_heads", "d_ff", "max_positions"):
-            _require(getattr(self, name) >= 1, f"{name}={getattr(self, name)}: must be at least 1")
+            _refuse({f"{name}={fields[name]}: must be at least 1": fields[name] < 1})
         for name, rest in (("encoder_layers", " decoder without encoder"), ("decoder_layers", "n encoder alone")):
-            _require(getattr(self, name) >= 0, f"{name}={getattr(self, name)}: must be at least 1, or 0 for a{rest}")
-        _require(self.encoder_passes >= 1, f"encoder_passes={self.encoder_passes}: must be at least 1")
-        least = 0 if self.symbol_embedding in ("streams", "views") else 1
-        _require(self.num_symbols >= least, f"num_symbols={self.num_symbols}: must be at least {least}")
-        _require(
-            self.d_model % (2 * self.num_attention_heads) == 0,
+            _refuse({f"{name}={fields[name]}: must be at least 1, or 0 for a{rest}": fields[name] < 0})
+        least, std = 0 if self.symbol_embedding in ("streams", "views") else 1, self.initializer_range
+        wrong = {
+            f"encoder_passes={self.encoder_passes}: must be at least 1": self.encoder_passes < 1,
+            f"num_symbols={self.num_symbols}: must be at least {least}": self.num_symbols < least,
             f"d_model={self.d_model}: must be a multiple of 2 * num_attention_heads = {2 * self.num_attention_heads}, "
-            "so that every head has an even width to rotate",
-        )
-        _require(0 <= self.dropout < 1, f"dropout={self.dropout}: must be a probability in [0, 1)")
-        _require(0 <= self.label_smoothing < 1, f"label_smoothing={self.label_smoothing}: must be a share in [0, 1)")
-        _require(self.layer_norm_eps > 0, f"layer_norm_eps={self.layer_norm_eps}: must be positive")
-        _require(
-            self.initializer_range is None or self.initializer_range > 0,
-            f"initializer_range={self.initializer_range}: must be positive, as BERT's 0.02, or None",
-        )
-        _require(self.rope_theta > 0, f"rope_theta={self.rope_theta}: must be positive")
-        _require(
-            self.identity_multiplier > 0,
-            f"identity_multiplier={self.identity_multiplier}: must be positive; 1 changes nothing",
-        )
+            "so that every head has an even width to rotate": self.d_model % (2 * self.num_attention_heads) != 0,
+            f"dropout={self.dropout}: must be a probability in [0, 1)": not 0 <= self.dropout < 1,
+            f"label_smoothing={self.label_smoothing}: must be a share in [0, 1)": not 0 <= self.label_smoothing < 1,
+            f"layer_norm_eps={self.layer_norm_eps}: must be positive": self.layer_norm_eps <= 0,
+            f"initializer_range={std}: must be positive, as BERT's 0.02, or None": std is not None and std <= 0,
+            f"rope_theta={self.rope_theta}: must be positive": self.rope_theta <= 0,
+            f"identity_multiplier={self.identity_multiplier}: must be positive; "
+            "1 changes nothing": self.identity_multiplier <= 0,
+        }
+        _refuse(wrong)
+        last = self.base_vocab_size - 1
         for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
-            value = getattr(self, name)
-            _require(
-                value is None or 0 <= value < self.base_vocab_size,
-                f"{name}={value}: must be a base id, 0 … {self.base_vocab_size - 1} (base_vocab_size - 1)",
-            )
+            is_wrong = fields[name] is not None and not 0 <= fields[name] <= last
+            _refuse({f"{name}={fields[name]}: must be a base id, 0 … {last} (base_vocab_size - 1)": is_wrong})
 
     def validate_activation(self) -> None:
         """Refuses an activation that transformers does not know."""
         from .versions_symbinv import ACT2FN  # which imports torch
 
-        near = difflib.get_close_matches(self.activation_function, ACT2FN, n=1)
-        _require(
-            self.activation_function in ACT2FN,
-            f"activation_function={self.activation_function!r}: unknown; "
-            + (f"did you mean {near[0]}?" if near else "use a name of transformers.activations.ACT2FN, such as relu"),
-        )
+        name = self.activation_function
+        near = difflib.get_close_matches(name, ACT2FN, n=1)
+        remedy = f"did you mean {near[0]}?" if near else "use a name of transformers.activations.ACT2FN, such as relu"
+        _refuse({f"activation_function={name!r}: unknown; {remedy}": name not in ACT2FN})
 
     def validate_components(self) -> None:
         """Refuses component lists that name no model of the family."""
         components = self.components or []  # never None here: the defaults are filled in
-        shown = "-".join(map(str, components))
-        _require(
-            self.encoder_layers != 0 or self.decoder_layers != 0,
-            "encoder_layers=0, decoder_layers=0: a model needs layers of one kind at least",
-        )
-        for component in components:
-            _require(
-                component in COMPONENTS,
-                f'components="{shown}": unknown component {component!r}; use some of {" ".join(COMPONENTS)}',
-            )
-        _require(
-            len(set(components)) == len(components),
-            f'components="{shown}": a component is listed twice; list each at most once',
-        )
-        if self.kind == "decoder-only":
-            _require(
-                bool(components) and set(components) <= {"DP", "DA"},
-                f'components="{shown}": without encoder (encoder_layers=0) there are DP and, with streams, DA; use one '
-                "or both",
-            )
-        elif self.kind == "encoder-only":
-            _require(
-                bool(components) and set(components) <= {"EP", "EA"},
-                f'components="{shown}": without decoder (decoder_layers=0) there are EP and EA; use one or both',
-            )
-        else:
-            _require(
-                bool({"CP", "CA"} & set(components)),
-                f'components="{shown}": the decoder would not see the encoder; add CP, CA or both, or for a decoder '
-                "alone set encoder_layers=0, for an encoder alone decoder_layers=0",
-            )
-            _require(
-                bool({"DP", "DA"} & set(components)),
-                f'components="{shown}": the decoder would not see the answer so far; add DP, DA or both',
-            )
-        _require(
-            self.symbol_embedding == "streams" or not {"EA", "DA", "CA"} & set(components),
-            f'components="{shown}": symbol_embedding="{self.symbol_embedding}" has one stream, which leaves nothing to '
-            "aggregate; use some of EP DP CP",
-        )
+        listed, kind = set(components), self.symbol_embedding
+        given = f'components="{"-".join(map(str, components))}"'
+        unknown = next((one for one in components if one not in COMPONENTS), None)
+        own, encodes = {"decoder-only": {"DP", "DA"}, "encoder-only": {"EP", "EA"}}.get(self.kind), self.encoder_layers
+        foreign = own is not None and not (listed and listed <= own)
+        sees_question, sees_answer = (own or listed & blocks for blocks in ({"CP", "CA"}, {"DP", "DA"}))
+        wrong = {
+            "encoder_layers=0, decoder_layers=0: a model needs layers of one kind at least": not self.num_hidden_layers,
+            f"{given}: unknown component {unknown!r}; use some of {' '.join(COMPONENTS)}": unknown is not None,
+            f"{given}: a component is listed twice; list each at most once": len(listed) < len(components),
+            f"{given}: without decoder (decoder_layers=0) there are EP and EA; use one or both": foreign and encodes,
+            f"{given}: without encoder (encoder_layers=0) there are DP and, with streams, DA; use one or both": foreign,
+            f"{given}: the decoder would not see the encoder; add CP, CA or both, or for a decoder alone set "
+            "encoder_layers=0, for an encoder alone decoder_layers=0": not sees_question,
+            f"{given}: the decoder would not see the answer so far; add DP, DA or both": not sees_answer,
+            f'{given}: symbol_embedding="{kind}" has one stream, which leaves nothing to aggregate; use some of EP DP '
+            "CP": kind != "streams" and listed & {"EA", "DA", "CA"},
+        }
+        _refuse(wrong)
         self._validate_embedding()
 
     def _validate_embedding(self) -> None:
-        kind = self.symbol_embedding
-        _require(
-            self.kind != "decoder-only" or kind in ("streams", "gaussian", "learned", "renamed"),
-            f'symbol_embedding="{kind}": a decoder without encoder (encoder_layers=0) uses "streams", "gaussian", '
-            '"learned" or "renamed"',
-        )
-        _require(
-            self.kind != "encoder-only" or kind in ("views", "streams", "learned", "canonical", "renamed"),
-            f'symbol_embedding="{kind}": an encoder without decoder (decoder_layers=0) uses "views", "streams", '
-            '"learned", "canonical" or "renamed"',
-        )
-        _require(
-            self.kind == "decoder-only" or kind != "gaussian",
-            'symbol_embedding="gaussian": is for a decoder without encoder; set encoder_layers=0 and components=["DP"]',
-        )
-        _require(
-            self.kind == "encoder-only" or kind != "views",
-            'symbol_embedding="views": is for an encoder without decoder; set decoder_layers=0 and components=["EP"]',
-        )
-        _require(
-            self.kind != "decoder-only" or self.num_views <= 1,
+        kind, fresh, share = self.symbol_embedding, self.num_fresh_symbols, self.random_share
+        given = f'symbol_embedding="{kind}"'
+        no_encoder, no_decoder = self.kind == "decoder-only", self.kind == "encoder-only"
+        width, available = self.random_dim, num_vectors(self.random_method, self.random_dim)
+        gaussian, views = kind == "gaussian" and not no_encoder, kind == "views" and not no_decoder
+        whole = share != 1 and kind not in ("gaussian", "renamed")
+        odd = kind == "random" and not 1 <= width < self.d_model
+        wrong = {
+            f'{given}: a decoder without encoder (encoder_layers=0) uses "streams", "gaussian", "learned" or '
+            '"renamed"': no_encoder and kind not in ("streams", "gaussian", "learned", "renamed"),
+            f'{given}: an encoder without decoder (decoder_layers=0) uses "views", "streams", "learned", "canonical" '
+            'or "renamed"': no_decoder and kind not in ("views", "streams", "learned", "canonical", "renamed"),
+            f'{given}: is for a decoder without encoder; set encoder_layers=0 and components=["DP"]': gaussian,
+            f'{given}: is for an encoder without decoder; set decoder_layers=0 and components=["EP"]': views,
             f"num_views={self.num_views}: a decoder without encoder (encoder_layers=0) writes symbols of one view; set "
-            "num_views=1",
-        )
-        _require(
-            self.kind == "encoder-only" or not self.embedding_norm,
-            "embedding_norm=True: is for an encoder without decoder; set decoder_layers=0, or remove the field",
-        )
-        _require(
-            self.num_fresh_symbols is None or self.kind != "encoder-only",
-            f"num_fresh_symbols={self.num_fresh_symbols}: an encoder without decoder (decoder_layers=0) writes no "
-            "symbols; remove the field",
-        )
-        _require(
-            self.num_fresh_symbols is None or kind in ("streams", "canonical"),
-            f'num_fresh_symbols={self.num_fresh_symbols}: symbol_embedding="{kind}" has a row for every symbol and '
-            "writes any of them, new or not; remove the field",
-        )
-        _require(
-            self.num_fresh_symbols is None or self.num_fresh_symbols >= 0,
-            f"num_fresh_symbols={self.num_fresh_symbols}: must be at least 0, or None for no limit",
-        )
-        _require(
-            0 < self.random_share <= 1,
-            f"random_share={self.random_share}: must be a probability in (0, 1]; to randomise nothing, use "
-            'symbol_embedding="learned"',
-        )
-        _require(
-            self.random_share == 1 or kind in ("gaussian", "renamed"),
-            f'random_share={self.random_share}: symbol_embedding="{kind}" randomises no share of the symbols; use '
-            '"gaussian" or "renamed"',
-        )
-        _require(
-            self.symbol_embedding != "random" or 1 <= self.random_dim < self.d_model,
-            f"random_dim={self.random_dim}: must be at least 1 and leave some of d_model={self.d_model} to learn",
-        )
-        _require(
-            self.symbol_embedding != "random" or self.num_symbols <= num_vectors(self.random_method, self.random_dim),
-            f"num_symbols={self.num_symbols}: {self.random_method} with random_dim={self.random_dim} has "
-            f"{num_vectors(self.random_method, self.random_dim)} different vectors; choose a larger random_dim",
-        )
+            "num_views=1": no_encoder and self.num_views > 1,
+            "embedding_norm=True: is for an encoder without decoder; set decoder_layers=0, or remove the "
+            "field": self.embedding_norm and not no_decoder,
+            f"num_fresh_symbols={fresh}: an encoder without decoder (decoder_layers=0) writes no symbols; remove the "
+            "field": fresh is not None and no_decoder,
+            f"num_fresh_symbols={fresh}: {given} has a row for every symbol and writes any of them, new or not; remove "
+            "the field": fresh is not None and kind not in ("streams", "canonical"),
+            f"num_fresh_symbols={fresh}: must be at least 0, or None for no limit": fresh is not None and fresh < 0,
+            f"random_share={share}: must be a probability in (0, 1]; to randomise nothing, use "
+            'symbol_embedding="learned"': not 0 < share <= 1,
+            f'random_share={share}: {given} randomises no share of the symbols; use "gaussian" or "renamed"': whole,
+            f"random_dim={width}: must be at least 1 and leave some of d_model={self.d_model} to learn": odd,
+            f"num_symbols={self.num_symbols}: {self.random_method} with random_dim={width} has {available} different "
+            "vectors; choose a larger random_dim": kind == "random" and self.num_symbols > available,
+        }
+        _refuse(wrong)
 
     def validate_problem(self) -> None:
         """Refuses a problem type that `SymbolInvariantForSequenceClassification` has no loss for."""
-        _require(
-            self.problem_type in (None, "regression", "single_label_classification"),
-            f'problem_type="{self.problem_type}": use "regression" or "single_label_classification", or None for '
-            "regression with one label and classification with more",
-        )
+        if self.problem_type not in (None, "regression", "single_label_classification"):
+            raise ValueError(
+                f'problem_type="{self.problem_type}": use "regression" or "single_label_classification", or None for '
+                "regression with one label and classification with more"
+            )
 
     def validate_tokens(self) -> None:
         """Refuses token tables that do not fit the vocabulary or the positions."""
+        last, positions = self.base_vocab_size - 1, self.encoder_positions
         for token, arity in (self.token_arity or {}).items():
-            _require(
-                0 <= token < self.base_vocab_size and arity in (0, 1, 2),
-                f"token_arity={{{token}: {arity}}}: keys are base ids 0 … {self.base_vocab_size - 1}, values 0, 1 or 2",
-            )
-        _require(
-            self.encoder_positions != "tree" or bool(self.token_arity),
-            'encoder_positions="tree": needs token_arity (base id → number of children) to find the syntax tree',
-        )
-        for name, off in (("encoder_passes", 1), ("encoder_positions_in_layers", False)):
-            _require(
-                self.encoder_layers > 0 or getattr(self, name) == off,
-                f"{name}={getattr(self, name)}: a decoder without encoder (encoder_layers=0) has no use for it; remove "
-                "the field",
-            )
-        _require(
-            self.encoder_positions != "rope" or not self.encoder_positions_in_layers,
+            fits = 0 <= token <= last and arity in (0, 1, 2)
+            _refuse({f"token_arity={{{token}: {arity}}}: keys are base ids 0 … {last}, values 0, 1 or 2": not fits})
+        passes, in_layers, no_encoder = self.encoder_passes, self.encoder_positions_in_layers, self.encoder_layers <= 0
+        cosines = self.normalize_embeddings and self.normalize_features
+        unused = "a decoder without encoder (encoder_layers=0) has no use for it; remove the field"
+        wrong = {
+            'encoder_positions="tree": needs token_arity (base id → number of children) to find the syntax '
+            "tree": positions == "tree" and not self.token_arity,
+            f"encoder_passes={passes}: {unused}": no_encoder and passes != 1,
+            f"encoder_positions_in_layers={in_layers}: {unused}": no_encoder and in_layers,
             'encoder_positions_in_layers=True: encoder_positions="rope" turns queries and keys in each layer already; '
-            "remove the field",
-        )
-        _require(
-            self.loss != "adacos" or (self.normalize_embeddings and self.normalize_features),
-            'loss="adacos": scales cosines, so it needs normalize_embeddings=True and normalize_features=True; '
-            'or use loss="cross_entropy"',
-        )
+            "remove the field": positions == "rope" and in_layers,
+            'loss="adacos": scales cosines, so it needs normalize_embeddings=True and normalize_features=True; or use '
+            'loss="cross_entropy"': self.loss == "adacos" and not cosines,
+        }
+        _refuse(wrong)
         if self.grammar is not None:
-            _require(self.is_encoder_decoder, "grammar: only encoder-decoders follow one; remove the field")
+            _refuse({"grammar: only encoder-decoders follow one; remove the field": not self.is_encoder_decoder})
             check_grammar(self.grammar, self.base_vocab_size, self.num_views)
-            _require(self.eos_token_id is not None, "eos_token_id=None: grammar needs a token that ends an answer")
+            _refuse({"eos_token_id=None: grammar needs a token that ends an answer": self.eos_token_id is None})
             check_grammar_alone(self)
-        _require(
-            self.tie_word_embeddings,
-            "tie_word_embeddings=False: encoder, decoder and projection share one table; remove the field",
-        )
+        tied = "tie_word_embeddings=False: encoder, decoder and projection share one table; remove the field"
+        _refuse({tied: not self.tie_word_embeddings})
 
 
 def num_vectors(method: str, width: int) -> float:
     """How many different random parts there are; infinity where draws are not checked to differ.
 
-    In more than 32 dimensions the integers that stand for vectors would be too large, and equal draws are too rare to
-    matter.
-
-    Source: ITE Table 1 and section 4.2.
+    Source: ITE Table 1 and section 4.2; the limit of 32 is our choice, as equal draws are too rare to matter beyond it.
     """
     if method == "normal" or width > 32:
         return math.inf
@@ -530,54 +417,52 @@ _GRAMMAR_KEYS = {
 
 
 def check_grammar(grammar: dict[str, Any], base_vocab_size: int, num_views: int = 1) -> None:
-    """Refuses a grammar that no `GrammarLogitsProcessor` can follow.
+    """Raises a ValueError for a grammar that no `GrammarLogitsProcessor` can follow.
 
-    Raises:
-        ValueError: for another name than "lasso" and "assignment", a missing key, an id that is no base id, or symbols
-            of several views.
+    That is another name than "lasso" and "assignment", a missing key, no base id, or symbols of several views.
     """
     name = grammar.get("name")
     names = ", ".join(f'{{"name": "{known}", …}}' for known in _GRAMMAR_KEYS)
-    _require(name in list(_GRAMMAR_KEYS), f"grammar={grammar!r}: unknown grammar; use {names} or None")
-    keys = _GRAMMAR_KEYS[str(name)]
+    keys = _GRAMMAR_KEYS.get(str(name), ())
     missing = [key for key in keys if key not in grammar]
-    _require(not missing, f"grammar={grammar!r}: {', '.join(missing)} missing; give the ids of these tokens")
+    wrong = {
+        f"grammar={grammar!r}: unknown grammar; use {names} or None": not keys,
+        f"grammar={grammar!r}: {', '.join(missing)} missing; give the ids of these tokens": bool(missing),
+    }
+    _refuse(wrong)
     for key in keys:
         ids = grammar[key] if isinstance(grammar[key], list) else [grammar[key]]
-        _require(
-            all(type(token) is int and 0 <= token < base_vocab_size for token in ids),
-            f"grammar: {key}={grammar[key]!r}: must be base ids, 0 … {base_vocab_size - 1}",
-        )
-    _require(
-        num_views == 1,
-        f"grammar={name!r} with num_views={num_views}: grammars know symbols of one view; use grammar=None",
-    )
-    _require(grammar.get("values") != [], "grammar: values=[]: give the ids of the values that symbols can have")
+        fits = all(type(token) is int and 0 <= token < base_vocab_size for token in ids)
+        _refuse({f"grammar: {key}={grammar[key]!r}: must be base ids, 0 … {base_vocab_size - 1}": not fits})
+    wrong = {
+        f"grammar={name!r} with num_views={num_views}: grammars know symbols of one view; use grammar=None": num_views
+        != 1,
+        "grammar: values=[]: give the ids of the values that symbols can have": grammar.get("values") == [],
+    }
+    _refuse(wrong)
 
 
 def check_grammar_alone(config: Any) -> None:
-    """Refuses a grammar beside `num_fresh_symbols` of the configuration.
-
-    Raises:
-        ValueError: if answers may have new symbols.
-    """
-    _require(
-        not config.answers_have_new_symbols,
-        f"grammar with num_fresh_symbols={config.num_fresh_symbols}: grammars know the symbols of the question only; "
-        "use grammar=None, or remove num_fresh_symbols",
-    )
+    """Raises a ValueError for a grammar beside `num_fresh_symbols`, if answers may have new symbols."""
+    if config.answers_have_new_symbols:
+        raise ValueError(
+            f"grammar with num_fresh_symbols={config.num_fresh_symbols}: grammars know the symbols of the question "
+            "only; use grammar=None, or remove num_fresh_symbols"
+        )
 
 
 def _token_id(key: Any) -> int:
     if isinstance(key, str) and key.isdecimal():
         return int(key)
-    _require(isinstance(key, int) and not isinstance(key, bool), f"token_arity: key {key!r} is not a token id (int)")
+    _refuse({f"token_arity: key {key!r} is not a token id (int)": type(key) is bool or not isinstance(key, int)})
     return key
 
 
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
+def _refuse(wrong: Mapping[str, object]) -> None:
+    """Raises a ValueError with the first message whose value, whether that is wrong, is true."""
+    for message, is_wrong in wrong.items():
+        if is_wrong:
+            raise ValueError(message)
 
 
 SymbolInvariantConfig.register_for_auto_class()  # saved checkpoints bring the code along

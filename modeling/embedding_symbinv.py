@@ -8,8 +8,7 @@ An embedder is two modules that share one parameter, an embedding and a head. Th
 - `VocabularyEmbedding` (`learned`, `renamed`) has one learned row per symbol, and per view of it if there are several.
   `RandomEmbedding` (`random`) draws a part of each symbol's row, and `GaussianEmbedding` (`gaussian`) a whole row per
   symbol and sequence. All have one stream, and slot r is referent r, unless rows are permuted.
-- `CanonicalEmbedding` (`canonical`) has learned rows too, and one stream; the first symbol of each example has the
-  first row, whatever it is called.
+- `CanonicalEmbedding` (`canonical`) has learned rows and one stream; each example's first symbol has the first row.
 - `ViewsEmbedding` (`views`) has a row per view, one stream, no slots and no head.
 - `CausalStreamsEmbedding` and `GrowingCanonicalEmbedding` have symbols that come in while a text grows.
 
@@ -34,18 +33,10 @@ def learned_rows(weight: torch.Tensor, config: SymbolInvariantConfig) -> torch.T
 
 
 def random_rows(weight: torch.Tensor, vectors: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
-    """Dual-part rows as they are looked up and projected on.
+    """Dual-part rows as they are looked up and projected on, `(V_n + K · num_views, D)`; see `RandomEmbedding`.
 
-    Args:
-        weight: `(V_n + num_views, D - D_random)`, the learned part of each base token and, last, of all symbols in each
-            view.
-        vectors: `(K, D_random)`, the random part of each slot's symbol.
-        config: of the model.
-
-    Returns:
-        `(V_n + K · num_views, D)`.
-
-    Source: ITE equation 1, as in `RandomEmbedding`.
+    `weight (V_n + num_views, D - D_random)` has the learned part of each base token and, last, of all symbols in each
+    view, and `vectors (K, D_random)` the random part of each slot's symbol.
     """
     if config.normalize_parts:
         weight, vectors = (nn.functional.normalize(part, dim=1) for part in (weight, vectors))
@@ -65,26 +56,16 @@ def gaussian_rows(vectors: torch.Tensor, config: SymbolInvariantConfig) -> torch
 
 
 def embedding_factor(config: SymbolInvariantConfig) -> float:
-    """What looked-up rows are multiplied by: sqrt(D), or 1 where a LayerNorm follows.
-
-    Source: Vaswani et al. 2017, section 3.4; BERT has no factor.
-    """
+    """sqrt(D) for looked-up rows (Vaswani et al. 2017, section 3.4), or 1 where a LayerNorm follows."""
     return 1.0 if config.embedding_norm else math.sqrt(config.d_model)
 
 
 def look_up(
     table: torch.Tensor, input_ids: torch.Tensor, symbol_slots: torch.Tensor, config: SymbolInvariantConfig
 ) -> torch.Tensor:
-    """Embeds every token in one stream.
+    """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)`, -1 at base tokens, in one stream: `(B, 1, L, D)`.
 
-    Args:
-        table: `(V_n + K, D)`, or with several views `(V_n + K · num_views, D)`.
-        input_ids: `(B, L)` int64, base ids and symbol ids.
-        symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens.
-        config: of the model.
-
-    Returns:
-        `(B, 1, L, D)`, times `embedding_factor`, without positions.
+    The rows are those of `table (V_n + K · num_views, D)`, times `embedding_factor`, without positions.
     """
     base, views = config.base_vocab_size, config.num_views
     own = base + symbol_slots if views == 1 else base + symbol_slots * views + (input_ids - base) % views
@@ -121,15 +102,9 @@ class StreamsEmbedding(nn.Module):
         return Slots.in_order(referents, self.config.canonical_slots, width)
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Embeds every token as each stream sees it.
+        """Embeds `input_ids (B, L)` as each stream sees them: `(B, S, L, D)`, times `embedding_factor`, no positions.
 
-        Args:
-            input_ids: `(B, L)` int64, base ids and symbol ids.
-            symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens.
-            slots: of the same B.
-
-        Returns:
-            `(B, S, L, D)`, times `embedding_factor`, without positions.
+        `symbol_slots (B, L)` has the slot of each symbol, -1 at base tokens.
         """
         actual, views = self.config.base_vocab_size, self.config.num_views
         view = 0 if views == 1 else ((input_ids - actual) % views).unsqueeze(1)
@@ -141,12 +116,7 @@ class StreamsEmbedding(nn.Module):
 
 
 class OneStreamEmbedding(nn.Module, ABC):
-    """What the embeddings below share: one stream.
-
-    `weight` serves encoder, decoder and head (three-way tying).
-
-    Source: ITE sections 4.1 and 4.3.
-    """
+    """What the embeddings below share: one stream, and a `weight` for all parts. Source: ITE sections 4.1 and 4.3."""
 
     unknown = "has no row in this model"
 
@@ -156,7 +126,6 @@ class OneStreamEmbedding(nn.Module, ABC):
 
     @property
     def shuffles(self) -> bool:
-        """Whether two calls of `assign` with the same referents may give other slots."""
         return False
 
     @abstractmethod
@@ -164,22 +133,15 @@ class OneStreamEmbedding(nn.Module, ABC):
         """Slots for the symbols of `referents (B, L)`, -1 at base tokens."""
 
     def refuse_unknown(self, referents: torch.Tensor) -> None:
-        """Refuses any of `referents (B, L)` from `num_symbols` on, which has no row.
-
-        Raises:
-            ValueError: with the id of the symbol.
-        """
+        """Raises a ValueError for any of `referents (B, L)` from `num_symbols` on, which has no row."""
         if torch.compiler.is_compiling():
             return
         count, base, kind = self.config.num_symbols, self.config.base_vocab_size, self.config.symbol_embedding
-        largest = int(referents.max())
+        largest, views = int(referents.max()), self.config.num_views
         if largest >= count:
-            more = (
-                "raise num_symbols, on which no weight depends"
-                if kind == "gaussian" and self.config.random_share == 1
-                else 'use a model with "streams" or "random"'
-            )
-            views = self.config.num_views
+            more = 'use a model with "streams" or "random"'
+            if kind == "gaussian" and self.config.random_share == 1:
+                more = "raise num_symbols, on which no weight depends"
             raise ValueError(
                 f"symbol id {base + largest * views}: this model has rows for {count} symbols only, ids {base} … "
                 f'{base + count * views - 1} (symbol_embedding="{kind}"); rename the symbols if there are few enough, '
@@ -188,25 +150,15 @@ class OneStreamEmbedding(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Embeds every token.
-
-        Args:
-            input_ids: `(B, L)` int64, base ids and symbol ids.
-            symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens.
-            slots: of the same B.
-
-        Returns:
-            `(B, 1, L, D)`, times `embedding_factor`, without positions.
-        """
+        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)`, -1 at base tokens: `(B, 1, L, D)`, no positions."""
 
 
 class VocabularyEmbedding(OneStreamEmbedding):
     """One learned row per symbol, or per view of it: a fixed vocabulary of `num_symbols`.
 
-    With `symbol_embedding="renamed"` every forward pass in training permutes the symbols, which is alpha-renaming as
-    data augmentation: all rows are learned, also if no example has that many symbols. An encoder-decoder has one
-    permutation for the batch. Other models, and all with a `random_share` below 1, have one per sequence; it moves each
-    symbol of the sequence with that probability, among those that move.
+    With `symbol_embedding="renamed"` every forward pass in training permutes the symbols, so all rows are learned. An
+    encoder-decoder has one permutation for the batch. Other models, and all with a `random_share` below 1, have one per
+    sequence; it moves each symbol of the sequence with that probability, among those that move.
 
     Source: ITE section 5, baselines of the first and the third type; the share LI appendix G, which leaves open whether
     it is one of symbols or of positions: symbols, so that the result is a renaming.
@@ -218,15 +170,10 @@ class VocabularyEmbedding(OneStreamEmbedding):
 
     @property
     def shuffles(self) -> bool:
-        """Whether two calls of `assign` with the same referents may give other slots."""
         return self.training and self.config.symbol_embedding == "renamed"
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slots for `referents (B, L)`: slot s is referent s, or in training of `renamed` the s-th of a permutation.
-
-        Raises:
-            ValueError: for a referent without a row.
-        """
+        """Slots for `referents (B, L)`: slot s is referent s, or in training of `renamed` the s-th of a permutation."""
         config, count = self.config, self.config.num_symbols
         self.refuse_unknown(referents)
         if self.shuffles and (config.random_share < 1 or not config.is_encoder_decoder):
@@ -243,10 +190,8 @@ class VocabularyEmbedding(OneStreamEmbedding):
 class CanonicalEmbedding(VocabularyEmbedding):
     """Learned rows for the first, the second, ... symbol of each example: canonical names, and one stream.
 
-    Alpha-equivalent inputs are the same tensors, so the renaming law is exact. But rows are ordinary words: what the
-    model learns of the first symbol it does not know of the second, and of a row that no example reached in training
-    it knows nothing. An encoder-decoder can write the symbols of its input only, and with `num_fresh_symbols` new ones
-    too, see `GrowingCanonicalEmbedding`.
+    Alpha-equivalent inputs are the same tensors, so the renaming law is exact. But what the model learns of the first
+    symbol it does not know of the second, and of a row that no example reached in training it knows nothing.
 
     Source: the canonicalised baseline of the Renamer, section 5.1.
     """
@@ -254,22 +199,13 @@ class CanonicalEmbedding(VocabularyEmbedding):
     unknown = "does not occur in the input, and rows belong to symbols of the input"
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slots for `referents (B, L)`: slot s is the s-th that appears.
-
-        Raises:
-            ValueError: if an example has more symbols than the model has rows.
-        """
-        config = self.config
-        width = config.num_symbols if is_exporting() else None
-        found = Slots.in_order(referents, config.canonical_slots, width).referents
+        """Slots for `referents (B, L)`: slot s is the s-th that appears."""
+        width = self.config.num_symbols if is_exporting() else None
+        found = Slots.in_order(referents, self.config.canonical_slots, width).referents
         return Slots.from_referents(self.with_rows(found))
 
     def with_rows(self, found: torch.Tensor) -> torch.Tensor:
-        """The symbols `found (B, K')` in order, and -1 up to the number of rows, `(B, num_symbols)`.
-
-        Raises:
-            ValueError: if an example has more symbols than the model has rows.
-        """
+        """The symbols `found (B, K')` in order, and -1 up to the number of rows, `(B, num_symbols)`."""
         missing = self.config.num_symbols - found.shape[1]
         if missing < 0:
             raise ValueError(
@@ -280,10 +216,7 @@ class CanonicalEmbedding(VocabularyEmbedding):
 
 
 class ViewsEmbedding(OneStreamEmbedding):
-    """One learned row per view of a symbol, which says nothing of its identity; that is left to attention.
-
-    Source: Renamer section 4.1, name-to-view anonymisation.
-    """
+    """One learned row per view of a symbol, without its identity. Source: Renamer section 4.1, anonymisation."""
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
@@ -294,10 +227,7 @@ class ViewsEmbedding(OneStreamEmbedding):
         return Slots.from_referents(referents.new_full((referents.shape[0], 1), -1))
 
     def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Embeds `input_ids (B, L)` as `(B, 1, L, D)`, times `embedding_factor`, by view alone.
-
-        What `symbol_slots (B, L)` say makes no difference.
-        """
+        """Embeds `input_ids (B, L)` by view as `(B, 1, L, D)`; `symbol_slots (B, L)` make no difference."""
         base = self.config.base_vocab_size
         rows = torch.where(input_ids < base, input_ids, base + (input_ids - base) % self.config.num_views)
         table = learned_rows(self.weight, self.config)
@@ -307,10 +237,8 @@ class ViewsEmbedding(OneStreamEmbedding):
 def coreferent(input_ids: torch.Tensor, attention_mask: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
     """Where two tokens of `input_ids (B, L)` are coreferential, `(B, L, L)` bool.
 
-    Padding, where `attention_mask (B, L)` is 0, is coreferential with itself only.
-
-    Symbols are if they have the same referent, whatever their views; base tokens if they are equal: the paper's
-    relation is one of tokens, not of positions, and reflexive.
+    Symbols are if they have the same referent, whatever their views, and base tokens if they are equal. Padding, where
+    `attention_mask (B, L)` is 0, is coreferential with itself only.
 
     Source: Renamer sections 3 and 5.1.
     """
@@ -327,10 +255,9 @@ class RandomEmbedding(OneStreamEmbedding):
         base token i:  f_fn([f_bn(L_i), 0]),   symbol r:  f_fn([f_bn(α), f_bn(β_r)])
 
     f_bn is `normalize_parts`, f_fn `normalize_embeddings`. β is drawn again in every forward pass of training, and in
-    evaluation once, at the start of a session. `weight` holds L and, last, α.
+    evaluation once, at the start of a session. `weight` holds L and, last, α; our choice is an α for each view.
 
-    Source: ITE equation 1 and section 4.2. The paper has one view; with several each has an α, our choice, because β is
-    what says which symbol it is.
+    Source: ITE equation 1 and section 4.2.
     """
 
     unknown = "neither occurs in the input nor is one of the first num_symbols, so it has no row"
@@ -351,11 +278,7 @@ class RandomEmbedding(OneStreamEmbedding):
         return random_vectors(self.config.random_method, self.config.random_dim, count, generator)
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slots for `referents (B, L)`: slot r is referent r, in each example for the symbols of training and its own.
-
-        Raises:
-            ValueError: for a referent without a random part.
-        """
+        """Slots for `referents (B, L)`: slot r is referent r; an example has those of training and its own."""
         base, known, views = self.config.base_vocab_size, self.config.num_symbols, self.config.num_views
         largest = known - 1 if is_exporting() else int(referents.max())
         if largest >= self._limit:
@@ -394,9 +317,8 @@ class GaussianEmbedding(OneStreamEmbedding):
         h_0 = s E x + c,   logits = h Eᵀ / sqrt(D),   E ~ N(0, I)
 
     s and c, of width D each (the paper does not say), are learned. E is drawn in every call of `assign`, in evaluation
-    too. With a `random_share` below 1 every symbol also has a learned row: in training it is taken instead of a random
-    one with the rest of the probability, per symbol and sequence, and in evaluation always. `weight` holds the learned
-    rows divided by sqrt(D), so their first logits are as large as those of random ones.
+    too. With a `random_share` below 1 every symbol also has a learned row, which evaluation always takes. `weight`
+    holds these rows divided by sqrt(D), so their first logits are as large as those of random ones.
 
     Source: LI section 2 and appendices B and G; the factor 1 / sqrt(D) is our choice, so that logits start near 1.
     """
@@ -426,11 +348,7 @@ class GaussianEmbedding(OneStreamEmbedding):
         return torch.where(is_random.unsqueeze(2), rows, learned)
 
     def assign(self, referents: torch.Tensor) -> Slots:
-        """Slots for `referents (B, L)`: slot s is referent s, with a new draw.
-
-        Raises:
-            ValueError: for a referent from `num_symbols` on.
-        """
+        """Slots for `referents (B, L)`: slot s is referent s, with a new draw."""
         self.refuse_unknown(referents)
         order = torch.arange(self.config.num_symbols, device=referents.device)
         return Slots.from_referents(order.expand(referents.shape[0], -1), self.draw(referents.shape[0]))
@@ -454,11 +372,7 @@ class CausalStreamsEmbedding(StreamsEmbedding):
 
     @reads_values
     def assign(self, referents: torch.Tensor, known: torch.Tensor | None = None) -> Slots:
-        """As `Slots.coming_in`, for `referents (B, T)` behind those that are `known (B, S')`.
-
-        Raises:
-            ValueError: while exporting.
-        """
+        """As `Slots.coming_in`, for `referents (B, T)` behind those that are `known (B, S')`; not for export."""
         _refuse_export()
         return Slots.coming_in(referents, known, self.config.canonical_slots)
 
@@ -471,11 +385,7 @@ class GrowingCanonicalEmbedding(CanonicalEmbedding):
 
     @reads_values
     def assign(self, referents: torch.Tensor, known: torch.Tensor | None = None) -> Slots:
-        """Slots for the symbols of `referents (B, T)` behind those that are `known (B, K)`, with `active (B, K, T)`.
-
-        Raises:
-            ValueError: while exporting, and if an example has more symbols than the model has rows.
-        """
+        """Slots for the symbols of `referents (B, T)` behind those that are `known (B, K)`, with `active (B, K, T)`."""
         _refuse_export()
         if known is None:
             found, joined = super().assign(referents).referents, referents
@@ -500,19 +410,8 @@ def random_vectors(method: str, width: int, count: int, generator: torch.Generat
     - `neighbors`: of the points {-1, 0, 1}^width but 0, uniformly;
     - `hypercube`: of the corners {-1, 1}^width, uniformly.
 
-    Points are integers whose ternary or binary digits are the coordinates, so no set is materialised.
-
-    Args:
-        method: `normal`, `neighbors` or `hypercube`.
-        width: dimensions of a vector.
-        count: vectors.
-        generator: on the CPU; None for torch's default one.
-
-    Returns:
-        `(count, width)` float32, on the CPU.
-
-    Raises:
-        ValueError: if there are not as many different ones.
+    Points are integers whose digits are the coordinates, so no set is materialised. `generator` is on the CPU, as is
+    the result, `(count, width)` float32. Refuses to draw more than there are.
 
     Source: ITE section 4.2.
     """
@@ -544,10 +443,8 @@ def make_embedding(config: SymbolInvariantConfig) -> Embedding:
     if config.symbol_embedding == "streams":
         grows = config.answers_have_new_symbols or config.kind == "decoder-only"
         return (CausalStreamsEmbedding if grows else StreamsEmbedding)(config)
-    own: dict[str, type[CanonicalEmbedding | RandomEmbedding | GaussianEmbedding | ViewsEmbedding]] = {
-        "canonical": GrowingCanonicalEmbedding if config.answers_have_new_symbols else CanonicalEmbedding,
-        "random": RandomEmbedding,
-        "gaussian": GaussianEmbedding,
-        "views": ViewsEmbedding,
-    }
+    if config.symbol_embedding == "canonical":
+        return (GrowingCanonicalEmbedding if config.answers_have_new_symbols else CanonicalEmbedding)(config)
+    own: dict[str, type[RandomEmbedding | GaussianEmbedding | ViewsEmbedding]]
+    own = {"random": RandomEmbedding, "gaussian": GaussianEmbedding, "views": ViewsEmbedding}
     return own.get(config.symbol_embedding, VocabularyEmbedding)(config)

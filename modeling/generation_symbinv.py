@@ -6,13 +6,10 @@ between the two sees slot ids, V_n + slot · num_views + view, and scores with V
 logits processor or stopping criterion. `slot_referents` tells whose slot it is. Streamers, outputs and
 `prefix_allowed_tokens_fn` get ids.
 
-Of transformers there are its settings, processors, criteria and streamers here, and none of its loops. Every view of
-each symbol of the input may be written, also one that the input does not have. With `num_fresh_symbols` the slots
-behind those of question and prompt are for new symbols, in the order in which they are written. Outside, these are
-called by the smallest referents that neither has.
+Every view of a symbol of the input may be written. With `num_fresh_symbols` the slots behind those of question and
+prompt are for new symbols, in the order of writing; outside, they are called by the smallest referents left.
 
-Letters: B questions, R rows (beams of questions), K slots, L source length, T target length, V_n base tokens, C
-columns.
+Letters: B questions, R rows (beams of questions), K slots, L source length, T target length, V_n base tokens, C columns
 """
 
 import difflib
@@ -21,22 +18,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import torch
+from torch import Tensor
 
-from .arguments_symbinv import (
-    REFUSED,
-    Settings,
-    allowed_in_slots,
-    flat,
-    refuse_arguments,
-    refuse_symbols,
-    usual_processors,
-    warpers,
-)
+from .arguments_symbinv import REFUSED, Settings, allowed_in_slots, flat, usual_processors, warpers
 from .cache_symbinv import OutputWithCache, SymbolInvariantCache, own_cache
 from .configuration_symbinv import check_grammar, check_grammar_alone
 from .grammar_symbinv import GRAMMARS, GrammarProcessor
 from .search_symbinv import Found, Reader, Told, search
-from .slots_symbinv import Names, Slots, check_source, inferred_mask, referents_of, refuse_counts, refuse_embeddings
+from .slots_symbinv import Names, Slots, inferred_mask, referents_of, refuse_counts, refuse_embeddings, refuse_lost
 from .versions_symbinv import BaseStreamer, GenerationMixin
 
 
@@ -44,64 +33,45 @@ from .versions_symbinv import BaseStreamer, GenerationMixin
 class SymbolInvariantGenerateOutput(OutputWithCache):
     """What `generate` returns with `return_dict_in_generate`; the fields are transformers' own, and ids are ids.
 
-    Attributes:
-        sequences: `(B·num_return_sequences, T)`, prompts first.
-        sequences_scores: of beams, `(B·num_return_sequences,)`; -inf for an answer that is there twice, because there
-            are fewer of them.
-        beam_indices: of beams, `(B·num_return_sequences, steps)`, the row that each token was chosen from, -1 behind.
-        scores, logits: on request, of each step `(R, ids)`, -inf for ids that a row cannot write.
-        slot_referents: `(B, K)`, the referent of each slot, -1 where there is none.
+    `sequences (B·num_return_sequences, T)` begin with the prompts. Beams have `sequences_scores`, -inf for an answer
+    that is there twice because there are fewer, and `beam_indices (…, steps)`, the row of each token, -1 behind. On
+    request there are `scores` and `logits` of each step `(R, ids)`, -inf for ids that a row cannot write.
+    `slot_referents (B, K)` tells the referent of each slot, -1 where there is none.
     """
 
-    sequences: torch.Tensor | None = None
-    sequences_scores: torch.Tensor | None = None
-    scores: tuple[torch.Tensor, ...] | None = None
-    logits: tuple[torch.Tensor, ...] | None = None
-    beam_indices: torch.Tensor | None = None
-    encoder_attentions: tuple[torch.Tensor, ...] | None = None
-    encoder_hidden_states: tuple[torch.Tensor, ...] | None = None
-    decoder_attentions: tuple[tuple[torch.Tensor, ...], ...] | None = None
-    cross_attentions: tuple[tuple[torch.Tensor, ...], ...] | None = None
-    decoder_hidden_states: tuple[tuple[torch.Tensor, ...], ...] | None = None
-    attentions: tuple[tuple[torch.Tensor, ...], ...] | None = None
-    hidden_states: tuple[tuple[torch.Tensor, ...], ...] | None = None
+    sequences: Tensor | None = None
+    sequences_scores: Tensor | None = None
+    scores: tuple[Tensor, ...] | None = None
+    logits: tuple[Tensor, ...] | None = None
+    beam_indices: Tensor | None = None
+    encoder_attentions: tuple[Tensor, ...] | None = None
+    encoder_hidden_states: tuple[Tensor, ...] | None = None
+    decoder_attentions: tuple[tuple[Tensor, ...], ...] | None = None
+    cross_attentions: tuple[tuple[Tensor, ...], ...] | None = None
+    decoder_hidden_states: tuple[tuple[Tensor, ...], ...] | None = None
+    attentions: tuple[tuple[Tensor, ...], ...] | None = None
+    hidden_states: tuple[tuple[Tensor, ...], ...] | None = None
     cache: SymbolInvariantCache | None = None
-    slot_referents: torch.Tensor | None = None
+    slot_referents: Tensor | None = None
 
 
 @dataclass
 class Beginning:
-    """Where a search starts.
+    """Where a search starts."""
 
-    Attributes:
-        prompts: `(B, T)` slot ids, the beginnings of what is written.
-        step: the model, from tokens `(rows, T)`, mask, cache, what is to be recorded and its other inputs.
-        inputs: these others, from the places of questions and the number of rows that each has.
-        names: what ids are called inside; None if they stay as they are.
-        mask: `(B, T)` of the prompts; None for no padding.
-        source: `(B, L)` slot ids of the questions; None if there are none beside the prompts.
-        symbols: of each question, those that its prompt may be continued with.
-        limit: of each question `(B,)`, the columns of symbols that may be written; None for all.
-        encoder: what the encoder gave; None without.
-        columns: of scores at every step; None for those that the model gives, which are as many then.
-        shown: `(B, T)`, how the prompts are returned; None for as they are.
-        grammar: of the answers, where settings know none.
-        never_written: ids that are for the beginning of answers, or for behind their ends.
-    """
-
-    prompts: torch.Tensor
-    step: Callable[..., dict[str, Any]]
-    inputs: Callable[[Sequence[int], int], dict[str, Any]]
-    names: Names | None
-    mask: torch.Tensor | None = None
-    source: torch.Tensor | None = None
-    symbols: list[int] = field(default_factory=list)
-    limit: torch.Tensor | None = None
-    encoder: Any = None
-    columns: int | None = None
-    shown: torch.Tensor | None = None
-    grammar: dict[str, Any] | None = None
-    never_written: Sequence[int] = ()
+    prompts: Tensor  # (B, T) slot ids, the beginnings of what is written
+    step: Callable[..., dict[str, Any]]  # the model, of tokens (rows, T), mask, cache, kinds to record and others
+    inputs: Callable[[Sequence[int], int], dict[str, Any]]  # these others, of questions and the rows that each has
+    names: Names | None  # what ids are called inside; None if they stay as they are
+    mask: Tensor | None = None  # (B, T) of the prompts; None for no padding
+    source: Tensor | None = None  # (B, L) slot ids of the questions; None if there are none beside the prompts
+    symbols: list[int] = field(default_factory=list)  # of each question, how many its prompt may be continued with
+    limit: Tensor | None = None  # (B,), the columns of symbols that may be written; None for all
+    encoder: Any = None  # what the encoder gave; None without
+    columns: int | None = None  # of scores at every step; None for those that the model gives, which are as many then
+    shown: Tensor | None = None  # (B, T), how the prompts are returned; None for as they are
+    grammar: dict[str, Any] | None = None  # of the answers, where settings know none
+    never_written: Sequence[int] = ()  # ids that are for the beginning of answers, or for behind their ends
 
 
 class SlotGenerationMixin(GenerationMixin):
@@ -110,13 +80,15 @@ class SlotGenerationMixin(GenerationMixin):
     config: Any
     refused = REFUSED  # arguments of `generate` and why they are refused
 
-    def _begin(self, input_ids: torch.Tensor | None, settings: Settings, call: dict[str, Any]) -> Beginning:
+    def _begin(self, input_ids: Tensor | None, settings: Settings, call: dict[str, Any]) -> Beginning:
         """Where the search of a call starts; takes what it uses out of `call`."""
         raise NotImplementedError
 
     @torch.no_grad()
-    def generate(self, inputs: torch.Tensor | None = None, generation_config: Any = None, **kwargs: Any) -> Any:
-        """Answers or continues a batch, as `transformers.GenerationMixin.generate`, with these differences.
+    def generate(self, inputs: Tensor | None = None, generation_config: Any = None, **kwargs: Any) -> Any:
+        """Ids `(B·num_return_sequences, T)`, prompts first, or with `return_dict_in_generate` an output.
+
+        As `transformers.GenerationMixin.generate`, with these differences.
 
         Args:
             inputs: `(B, L)` int64 ids, also as `input_ids`; may be left out with `encoder_outputs`.
@@ -128,26 +100,19 @@ class SlotGenerationMixin(GenerationMixin):
                 in place. Also as `cache`.
             logits_processor, stopping_criteria: see slot ids, V_n + slot · num_views + view, and scores with a column
                 per base token and per view of each slot `(R, V_n + K · num_views)`; `slot_referents` gives the map.
-            prefix_allowed_tokens_fn: sees and returns ids; symbols that do not occur in the input are left out, but for
-                the next new one.
+            prefix_allowed_tokens_fn: sees and returns ids; of symbols not in the input, only the next new one counts.
             num_fresh_symbols: how many symbols that its question or text does not have each row may write, those of
                 `decoder_input_ids` included; default that of the configuration. Only for models that have the field.
             slot_vectors: `(B, K, D)`, of a model that draws them; default a new draw, the same for all of a sequence.
-            kwargs: every other argument of `generate`.
-
-        Returns:
-            Ids `(B·num_return_sequences, T)`, prompts first; or with `return_dict_in_generate` an output.
 
         Raises:
-            ValueError: if there is no input, an argument other than these names the id of a symbol, for an argument
-                that a model over symbols cannot follow, and for a cache or an encoder's output that does not fit.
+            ValueError: without input, for an argument other than these that names the id of a symbol or that the model
+                cannot follow, and for a cache or an encoder's output that does not fit.
         """
         settings = Settings(kwargs, generation_config, self.generation_config)
         call = {name: value for name, value in kwargs.items() if name not in settings.names}
-        refuse_arguments(settings, call, self.refused)
-        refuse_embeddings(
-            inputs_embeds=call.pop("inputs_embeds", None), decoder_inputs_embeds=call.pop("decoder_inputs_embeds", None)
-        )
+        settings.refuse_arguments(call, self.refused)
+        refuse_embeddings(**{name: call.pop(name, None) for name in ("inputs_embeds", "decoder_inputs_embeds")})
         input_ids = call.pop("input_ids", None) if inputs is None else inputs
         cache = own_cache(call.pop("past_key_values", None), call.pop("cache", None))
         if cache is None and settings.get("use_cache") is not False:
@@ -159,10 +124,8 @@ class SlotGenerationMixin(GenerationMixin):
         if call:
             name = next(iter(call))
             near = difflib.get_close_matches(name, settings.names, n=1)
-            raise ValueError(
-                f"{name}={call[name]!r}: neither the model nor generate has such an argument; "
-                + (f"did you mean {near[0]}?" if near else "leave it out")
-            )
+            remedy = f"did you mean {near[0]}?" if near else "leave it out"
+            raise ValueError(f"{name}={call[name]!r}: neither the model nor generate has such an argument; {remedy}")
         return self._searched(start, settings, cache, tools)
 
     def _searched(
@@ -180,17 +143,24 @@ class SlotGenerationMixin(GenerationMixin):
         if beams > 1 and tools["streamer"] is not None:
             raise ValueError(f"streamer with num_beams={beams}: beams change what was written; use num_beams=1")
         shared = beams if beams > 1 else wanted  # rows of a question
-        self._check_cache(cache, start, batch, shared)
-        length = settings.max_length(prompts.shape[1])
-        if length <= prompts.shape[1]:
+        if cache is not None:
+            if start.names is not None:  # inside, the cache knows symbols by number
+                cache.rename(start.names.numbers)
+            if cache.rows not in (0, batch, batch * shared):
+                raise ValueError(
+                    f"past_key_values has {cache.rows} rows, but {batch} inputs with their beams have "
+                    f"{batch * shared}; give a cache of so many rows, or leave it out"
+                )
+        prompt = prompts.shape[1]
+        length = settings.max_length(prompt)
+        if length <= prompt:
             raise ValueError(
-                f"max_length={length}: the prompt has {prompts.shape[1]} tokens already; raise max_length or pass "
-                "max_new_tokens"
+                f"max_length={length}: the prompt has {prompt} tokens already; raise max_length or pass max_new_tokens"
             )
         eos = flat(get("eos_token_id"))
         record = [name for name in ("scores", "logits") if returns_dict and get(f"output_{name}")]
         kinds = [kind for kind in ("attentions", "hidden_states") if returns_dict and get(f"output_{kind}")]
-        own = "decoder_" if start.encoder is not None else ""
+        own = "" if start.encoder is None else "decoder_"
         record += [f"{own}{kind}" for kind in kinds] + ["cross_attentions"] * ("attentions" in kinds and own != "")
         told = Told(
             max_length=length,
@@ -201,14 +171,13 @@ class SlotGenerationMixin(GenerationMixin):
             length_penalty=1.0 if get("length_penalty") is None else get("length_penalty"),
             early_stopping=get("early_stopping") or False,
             max_time=get("max_time"),
-            stops=_stops(settings, tools, start, prompts.shape[1]),
+            stops=_stops(settings, tools, start),
             record=record,
         )
 
         def others(rows: Sequence[int]) -> dict[str, Any]:
             questions = [row // shared for row in rows]
-            if own:  # each is encoded once
-                questions = list(dict.fromkeys(questions))
+            questions = list(dict.fromkeys(questions)) if own else questions  # each is encoded once
             return {"kinds": kinds, **start.inputs(questions, len(rows) // len(questions))}
 
         read = Reader(
@@ -223,12 +192,10 @@ class SlotGenerationMixin(GenerationMixin):
             all_steps=bool(record),
             columns=start.columns,
         )
-        found = search(
-            read,
-            told,
-            self._processors(start, settings, told, tools, shared),
-            _streamer(tools["streamer"], start.names),
-        )
+        streamer = tools["streamer"]
+        if streamer is not None and start.names is not None:
+            streamer = IdStreamer(streamer, start.names)
+        found = search(read, told, self._processors(start, settings, told, tools, shared), streamer)
         fields = self._fields(found, start, told, wanted if beams > 1 else 1)
         if not returns_dict:
             return fields["sequences"]
@@ -240,30 +207,16 @@ class SlotGenerationMixin(GenerationMixin):
                 cache.rename(start.names.renamed)
         return SymbolInvariantGenerateOutput(**fields, cache=cache)
 
-    def _check_cache(self, cache: SymbolInvariantCache | None, start: Beginning, batch: int, shared: int) -> None:
-        """Refuses a cache with other rows than those of a batch of questions, or of their samples and beams.
-
-        Inside it knows symbols by number.
-        """
-        if cache is not None and start.names is not None:
-            cache.rename(start.names.numbers)
-        if cache is not None and cache.rows not in (0, batch, batch * shared):
-            raise ValueError(
-                f"past_key_values has {cache.rows} rows, but {batch} inputs with their beams have {batch * shared}; "
-                "give a cache of so many rows, or leave it out"
-            )
-
     def _processors(
         self, start: Beginning, settings: Settings, told: Told, tools: dict[str, Any], shared: int
-    ) -> list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]:
+    ) -> list[Callable[[Tensor, Tensor], Tensor]]:
         """What changes the scores, in order: transformers' own, the model's, the grammar, the call's, and warpers."""
         function = tools["prefix_allowed_tokens_fn"]
-        if function is not None:
-            if start.names is not None:
-                function = allowed_in_slots(function, start.names, start.limit is not None)
-            function = (function, shared)
+        if function is not None and start.names is not None:
+            function = allowed_in_slots(function, start.names, start.limit is not None)
+        allowed = None if function is None else (function, shared)
         source = None if start.source is None else start.source.repeat_interleave(shared, 0)
-        found = usual_processors(settings, told, start.prompts, source, function)
+        found = usual_processors(settings, told, start.prompts, source, allowed)
         grammar = settings.get("grammar", start.grammar)
         if start.never_written and grammar is None:  # no grammar has these
             found.append(OnlySome(start.never_written, None))
@@ -306,18 +259,15 @@ class SlotGenerationMixin(GenerationMixin):
 
     def compute_transition_scores(
         self,
-        sequences: torch.Tensor,
-        scores: tuple[torch.Tensor, ...],
-        beam_indices: torch.Tensor | None = None,
+        sequences: Tensor,
+        scores: tuple[Tensor, ...],
+        beam_indices: Tensor | None = None,
         normalize_logits: bool = False,
-    ) -> torch.Tensor:
+    ) -> Tensor:
         """The score `(rows, steps)` of each token written, as transformers' method; 0 behind the end of a sequence.
 
-        Args:
-            sequences: `(rows, T)` ids, as `generate` returned them.
-            scores: of each step `(R, ids)`, `scores` or `logits` of the same output.
-            beam_indices: `(rows, steps)`, those of the same output; None without beams.
-            normalize_logits: take the logarithms of the probabilities.
+        `sequences (rows, T)`, `scores (R, ids)` or logits of each step, and with beams `beam_indices (rows, steps)` are
+        those of one output; `normalize_logits` takes the logarithms of the probabilities.
         """
         steps = torch.stack(scores)  # (steps, R, ids)
         if normalize_logits:
@@ -332,16 +282,10 @@ class SlotGenerationMixin(GenerationMixin):
         return steps[step, beam_indices.clamp(min=0), tokens].masked_fill(behind, 0.0)
 
     def generate_batch(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused, as `cache_implementation="paged"` is; see `init_continuous_batching`."""
+        """Refused: continuous batching keeps keys in pages, which this attention cannot read."""
         refuse_pages(self)
 
-    def init_continuous_batching(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: continuous batching keeps keys in pages, which this attention cannot read.
-
-        Raises:
-            ValueError: always.
-        """
-        refuse_pages(self)
+    init_continuous_batching = generate_batch
 
 
 class SymbolInvariantGenerationMixin(SlotGenerationMixin):
@@ -349,51 +293,59 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
 
     model: Any
 
-    def _begin(self, input_ids: torch.Tensor | None, settings: Settings, call: dict[str, Any]) -> Beginning:
+    def _begin(self, input_ids: Tensor | None, settings: Settings, call: dict[str, Any]) -> Beginning:
         """Encodes, with slots also for symbols that occur in the decoder's prompt only."""
         config, outputs = self.config, call.pop("encoder_outputs", None)
         base, views = config.base_vocab_size, config.num_views
-        refuse_symbols(settings, base)
+        settings.refuse_symbols(base)
         mask, prompt = call.pop("attention_mask", None), call.pop("decoder_input_ids", None)
         prompt_mask = call.pop("decoder_attention_mask", None)
         if input_ids is not None and mask is None:
             mask = inferred_mask(input_ids, config)
+        if outputs is not None:
+            _check_encoded(outputs, input_ids, mask)
+        elif input_ids is None:
+            raise ValueError(
+                "generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(question, …))"
+            )
+        read: Any = input_ids if outputs is None else outputs.slot_referents
+        if prompt is not None and len(prompt) != len(read):
+            name = "input_ids" if outputs is None else "encoder_outputs"
+            raise ValueError(
+                f"decoder_input_ids has batch {len(prompt)}, {name} {len(read)}; give one prompt per input"
+            )
         if outputs is None:
-            if input_ids is None:
-                raise ValueError(
-                    "generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(question, …))"
-                )
-            outputs = self._encode(input_ids, mask, prompt, settings)
-        else:
-            _check_encoded(outputs, input_ids, mask, prompt)
+            asked = (bool(settings.get(name)) for name in ("output_attentions", "output_hidden_states"))
+            outputs = self.model.encode(input_ids, mask, prompt, *asked)
         grows, known = config.answers_have_new_symbols, outputs.slot_referents
         numbers = torch.arange(known.shape[1], device=known.device).expand_as(known)
         limit = columns = None
         if grows:  # an anonymous stream has no number, and symbols of the prompt follow those of the question
             numbers = (known >= 0).long().cumsum(1) - 1
-            limit, own = _limit(self, settings), (known >= 0).sum(1)
-            known = _packed(known)
+            limit = new_symbols(config, settings, "that of the configuration")
+            own = (known >= 0).sum(1)
+            known = known.gather(1, (known < 0).int().sort(dim=1, stable=True).indices)  # those that exist first
             if prompt is not None:
-                joined = torch.cat((known, referents_of(prompt, base, None, views)), dim=1)
-                known = Slots.in_order(joined).referents
+                known = Slots.in_order(torch.cat((known, referents_of(prompt, base, None, views)), dim=1)).referents
             refuse_counts("decoder_input_ids", (known >= 0).sum(1) - own, limit)
             columns, limit = base + (int(own.max()) + limit) * views, base + (own + limit) * views
         names = Names(known, base, views)
-        has_symbol = outputs.slot_referents >= 0
         if mask is None:
             mask = torch.ones_like(outputs.symbol_slots) if outputs.attention_mask is None else outputs.attention_mask
-        encoder = replace(outputs, slot_referents=torch.where(has_symbol, numbers, -1), attention_mask=mask)
-        start_ids = _start_tokens(settings, len(known), known.device)
+        numbers = numbers.where(outputs.slot_referents >= 0, -1)
+        encoder = replace(outputs, slot_referents=numbers, attention_mask=mask)
+        start = settings.get("decoder_start_token_id")
+        start_ids = torch.as_tensor(settings.get("bos_token_id") if start is None else start, device=known.device)
+        given, batch = start_ids.numel(), len(known)
+        if start_ids.dim() and given != batch:
+            raise ValueError(f"decoder_start_token_id has {given} tokens for {batch} inputs; give one per input")
+        start_ids = start_ids.view(-1, 1).expand(batch, 1)
         if prompt is None:
             prompt = start_ids
         else:
             lost = (prompt >= base) & (names.numbers(referents_of(prompt, base, None, views)) < 0)
-            if lost.any():
-                row, position = lost.nonzero()[0].tolist()
-                raise ValueError(
-                    f"decoder_input_ids[{row}, {position}]={int(prompt[row, position])}: this symbol has no stream in "
-                    "encoder_outputs; encode with prompt_ids=decoder_input_ids, or leave encoder_outputs out"
-                )
+            remedy = "encode with prompt_ids=decoder_input_ids, or leave encoder_outputs out"
+            refuse_lost("decoder_input_ids", prompt, lost, f"has no stream in encoder_outputs; {remedy}")
             prompt = names.inside(prompt)
             if (prompt[:, :1] != start_ids).all():
                 prompt = torch.cat((start_ids, prompt), dim=1)
@@ -415,45 +367,26 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
             never_written=sorted(special - {None, *flat(settings.get("eos_token_id"))}),
         )
 
-    def _encode(
-        self, input_ids: torch.Tensor, mask: torch.Tensor | None, prompt: torch.Tensor | None, settings: Settings
-    ) -> Any:
-        check_source(input_ids, mask)
-        if prompt is not None and len(prompt) != len(input_ids):
-            raise ValueError(
-                f"decoder_input_ids has batch {len(prompt)}, input_ids {len(input_ids)}; give one prompt per input"
-            )
-        asked = (bool(settings.get(name)) for name in ("output_attentions", "output_hidden_states"))
-        return self.model.encode(input_ids, mask, prompt, *asked)
-
     def slot_referents(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor | None = None,
-        decoder_input_ids: torch.Tensor | None = None,
-    ) -> torch.Tensor:
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, decoder_input_ids: Tensor | None = None
+    ) -> Tensor:
         """The referent `(B, K)` of each slot in a call of `generate` with these arguments, -1 where a slot has none.
 
-        With `num_fresh_symbols` they are those of question and prompt; the names of new ones follow: the smallest
-        referents that are left, in ascending order.
-
-        Args:
-            input_ids: `(B, L)` int64.
-            attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None if padding tokens tell.
-            decoder_input_ids: `(B, T)` int64, the beginning of each answer; None for none.
+        They are those of `input_ids (B, L)`, without padding by `attention_mask (B, L)` or else by padding tokens, and
+        of `decoder_input_ids (B, T)`, the beginnings of answers. With `num_fresh_symbols` the names of new ones follow:
+        the smallest referents that are left, in ascending order.
         """
-        config = self.config
+        config, base, views = self.config, self.config.base_vocab_size, self.config.num_views
         mask = inferred_mask(input_ids, config) if attention_mask is None else attention_mask
-        read = [referents_of(input_ids, config.base_vocab_size, mask, config.num_views)]
+        read = [referents_of(input_ids, base, mask, views)]
         if decoder_input_ids is not None:
-            read.append(referents_of(decoder_input_ids, config.base_vocab_size, None, config.num_views))
+            read.append(referents_of(decoder_input_ids, base, None, views))
         joined = torch.cat(read, dim=1)
         if not config.answers_have_new_symbols:
             return self.model.embedding.assign(joined).referents
-        base, views = config.base_vocab_size, config.num_views
         own = (Slots.in_order(read[0]).referents >= 0).sum(1)
-        limit = base + (own + config.num_fresh_symbols) * views
-        return _with_new(Names(Slots.in_order(joined).referents, base, views), limit)
+        names = Names(Slots.in_order(joined).referents, base, views)
+        return _with_new(names, base + (own + config.num_fresh_symbols) * views)
 
 
 # What a call brings along for the search: no setting, and no input of the model.
@@ -461,22 +394,15 @@ _TOOLS = ("logits_processor", "stopping_criteria", "prefix_allowed_tokens_fn", "
 
 
 class OnlySome:
-    """A logits processor that forbids some base tokens, and columns from a limit of each row on.
+    """A logits processor that forbids some base tokens, or else columns of each row from `limits (R,)` on."""
 
-    Args:
-        forbidden: ids that are never written.
-        limits: `(R,)`, the columns of each row that may be written; None for all.
-    """
-
-    def __init__(self, forbidden: Sequence[int], limits: torch.Tensor | None):
+    def __init__(self, forbidden: Sequence[int], limits: Tensor | None):
         self.forbidden, self.limits = list(forbidden), limits
 
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Sets forbidden `scores (R, C)` to -inf, whatever `input_ids (R, T)` are."""
         if self.limits is None:
-            scores = scores.clone()
-            scores[:, self.forbidden] = -torch.inf
-            return scores
+            return scores.index_fill(1, torch.tensor(self.forbidden, device=scores.device), -torch.inf)
         columns = torch.arange(scores.shape[1], device=scores.device)
         return scores.masked_fill(columns >= self.limits.to(scores.device).unsqueeze(1), -torch.inf)
 
@@ -487,7 +413,7 @@ class IdStreamer(BaseStreamer):
     def __init__(self, streamer: BaseStreamer, names: Names):
         self.streamer, self.names = streamer, names
 
-    def put(self, value: torch.Tensor) -> None:
+    def put(self, value: Tensor) -> None:
         """Hands on `value (B, T)`, the prompts, or `(B,)`, the next token of each text."""
         rows = value if value.dim() == 2 else value.unsqueeze(1)
         self.streamer.put(self.names.outside(rows).reshape(value.shape))
@@ -497,71 +423,48 @@ class IdStreamer(BaseStreamer):
         self.streamer.end()
 
 
-def _streamer(given: Any, names: Names | None) -> Any:
-    return given if given is None or names is None else IdStreamer(given, names)
-
-
-def _stops(
-    settings: Settings, tools: dict[str, Any], start: Beginning, prompt: int
-) -> Callable[[torch.Tensor, Any], torch.Tensor] | None:
+def _stops(settings: Settings, tools: dict[str, Any], start: Beginning) -> Callable[[Tensor, Any], Tensor] | None:
     """Which texts end for another reason than their last token: a user's criteria, and strings."""
     criteria, strings = list(tools["stopping_criteria"] or []), settings.get("stop_strings")
     if strings is not None:
-        tokenizer = tools["tokenizer"]
-        if tokenizer is None:
+        if (tokenizer := tools["tokenizer"]) is None:
             raise ValueError(f"stop_strings={strings!r}: which tokens spell them the tokenizer knows; pass tokenizer=")
         wanted = [strings] if isinstance(strings, str) else list(strings)
 
-        def spells(text: torch.Tensor, scores: Any) -> torch.Tensor:
-            ids = (text if start.names is None else start.names.outside(text))[:, prompt:].tolist()
-            texts = (tokenizer.decode(row, skip_special_tokens=True) for row in ids)
+        def spells(text: Tensor, scores: Any) -> Tensor:
+            ids = text if start.names is None else start.names.outside(text)
+            answers = ids[:, start.prompts.shape[1] :].tolist()
+            texts = (tokenizer.decode(row, skip_special_tokens=True) for row in answers)
             return torch.tensor([any(one in answer for one in wanted) for answer in texts], device=text.device)
 
         criteria.append(spells)
     if not criteria:
         return None
 
-    def stops(text: torch.Tensor, scores: Any) -> torch.Tensor:
+    def stops(text: Tensor, scores: Any) -> Tensor:
         found = [torch.as_tensor(criterion(text, scores), device=text.device) for criterion in criteria]
         return torch.stack([one.expand(len(text)) for one in found]).any(0)
 
     return stops
 
 
-def _limit(model: Any, settings: Settings) -> int:
-    """How many new symbols an answer may have."""
+def new_symbols(config: Any, settings: Settings, none: str) -> Any:
+    """How many new symbols an answer may have, by the settings or else the configuration; what `none` says for None."""
     given = settings.get("num_fresh_symbols")
-    limit = model.config.num_fresh_symbols if given is None else given
-    if limit < 0:
-        raise ValueError(f"num_fresh_symbols={limit}: must be at least 0, or None for that of the configuration")
+    limit = config.num_fresh_symbols if given is None else given
+    if limit is not None and limit < 0:
+        raise ValueError(f"num_fresh_symbols={limit}: must be at least 0, or None for {none}")
     return limit
 
 
-def _with_new(names: Names, limit: torch.Tensor) -> torch.Tensor:
+def _with_new(names: Names, limit: Tensor) -> Tensor:
     """The referents `(B, K)` of the slots that may be written, of which each row has as many columns as its `limit`."""
     counts = ((limit - names.base_vocab_size) // names.num_views).unsqueeze(1)  # (B, 1)
     width = max(int(counts.max()), 1)
-    is_beyond = torch.arange(width, device=counts.device) >= counts
-    return names.referents(width).masked_fill(is_beyond, -1)
+    return names.referents(width).masked_fill(torch.arange(width, device=counts.device) >= counts, -1)
 
 
-def _start_tokens(settings: Settings, batch: int, device: torch.device) -> torch.Tensor:
-    """What answers begin with, `(B, 1)`: one token for all, or one for each."""
-    start = settings.get("decoder_start_token_id")
-    tokens = torch.as_tensor(settings.get("bos_token_id") if start is None else start, device=device)
-    if tokens.dim() and len(tokens) != batch:
-        raise ValueError(f"decoder_start_token_id has {len(tokens)} tokens for {batch} inputs; give one per input")
-    return tokens.view(-1, 1).expand(batch, 1)
-
-
-def _packed(referents: torch.Tensor) -> torch.Tensor:
-    """`referents (B, K)` without the anonymous stream in front: those that exist first, -1 behind."""
-    return referents.gather(1, (referents < 0).int().sort(dim=1, stable=True).indices)
-
-
-def _check_encoded(
-    outputs: Any, input_ids: torch.Tensor | None, mask: torch.Tensor | None, prompt: torch.Tensor | None
-) -> None:
+def _check_encoded(outputs: Any, input_ids: Tensor | None, mask: Tensor | None) -> None:
     """Refuses what was encoded if it does not fit the other inputs."""
     if getattr(outputs, "slot_referents", None) is None:
         raise ValueError(
@@ -574,29 +477,14 @@ def _check_encoded(
                 f"{name} has shape {tuple(given.shape)}, but encoder_outputs is of inputs of shape "
                 f"{tuple(outputs.symbol_slots.shape)}; pass those that were encoded, or leave one of the two out"
             )
-    if prompt is not None and len(prompt) != len(outputs.slot_referents):
-        raise ValueError(
-            f"decoder_input_ids has batch {len(prompt)}, encoder_outputs {len(outputs.slot_referents)}; give one "
-            "prompt per input"
-        )
 
 
 def refuse_pages(model: Any) -> NoReturn:
-    """Refuses continuous batching, by the name of a model.
-
-    Raises:
-        ValueError: always.
-    """
+    """Refuses continuous batching, by the name of a model."""
     raise ValueError(
         f"continuous batching (generate_batch, init_continuous_batching, cache_implementation='paged'): the attention "
         f"of {type(model).__name__} reads no pages; use generate, with inputs of similar length together"
     )
 
 
-__all__ = [
-    "Beginning",
-    "SlotGenerationMixin",
-    "SymbolInvariantGenerateOutput",
-    "SymbolInvariantGenerationMixin",
-    "refuse_pages",
-]
+__all__ = ["SlotGenerationMixin", "SymbolInvariantGenerateOutput", "SymbolInvariantGenerationMixin", "refuse_pages"]

@@ -12,21 +12,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from .configuration_symbinv import check_grammar
 
 
 class Grammar(ABC):
-    """A grammar of answers.
-
-    Args:
-        tokens: the token ids of `config.grammar`, as the subclass says.
-        base_vocab_size: V_n.
-        eos_token_id: the id that ends an answer.
-
-    Raises:
-        ValueError: for the tokens of another grammar.
-    """
+    """A grammar of answers, of the token ids of `config.grammar`, as the subclass says."""
 
     name: str  # of the grammar
     noun: str  # what an answer is
@@ -48,10 +40,7 @@ class Grammar(ABC):
 
     @abstractmethod
     def allowed(self, state: Any, left: int, columns: int) -> Sequence[bool]:
-        """Which of the slot ids 0 … columns - 1 may come next, if at most `left` tokens may follow it.
-
-        One base token at least may, if only EOS.
-        """
+        """Which slot ids 0 … columns - 1 may come next, with at most `left` tokens behind; a base token always may."""
 
     @abstractmethod
     def needs(self, state: Any) -> int:
@@ -83,19 +72,16 @@ class LassoGrammar(Grammar):
 
     def __init__(self, tokens: dict[str, Any], base_vocab_size: int, eos_token_id: int):
         super().__init__(tokens, base_vocab_size, eos_token_id)
-        roles = ("operand", "unary", "binary", "separator", "cycle_start", "cycle_end")
         self._roles = dict.fromkeys(range(base_vocab_size), "other")
-        for role in roles:
+        for role in ("operand", "unary", "binary", "separator", "cycle_start", "cycle_end"):
             ids = tokens[role] if isinstance(tokens[role], list) else [tokens[role]]
             self._roles |= dict.fromkeys(ids, role)
         self._roles[eos_token_id] = "eos"
 
     def start(self, symbols: int) -> _Trace:
-        """The state before a trace."""
         return _Trace()
 
     def follow(self, state: _Trace, token: int) -> _Trace:
-        """The state behind a token."""
         role = self._roles.get(token, "operand")
         if role in ("operand", "unary", "binary"):
             awaited = state.awaited + {"operand": -1, "unary": 0, "binary": 1}[role]
@@ -107,7 +93,6 @@ class LassoGrammar(Grammar):
         return state._replace(closed=state.closed or role == "cycle_end")
 
     def allowed(self, state: _Trace, left: int, columns: int) -> Sequence[bool]:
-        """What may continue a trace."""
         awaited, at_start, in_cycle, closed = state
         in_state, after_state = not closed and awaited > 0, not closed and awaited == 0
         to_close = 2 if in_cycle else 5  # `} EOS`, or `; { operand } EOS`
@@ -154,7 +139,6 @@ class AssignmentGrammar(Grammar):
         return _Assignment(symbols)
 
     def follow(self, state: _Assignment, token: int) -> _Assignment:
-        """The state behind a token."""
         if token == self.eos_token_id:
             return state._replace(ended=True)
         if token < self.base_vocab_size:
@@ -162,7 +146,6 @@ class AssignmentGrammar(Grammar):
         return _Assignment(state.unused - 1, state.used | {token}, True)
 
     def allowed(self, state: _Assignment, left: int, columns: int) -> Sequence[bool]:
-        """What may continue an assignment."""
         if state.awaits_value and not state.ended:
             return [token in self.tokens["values"] for token in range(columns)]
         may_name = not state.ended and left >= 2  # value and EOS follow
@@ -181,30 +164,20 @@ GRAMMARS: dict[str, type[Grammar]] = {grammar.name: grammar for grammar in (Lass
 class GrammarProcessor:
     """Lets only answers of a grammar be written: a logits processor that the search tells what was written.
 
-    Args:
-        grammar: of the answers.
-        symbols: of each row's question.
-        max_length: tokens at most, prompt and EOS included.
-        is_first: whether no other processor has changed the scores before.
-
-    Attributes:
-        states: of each row, the grammar's.
+    The question of each row has so many `symbols`. `max_length` counts prompt and EOS too. `is_first` says that no
+    other processor has changed the scores before.
     """
 
     def __init__(self, grammar: Grammar, symbols: Sequence[int], max_length: int, is_first: bool = False):
         self.grammar, self.max_length, self.length, self.is_first = grammar, max_length, 1, is_first
-        self.states = [grammar.start(number) for number in symbols]
+        self.states = [grammar.start(number) for number in symbols]  # of each row
         # Beams are in few states: what follows each, and what is allowed there, is found out once.
         self._follow = cache(grammar.follow)
         self._places: dict[tuple[Any, int], int] = {}  # of a state and the tokens left, in `_allowed`
         self._allowed = torch.empty(0, 0, dtype=torch.bool)
 
     def read(self, prompts: Sequence[Sequence[int]]) -> None:
-        """Reads the beginnings of the answers, start tokens first.
-
-        Raises:
-            ValueError: for a limit that no answer can meet, or a prompt that no answer begins with.
-        """
+        """Reads the beginnings of the answers, start tokens first; refuses what no answer can begin with or meet."""
         grammar, room = self.grammar, self.max_length - 1
         if len(prompts[0]) == 1 and room < len(grammar.shortest):
             raise ValueError(
@@ -229,7 +202,7 @@ class GrammarProcessor:
         self.states = [self._follow(states[parent], token) for parent, token in zip(parents, tokens, strict=True)]
         self.length += 1
 
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Sets `scores (R, V_n + K)` of tokens that cannot follow `input_ids (R, T)` to -inf."""
         left, columns, grammar = self.max_length - self.length - 1, scores.shape[1], self.grammar
         asked = [(state, min(left, grammar.needs(state))) for state in self.states]

@@ -19,24 +19,16 @@ from .slots_symbinv import Slots
 def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
     """The mean `(B, L, D)` of `hidden_states (B, S, L, D)` over each example's own streams.
 
-    Args:
-        hidden_states: `(B, S, L, D)`.
-        active: `(B, S)`, the streams of the mean, or `(B, S, L)`, those of the mean at each place.
+    They are those of `active (B, S)`, or at each place those of `active (B, S, L)`.
     """
     weights = active.to(hidden_states.dtype) / active.sum(1, keepdim=True)
     return torch.einsum("bsld,bs->bld" if active.dim() == 2 else "bsld,bsl->bld", hidden_states, weights)
 
 
 def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
-    """One view of all streams: their mean, and at each symbol the hidden state of that symbol's own stream.
+    """One view `(B, L, D)` of all streams, `hidden_states (B, S, L, D)`: their mean, and at each symbol its own stream.
 
-    Args:
-        hidden_states: `(B, S, L, D)`.
-        symbol_slots: `(B, L)`, the slot of each symbol, -1 at base tokens.
-        active: `(B, S)` or `(B, S, L)`, the streams that take part in the mean.
-
-    Returns:
-        `(B, L, D)`.
+    `symbol_slots (B, L)` is -1 at base tokens; `active (B, S)` or `active (B, S, L)` are the streams of the mean.
 
     Source: SIT Algorithm 2.
     """
@@ -54,15 +46,10 @@ class Head(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
-        """Logits in slot space.
+        """Logits `(B, L, V_n + K · num_views)` of `hidden_states (B, S, L, D)`, with the embedding's slots.
 
-        Args:
-            hidden_states: `(B, S, L, D)`.
-            slots: of the same B and S, as the embedding had them.
-
-        Returns:
-            `(B, L, V_n + K · num_views)`; column V_n + s · num_views + v is view v of the symbol of slot s, or of a new
-            one where `slots.new` is s; -inf where no symbol can be written from that slot.
+        Column V_n + s · num_views + v is view v of the symbol of slot s, or of a new one where `slots.new` is s; it is
+        -inf where no symbol can be written from that slot.
         """
 
     def features(self, hidden_states: torch.Tensor) -> torch.Tensor:
@@ -84,9 +71,8 @@ class StreamsHead(Head):
         actual = table[base : base + self.config.num_views]
         symbol_logits = torch.stack([hidden_states @ row for row in actual], dim=-1)  # (B, S, L, num_views)
         writable = slots.writable[:, : hidden_states.shape[1]].unsqueeze(3)  # (B, S, 1 or L, 1)
-        symbol_logits = symbol_logits.masked_fill(~writable, -math.inf)
-        symbol_logits = symbol_logits.transpose(1, 2).flatten(2)  # (B, L, S · num_views)
-        return torch.cat((base_logits, symbol_logits), dim=-1)
+        symbol_logits = symbol_logits.masked_fill(~writable, -math.inf).transpose(1, 2)  # (B, L, S, num_views)
+        return torch.cat((base_logits, symbol_logits.flatten(2)), dim=-1)
 
 
 class VocabularyHead(Head):
@@ -108,7 +94,6 @@ class RandomHead(VocabularyHead):
     """Identical to VocabularyHead except: a part of each symbol's row is that of its slot in `slots.vectors`."""
 
     def table(self, slots: Slots) -> torch.Tensor:
-        """The `(V_n + K · num_views, D)` rows that are projected on."""
         return random_rows(self.weight, slots.vectors, self.config)
 
 
@@ -129,8 +114,7 @@ class GaussianHead(Head):
 def make_head(config: SymbolInvariantConfig, weight: nn.Parameter) -> Head:
     """The head that `config.symbol_embedding` names, for an embedding of `weight (rows, D)`.
 
-    Its own weight is empty: `post_init` puts the embedding's in its place. Were they one from the beginning, a
-    checkpoint that lacks both would be loaded without a word, and the embedding left as the memory was.
+    Its own weight is empty until `post_init` ties the two: else a checkpoint without either would load without a word.
     """
     own: dict[str, type[Head]] = {"streams": StreamsHead, "random": RandomHead, "gaussian": GaussianHead}
     return own.get(config.symbol_embedding, VocabularyHead)(config, nn.Parameter(torch.empty_like(weight)))

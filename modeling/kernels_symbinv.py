@@ -21,19 +21,15 @@ from torch import nn
 SHORT = 64
 
 # Rows of the feed-forward block that a CPU computes together, our choice: 1024 x 1024 floats are 4 MB and stay in the
-# cache. One thread is as fast with 256 to 1,024 rows; two are 9 % faster than with 512, and as fast with 2,048.
-# The first product ran at 96 GFLOP/s on one core, and at 36 with 8,192 rows at once.
+# cache. One core ran at 96 GFLOP/s, and at 36 with 8,192 rows; two are 9 % faster than with 512 rows.
 ROWS = 1024
 
 
-def _exports_alone() -> bool:
-    """What torch 2.6 can tell: whether a graph is recorded without Dynamo, as `torch.export` does by default."""
-    return torch.compiler.is_compiling() and not torch.compiler.is_dynamo_compiling()
-
-
 # Whether torch.export records: nothing may depend on values then, not even a shape. (`len(tensor)` would make a number
-# of a dimension that is to stay open; `tensor.shape[0]` does not.)
-is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", _exports_alone)
+# of a dimension that is to stay open; `tensor.shape[0]` does not.) Torch 2.6 can only tell what is without Dynamo.
+is_exporting: Callable[[], bool] = getattr(
+    torch.compiler, "is_exporting", lambda: torch.compiler.is_compiling() and not torch.compiler.is_dynamo_compiling()
+)
 
 
 def reads_values(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,15 +48,11 @@ def reads_values(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Kernel:
-    """Another way to compute the same.
+    """Another way to compute what `attend` or `feed_forward` compute, of tensors with their shapes."""
 
-    Attributes:
-        fits: whether it takes the tensors: for attention `fits(queries, keys, mask)`, for feed-forward `fits(states)`,
-            with the shapes that `attend` and `feed_forward` take.
-        compute: for attention as `fused_attention`, for feed-forward as `cached_feed_forward`, but of `(..., D)`.
-    """
-
+    # Whether it takes them: for attention `fits(queries, keys, mask)`, for feed-forward `fits(states)`.
     fits: Callable[..., bool]
+    # For attention `compute(queries, keys, values, mask)`; for feed-forward as `cached_feed_forward`, of `(..., D)`.
     compute: Callable[..., torch.Tensor]
 
 
@@ -85,71 +77,28 @@ def attend(
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """softmax(Q Kᵀ / sqrt(E) + mask) V, computed in the way that suits device, size and request.
 
-    Args:
-        queries: `(B, G, Q, E)`.
-        keys, values: `(B, G, K, E)`.
-        mask: broadcasts to `(B, G, Q, K)`: bool, True where a query may attend, or floats that are added to the scores;
-            None for attention everywhere.
-        eager: write it out, whatever the device (`attn_implementation="eager"`).
-        output_weights: return the weights too.
+    Of `queries (B, G, Q, E)`, `keys (B, G, K, E)` and `values (B, G, K, E)`. `mask (B or 1, G or 1, Q or 1, K)` is
+    bool, True where a query may attend, or floats that are added to the scores; None for attention everywhere. With
+    `eager` (`attn_implementation="eager"`) it is written out, whatever the device.
 
     Returns:
         `(B, G, Q, E)`, and with `output_weights` the weights `(B, G, Q, K)`.
     """
-    if eager or output_weights:
-        attended, weights = written_out_attention(queries, keys, values, mask)
-        return attended, weights if output_weights else None
-    if registered.attention is not None and registered.attention.fits(queries, keys, mask):
-        return registered.attention.compute(queries, keys, values, mask), None
-    # Written out, the backward pass over short sequences takes a CPU a third to two thirds of the fused one's time.
-    if queries.requires_grad and queries.device.type == "cpu" and not is_exporting() and keys.shape[-2] <= SHORT:
-        return written_out_attention(queries, keys, values, mask)[0], None
-    return fused_attention(queries, keys, values, mask), None
-
-
-def fused_attention(
-    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor | None
-) -> torch.Tensor:
-    """Torch's own attention, in one operator.
-
-    Args:
-        queries: `(B, G, Q, E)`.
-        keys, values: `(B, G, K, E)`.
-        mask: as `attend`'s, broadcasts to `(B, G, Q, K)`.
-
-    Returns:
-        `(B, G, Q, E)`.
-    """
-    return nn.functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
-
-
-def written_out_attention(
-    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The formula, operator by operator, with a softmax in float32 at least.
-
-    Args:
-        queries: `(B, G, Q, E)`.
-        keys, values: `(B, G, K, E)`.
-        mask: as `attend`'s, broadcasts to `(B, G, Q, K)`.
-
-    Returns:
-        `(B, G, Q, E)` and the weights `(B, G, Q, K)`.
-    """
+    if not (eager or output_weights):
+        if registered.attention is not None and registered.attention.fits(queries, keys, mask):
+            return registered.attention.compute(queries, keys, values, mask), None
+        # Written out, the backward pass over short sequences takes a CPU a third to two thirds of the fused one's time.
+        trains = queries.requires_grad and queries.device.type == "cpu" and not is_exporting()
+        if not (trains and keys.shape[-2] <= SHORT):
+            return nn.functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask), None
     weights = attention_weights(queries, keys, mask)
-    return weights @ values, weights
+    return weights @ values, weights if output_weights else None
 
 
 def attention_weights(queries: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """softmax(Q Kᵀ / sqrt(E) + mask), with a softmax in float32 at least.
+    """softmax(Q Kᵀ / sqrt(E) + mask), `(B, G, Q, K)`, with a softmax in float32 at least.
 
-    Args:
-        queries: `(B, G, Q, E)`.
-        keys: `(B, G, K, E)`.
-        mask: as `attend`'s, broadcasts to `(B, G, Q, K)`.
-
-    Returns:
-        `(B, G, Q, K)`.
+    Of `queries (B, G, Q, E)` and `keys (B, G, K, E)`; `mask (B or 1, G or 1, Q or 1, K)` is as that of `attend`.
     """
     scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-1, -2)  # (B, G, Q, K)
     if mask is not None:
@@ -162,14 +111,7 @@ def attention_weights(queries: torch.Tensor, keys: torch.Tensor, mask: torch.Ten
 def feed_forward(states: torch.Tensor, first: nn.Linear, activation: nn.Module, second: nn.Linear) -> torch.Tensor:
     """W_2 f(W_1 x + b_1) + b_2, computed in the way that suits device and size.
 
-    Args:
-        states: x, `(..., D)`.
-        first: W_1 `(F, D)` and b_1 `(F,)`.
-        activation: f.
-        second: W_2 `(D, F)` and b_2 `(D,)`.
-
-    Returns:
-        `(..., D)`.
+    Maps x, the `states (..., D)`, to the same shape; `first` has W_1 `(F, D)` and b_1, `second` W_2 `(D, F)` and b_2.
     """
     kernel = registered.feed_forward
     is_special = (kernel is not None and kernel.fits(states)) or fits_cache(states)
@@ -207,17 +149,9 @@ def cached_feed_forward(
     """W_2 relu(W_1 x + b_1) + b_2, whose wide middle goes through the cache of a CPU and never through memory.
 
     The middle is computed again in the backward pass. Equal to the plain products to rounding, and deterministic.
-
-    Args:
-        rows: x, `(R, D)`.
-        weight1, bias1: `(F, D)` and `(F,)`.
-        weight2, bias2: `(D, F)` and `(D,)`.
-
-    Returns:
-        `(R, D)`.
+    Maps x, the `rows (R, D)`, to the same shape, by `weight1 (F, D)`, `bias1 (F,)`, `weight2 (D, F)`, `bias2 (D,)`.
     """
-    result: torch.Tensor = _CachedFeedForward.apply(rows, weight1, bias1, weight2, bias2)
-    return result
+    return _CachedFeedForward.apply(rows, weight1, bias1, weight2, bias2)
 
 
 class _CachedFeedForward(torch.autograd.Function):

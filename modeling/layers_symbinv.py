@@ -1,7 +1,7 @@
 """Positions, attention over streams, feed-forward, and the encoder and decoder layers made of them.
 
-Hidden states are `(B, S, L, D)`: every layer treats the streams alike and shares its weights among them. Aggregated
-blocks let each stream attend to one view of all streams, whose keys and values exist once per example.
+Hidden states are `(B, S, L, D)`: every layer shares its weights among the streams. Aggregated blocks let each stream
+attend to one view of all streams, whose keys and values exist once per example.
 
 Letters: B batch, N beams per example, S streams, L source length, T target length, K keys, H heads, D model width.
 """
@@ -26,17 +26,15 @@ def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
 
 
 def rotary_angles(positions: torch.Tensor, config: SymbolInvariantConfig, dtype: torch.dtype) -> torch.Tensor:
-    """Cosines and sines of the rotary embedding at `positions (B, L)`, for `rotate`.
+    """Cosines and sines of the rotary embedding at `positions (B, L)`, `(2, B, 1, L, 1, E)`, for `rotate`.
 
-    They are `(2, B, 1, L, 1, E)`, E being the width of a head, as `rotate` wants them. The first half of the sines is
-    negated, so that rotating only has to swap halves.
-
-    Source: Su et al. 2024, equation 34, in the layout of `rotate_half`.
+    The first half of the sines is negated, so that rotating only has to swap halves. Source: Su et al. 2024, equation
+    34, in the layout of `rotate_half`.
     """
     head_dim = config.d_model // config.num_attention_heads
     wide = torch.promote_types(dtype, torch.float32)
-    theta = float(config.rope_theta)
-    frequencies = torch.tensor([theta ** (-i / head_dim) for i in range(0, head_dim, 2)], dtype=wide)
+    exponents = (-i / head_dim for i in range(0, head_dim, 2))
+    frequencies = torch.tensor([float(config.rope_theta) ** exponent for exponent in exponents], dtype=wide)
     angles = positions.unsqueeze(-1) * frequencies.to(positions.device)  # (B, L, E / 2)
     sin = angles.sin()
     both = torch.stack((angles.cos().repeat(1, 1, 2), torch.cat((-sin, sin), dim=-1)))
@@ -50,10 +48,7 @@ def rotate(states: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
 
 
 def sinusoidal_positions(positions: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
-    """Sines and cosines, interleaved, `(B, L, width)`, at `positions (B, L)`.
-
-    Source: Vaswani et al. 2017, section 3.5.
-    """
+    """Sines and cosines, interleaved, `(B, L, width)`, at `positions (B, L)`: Vaswani et al. 2017, section 3.5."""
     wide = torch.promote_types(dtype, torch.float32)
     exponents = torch.arange(0, width, 2, device=positions.device, dtype=wide) / width
     angles = positions.unsqueeze(-1).to(wide) * 10000.0**-exponents
@@ -66,13 +61,8 @@ def tree_positions(arity: torch.Tensor, width: int) -> torch.Tensor:
     A step to a left or only child is (1, 0), to a right child (0, 1); the step nearest the token comes first and the
     root's last: `&UabXc` gives & [], U [1,0], a [1,0,1,0], b [0,1,1,0], X [0,1], c [1,0,0,1].
 
-    Args:
-        arity: `(B, L)` int64, number of children of each token, -1 for tokens outside the formula.
-        width: paths are padded with zeros, or cut, to this length.
-
-    Returns:
-        `(B, L, width)` bool; zeros for a row that is not exactly one formula.
-
+    `arity (B, L)` int64 has the number of children of each token, -1 for tokens outside the formula. The paths are
+    `(B, L, width)` bool, padded with zeros, or cut; zeros for a row that is not exactly one formula.
     Source: Shiv & Quirk 2019, as used by SIT section 5.2.
     """
     index = torch.arange(arity.shape[1], device=arity.device)
@@ -102,13 +92,10 @@ class RelativeBias(nn.Module):
     """T5's relative positions: a learned bias per head and bucket of distances, added to the scores of attention.
 
     Distances below 16 have a bucket each; from there to 128 their logarithm decides between 16 more, and everything
-    farther is in the last one.
-
-    Source: Raffel et al. 2020, section 2.1; sizes as in T5.
+    farther is in the last one. Source: Raffel et al. 2020, section 2.1; sizes as in T5.
     """
 
-    buckets = 32
-    max_distance = 128
+    buckets, max_distance = 32, 128
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
@@ -122,12 +109,9 @@ class RelativeBias(nn.Module):
         return torch.where(distance < exact, distance, far.clamp(max=self.buckets - 1))
 
     def forward(self, length: int, past: int, mask: torch.Tensor | None) -> torch.Tensor:
-        """What is added to the scores of `length` queries after `past` tokens, `(B or 1, H, T, past + T)`.
+        """What is added to the scores of T = `length` queries after `past` tokens, `(B or 1, H, T, past + T)`.
 
-        Args:
-            length: T.
-            past: tokens before them.
-            mask: `(B or 1, 1, T, past + T)` bool, False where the result is to be -inf; None for nowhere.
+        It is -inf where `mask (B or 1, 1, T, past + T)` bool is False; None for nowhere.
         """
         steps = torch.arange(past + length, device=self.weight.device)
         distance = (steps[past:, None] - steps).clamp(min=0)
@@ -143,40 +127,26 @@ class LearnedPositions(nn.Module):
         self.weight = nn.Parameter(torch.empty(config.max_positions, config.d_model))
 
     def forward(self, positions: torch.Tensor) -> torch.Tensor:
-        """`(B, L, D)` at `positions (B, L)`.
-
-        Raises:
-            ValueError: for a position that has no vector.
-        """
+        """`(B, L, D)` at `positions (B, L)`; refuses one that has no vector."""
         limit = len(self.weight)
         if not is_exporting() and positions.shape[1] > limit and int(positions.max()) >= limit:
-            raise ValueError(
-                f"an input of {int(positions.max()) + 1} tokens: this model has learned {limit} positions "
-                "(max_positions); shorten the input"
-            )
+            learned = f"this model has learned {limit} positions (max_positions)"
+            raise ValueError(f"an input of {int(positions.max()) + 1} tokens: {learned}; shorten the input")
         return nn.functional.embedding(positions, self.weight)
 
 
 @dataclass(frozen=True)
 class Sequence:
-    """What attention needs to know of a sequence besides its hidden states.
+    """What attention needs to know of a sequence besides its hidden states."""
 
-    Attributes:
-        symbol_slots: `(B, L)` int64, the slot of each symbol, -1 at base tokens.
-        active: `(B, S)` bool, the streams that take part in means, or `(B, S, L)`, at each place.
-        mask: `(B or 1, 1, queries or 1, K)` bool, True where a query may attend; or `(B or 1, H, queries, K)` floats
-            that are added to the scores; None for attention everywhere.
-        angles: `(2, B or 1, 1, L, 1, E)`, rotary angles; None if positions were added to the embeddings.
-        positions: `(B or 1, 1, L, D)`, what is added to the states that queries and keys are made of; None for nothing.
-        eager: whether attention is written out, whatever the device.
-    """
-
-    symbol_slots: torch.Tensor
-    active: torch.Tensor
+    symbol_slots: torch.Tensor  # (B, L) int64, the slot of each symbol, -1 at base tokens
+    active: torch.Tensor  # (B, S) bool, the streams that take part in means, or (B, S, L), at each place
+    # (B or 1, 1, queries or 1, K) bool, True where a query may attend, or (B or 1, H, queries, K) floats that are added
+    # to the scores; None for attention everywhere.
     mask: torch.Tensor | None
-    angles: torch.Tensor | None
-    positions: torch.Tensor | None = None
-    eager: bool = False
+    angles: torch.Tensor | None  # (2, B or 1, 1, L, 1, E), rotary; None if positions were added to the embeddings
+    positions: torch.Tensor | None = None  # (B or 1, 1, L, D), added to what queries and keys are made of
+    eager: bool = False  # whether attention is written out, whatever the device
 
 
 class ResidualBlock(nn.Module):
@@ -210,9 +180,8 @@ class Attention(ResidualBlock):
     Per-stream keys lie in the head axis, `(B, S·H, K, E)`; aggregated ones are `(B, H, K, E)` and all streams' queries
     lie side by side in the query axis. Beams of one source lie in the query axis too.
 
-    Reparametrised with identities, head h has the scores `Q Kᵀ / sqrt(E) + a_h h gᵀ`, and `Σ_h b_h A_h g` is added to
-    the output, A_h being its weights: `W_K W_Qᵀ + a I` and `W_V W_O + b I` without a D × D product. One Gram matrix
-    serves all heads. g lies beside the keys, cut into as many heads, so a cache holds it.
+    With identities, head h has the scores `Q Kᵀ / sqrt(E) + a_h h gᵀ`, and `Σ_h b_h A_h g` is added to the output, A_h
+    being its weights. One Gram matrix serves all heads. g lies beside the keys, cut into heads, so a cache holds it.
 
     Source: SIT Algorithms 3 and 4; identities "When can transformers reason with abstract symbols?", section 1, not
     divided by sqrt(E) as in its authors' release.
@@ -256,17 +225,13 @@ class Attention(ResidualBlock):
         cache: SymbolInvariantCache | None,
         trace: list | None,
     ) -> torch.Tensor:
-        """The new `hidden_states (B·N, S, T, D)`, which attend to what was `encoded (B, S', L, D)`.
-
-        The decoder may have more streams than the encoder: further ones see of the question what its first stream
-        sees, which is the anonymous one where symbols come in.
-        """
+        """The new `hidden_states (B·N, S, T, D)`, which attend to what was `encoded (B, S', L, D)`."""
         read = self.read(hidden_states)
         states = None if cache is None else cache.cross.get(self.cache_index)
         if states is None:
             states = self.key_values(encoded, source)
         more = 0 if self.aggregated else read.shape[1] - states[0].shape[1] // self.heads
-        if more:
+        if more:  # streams that only the decoder has see what its first sees, the anonymous one where symbols come in
             first, last = (torch.cat((one, one[:, : self.heads].repeat(1, more, 1, 1)), dim=1) for one in states)
             states = first, last
         if cache is not None:
@@ -284,21 +249,16 @@ class Attention(ResidualBlock):
     ) -> torch.Tensor:
         """What the queries of each beam find among the keys of its source, `(B·N, S, T, D)`, for `add`.
 
-        Args:
-            read: `(B·N, S, T, D)`, what the queries were made of.
-            queries: `(B·N, S, T, H, E)`.
-            keys: `(B, S·H, K, E)`, aggregated `(B, H, K, E)`; with identities twice as wide.
-            values: `(B, S·H, K, E)`, aggregated `(B, H, K, E)`.
-            source: of the keys; its mask is `(B or 1, 1 or H, T or 1, K)`.
-            trace: gets the weights `(B·N, S, H, T, K)`; None to return none.
+        `queries (B·N, S, T, H, E)` were made of `read (B·N, S, T, D)`. `keys (B, S·H, K, E)`, with identities twice as
+        wide, and `values (B, S·H, K, E)` are `(B, H, K, E)` if aggregated. `trace` gets the weights.
         """
         batch, streams, length, width = read.shape
         heads, examples, mask = self.heads, keys.shape[0], source.mask
         queries = queries.reshape(examples, batch // examples, streams, length, heads, -1)  # (B, N, S, T, H, E)
-        # To (B, H, N, S, T, E) if aggregated, else to (B, S, H, N, T, E); `back` undoes either.
-        order, back = (
-            ((0, 4, 1, 2, 3, 5), (0, 2, 3, 4, 1, 5)) if self.aggregated else ((0, 2, 4, 1, 3, 5), (0, 3, 1, 4, 2, 5))
-        )
+        # To (B, S, H, N, T, E), or to (B, H, N, S, T, E) if aggregated; `back` undoes either.
+        order, back = (0, 2, 4, 1, 3, 5), (0, 3, 1, 4, 2, 5)
+        if self.aggregated:
+            order, back = (0, 4, 1, 2, 3, 5), (0, 2, 3, 4, 1, 5)
         queries = queries.permute(order)
         folded = queries.shape
         queries = queries.reshape(examples, keys.shape[1], -1, width // heads)  # (B, H, N·S·T, E) or (B, S·H, N·T, E)
@@ -320,10 +280,12 @@ class Attention(ResidualBlock):
             attended = weights @ values
         else:
             attended, weights = attend(queries, keys, values, mask, source.eager, self.identity_vo is not None)
-        attended = attended.reshape(folded).permute(back).reshape(batch, streams, length, width)  # (B·N, S, T, D)
-        attended = self.out_proj(attended)
+        attended = attended.reshape(folded).permute(back).reshape(batch, streams, length, width)
+        attended = self.out_proj(attended)  # (B·N, S, T, D)
         if inputs is not None and weights is not None and self.identity_vo is not None:
-            mixed = self._mixed_over_heads(weights, self.identity_vo) @ inputs  # (B, 1 or S, queries, D)
+            factors = (self.config.identity_multiplier * self.identity_vo).to(weights.dtype)
+            summed = torch.einsum("bghqk,h->bgqk", weights.unflatten(1, (-1, heads)), factors)
+            mixed = summed @ inputs  # (B, 1 or S, queries, D)
             if not self.aggregated:
                 mixed = mixed.unflatten(2, (-1, length)).transpose(1, 2)  # (B, N, S, T, D)
             attended = attended + mixed.reshape(attended.shape)
@@ -336,28 +298,20 @@ class Attention(ResidualBlock):
         # (B, 1, N·S·T, D) or (B, S, N·T, D)
         rows = own.flatten(1, 3).unsqueeze(1) if self.aggregated else own.transpose(1, 2).flatten(2, 3)
         gram = (rows @ inputs.transpose(2, 3)).unsqueeze(2)  # (B, 1 or S, 1, queries, K)
-        scores = gram * (self.config.identity_multiplier * self.identity_qk).view(-1, 1, 1)
-        scores = scores.flatten(1, 2)  # (B, H or S·H, queries, K)
+        factors = (self.config.identity_multiplier * self.identity_qk).view(-1, 1, 1)
+        scores = (gram * factors).flatten(1, 2)  # (B, H or S·H, queries, K)
         if mask is None:
             return scores
         return torch.where(mask, scores, -math.inf) if mask.dtype == torch.bool else scores + mask
 
-    def _mixed_over_heads(self, weights: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-        """`Σ_h b_h A_h`, `(B, 1 or S, queries, K)`, of the weights `(B, H or S·H, queries, K)`."""
-        factors = (self.config.identity_multiplier * factors).to(weights.dtype)
-        return torch.einsum("bghqk,h->bgqk", weights.unflatten(1, (-1, self.heads)), factors)
-
     def queries(self, read: torch.Tensor, own: Sequence) -> torch.Tensor:
         """Queries `(B, S, L, H, E)` of what was `read (B, S, L, D)`."""
         placed = read if own.positions is None else read + own.positions
-        queries = self.q_proj(placed).unflatten(-1, (self.heads, -1))  # (B, S, L, H, E)
+        queries = self.q_proj(placed).unflatten(-1, (self.heads, -1))
         return queries if own.angles is None else rotate(queries, own.angles)
 
     def key_values(self, hidden_states: torch.Tensor, source: Sequence) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values of `hidden_states (B, S, K, D)`: `(B, S·H, K, E)`, aggregated `(B, H, K, E)`.
-
-        With identities the keys are twice as wide: their inputs lie beside them.
-        """
+        """Keys and values of `hidden_states (B, S, K, D)`, in the shapes that `forward` takes."""
         if self.aggregated:
             hidden_states = aggregate_streams(hidden_states, source.symbol_slots, source.active).unsqueeze(1)
         keys, values = self._projected(hidden_states, source, self.k_proj, self.v_proj)
@@ -372,10 +326,7 @@ class Attention(ResidualBlock):
     def _projected(
         self, hidden_states: torch.Tensor, own: Sequence, *projections: nn.Linear
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Heads side by side, `(B, S, L, heads, E)`: those of all projections but the last, and those of the last.
-
-        The former are of states with positions, or rotated.
-        """
+        """Heads `(B, S, L, heads, E)` side by side: of all projections but the last, with positions; of the last."""
         if own.positions is None:
             joined = self._joined(hidden_states, *projections)
             first, last = joined.split(((len(projections) - 1) * self.heads, self.heads), dim=3)
@@ -387,8 +338,7 @@ class Attention(ResidualBlock):
     def _joined(self, hidden_states: torch.Tensor, *projections: nn.Linear) -> torch.Tensor:
         """Heads of all projections side by side, `(B, S, L, projections·H, E)`; one product if they are plain."""
         if all(map(is_plain, projections)):
-            weight = torch.cat([projection.weight for projection in projections])
-            bias = torch.cat([projection.bias for projection in projections])
+            weight, bias = (torch.cat([getattr(one, name) for one in projections]) for name in ("weight", "bias"))
             joined = nn.functional.linear(hidden_states, weight, bias)
         else:
             joined = torch.cat([projection(hidden_states) for projection in projections], dim=-1)
@@ -434,10 +384,7 @@ class EncoderLayer(GradientCheckpointingLayer):
 
 
 class DecoderLayer(GradientCheckpointingLayer):
-    """Causal self-attention (DP, DA), cross-attention (CP, CA in the order of `config.components`), feed-forward.
-
-    Source: SIT Algorithm 4.
-    """
+    """Causal self-attention (DP, DA), cross-attention (CP, CA in the order listed), feed-forward: SIT Algorithm 4."""
 
     def __init__(self, config: SymbolInvariantConfig, layer_index: int):
         super().__init__()
@@ -461,10 +408,9 @@ class DecoderLayer(GradientCheckpointingLayer):
         cache: SymbolInvariantCache | None = None,
         traces: Listed[list | None] = (None, None),
     ) -> torch.Tensor:
-        """Maps `hidden_states (B·N, S, T, D)` to the same shape.
+        """Maps `hidden_states (B·N, S, T, D)` to the same shape; they attend to what was `encoded (B, S, L, D)`.
 
-        If there is an encoder, it attends to what was `encoded (B, S, L, D)`, as `source` describes it. `traces` get
-        the weights of each self-attention and of each cross-attention block.
+        `traces` get the weights of each self-attention and of each cross-attention block.
         """
         for block in self.self_attention.values():
             hidden_states = block.to_itself(hidden_states, target, cache, traces[0])

@@ -14,14 +14,12 @@ class AdaCos(nn.Module):
         s_0 = sqrt(2) log(C - 1),   s_t = log(B_t) / cos(min(pi / 4, median theta_y)),   s_t at most 100
         B_t = mean over tokens of the sum over the wrong classes k of exp(s_{t-1} cos theta_k)
 
-    `scale` is a saved buffer. It changes once per optimizer step, after the step's loss, from the tokens of all its
-    micro-batches and processes: they all share one scale, so how a batch is cut does not change its gradient. (Zhang et
-    al. update before the loss instead; the scale lags one step behind theirs.)
+    `scale` is a saved buffer. It changes once per optimizer step, after the loss (Zhang et al.: before it), from the
+    tokens of all its micro-batches and processes, so how a batch is cut does not change its gradient.
 
     With few classes the scale settles near log C, about 2 to 4 for the logics, and the loss cannot fall below about
-    0.7; in short runs `loss="cross_entropy"` without normalisation learned faster. (The papers do not say over what B
-    is averaged. Averaged over sequences instead of tokens, the scale ran to the limit of 100 within 2,000 steps, and
-    training became unstable.)
+    0.7; in short runs `loss="cross_entropy"` without normalisation learned faster. (Averaged over sequences instead of
+    tokens, which the papers leave open, B took the scale to 100 within 2,000 steps and training became unstable.)
 
     Source: Zhang et al. 2019, equations 7, 9 and 10; batch and length merged, padding ignored: SIT section 3.3.
     """
@@ -41,12 +39,9 @@ class AdaCos(nn.Module):
 
     @torch.no_grad()
     def observe(self, cosines: torch.Tensor, targets: torch.Tensor, num_items: int | None) -> None:
-        """Takes in one micro-batch; updates the scale when the optimizer step's `num_items` tokens were seen.
+        """Takes in a micro-batch, `cosines (tokens, classes)`, -inf for classes that do not exist, `targets (tokens,)`.
 
-        Args:
-            cosines: `(tokens, classes)`, -inf for classes that do not exist.
-            targets: `(tokens,)` int64.
-            num_items: tokens of the whole step, all micro-batches and processes; None if this is all of it.
+        The scale changes when `num_items` tokens, of all micro-batches and processes, were seen; None if this is all.
         """
         cosines = _at_least_float32(cosines)
         target_cosines = cosines.gather(1, targets.unsqueeze(1)).squeeze(1)
@@ -56,11 +51,10 @@ class AdaCos(nn.Module):
             return
         target_cosines, wrong = torch.cat(self._pending, dim=1)
         self._pending.clear()
-        if not len(wrong):  # a step without labels teaches nothing
-            return
-        angle = target_cosines.median().clamp(-1, 1).acos().clamp(max=math.pi / 4)
-        # In the place of the old tensor, which the backward pass has yet to read, in a compiled graph too.
-        self.scale = (wrong.mean().log() / angle.cos()).clamp(max=self.max_scale).to(self.scale.dtype)
+        if len(wrong):  # a step without labels teaches nothing
+            angle = target_cosines.median().clamp(-1, 1).acos().clamp(max=math.pi / 4)
+            # In the place of the old tensor, which the backward pass has yet to read, in a compiled graph too.
+            self.scale = (wrong.mean().log() / angle.cos()).clamp(max=self.max_scale).to(self.scale.dtype)
 
 
 def _gather_processes(columns: torch.Tensor) -> torch.Tensor:
@@ -89,13 +83,8 @@ def token_loss(
     With `config.label_smoothing` e it is `(1 - e) (-log p_y) + e mean_k (-log p_k)`, the mean over all base tokens and
     the symbols that the example can write, so a renaming does not change it.
 
-    Args:
-        logits: `(B, T, C)`.
-        cosines: `(B, T, C)`, the logits before they were scaled.
-        columns: `(B, T)` int64, the column of each label, -100 where there is none.
-        num_items: scalar, the labels in the whole step; None for those of this batch.
-        adacos: what scaled the cosines, which in training takes them in; None if nothing did.
-        config: of the model.
+    `logits (B, T, C)` are `cosines (B, T, C)` as `adacos`, if anything, scaled them; in training it takes them in.
+    `columns (B, T)` has each label's column, or -100; `num_items (scalar)` counts the step's labels, None: the batch's.
 
     Source: label smoothing Szegedy et al. 2016, section 7.
     """

@@ -1,11 +1,9 @@
 """The masked language model: an encoder that says which token stands at a place, and points at symbols of the input.
 
-Read `embedding_symbinv.py` first.
-
-Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L length, D model width, V_n base tokens.
+Letters: B batch, L length, V_n base tokens; read `embedding_symbinv.py` first.
 """
 
-import torch
+from torch import Tensor
 
 from .base_symbinv import SymbolInvariantOutput, TokenHeadModel, refuse_taken_labels, require_one_per_token
 from .classification_symbinv import SymbolInvariantEncoder
@@ -18,16 +16,13 @@ class SymbolInvariantForMaskedLM(TokenHeadModel):
 
         logit of base token i = W_i · mean over streams,   logit of a symbol = W_actual · its own stream
 
-    So it points at symbols: put a mask, a base token, where one is missing, and the label is the id of the symbol that
-    belongs there. There is a score per place and not one for the sequence, because one forward pass then fills every
-    mask of a text, and a single question such as "which variable is unused" is a mask at one place, as the first token.
-    Which place is wrong, in a text without masks, is a class of each token: `SymbolInvariantForTokenClassification`.
+    So it points at symbols: put a mask, a base token, where one is missing; its label is the id of the symbol that
+    belongs there. Which place of a text is wrong is for `SymbolInvariantForTokenClassification`.
 
     With `streams` or `canonical` a renaming of the input renames the logits, bit for bit. A symbol must occur in the
     input to be predicted, or with `learned` and `renamed` rows have a row; with several views, each view of it can be.
 
-    Source: the head SIT Algorithm 5; masks Devlin et al. 2019, section 3.1; variable misuse as pointing at a name that
-    occurs Vasic et al. 2019.
+    Source: the head SIT Algorithm 5; masks Devlin et al. 2019, section 3.1; pointing at a name Vasic et al. 2019.
     """
 
     kind = "encoder-only"
@@ -45,14 +40,14 @@ class SymbolInvariantForMaskedLM(TokenHeadModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        labels: torch.Tensor | None = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        labels: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
         return_id_logits: bool | None = None,
-        num_items_in_batch: torch.Tensor | int | None = None,
+        num_items_in_batch: Tensor | int | None = None,
         inputs_embeds: None = None,
     ) -> SymbolInvariantOutput | tuple:
         """Logits of the token at each place, and with `labels` the loss.
@@ -60,18 +55,14 @@ class SymbolInvariantForMaskedLM(TokenHeadModel):
         Args:
             input_ids: `(B, L)` int64, base ids below V_n, symbols from V_n on.
             attention_mask: `(B, L)`, 1 at tokens, 0 at padding; None if padding tokens tell.
-            labels: `(B, L)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input, so
-                that a stream can predict them, or with `learned` and `renamed` have a row.
-            return_id_logits: logits in id space, else in slot space. Default: in id space, except for a loss in
-                training, where nobody reads them. Batches of a Trainer's evaluation need one width; where ids go
-                beyond `vocab_size`, load the model with a larger `num_symbols`.
+            labels: `(B, L)` int64 ids, -100 where nothing is to be predicted.
+            return_id_logits: logits in id space, else in slot space; default except for a loss in training. A Trainer's
+                evaluation needs one width; for ids beyond `vocab_size`, load the model with a larger `num_symbols`.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
-            inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: for an input that cannot be encoded, a label that is a symbol without stream or row, labels that
-                are not one for each token or that a trainer took away to smooth them, and logits that would be too
-                wide in id space.
+            ValueError: for an input that cannot be encoded, a label without stream or row, labels that a trainer took
+                away or not one for each token, and logits that would be too wide in id space.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
         refuse_taken_labels(labels, num_items_in_batch, return_id_logits)
@@ -80,16 +71,12 @@ class SymbolInvariantForMaskedLM(TokenHeadModel):
         outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
         slots = Slots.from_referents(outputs.slot_referents)
         scores = self._scores(outputs.last_hidden_state, slots)
-        loss = None
         if labels is not None:
             require_one_per_token(labels, scores[0], "id")
-            loss = self._loss(scores, self._columns(labels, slots), num_items_in_batch)
         output = SymbolInvariantOutput(
-            loss=loss,
+            loss=None if labels is None else self._loss(scores, self._columns(labels, slots), num_items_in_batch),
             logits=slots_to_ids(scores[0], slots, self.config) if return_id_logits else scores[0],
-            slot_referents=outputs.slot_referents,
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
+            **{name: outputs.get(name) for name in ("slot_referents", "hidden_states", "attentions")},
         )
         return self._as_wanted(output, return_dict)
 

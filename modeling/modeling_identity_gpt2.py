@@ -30,8 +30,8 @@ from .versions_symbinv import (
 class IdentityGPT2Attention(GPT2Attention):
     """Self-attention with scores `+ a_h x xᵀ` and outputs `+ Σ_h b_h A_h x`.
 
-    One Gram matrix serves all heads, and the heads' weights are summed up before they meet x: no D × D product is made.
-    x lies beside the keys in the cache, so any cache works and takes half as much memory again.
+    One Gram matrix serves all heads, and the heads' weights are summed up before they meet x. x lies beside the keys in
+    the cache, so any cache works and takes half as much memory again.
 
     Source: When can transformers reason with abstract symbols? (2024), sections 1 and 5; x xᵀ is not divided by
     sqrt(D / H), as in the authors' release.
@@ -51,22 +51,14 @@ class IdentityGPT2Attention(GPT2Attention):
         cache: Any = None,
         **kwargs: object,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Attends from and to `hidden_states (B, T, D)` and those of the past.
+        """Maps x, the normalised `hidden_states (B, T, D)`, to the same shape, and gives the weights `(B, H, T, K)`.
 
-        Args:
-            hidden_states: normalised, x.
-            past_key_values: keys with x beside them, and values; newer versions of transformers say `cache`.
-            attention_mask: `(B, 1, T, K)`, added to the scores.
-
-        Returns:
-            `(B, T, D)`, and the weights `(B, H, T, K)`.
+        `attention_mask (B, 1, T, K)` is added to the scores. Newer versions of transformers call the past `cache`.
         """
         batch, length, width = hidden_states.shape
         split = (batch, length, self.num_heads, self.head_dim)  # then transposed to (B, H, T, D / H)
-        queries, keys, values, inputs = (
-            part.view(split).transpose(1, 2)
-            for part in (*self.c_attn(hidden_states).split(width, dim=2), hidden_states)
-        )
+        parts = (*self.c_attn(hidden_states).split(width, dim=2), hidden_states)
+        queries, keys, values, inputs = (part.view(split).transpose(1, 2) for part in parts)
         past = past_key_values if cache is None else cache
         if past is not None:
             keys, values = past.update(torch.cat((keys, inputs), dim=-1), values, self.layer_idx)
@@ -87,25 +79,6 @@ class IdentityGPT2Attention(GPT2Attention):
         return self.resid_dropout(attended), weights
 
 
-def _own_config(config: Any, model: str) -> Any:
-    """`config`, or if it is GPT-2's the same with the scalars' default fields.
-
-    Raises:
-        ValueError: for the configuration of another model.
-        huggingface_hub.errors.StrictDataclassError: for one with values that it would have refused at once.
-    """
-    kind = type(config).model_type  # a loaded one has the checkpoint's
-    if kind == IdentityGPT2Config.model_type:
-        config.validate()  # from_pretrained sets fields later
-        return config
-    if kind != "gpt2":
-        raise ValueError(
-            f"config.model_type={kind!r}: {model} is made of an IdentityGPT2Config, or of a GPT2Config; "
-            "give one of these"
-        )
-    return IdentityGPT2Config.from_dict(config.to_dict())
-
-
 # What a checkpoint was made with, and no shape of its weights tells.
 _UNSEEN = ("n_head", "scale_attn_weights", "scale_attn_by_inverse_layer_idx")
 _PLACE = ("cache_dir", "local_files_only", "proxies", "revision", "subfolder", "token")
@@ -113,15 +86,13 @@ _PLACE = ("cache_dir", "local_files_only", "proxies", "revision", "subfolder", "
 
 def _refuse_other_values(path: Any, given: dict[str, Any], own: Any) -> None:
     """Raises a ValueError where `own`, the configuration of a loaded model, makes another one of the same weights."""
-    place = {name: given[name] for name in _PLACE if name in given}
     try:
-        stored, _ = PreTrainedConfig.get_config_dict(path, **place)
+        stored, _ = PreTrainedConfig.get_config_dict(path, **{name: given[name] for name in _PLACE if name in given})
     except OSError:
         stored = {}
     if not stored:  # weights alone: `own` came with the call
         return
-    made = IdentityGPT2Config.from_dict(stored)
-    has_scalars = stored.get("model_type") == IdentityGPT2Config.model_type
+    made, has_scalars = IdentityGPT2Config.from_dict(stored), stored.get("model_type") == IdentityGPT2Config.model_type
     for name in (*_UNSEEN, "identity_multiplier") if has_scalars else _UNSEEN:
         before, now = getattr(made, name), getattr(own, name)
         if before != now:
@@ -140,14 +111,21 @@ class _OwnAttention:
 
     config_class = IdentityGPT2Config
     # The weights of attention are needed themselves, so no fused kernel will do.
-    _supports_sdpa = False
-    _supports_flash_attn = False
-    _supports_attention_backend = False
+    _supports_sdpa = _supports_flash_attn = _supports_attention_backend = False
     _keys_to_ignore_on_load_missing = [r"attn\.identity_"]  # a checkpoint of GPT-2 has none
     _keys_to_ignore_on_load_unexpected = [r"\.attn\.(masked_)?bias$"]  # masks, which old checkpoints of GPT-2 hold
 
     def __init__(self, config: Any):
-        config = _own_config(config, type(self).__name__)
+        kind = type(config).model_type  # a loaded one has the checkpoint's
+        if kind == IdentityGPT2Config.model_type:
+            config.validate()  # from_pretrained sets fields later
+        elif kind == "gpt2":
+            config = IdentityGPT2Config.from_dict(config.to_dict())
+        else:
+            raise ValueError(
+                f"config.model_type={kind!r}: {type(self).__name__} is made of an IdentityGPT2Config, or of a "
+                "GPT2Config; give one of these"
+            )
         checkpointing = getattr(config, "gradient_checkpointing", False)  # of old files; transformers takes it away
         super().__init__(config)  # type: ignore[call-arg]
         if checkpointing:
@@ -157,37 +135,34 @@ class _OwnAttention:
     def from_pretrained(cls, pretrained_model_name_or_path: Any, *args: Any, **kwargs: Any) -> Any:
         """Loads a checkpoint of this model or of GPT-2, as `transformers.PreTrainedModel.from_pretrained`.
 
-        Raises:
-            OtherShapesError: for weights of another shape, unless `ignore_mismatched_sizes=True`.
-            ValueError: for a checkpoint that lacks some of GPT-2's blocks, as what is missing would be random, or has
-                more in its blocks than the model, and for other heads, scaling or, if it has scalars, another
-                multiplier than it was made with.
+        Raises an OtherShapesError for weights of another shape, unless `ignore_mismatched_sizes=True`, and a ValueError
+        for fewer or more weights in the blocks than the model has, or other heads, scaling or multiplier than before.
         """
+        path = pretrained_model_name_or_path
         accepted, report = (kwargs.pop(name, False) for name in ("ignore_mismatched_sizes", "output_loading_info"))
         model, info = super().from_pretrained(  # type: ignore[misc]
-            pretrained_model_name_or_path, *args, ignore_mismatched_sizes=True, output_loading_info=True, **kwargs
+            path, *args, ignore_mismatched_sizes=True, output_loading_info=True, **kwargs
         )
-        if pretrained_model_name_or_path is not None:
-            _refuse_other_values(pretrained_model_name_or_path, kwargs, model.config)
+        if path is not None:
+            _refuse_other_values(path, kwargs, model.config)
         if info["mismatched_keys"] and not accepted:
             name, stored, own = min(info["mismatched_keys"])
             raise OtherShapesError(
-                f"{pretrained_model_name_or_path}: {name} has shape {tuple(stored)}, and {tuple(own)} in a model of "
-                "this configuration; leave out n_embd, n_layer, vocab_size and n_positions, so that the checkpoint's "
-                "are taken"
+                f"{path}: {name} has shape {tuple(stored)}, and {tuple(own)} in a model of this configuration; leave "
+                "out n_embd, n_layer, vocab_size and n_positions, so that the checkpoint's are taken"
             )
         inside = [name for name in info["missing_keys"] if cls is IdentityGPT2Model or name.startswith("transformer.")]
         if inside:
             raise ValueError(
-                f"{pretrained_model_name_or_path}: has no {min(inside)} and {len(inside) - 1} more weights of GPT-2; "
-                "give a checkpoint of GPT-2 with as many layers as the configuration"
+                f"{path}: has no {min(inside)} and {len(inside) - 1} more weights of GPT-2; give a checkpoint of GPT-2 "
+                "with as many layers as the configuration"
             )
         beyond = [name for name in info["unexpected_keys"] if re.search(r"(^|\.)h\.\d+\.", name)]
         if beyond:
             raise ValueError(
-                f"{pretrained_model_name_or_path}: has {min(beyond)} and {len(beyond) - 1} more weights for which a "
-                f"model of this configuration (n_layer={model.config.n_layer}) has no place; leave out n_layer, "
-                "identity_qk and identity_vo, so that the checkpoint's are taken"
+                f"{path}: has {min(beyond)} and {len(beyond) - 1} more weights for which a model of this configuration "
+                f"(n_layer={model.config.n_layer}) has no place; leave out n_layer, identity_qk and identity_vo, so "
+                "that the checkpoint's are taken"
             )
         return (model, info) if report else model
 
@@ -211,10 +186,7 @@ class IdentityGPT2Model(_OwnAttention, GPT2Model):
 
 
 class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
-    """GPT-2 as a language model, with identity-reparametrised attention in every block.
-
-    Source: When can transformers reason with abstract symbols? (2024), section 6.
-    """
+    """GPT-2 as a language model, with identity-reparametrised attention; source: as the attention's, section 6."""
 
     def __init__(self, config: IdentityGPT2Config | GPT2Config):
         super().__init__(config)
@@ -226,17 +198,11 @@ class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
         """Refused: keys with x beside them fit no pages."""
         refuse_pages(self)
 
-    def init_continuous_batching(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused, as `generate_batch`."""
-        refuse_pages(self)
+    init_continuous_batching = generate_batch
 
     @wraps(GPT2LMHeadModel.forward)
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As `GPT2LMHeadModel.forward`.
-
-        Raises:
-            ValueError: if a trainer took the labels away to smooth them, and would not move them one position on.
-        """
+        """As `GPT2LMHeadModel.forward`; refuses a batch whose labels a trainer took away, to smooth them itself."""
         taken = kwargs.get("num_items_in_batch") is not None and kwargs.get("labels") is None
         if taken and type(self).__name__ not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
             raise ValueError(
@@ -248,10 +214,7 @@ class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
 
 
 class IdentityGPT2ForSequenceClassification(_OwnAttention, GPT2ForSequenceClassification):
-    """Classification, or regression with `num_labels=1`, on the last token, with the same attention in every block.
-
-    The last token of a row is its last one that is not `config.pad_token_id`.
-    """
+    """Classification, or regression with `num_labels=1`, on a row's last token that is not `config.pad_token_id`."""
 
     def __init__(self, config: IdentityGPT2Config | GPT2Config):
         super().__init__(config)
@@ -259,7 +222,6 @@ class IdentityGPT2ForSequenceClassification(_OwnAttention, GPT2ForSequenceClassi
         self.post_init()
 
 
-# Saved checkpoints bring the code along.
-IdentityGPT2Model.register_for_auto_class("AutoModel")
+IdentityGPT2Model.register_for_auto_class("AutoModel")  # saved checkpoints bring the code along
 IdentityGPT2LMHeadModel.register_for_auto_class("AutoModelForCausalLM")
 IdentityGPT2ForSequenceClassification.register_for_auto_class("AutoModelForSequenceClassification")

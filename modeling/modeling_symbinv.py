@@ -10,27 +10,15 @@ from collections.abc import Sequence as Listed
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from .base_symbinv import (
-    Decoder,
-    EncodingModel,
-    SymbolInvariantOutput,
-    TokenHeadModel,
-    refuse_taken_labels,
-)
+from .base_symbinv import Decoder, EncodingModel, SymbolInvariantOutput, TokenHeadModel, refuse_taken_labels
 from .cache_symbinv import SymbolInvariantCache, own_cache
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import GrowingEmbedding, OneStreamEmbedding
 from .generation_symbinv import SymbolInvariantGenerationMixin
 from .layers_symbinv import Sequence
-from .slots_symbinv import (
-    Slots,
-    referents_of,
-    refuse_counts,
-    refuse_embeddings,
-    refuse_lost,
-    slots_to_ids,
-)
+from .slots_symbinv import Slots, referents_of, refuse_counts, refuse_embeddings, refuse_lost, slots_to_ids
 
 
 class SymbolInvariantModel(EncodingModel):
@@ -46,10 +34,10 @@ class SymbolInvariantModel(EncodingModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        decoder_input_ids: torch.Tensor | None = None,
-        decoder_attention_mask: torch.Tensor | None = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
         encoder_outputs: SymbolInvariantOutput | None = None,
         past_key_values: SymbolInvariantCache | None = None,
         use_cache: bool | None = None,
@@ -71,12 +59,10 @@ class SymbolInvariantModel(EncodingModel):
             encoder_outputs: of `encode` or `get_encoder()`, to decode without encoding again.
             past_key_values: of an earlier step's output, also as `cache`; the encoder's keys are in it once per input.
             use_cache: return the cache; default `config.use_cache`, and in training not.
-            inputs_embeds, decoder_inputs_embeds: None; ids are needed.
 
         Raises:
-            ValueError: if there is nothing to encode, for embeddings, for `encoder_outputs` of another model, for a
-                foreign cache, if the batch of answers is no multiple of that of inputs, or a model with one stream
-                meets a symbol without a row.
+            ValueError: for embeddings, for inputs, `encoder_outputs` or a cache that do not fit each other or the
+                model, or if a model with one stream meets a symbol without a row.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
         known = own_cache(past_key_values, cache)
@@ -87,18 +73,22 @@ class SymbolInvariantModel(EncodingModel):
         states = encoded.last_hidden_state
         slots = Slots.from_referents(encoded.slot_referents, encoded.slot_vectors)
         if decoder_input_ids is None:
-            decoder_input_ids = torch.full(
-                (states.shape[0], 1), self.config.decoder_start_token_id, device=states.device
-            )
+            start = self.config.decoder_start_token_id
+            decoder_input_ids = torch.full((states.shape[0], 1), start, device=states.device)
         answers = answers_per_input("decoder_input_ids", decoder_input_ids.shape[0], states.shape[0])
         mask = encoded.attention_mask if attention_mask is None else attention_mask
         if mask is None:
             mask = torch.ones_like(encoded.symbol_slots)
         rotary = self.config.decoder_positions == "rope" and (known is None or not known.cross)
         source = self._source(slots, encoded.symbol_slots, mask, rotary)
-        slots, symbol_slots = self._answer_slots(
-            decoder_input_ids, slots.repeat_interleave(answers), decoder_attention_mask, known
-        )
+        slots = slots.repeat_interleave(answers)
+        referents = referents_of(decoder_input_ids, self.config.base_vocab_size, None, self.config.num_views)
+        if isinstance(self.embedding, GrowingEmbedding):
+            slots = self.grown(referents, slots, decoder_attention_mask, known)
+        symbol_slots = self._symbol_slots(referents, slots)
+        if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
+            lost = (referents >= 0) & (symbol_slots < 0)
+            refuse_lost("decoder_input_ids", decoder_input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
         own, cross = self._traces(output_attentions, 2)
         every_state = self.decode(
             decoder_input_ids, symbol_slots, slots, states, source, decoder_attention_mask, known, (own, cross)
@@ -119,14 +109,11 @@ class SymbolInvariantModel(EncodingModel):
         return self._as_wanted(output, return_dict)
 
     def encoded(
-        self, given: Any, decoder_input_ids: torch.Tensor | None, input_ids: torch.Tensor | None, *args: Any
+        self, given: Any, decoder_input_ids: Tensor | None, input_ids: Tensor | None, *args: Any
     ) -> SymbolInvariantOutput:
         """What the encoder made of a batch: as it was given, else `encode` of `input_ids (B, L)`.
 
         The symbols of `decoder_input_ids (B·N, T)` get streams too if there is one answer per input.
-
-        Raises:
-            ValueError: without both, for what another model encoded, and as `encode`.
         """
         if given is not None:
             return as_encoded(given)
@@ -137,26 +124,19 @@ class SymbolInvariantModel(EncodingModel):
 
     def decode(
         self,
-        input_ids: torch.Tensor,
-        symbol_slots: torch.Tensor,
+        input_ids: Tensor,
+        symbol_slots: Tensor,
         slots: Slots,
-        encoded: torch.Tensor,
+        encoded: Tensor,
         source: Sequence,
-        attention_mask: torch.Tensor | None,
+        attention_mask: Tensor | None,
         cache: SymbolInvariantCache | None,
         traces: Listed[list | None] = (None, None),
-    ) -> tuple[torch.Tensor, ...]:
-        """The embeddings `(B·N, S, T, D)` of answers and each decoder layer's output.
+    ) -> tuple[Tensor, ...]:
+        """The embeddings `(B·N, S, T, D)` of answers `input_ids (B·N, T)` and each decoder layer's output.
 
-        Args:
-            input_ids: `(B·N, T)` int64, which follow the tokens in the cache.
-            symbol_slots: `(B·N, T)` int64, the slot of each symbol, -1 at base tokens.
-            slots: of the answers.
-            encoded: `(B, S, L, D)`.
-            source: what attention knows of the encoder's sequence.
-            attention_mask: `(B·N, past + T)`; None for no padding.
-            cache: of the tokens before; None for none.
-            traces: get the weights of every self-attention and of every cross-attention block; None for none.
+        The answers follow the tokens in the cache; `symbol_slots (B·N, T)` and `slots` are theirs, and
+        `attention_mask (B·N, past + T)`, None for no padding. Attention knows `source` of `encoded (B, S, L, D)`.
         """
         past = 0 if cache is None else cache.get_seq_length()
         hidden_states = self.embedding(input_ids, symbol_slots, slots)
@@ -164,11 +144,7 @@ class SymbolInvariantModel(EncodingModel):
         return self.decoder(hidden_states, encoded, target, source, cache, traces)
 
     def grown(
-        self,
-        referents: torch.Tensor,
-        slots: Slots,
-        attention_mask: torch.Tensor | None,
-        cache: SymbolInvariantCache | None,
+        self, referents: Tensor, slots: Slots, attention_mask: Tensor | None, cache: SymbolInvariantCache | None
     ) -> Slots:
         """Where symbols come in, the slots of answers with `referents (B·N, T)` behind those of the questions.
 
@@ -181,23 +157,6 @@ class SymbolInvariantModel(EncodingModel):
         grown: Slots = embedding.assign(referents, slots.referents if before is None else before)
         self.decoder.fork(cache, grown.referents)
         return grown
-
-    def _answer_slots(
-        self,
-        input_ids: torch.Tensor,
-        slots: Slots,
-        attention_mask: torch.Tensor | None,
-        cache: SymbolInvariantCache | None,
-    ) -> tuple[Slots, torch.Tensor]:
-        """The slots of answers `input_ids (B·N, T)`, and the slot of each of their symbols."""
-        referents = referents_of(input_ids, self.config.base_vocab_size, None, self.config.num_views)
-        if isinstance(self.embedding, GrowingEmbedding):
-            slots = self.grown(referents, slots, attention_mask, cache)
-        symbol_slots = self._symbol_slots(referents, slots)
-        if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
-            lost = (referents >= 0) & (symbol_slots < 0)
-            refuse_lost("decoder_input_ids", input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
-        return slots, symbol_slots
 
 
 class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGenerationMixin):
@@ -218,19 +177,19 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
 
     def forward(
         self,
-        input_ids: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        decoder_input_ids: torch.Tensor | None = None,
-        decoder_attention_mask: torch.Tensor | None = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
         encoder_outputs: SymbolInvariantOutput | None = None,
         past_key_values: SymbolInvariantCache | None = None,
-        labels: torch.Tensor | None = None,
+        labels: Tensor | None = None,
         use_cache: bool | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
         return_id_logits: bool | None = None,
-        num_items_in_batch: torch.Tensor | int | None = None,
+        num_items_in_batch: Tensor | int | None = None,
         inputs_embeds: None = None,
         decoder_inputs_embeds: None = None,
         cache: SymbolInvariantCache | None = None,
@@ -244,10 +203,8 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
             labels: `(B·N, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
                 or for a model with one stream have a row; in which view they occur there does not matter. With
                 `num_fresh_symbols` each answer may have so many others, and one that has occurred neither in the input
-                nor in the decoder's is a new one, whatever it is called.
-                Without `decoder_input_ids` they are shifted right behind the start token.
-            return_id_logits: logits in id space, else in slot space. Default: in id space, except for a loss in
-                training, where nobody reads them.
+                nor in the decoder's is new. Without `decoder_input_ids` they are shifted right behind the start token.
+            return_id_logits: logits in id space, else in slot space; default in id space, but for a loss in training.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
 
         Raises:
@@ -270,19 +227,9 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
                 columns = self._columns(labels, slots)
             if decoder_input_ids is None:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
-        outputs = self.model(
-            input_ids,
-            attention_mask,
-            decoder_input_ids=decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-            encoder_outputs=encoded,
-            past_key_values=past_key_values,
-            use_cache=use_cache if labels is None else False,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-            return_dict=True,
-            cache=cache,
-        )
+        keeps_cache = use_cache if labels is None else False
+        inputs = input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoded, past_key_values
+        outputs = self.model(*inputs, keeps_cache, *asked, return_dict=True, cache=cache)
         if grows:
             slots = Slots(outputs.slot_referents, outputs.slot_active)
             if labels is not None:
@@ -303,17 +250,17 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         if len(questions) < len(encoded.slot_referents):
             encoded = encoded.of_questions(questions)
         slots = Slots.from_referents(encoded.slot_referents, encoded.slot_vectors)
-        is_rotary = self.config.decoder_positions == "rope"
-        source = self.model._source(slots, encoded.symbol_slots, encoded.attention_mask, is_rotary)
+        rotary = self.config.decoder_positions == "rope"
+        source = self.model._source(slots, encoded.symbol_slots, encoded.attention_mask, rotary)
         return {"encoded": encoded.last_hidden_state, "source": source, "slots": slots.repeat_interleave(each)}
 
     def _step(
         self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor | None,
+        input_ids: Tensor,
+        attention_mask: Tensor | None,
         cache: SymbolInvariantCache | None,
         kinds: Listed[str],
-        encoded: torch.Tensor,
+        encoded: Tensor,
         source: Sequence,
         slots: Slots,
     ) -> dict[str, Any]:
@@ -323,10 +270,9 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         """
         base, views = self._base_and_views
         symbol_slots = torch.where(input_ids >= base, (input_ids - base) // views, -1)
-        if self.config.answers_have_new_symbols:
-            referents = symbol_slots
-            slots = self.model.grown(referents, slots, attention_mask, cache)
-            symbol_slots = slots.of(referents)
+        if self.config.answers_have_new_symbols:  # whose referents are slots inside
+            slots = self.model.grown(symbol_slots, slots, attention_mask, cache)
+            symbol_slots = slots.of(symbol_slots)
         own: list | None = [] if "attentions" in kinds else None
         cross: list | None = [] if "attentions" in kinds else None
         states = self.model.decode(input_ids, symbol_slots, slots, encoded, source, attention_mask, cache, (own, cross))
@@ -335,13 +281,13 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
             logits = slots_to_ids(logits, slots, self.config)
         return {"logits": logits, "decoder_attentions": own, "cross_attentions": cross, "decoder_hidden_states": states}
 
-    def _refuse_many(self, labels: torch.Tensor, known: torch.Tensor) -> None:
+    def _refuse_many(self, labels: Tensor, known: Tensor) -> None:
         """Refuses answers with more new symbols than the model may write behind those `known (B·N, K)`."""
         base, views = self.config.base_vocab_size, self.config.num_views
         found = self.model.embedding.assign(torch.where(labels >= base, (labels - base) // views, -1), known).referents
         refuse_counts("labels", (found >= 0).sum(1) - (known >= 0).sum(1), self.config.num_fresh_symbols)
 
-    def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
+    def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
         """`labels (B, T)` shifted right behind the start token, with padding for -100."""
         shifted = labels.roll(1, dims=1)
         shifted[:, 0] = self.config.decoder_start_token_id
@@ -349,11 +295,7 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
 
 
 def answers_per_input(name: str, answers: int, inputs: int) -> int:
-    """How many answers each input has.
-
-    Raises:
-        ValueError: that names the argument, if not all have as many.
-    """
+    """How many answers each input has; refuses the argument of this name if not all have as many."""
     each, rest = answers // inputs, answers % inputs
     if rest or not each:
         raise ValueError(
@@ -363,14 +305,10 @@ def answers_per_input(name: str, answers: int, inputs: int) -> int:
 
 
 def as_encoded(given: Any) -> SymbolInvariantOutput:
-    """What a caller passed as `encoder_outputs`: what `get_encoder()` returned, also as a tuple.
-
-    Raises:
-        ValueError: if it does not tell whose streams it holds.
-    """
+    """What a caller passed as `encoder_outputs`: what `get_encoder()` returned, also as a tuple."""
     named = given
     if isinstance(given, (list, tuple)):
-        tensors = [value for value in given if isinstance(value, torch.Tensor)]
+        tensors = [value for value in given if isinstance(value, Tensor)]
         names = ["last_hidden_state", "slot_referents", "symbol_slots", "slot_vectors", "attention_mask"]
         if len(tensors) == 4:
             names.remove("slot_vectors")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from .cache_symbinv import SymbolInvariantCache
 from .grammar_symbinv import GrammarProcessor
@@ -29,30 +30,20 @@ _OWN = ("logits", "scores")
 class Told:
     """What a search goes by.
 
-    Attributes:
-        max_length: tokens at most, the prompt included.
-        eos: ids that end an answer.
-        pad: id that fills rows up.
-        beams: N.
-        sample: draw candidates instead of taking the best.
-        length_penalty: a score is log-probability / tokens ** length_penalty.
-        early_stopping: True ends a search with its N-th answer; False, when the best open beam is no better than the
-            worst answer; "never", when it could not be better even if all its tokens to come were free.
-        max_time: seconds; None for no limit.
-        stops: of texts `(rows, T + 1)` and scores, which rows end there, `(rows,)` bool; None for none.
-        record: what to keep of each step: names of the model's outputs, "scores", "logits".
+    `early_stopping` True ends a search with its N-th answer; False, when the best open beam is no better than the worst
+    answer; "never", when it could not be better even if all its tokens to come were free.
     """
 
-    max_length: int
-    eos: Sequence[int]
-    pad: int
-    beams: int = 1
-    sample: bool = False
-    length_penalty: float = 1.0
+    max_length: int  # tokens at most, the prompt included
+    eos: Sequence[int]  # ids that end an answer
+    pad: int  # id that fills rows up
+    beams: int = 1  # N
+    sample: bool = False  # draw candidates instead of taking the best
+    length_penalty: float = 1.0  # a score is log-probability / tokens ** length_penalty
     early_stopping: bool | str = False
-    max_time: float | None = None
-    stops: Callable[..., torch.Tensor] | None = None
-    record: Sequence[str] = ()
+    max_time: float | None = None  # seconds; None for no limit
+    stops: Callable[..., Tensor] | None = None  # of texts (rows, T + 1) and scores, which rows end, (rows,) bool
+    record: Sequence[str] = ()  # what to keep of each step: names of the model's outputs, "scores", "logits"
 
 
 class Answer(NamedTuple):
@@ -66,36 +57,25 @@ class Answer(NamedTuple):
 
 @dataclass
 class Found:
-    """What a search found.
+    """Of each search N answers or fewer, the best first, and what was to be recorded, step by step."""
 
-    Attributes:
-        sequences: for each search N answers or fewer, the best first: score, tokens behind the prompt, and the row that
-            each token was chosen from.
-        steps: what was to be recorded, step by step.
-    """
-
-    sequences: list[list[tuple[float, list[int], list[int]]]]
+    sequences: list[list[tuple[float, list[int], list[int]]]]  # score, tokens behind the prompt, and the row of each
     steps: dict[str, list[Any]]
 
 
 def search(
-    read: "Reader",
-    told: Told,
-    processors: Sequence[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]],
-    streamer: Any = None,
+    read: "Reader", told: Told, processors: Sequence[Callable[[Tensor, Tensor], Tensor]], streamer: Any = None
 ) -> Found:
     """Continues prompts until nothing better can come.
 
-    Each step scores `N · C` candidates of every search. The best `(1 + ends) · N` of them, or as many draws, are looked
-    at, so that N remain though each beam may end in every way. A candidate that ends among the first N is an answer, and
-    the N best others go on. With one beam there is one candidate, and its end is the end of the search. No candidate of
-    probability zero becomes a beam. Where fewer than N have one, the best stands for the others with probability zero.
+    Each step scores `N · C` candidates of every search. The best `(1 + ends) · N` of them, or as many draws, are
+    looked at, so that N remain though each beam may end in every way. A candidate that ends among the first N is an
+    answer, and the N best others go on. With one beam there is one candidate, and its end is the end of the search. No
+    candidate of probability zero becomes a beam. Where fewer than N have one, the best stands for the others with
+    probability zero.
 
-    Args:
-        read: the model, with the prompts.
-        told: how to search.
-        processors: change scores `(R, C)` for texts `(R, T)`, in order.
-        streamer: gets the prompts and then each step's tokens `(U,)`; for one beam only.
+    `processors (R, C)` change the scores of texts `(R, T)`, in order. A `streamer` gets the prompts and then each
+    step's tokens `(U,)`, for one beam only.
 
     Raises:
         ValueError: if nothing may follow a text that has no answer yet.
@@ -181,20 +161,17 @@ def search(
     return Found(sequences, steps)
 
 
-def best(values: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+def best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The largest of `values (U, N · C)` and their places, `(U, count)` or as many as there are."""
-    if count == 1:
-        largest, places = values.max(1, keepdim=True)
-    else:
-        largest, places = values.topk(min(count, values.shape[1]))
+    largest, places = values.max(1, keepdim=True) if count == 1 else values.topk(min(count, values.shape[1]))
     return largest, places
 
 
-def draw(values: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+def draw(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Some of `values (U, N · C)` and their places, `(U, count)`, drawn by the probabilities that they are logits of.
 
-    They are drawn without replacement, as `torch.multinomial` draws them, which would wait for the device. The likeliest
-    come first. Where fewer have a probability, the last ones have none.
+    They are drawn without replacement, as `torch.multinomial` draws them, which would wait for the device. The
+    likeliest come first. Where fewer have a probability, the last ones have none.
     """
     probabilities = values.softmax(1)
     keys = probabilities / torch.empty_like(probabilities).exponential_()
@@ -203,7 +180,7 @@ def draw(values: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     return drawn, places.gather(1, order)
 
 
-def _continued(text: torch.Tensor, chosen: torch.Tensor, columns: int) -> torch.Tensor:
+def _continued(text: Tensor, chosen: Tensor, columns: int) -> Tensor:
     """The texts `(U · candidates, T + 1)` of the candidates at the places `chosen (U, candidates)`."""
     beams = len(text) // len(chosen)
     rows = torch.arange(0, len(text), beams, device=text.device).unsqueeze(1) + chosen // columns
@@ -234,33 +211,21 @@ class Reader:
     """Feeds a model step by step: from a cache only what is new of each row.
 
     The first step reads each prompt once, whatever its samples and beams.
-
-    Args:
-        step: the model, from tokens `(rows, T)`, mask, cache and other inputs to logits `(rows, T, C)` and others.
-        prompts: `(R, T)` slot ids, the rows of a prompt one behind the other.
-        others: from rows, the other inputs that the model needs for them.
-        mask: `(R, T)`, 1 at tokens, 0 at padding; None for no padding.
-        cache: of the tokens before; None to read all of them at every step.
-        beams: N.
-        shared: rows of a prompt.
-        together: rows that stay or leave together: those that share what an encoder gave, or the beams of a search.
-        all_steps: compute all rows at every step.
-        columns: of logits at every step; None for those that the model gives.
     """
 
     def __init__(
         self,
-        step: Callable[..., dict[str, Any]],
-        prompts: torch.Tensor,
-        others: Callable[[Sequence[int]], dict[str, Any]],
+        step: Callable[..., dict[str, Any]],  # tokens (rows, T), mask, cache and other inputs → logits (rows, T, C), …
+        prompts: Tensor,  # (R, T) slot ids, the rows of a prompt one behind the other
+        others: Callable[[Sequence[int]], dict[str, Any]],  # from rows, the other inputs that the model needs for them
         *,
-        mask: torch.Tensor | None,
-        cache: SymbolInvariantCache | None,
-        beams: int,
-        shared: int,
-        together: int,
-        all_steps: bool,
-        columns: int | None = None,
+        mask: Tensor | None,  # (R, T), 1 at tokens, 0 at padding; None for no padding
+        cache: SymbolInvariantCache | None,  # of the tokens before; None to read all of them at every step
+        beams: int,  # N
+        shared: int,  # rows of a prompt
+        together: int,  # rows that stay or leave together: those that share an encoder's output, or beams of a search
+        all_steps: bool,  # compute all rows at every step
+        columns: int | None = None,  # of logits at every step; None for those that the model gives
     ):
         self.step, self.prompts, self.others, self.mask = step, prompts, others, mask
         self.cache, self.beams, self.shared, self.together, self.all_steps = cache, beams, shared, together, all_steps
@@ -270,14 +235,8 @@ class Reader:
         self.given = others(self.rows)
         self.has_begun, self.columns, self.is_plain = False, columns, len(self.rows) == len(prompts)
 
-    def __call__(self, text: torch.Tensor, parents: Sequence[int], still: Sequence[int]) -> dict[str, Any]:
-        """The model's output for the last tokens of `text (R, T)`.
-
-        Args:
-            text: `(R, T)`.
-            parents: for each row, the one that it continues.
-            still: searches that are open.
-        """
+    def __call__(self, text: Tensor, parents: Sequence[int], still: Sequence[int]) -> dict[str, Any]:
+        """The model's output for the last tokens of `text (R, T)`, whose rows continue `parents`; `still` are open."""
         if self.has_begun:
             self._go_on(self._open(len(text), still), parents)
         self.has_begun = True
@@ -324,7 +283,7 @@ class Reader:
             return sorted(self.rows)
         return [row for group in groups for row in range(group * self.together, (group + 1) * self.together)]
 
-    def all_rows(self, logits: torch.Tensor) -> torch.Tensor:
+    def all_rows(self, logits: Tensor) -> Tensor:
         """The last of `logits (rows, T, C)`, float32 and of all rows `(R, C)`; zeros where none were computed."""
         last, count = logits[:, -1].float(), len(self.prompts)
         if self.columns is not None:  # those that are cut off are of no symbol

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .kernels_symbinv import is_exporting, reads_values
 
@@ -28,37 +28,28 @@ WIDEST = 2**20
 class Slots:
     """Which symbol each slot of each example stands for.
 
-    Attributes:
-        referents: `(B, K)` int64, the referent of each slot, -1 where there is none.
-        active: `(B, S)` bool, the streams that take part in means; with streams S = K. An example without symbols has
-            one anonymous stream: active, with referent -1. `(B, S, L)`, by place, where symbols come in while a text
-            grows: then a slot counts from the place on where its symbol is known.
-        vectors: the random part of each slot's row, `(K, D_random)` the same for all examples or `(B, K, D_random)`;
-            None if there is none.
+    `active` are the streams that take part in means; with streams S = K. An example without symbols has one anonymous
+    stream: active, with referent -1. Where symbols come in while a text grows, it is by place, `(B, S, L)`: then a slot
+    counts from the place on where its symbol is known.
     """
 
-    referents: torch.Tensor
-    active: torch.Tensor
-    vectors: torch.Tensor | None = None
+    referents: Tensor  # (B, K) int64, the referent of each slot, -1 where there is none
+    active: Tensor  # (B, S) or (B, S, L) bool
+    vectors: Tensor | None = None  # the random part of rows, (K, D_random) for all examples or (B, K, D_random)
 
     @classmethod
-    def from_referents(cls, referents: torch.Tensor, vectors: torch.Tensor | None = None) -> "Slots":
-        """The slots of `referents (B, K)`, all active that have one, and stream 0, which is anonymous without one.
-
-        `vectors (K, D_random)` or `(B, K, D_random)` are the random part of each slot's row.
-        """
+    def from_referents(cls, referents: Tensor, vectors: Tensor | None = None) -> "Slots":
+        """The slots of `referents (B, K)` with `vectors (…, K, D_random)`: active with a referent, and slot 0."""
         active = referents >= 0
         active[:, 0] = True
         return cls(referents, active, vectors)
 
     @classmethod
-    def in_order(cls, referents: torch.Tensor, canonical: bool = True, width: int | None = None) -> "Slots":
-        """Numbers the referents of each example in the order of their first appearance.
+    def in_order(cls, referents: Tensor, canonical: bool = True, width: int | None = None) -> "Slots":
+        """Numbers the `referents (B, L)` of each example, -1 at base tokens, in the order of their first appearance.
 
-        Args:
-            referents: `(B, L)` int64, -1 at base tokens and padding.
-            canonical: False shuffles the numbers, as a test of the theorem.
-            width: K, an upper bound of the distinct referents of an example; default the most of any, at least 1.
+        `canonical=False` shuffles the numbers, as a test of the theorem. `width` is K, an upper bound of the distinct
+        referents of an example; default the most of any, at least 1.
         """
         index = torch.arange(referents.shape[1], device=referents.device)
         is_repeated = (referents.unsqueeze(1) == referents.unsqueeze(2)) & (index < index.unsqueeze(1))  # (B, L, L)
@@ -75,17 +66,11 @@ class Slots:
         return cls.from_referents(table)
 
     @classmethod
-    def coming_in(cls, referents: torch.Tensor, known: torch.Tensor | None, canonical: bool = True) -> "Slots":
-        """Slot 0 for the anonymous stream, then those that are `known`, then those of `referents (B, T)`.
+    def coming_in(cls, referents: Tensor, known: Tensor | None, canonical: bool = True) -> "Slots":
+        """Slot 0 for the anonymous stream, then those `known (B, S')` from before, then those of `referents (B, T)`.
 
-        Args:
-            referents: `(B, T)` int64, of tokens that follow those of the known slots; -1 at base tokens.
-            known: `(B, S')` int64, the referents of the tokens before, as this method gave them; None for none.
-            canonical: False shuffles the numbers of a beginning; streams that have a cache keep their places.
-
-        Returns:
-            Slots with `active (B, S, T)`: the anonymous stream, and those of symbols that are known or have occurred by
-            each place.
+        Active by place are the anonymous stream and symbols that are known or have occurred. `canonical=False` shuffles
+        the numbers of a beginning; streams that have a cache keep their places.
         """
         start = referents.new_full((len(referents), 1), -1)
         known = start if known is None else known
@@ -104,23 +89,20 @@ class Slots:
         return self.active.dim() == 3
 
     @property
-    def new(self) -> torch.Tensor:
-        """By place, the slot `(B, L)` that a new symbol is written from: the anonymous one, else the next that is free.
-
-        K where none is free.
-        """
+    def new(self) -> Tensor:
+        """By place, the slot `(B, L)` that a new symbol is written from: the anonymous or the next free one, else K."""
         anonymous = self.active[:, 0] & (self.referents[:, :1] < 0)
         return torch.where(anonymous, 0, self.active.sum(1))
 
     @property
-    def writable(self) -> torch.Tensor:
+    def writable(self) -> Tensor:
         """Whether a symbol can be written from each slot, `(B, K, 1)`, or by place `(B, K, L)`."""
         if not self.by_place:
             return (self.referents >= 0).unsqueeze(2)
         places = torch.arange(self.active.shape[1], device=self.active.device).unsqueeze(1)
         return self.active | (places == self.new.unsqueeze(1))
 
-    def of(self, referents: torch.Tensor) -> torch.Tensor:
+    def of(self, referents: Tensor) -> Tensor:
         """The slot `(B, L)` of each of `referents (B, L)`; -1 for -1 (a base token) and for one without a slot."""
         match = (referents.unsqueeze(2) == self.referents.unsqueeze(1)) & (referents >= 0).unsqueeze(2)  # (B, L, K)
         return torch.where(match.any(2), match.int().argmax(2), -1)
@@ -136,28 +118,20 @@ class Slots:
         return Slots(referents, active, vectors)
 
 
-def occurred_by(found: torch.Tensor, referents: torch.Tensor) -> torch.Tensor:
+def occurred_by(found: Tensor, referents: Tensor) -> Tensor:
     """By place, `(B, K, L)` bool, whether each of `found (B, K)` has occurred in `referents (B, L)`; never for -1."""
     occurs = (referents.unsqueeze(1) == found.unsqueeze(2)) & (found >= 0).unsqueeze(2)
     return occurs.cumsum(2) > 0
 
 
-def inferred_mask(input_ids: torch.Tensor, config: Any) -> torch.Tensor | None:
+def inferred_mask(input_ids: Tensor, config: Any) -> Tensor | None:
     """1 at tokens of `input_ids (B, L)`, 0 at padding, as BART infers it; None where padding cannot be told."""
     pad = config.pad_token_id
     return None if pad is None or pad == config.eos_token_id else (input_ids != pad).long()
 
 
-def check_source(input_ids: torch.Tensor | None, attention_mask: torch.Tensor | None) -> None:
-    """Refuses an input that cannot be encoded.
-
-    Args:
-        input_ids: must be `(B, L)`.
-        attention_mask: must be `(B, L)`, 1 at tokens, 0 at padding; None for no padding.
-
-    Raises:
-        ValueError: unless `input_ids` is `(B, L)`, the mask has the same shape, and every row has a token.
-    """
+def check_source(input_ids: Tensor | None, attention_mask: Tensor | None) -> None:
+    """Refuses any but `input_ids (B, L)` with a token in every row of `attention_mask (B, L)`; None for no padding."""
     if input_ids is None:
         raise ValueError("input_ids is None; pass the tokenizer's output: model(**tokenizer(text, …))")
     if input_ids.dim() != 2 or 0 in input_ids.shape:
@@ -177,12 +151,8 @@ def check_source(input_ids: torch.Tensor | None, attention_mask: torch.Tensor | 
         raise ValueError(f"attention_mask row {row} has no token; every input needs at least one")
 
 
-def refuse_embeddings(**given: torch.Tensor | None) -> None:
-    """Refuses embeddings in the place of ids; None, which PEFT passes, is none.
-
-    Raises:
-        ValueError: naming the first that is not None.
-    """
+def refuse_embeddings(**given: Tensor | None) -> None:
+    """Refuses embeddings in the place of ids; None, which PEFT passes, is none."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(
@@ -192,18 +162,14 @@ def refuse_embeddings(**given: torch.Tensor | None) -> None:
             )
 
 
-def refuse_lost(name: str, ids: torch.Tensor, lost: torch.Tensor, why: str) -> None:
-    """Refuses any of `ids (B, T)` where `lost (B, T)` is True.
-
-    Raises:
-        ValueError: that shows the first of them, and says `why`.
-    """
+def refuse_lost(name: str, ids: Tensor, lost: Tensor, why: str) -> None:
+    """Refuses any of `ids (B, T)` where `lost (B, T)` is True: shows the first of them, and says `why`."""
     if not torch.compiler.is_compiling() and lost.any():
         row, place = lost.nonzero()[0].tolist()
         raise ValueError(f"{name}[{row}, {place}]={int(ids[row, place])}: this symbol {why}")
 
 
-def refuse_counts(name: str, counts: torch.Tensor, limit: int) -> None:
+def refuse_counts(name: str, counts: Tensor, limit: int) -> None:
     """Refuses an argument of this name whose rows have `counts (B,)` new symbols, if one has more than the `limit`."""
     if (counts > limit).any():
         row = int((counts > limit).nonzero()[0, 0])
@@ -213,14 +179,8 @@ def refuse_counts(name: str, counts: torch.Tensor, limit: int) -> None:
         )
 
 
-def referents_of(
-    input_ids: torch.Tensor, base_vocab_size: int, attention_mask: torch.Tensor | None, num_views: int = 1
-) -> torch.Tensor:
-    """The referent `(B, L)` of each of `input_ids (B, L)`; -1 at base tokens and where `attention_mask (B, L)` is 0.
-
-    Raises:
-        ValueError: for a negative id.
-    """
+def referents_of(input_ids: Tensor, base_vocab_size: int, attention_mask: Tensor | None, num_views: int = 1) -> Tensor:
+    """The referent `(B, L)` of each of `input_ids (B, L)`; -1 at base tokens and where `attention_mask (B, L)` is 0."""
     if not torch.compiler.is_compiling() and input_ids.numel() and int(input_ids.min()) < 0:
         raise ValueError(f"input id {int(input_ids.min())}: ids must not be negative; pad with pad_token_id")
     is_symbol = input_ids >= base_vocab_size
@@ -231,22 +191,11 @@ def referents_of(
 
 
 @reads_values
-def label_columns(
-    labels: torch.Tensor, slots: Slots, base_vocab_size: int, num_views: int, unknown: str
-) -> torch.Tensor:
-    """Labels as columns `(B, T)` of the logits in slot space.
+def label_columns(labels: Tensor, slots: Slots, base_vocab_size: int, num_views: int, unknown: str) -> Tensor:
+    """Ids `labels (B, T)` as columns `(B, T)` of the logits in slot space; -100, for no label, is kept.
 
-    Where symbols come in, one that has not occurred by its place is a new one, whatever it is called.
-
-    Args:
-        labels: `(B, T)` int64 ids, -100 where there is none, which is kept.
-        slots: of the same B, and by place with places for T labels or more.
-        base_vocab_size: V_n.
-        num_views: of a symbol.
-        unknown: what is wrong with a symbol that has no slot.
-
-    Raises:
-        ValueError: for a symbol that has no slot, or that is new where no row is left.
+    Where symbols come in, one that has not occurred by its place is a new one, whatever it is called. A symbol without
+    a slot, or that is new where no row is left, is refused; `unknown` says what is wrong with it.
     """
     is_symbol, symbols = labels >= base_vocab_size, labels - base_vocab_size
     slot = slots.of(torch.where(is_symbol, symbols // num_views, -1))
@@ -262,14 +211,12 @@ def label_columns(
     return torch.where(is_symbol, base_vocab_size + slot * num_views + symbols % num_views, labels)
 
 
-def slots_to_ids(logits: torch.Tensor, slots: Slots, config: Any) -> torch.Tensor:
+def slots_to_ids(logits: Tensor, slots: Slots, config: Any) -> Tensor:
     """`logits (B, T, V_n + K · num_views)` in slot space, moved to ids `(B, T, max(vocab_size, largest id + 1))`.
 
     Where symbols come in, there are columns for one referent more: a new symbol stands at the smallest referent that
-    has not occurred by that place, and the other ids that have not are -inf.
-
-    Raises:
-        ValueError: for an id from `WIDEST` on, since there is a column for each smaller one.
+    has not occurred by that place, and the other ids that have not are -inf. Ids from `WIDEST` on are refused, since
+    there is a column for each smaller one.
     """
     base, views = config.base_vocab_size, config.num_views
     if not slots.by_place:
@@ -285,7 +232,7 @@ def slots_to_ids(logits: torch.Tensor, slots: Slots, config: Any) -> torch.Tenso
     return known.scatter(2, base + _smallest_new(slots).unsqueeze(2) * views + view, new)
 
 
-def _known_to_ids(logits: torch.Tensor, slots: Slots, base: int, vocab_size: int, num_views: int) -> torch.Tensor:
+def _known_to_ids(logits: Tensor, slots: Slots, base: int, vocab_size: int, num_views: int) -> Tensor:
     width = _id_width(slots.referents, base, vocab_size, num_views)
     views = torch.arange(num_views, device=logits.device)
     columns = (1 + slots.referents.unsqueeze(2) * num_views + views).clamp(min=0)  # (B, K, num_views); 0 is for none
@@ -296,7 +243,7 @@ def _known_to_ids(logits: torch.Tensor, slots: Slots, base: int, vocab_size: int
 
 
 @reads_values
-def _id_width(referents: torch.Tensor, base: int, vocab_size: int, num_views: int) -> int:
+def _id_width(referents: Tensor, base: int, vocab_size: int, num_views: int) -> int:
     """The columns of logits in id space of slots with these `referents (B, K)`; while exporting, `vocab_size`."""
     if is_exporting():
         return vocab_size
@@ -309,7 +256,7 @@ def _id_width(referents: torch.Tensor, base: int, vocab_size: int, num_views: in
     return width
 
 
-def _smallest_new(slots: Slots) -> torch.Tensor:
+def _smallest_new(slots: Slots) -> Tensor:
     """The smallest referent `(B, T)` that has not occurred by each place, of slots with `active (B, K, T)`."""
     candidates = torch.arange(slots.referents.shape[1] + 1, device=slots.referents.device)
     is_candidate = slots.referents.unsqueeze(2) == candidates  # (B, K, candidates); -1 is none
@@ -322,18 +269,13 @@ class Names:
     """What the symbols of a call of `generate` are called inside, by slots, and outside.
 
     A slot that no symbol has is for a new one, called by the smallest referent that is left.
-
-    Attributes:
-        known: `(B, K)` int64, the referent of each slot, -1 where there is none.
-        base_vocab_size: V_n.
-        num_views: of a symbol.
     """
 
-    known: torch.Tensor
+    known: Tensor  # (B, K) int64, the referent of each slot, -1 where there is none
     base_vocab_size: int
     num_views: int = 1
 
-    def referents(self, count: int) -> torch.Tensor:
+    def referents(self, count: int) -> Tensor:
         """The referents `(B, count)` of the first slots."""
         known = nn.functional.pad(self.known, (0, max(count - self.known.shape[1], 0)), value=-1)[:, :count]
         candidates = torch.arange(self.known.shape[1] + count, device=known.device)
@@ -342,29 +284,29 @@ class Names:
         number = ((known < 0).long().cumsum(1) - 1).clamp(min=0)
         return torch.where(known >= 0, known, free.gather(1, number))
 
-    def numbers(self, referents: torch.Tensor) -> torch.Tensor:
+    def numbers(self, referents: Tensor) -> Tensor:
         """The slot `(R, T)` of each of `referents (R, T)`, R a multiple of B; -1 for one that has none."""
         return Slots(self.known, self.known).repeat_interleave(len(referents) // len(self.known)).of(referents)
 
-    def inside(self, ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> torch.Tensor:
+    def inside(self, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """`ids (B, T)` with slots for referents; those where `attention_mask (B, T)` is 0 stand for nothing."""
         base, views = self.base_vocab_size, self.num_views
         slot = self.numbers(referents_of(ids, base, attention_mask, views))
         return torch.where(slot >= 0, base + slot * views + (ids - base) % views, ids.clamp(max=base - 1))
 
-    def renamed(self, slots: torch.Tensor) -> torch.Tensor:
+    def renamed(self, slots: Tensor) -> Tensor:
         """The referent of each of `slots (R, T)`, R a multiple of B; -1 for -1."""
         count = max(int(slots.max()) + 1, 1) if slots.numel() else 1
         referents = self.referents(count).repeat_interleave(len(slots) // len(self.known), 0)
         return torch.where(slots >= 0, referents.to(slots.device).gather(1, slots.clamp(min=0)), -1)
 
-    def outside(self, ids: torch.Tensor) -> torch.Tensor:
+    def outside(self, ids: Tensor) -> Tensor:
         """Slot `ids (R, T)`, R a multiple of B, as a user has them."""
         base, views = self.base_vocab_size, self.num_views
         referents = self.renamed(torch.where(ids >= base, (ids - base) // views, -1))
         return torch.where(referents >= 0, base + referents * views + (ids - base) % views, ids)
 
-    def scores_outside(self, steps: Sequence[torch.Tensor], vocab_size: int) -> tuple[torch.Tensor, ...]:
+    def scores_outside(self, steps: Sequence[Tensor], vocab_size: int) -> tuple[Tensor, ...]:
         """By id, `(R, max(vocab_size, largest id + 1))`, the scores `steps (R, C)` of each step; -inf for no slot."""
         base, views = self.base_vocab_size, self.num_views
         count = (steps[0].shape[1] - base) // views
