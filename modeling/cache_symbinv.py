@@ -95,6 +95,10 @@ class SymbolInvariantCache:
             if tensor is not None:
                 setattr(self, name, tensor[torch.tensor(rows, device=tensor.device)])
 
+    def reset(self) -> None:
+        """Forgets all that was read; a text is read again then."""
+        SymbolInvariantCache.__init__(self)
+
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """As `move`, with the rows `beam_idx (R,)` in a tensor."""
         self.move(beam_idx.tolist())

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from .versions_symbinv import PreTrainedConfig, logging, strict
+from .versions_symbinv import PreTrainedConfig, later, logging, strict
 
 logger = logging.get_logger(__name__)
 
@@ -298,12 +298,12 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     def validate_activation(self) -> None:
         """Refuses an activation that transformers does not know."""
-        from .versions_symbinv import ACT2FN  # which imports torch
+        known = later("ACT2FN")
 
         name = self.activation_function
-        near = difflib.get_close_matches(name, ACT2FN, n=1)
+        near = difflib.get_close_matches(name, known, n=1)
         remedy = f"did you mean {near[0]}?" if near else "use a name of transformers.activations.ACT2FN, such as relu"
-        _refuse({f"activation_function={name!r}: unknown; {remedy}": name not in ACT2FN})
+        _refuse({f"activation_function={name!r}: unknown; {remedy}": name not in known})
 
     def validate_components(self) -> None:
         """Refuses component lists that name no model of the family."""

@@ -117,7 +117,7 @@ class SlotGenerationMixin(GenerationMixin):
         cache = own_cache(call.pop("past_key_values", None), call.pop("cache", None))
         if cache is None and settings.get("use_cache") is not False:
             cache = SymbolInvariantCache()
-        for name in ("labels", "synced_gpus"):  # a trainer passes them along
+        for name in ("labels", "logits_to_keep", "synced_gpus"):  # which others pass along, and change nothing
             call.pop(name, None)
         tools = {name: call.pop(name, None) for name in _TOOLS}
         start = self._begin(input_ids, settings, call)
@@ -197,14 +197,16 @@ class SlotGenerationMixin(GenerationMixin):
             streamer = IdStreamer(streamer, start.names)
         found = search(read, told, self._processors(start, settings, told, tools, shared), streamer)
         fields = self._fields(found, start, told, wanted if beams > 1 else 1)
+        if cache is not None and not read.is_plain:
+            cache.reset()  # it holds some rows only, or in another order
+        elif cache is not None and start.names is not None:
+            cache.rename(start.names.renamed)
         if not returns_dict:
             return fields["sequences"]
         if start.encoder is not None:
             fields |= {f"encoder_{kind}": start.encoder[kind] for kind in kinds}
         if start.names is not None:
             fields["slot_referents"] = start.names.known if start.limit is None else _with_new(start.names, start.limit)
-            if cache is not None:
-                cache.rename(start.names.renamed)
         return SymbolInvariantGenerateOutput(**fields, cache=cache)
 
     def _processors(

@@ -89,6 +89,11 @@ HOMES: dict[str, tuple[str, str, str | None]] = {
 }
 
 
+def later(name: str) -> Any:
+    """A name of transformers, for a file that must not import it, and with it torch, when it is imported itself."""
+    return __getattr__(name)
+
+
 def __getattr__(name: str) -> Any:
     """A name of transformers, imported when it is first asked for: configurations need no torch."""
     if name not in HOMES:

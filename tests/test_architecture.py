@@ -35,7 +35,6 @@ STANDARD_LIBRARY = set(sys.stdlib_module_names)
 SCRIPTS = [ROOT / folder for folder in ("tests", *USERS)]
 # What benchmarks import besides: they measure parts that nobody else names.
 INNER = {
-    "benchmarks/decoding.py": {"modeling.beams_symbinv.BeamLayer", "modeling.beams_symbinv.OncePerInput"},
     "benchmarks/gpu.py": {f"kernels.triton_kernels.{name}" for name in ("relu_feed_forward", "short_attention")},
     "benchmarks/inputs.py": {"datasets_scripts.storage.Pair"},
     "benchmarks/spot_ratio.py": {f"datasets_scripts.storage.{name}" for name in ("Origin", "Pair", "publish")},

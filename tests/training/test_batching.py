@@ -233,15 +233,14 @@ def test_questions_whose_answers_are_done_are_no_longer_computed(monkeypatch):
     from hf_symbinv.training.decoding import generate_scored_answers
 
     checkpoint, decoded = load_checkpoint("ltl-small", "cpu"), []
-    forward = type(checkpoint.model).forward
+    step = type(checkpoint.model)._step
 
-    @functools.wraps(forward)
-    def spy(self, *args, **kwargs):
-        decoded.append(len(kwargs["decoder_input_ids"]))
-        return forward(self, *args, **kwargs)
+    def spy(self, input_ids, *args, **kwargs):
+        decoded.append(len(input_ids))
+        return step(self, input_ids, *args, **kwargs)
 
-    monkeypatch.setattr(type(checkpoint.model), "forward", spy)
+    monkeypatch.setattr(type(checkpoint.model), "_step", spy)
     formulas = ["a", "&&aXbXXX!c", "U1&a!b", "&!aUaXb"]
     found = generate_scored_answers(checkpoint.model, checkpoint.tokenizer, formulas, num_beams=3, max_new_tokens=40)
-    assert decoded[-1] < decoded[0] == 3 * len(formulas)
+    assert decoded[0] == len(formulas) and decoded[-1] < max(decoded) == 3 * len(formulas)
     assert all(answers[0].score < 0 for answers in found)
