@@ -268,7 +268,6 @@ class SymbolInvariantForConditionalGenerationTest(
         "test_generate_from_inputs_embeds_[01]*": NO_EMBEDS,
         "test_generate_from_random_inputs_embeds": NO_EMBEDS,
         "test_generate_continue_from_inputs_embeds": NO_EMBEDS,
-        "test_generate_methods_with_logits_to_keep": "generate computes the last token's logits alone, unasked",
     }
 )
 class SymbolInvariantForCausalLMTest(GenerationAdaptations, ModelTesterMixin, GenerationTesterMixin, unittest.TestCase):
