@@ -72,7 +72,7 @@ class SymbolInvariantCache:
 
     def get_seq_length(self) -> int:
         """Tokens that were read."""
-        return max((block.length for block in self.own.values()), default=0)
+        return next(iter(self.own.values())).length if self.own else 0
 
     @property
     def rows(self) -> int:
