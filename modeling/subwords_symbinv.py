@@ -364,6 +364,9 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         hidden = [list(map(_hidden, *column)) for column in zip(columns, found_spans, strict=True)]
         options = {name: value for name, value in kwargs.items() if name in known}
         found = super()._encode_plus(*hidden, return_tensors=None, **options)
+        # Older versions of transformers leave in the library how a call padded, and a cache of datasets would see it.
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
         by_row = list(zip(*found_spans, strict=True))
         ids = [
             {name: self._symbol_id(name, names) for own in row for _, name in own.values()}
