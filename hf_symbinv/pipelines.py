@@ -86,14 +86,14 @@ class SymbolPipeline(Pipeline):
         return next((task for task in tasks if task.base_tokens == tokens), tasks[0] if tasks else None)
 
     def __call__(
-        self, inputs: Any, num_workers: int | None = None, batch_size: int | None = None, **kwargs: Any
+        self, inputs: Any, batch_size: int | None = None, num_workers: int | None = None, **kwargs: Any
     ) -> Any:
         """Answers one question, or many.
 
         Args:
             inputs: A question, a list of them, or an iterable (a generator, a column of a data set).
-            num_workers: Processes that read the questions of a list; by default this one does.
             batch_size: Questions decoded together, at most.
+            num_workers: Processes that read the questions of a list; by default this one does.
             truncation: True to refuse questions that are longer than the tokenizer's `model_max_length`; what is left
                 of one that was cut would be another question.
             notation: Of questions and answers, one of the task's; its first one, infix for formulas, by default.
