@@ -81,7 +81,7 @@ class SlotGenerationMixin(GenerationMixin):
     refused = REFUSED  # arguments of `generate` and why they are refused
 
     def _begin(self, input_ids: Tensor | None, settings: Settings, call: dict[str, Any]) -> Beginning:
-        """Where the search of a call starts; takes what it uses out of `call`."""
+        """Where the search of a call starts; takes what it uses out of `call`. Every kind of model has its own."""
         raise NotImplementedError
 
     @torch.no_grad()

@@ -150,7 +150,7 @@ class ListedTokens(SymbolNumbering, PythonBackend):
             )
         return stem + self.views[view]
 
-    # How a subclass cuts a text
+    # How a subclass cuts a text; every subclass has its own `_cut` and `_join`, so those here never run
 
     def _cut(self, text: str) -> Iterator[tuple[int, int, int | str]]:
         """Start and end of each token of a text, and the id of a base token or the name of a symbol."""
