@@ -419,9 +419,9 @@ _GRAMMAR_KEYS = {
 def check_grammar(grammar: dict[str, Any], base_vocab_size: int, num_views: int = 1) -> None:
     """Raises a ValueError for a grammar that no `GrammarLogitsProcessor` can follow.
 
-    That is another name than "lasso" and "assignment", a missing key, no base id, or symbols of several views.
+    That is no dict, another name than "lasso" and "assignment", a missing key, no base id, or symbols of several views.
     """
-    name = grammar.get("name")
+    name = grammar.get("name") if isinstance(grammar, Mapping) else None
     names = ", ".join(f'{{"name": "{known}", …}}' for known in _GRAMMAR_KEYS)
     keys = _GRAMMAR_KEYS.get(str(name), ())
     missing = [key for key in keys if key not in grammar]

@@ -257,7 +257,7 @@ class Reader:
         """
         sources = [self.place[parents[row]] for row in rows]
         before, now = (list(dict.fromkeys(row // self.shared for row in some)) for some in (self.rows, rows))
-        if len(rows) == len(self.rows) and not self.all_steps:
+        if len(rows) == len(self.rows) == len(self.place) and not self.all_steps:
             lies: dict[int, int] = {}
             late = [row for row, source in zip(rows, sources, strict=True) if lies.setdefault(source, row) != row]
             free = (place for place in range(len(rows)) if place not in lies)

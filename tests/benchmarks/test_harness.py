@@ -92,7 +92,7 @@ def test_every_benchmark_of_the_page_exists_and_the_other_way_round(run, scripts
 
 
 NAMES = [
-    "training-step", "training-two-processes", "decoding-no-cache", "decoding-repeated-encoder", "decoding-finished",
+    "training-step", "training-two-processes", "decoding-no-cache", "decoding-finished",
     "decoding-bart", "decoding-10-symbols", "decoding-top-25", "decoding-one-at-a-time",
     "forward-linear", "alpha-covariance", "memory", "forward-many-symbols", "spot", "spot-all-cores",
     "cluster", "starting", "tokenizing", "visitors",

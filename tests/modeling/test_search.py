@@ -199,6 +199,25 @@ class TestWhatBartWritesByTransformersOwnLoop:
         self.compare(**settings, do_sample=True)
 
 
+def test_where_half_of_the_questions_end_at_once_the_others_write_what_they_write_alone():
+    model = tiny_model()
+    questions = [[BASE, EOS], [BASE, EOS], [5, BASE, EOS], [8, BASE, BASE + 1, EOS]]
+    free = [*range(3, BASE), EOS]
+
+    def written(rows, ends):
+        return model.generate(
+            **pad(rows), num_beams=2, num_return_sequences=2, max_new_tokens=9, grammar=None,
+            prefix_allowed_tokens_fn=lambda row, _: [EOS] if row in ends else free,
+        )  # fmt: skip
+
+    together = written(questions, ends={0, 1})
+    for row in (2, 3):
+        alone = written(questions[row : row + 1], ends=())
+        width = alone.shape[1]
+        assert torch.equal(together[2 * row : 2 * row + 2, :width], alone)
+        assert (together[2 * row : 2 * row + 2, width:] == PAD).all()
+
+
 class TestDraws:
     @pytest.mark.parametrize("count", [1, 4])
     def test_are_those_of_multinomial(self, count):
