@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import re
 import unicodedata
@@ -24,6 +25,7 @@ from hf_symbinv.datasets_scripts.errors import PairsFormatError
 from hf_symbinv.datasets_scripts.loading import LoadedData, quiet
 from hf_symbinv.datasets_scripts.storage import read_rows, require_whole
 from hf_symbinv.errors import nearest
+from hf_symbinv.files import decoded, kind_of, reading
 from hf_symbinv.hub.errors import hub_failure
 from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks.pairs import SPECIAL, PairsTask
@@ -44,6 +46,8 @@ HELD_OUT = 0.1
 BASE_SHARE = 0.01
 # Names that a message lists.
 SHOWN = 5
+# What is taken for the name of a column where nobody says it: at most three words.
+_NAME_OF_COLUMN = re.compile(r"\w[\w-]*(?: [\w-]+){0,2}")
 
 
 @dataclass(frozen=True)
@@ -109,12 +113,7 @@ class PairsOptions:
         listed = self.base_words
         if isinstance(listed, str):
             path = Path(listed)
-            try:
-                listed = path.read_text(encoding="utf-8").split() if path.is_file() else listed.split(",")
-            except UnicodeDecodeError as error:
-                raise PairsFormatError(
-                    f"{path}: byte {error.start} is no UTF-8 ({error.reason}); save it as UTF-8"
-                ) from None
+            listed = decoded(path.read_bytes(), path, PairsFormatError).split() if path.is_file() else listed.split(",")
         words = tuple(dict.fromkeys(str(word).strip() for word in listed if str(word).strip()))
         for word in words:
             if word in SPECIAL or re.search(r"\s", word):
@@ -181,7 +180,7 @@ def _files_of_splits(folder: Path) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.rglob("*")):
         split = SPLITS.get(re.split(r"[-_.]", path.name)[0])
-        if split is not None and path.suffix.lower() in SUFFIXES:
+        if split is not None and kind_of(path) in SUFFIXES:
             found.setdefault(split, []).append(path)
     for split, paths in found.items():
         homes = sorted({str(path.parent) for path in paths})
@@ -194,16 +193,13 @@ def _files_of_splits(folder: Path) -> dict[str, list[Path]]:
 
 def _rows_of_file(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     readers = {".jsonl": _json_rows, ".json": _json_rows, ".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet}
-    if path.suffix.lower() not in readers:
+    if kind_of(path) not in readers:
         raise PairsFormatError(f"{path}: its format is told by the end of its name; use one of {', '.join(SUFFIXES)}")
-    try:
-        yield from readers[path.suffix.lower()](path)
-    except UnicodeDecodeError as error:
-        raise PairsFormatError(f"{path}: byte {error.start} is no UTF-8 ({error.reason}); save it as UTF-8") from None
+    yield from readers[kind_of(path)](path)
 
 
 def _json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    text = path.read_bytes().decode("utf-8-sig")
+    text = _text_of(path)
     if text.lstrip().startswith("["):
         try:
             items = [(f"{path}, row {number}", item) for number, item in enumerate(json.loads(text), start=1)]
@@ -225,26 +221,37 @@ def _json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield place, item
 
 
+def _text_of(path: Path) -> str:
+    with reading(path, PairsFormatError) as file:
+        return decoded(file.read(), path, PairsFormatError)
+
+
 def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
-        header: list[str] | None = None
-        try:
-            for cells in reader:
-                place = f"{path}, line {reader.line_num}"
-                if not cells:
-                    continue
-                if header is None:
-                    header = cells
-                    continue
-                if len(cells) != len(header):
-                    raise PairsFormatError(
-                        f"{place}: has {len(cells)} cells, and the first line {len(header)}, {', '.join(header)}; put "
-                        "texts that hold the separator in double quotes"
-                    )
-                yield place, dict(zip(header, cells, strict=True))
-        except csv.Error as error:
-            raise PairsFormatError(f"{path}, line {reader.line_num}: is no CSV ({error}); mend the quotes") from None
+    lines = io.StringIO(_text_of(path), newline="")
+    first = lines.readline()
+    if said := re.fullmatch(r'"?sep=(.)"?\s*', first, re.IGNORECASE):
+        separator = said[1]
+    else:
+        separator = "\t" if kind_of(path) == ".tsv" else max(",;\t", key=first.count)
+        lines.seek(0)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    header: list[str] | None = None
+    try:
+        for cells in reader:
+            place = f"{path}, line {reader.line_num + bool(said)}"
+            if not cells:
+                continue
+            if header is None:
+                header = cells
+                continue
+            if len(cells) != len(header):
+                raise PairsFormatError(
+                    f"{place}: has {len(cells)} cells, and the first line {len(header)}, {', '.join(header)}; put "
+                    "texts that hold the separator in double quotes"
+                )
+            yield place, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise PairsFormatError(f"{path}, line {reader.line_num}: is no CSV ({error}); mend the quotes") from None
 
 
 def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -297,7 +304,18 @@ def _columns(source: str, names: Sequence[str], question: str | None, answer: st
         return question, answer
     others = [name for name in names if name not in (question, answer)]
     if len(names) == 2:
+        strange = next((name for name in names if not _NAME_OF_COLUMN.fullmatch(name)), None)
+        if strange is not None:
+            raise PairsFormatError(
+                f"{source}: its first line should name the columns, and {_short(strange)} looks like a text; write the "
+                "line question,answer before it"
+            )
         return (question or others[0], answer or others[-1])
+    if len(names) == 1:
+        raise PairsFormatError(
+            f"{source}: has one column, {_short(names[0])}; write a line of two names first, such as question,answer, "
+            "and between texts a comma, a semicolon or a tab"
+        )
     missing = " and ".join(
         f"--{option}-column" for option, name in (("question", question), ("answer", answer)) if name is None
     )

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import lzma
+import io
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow
 import pyarrow.parquet
 
 from hf_symbinv.datasets_scripts.errors import OptionsError, PairsFormatError, UnreadableDataError
 from hf_symbinv.errors import UserError
-from hf_symbinv.files import CARD, listed_checksums, reading_parquet, require_listed, write_atomically
+from hf_symbinv.files import (
+    CARD,
+    encoding_of,
+    listed_checksums,
+    reading,
+    reading_parquet,
+    require_listed,
+    write_atomically,
+)
 from hf_symbinv.hub.cards.dataset import DataFile, Origin, dataset_card
 from hf_symbinv.tasks import SymbolTask
 
@@ -57,9 +64,6 @@ def schema(task: SymbolTask) -> pyarrow.Schema:
     )
 
 
-_OPENERS: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.open}
-
-
 def read_pairs(task: SymbolTask, path: str | os.PathLike[str]) -> Iterator[Pair]:
     """Read the text format of earlier releases: a line with a question, then a line with its answer.
 
@@ -67,15 +71,17 @@ def read_pairs(task: SymbolTask, path: str | os.PathLike[str]) -> Iterator[Pair]
 
     Args:
         task: What the pairs are of.
-        path: A text file, plain or compressed (`.gz`, `.xz`). It is read as the pairs are consumed.
+        path: A text file, plain or compressed. It is read as the pairs are consumed.
 
     Raises:
         PairsFormatError: If a line is no question or answer in prefix notation, or the last answer is missing.
     """
     path = Path(path)
     kinds = task.columns
-    with _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8") as file:
-        number, question = 0, ""
+    with reading(path, PairsFormatError) as content:
+        encoding = encoding_of(content.read(3))
+        content.seek(0)
+        file, number, question = io.TextIOWrapper(content, encoding), 0, ""
         try:
             for number, line in enumerate(file, start=1):
                 text = line.strip()
@@ -87,7 +93,7 @@ def read_pairs(task: SymbolTask, path: str | os.PathLike[str]) -> Iterator[Pair]
                     question = task.read_question(text, "prefix")
                 else:
                     yield Pair(question, task.read_answer(text))
-        except (UnicodeDecodeError, EOFError, OSError, lzma.LZMAError) as error:
+        except UnicodeDecodeError as error:
             raise PairsFormatError(f"{path}, after line {number}: not readable as text: {error}") from error
         except ValueError as error:
             kind = kinds[0] if number % 2 else kinds[1]

@@ -6,17 +6,24 @@ sentence names the file and ends with the remedy.
 
 from __future__ import annotations
 
+import bz2
+import codecs
 import errno
+import gzip
 import hashlib
+import importlib
 import json
+import lzma
 import os
 import re
 import shutil
+import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from hf_symbinv.errors import UserError, first_line
 
@@ -26,8 +33,71 @@ SUMS, CARD = "sha256.json", "README.md"
 LONGEST_NAME = 256
 
 
+# Endings of compressed files, in any case.
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
 class DamagedFileError(UserError):
     """A file that does not hold what it should."""
+
+
+def kind_of(name: str | Path) -> str:
+    """The ending of a file's name in small letters, that of what it holds if it is compressed: `.ltl` of `A.LTL.gz`."""
+    path = Path(name)
+    return Path(path.stem if path.suffix.lower() in COMPRESSED else path).suffix.lower()
+
+
+@contextmanager
+def reading(path: Path, error: type[UserError] = DamagedFileError) -> Iterator[BinaryIO]:
+    """The bytes of a file, decompressed as its ending says.
+
+    Args:
+        path: Of the file.
+        error: What is raised for one that is damaged.
+
+    Raises:
+        UserError: If it cannot be decompressed.
+        OSError: If it cannot be read.
+    """
+    ending = path.suffix.lower()
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    broken: tuple[type[Exception], ...] = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+    if ending == ".zst":
+        zstd = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+        openers[ending], broken = zstd.open, (*broken, zstd.ZstdError)
+    try:
+        with openers.get(ending, open)(path, "rb") as file:
+            yield cast(BinaryIO, file)
+    except broken as reason:
+        raise error(f"{path}: damaged ({first_line(reason)}); compress it again") from None
+    except OSError as reason:
+        if ending not in openers or reason.errno is not None:
+            raise
+        raise error(f"{path}: damaged ({first_line(reason)}); compress it again") from None
+
+
+def encoding_of(beginning: bytes) -> str:
+    """The encoding of a text that begins so: UTF-16 where its mark says so, else UTF-8."""
+    return next((name for mark, name in _MARKS.items() if beginning.startswith(mark)), "utf-8")
+
+
+def decoded(content: bytes, name: object, error: type[UserError] = DamagedFileError) -> str:
+    """The text in the bytes of a file, without the mark of its encoding.
+
+    Args:
+        content: In UTF-8, or in UTF-16 with its mark.
+        name: Of the file.
+        error: What is raised.
+
+    Raises:
+        UserError: If it is no text in these encodings.
+    """
+    try:
+        return content.decode(encoding_of(content))
+    except UnicodeDecodeError as reason:
+        place = f"{reason.reason} at byte {reason.start}"
+        raise error(f"{name}: not text in UTF-8 ({place}); save it as UTF-8") from None
 
 
 def read_json(path: Path, remedy: str, error: type[UserError] = DamagedFileError) -> Any:
@@ -43,9 +113,10 @@ def read_json(path: Path, remedy: str, error: type[UserError] = DamagedFileError
         OSError: If it cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        content = json.loads(text)
-        if "\\u" in text:  # halves of surrogates, which JSON can spell and no file can hold
+        with reading(path, error) as file:
+            text = file.read()
+        content = json.loads(text)  # in UTF-8, 16 or 32, with a mark or without
+        if b"\\u" in text:  # halves of surrogates, which JSON can spell and no file can hold
             json.dumps(content, ensure_ascii=False).encode()
     except RecursionError:
         raise error(f"{path}: not JSON that can be read (its lists and objects are too deep); {remedy}") from None

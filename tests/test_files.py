@@ -74,7 +74,7 @@ class MendError(UserError):
     [
         (b"", "not JSON (Expecting value: line 1 column 1 (char 0))"),
         (b'{"a": 1', "not JSON (Expecting ',' delimiter: line 1 column 8 (char 7))"),
-        (b"\xff\xfe", "not JSON ('utf-8' codec can't decode byte 0xff in position 0: invalid start byte)"),
+        (b"\xff[1]", "not JSON ('utf-8' codec can't decode byte 0xff in position 0: invalid start byte)"),
         (b"[" * 100_000, "not JSON that can be read (its lists and objects are too deep)"),
         (b"[" + b"9" * 5_000 + b"]", "not JSON (Exceeds the limit (4300 digits) for integer string conversion"),
         (b'["\\ud800"]', "not JSON ('utf-8' codec can't encode character"),

@@ -12,13 +12,14 @@ from hf_symbinv.datasets_scripts.errors import TextsError
 from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.questions.builder import assign_splits, claimed
 from hf_symbinv.datasets_scripts.storage import Pair, publish, read_pairs
+from hf_symbinv.files import COMPRESSED
 from hf_symbinv.hub.cards.dataset import UNKNOWN, Origin
 from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
 
 # How the releases call the files of a data set.
 FILES = {"train": ("train",), "validation": ("val", "validation"), "test": ("test",)}
-SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
+SUFFIXES = (".txt", *(f".txt{ending}" for ending in COMPRESSED))
 ON_THE_HUB = re.compile(r"(?P<repository>[A-Za-z0-9][\w.-]*/[\w.-]+)/(?P<folder>[\w./-]+)")
 
 

@@ -18,7 +18,6 @@ from hf_symbinv.solvers.lasso import EmptyStepError, conjunction, in_literals, l
 FORMAT = 1
 AGAIN = "write it again with `symbinv solve --output`"
 KINDS: dict[str, type | tuple[type, ...]] = {
-    "certificate": int,
     "specification": str,
     "finite": bool,
     "propositional": bool,
@@ -103,6 +102,22 @@ def _read_witness(specification: Specification, text: str) -> Trace:
     return Trace((), (conjunction(dict(read_assignment(text).values) if text else {}),))
 
 
+def read_claim(path: Path) -> dict[str, Any]:
+    """The content of a file that says that it is a certificate of this version's format.
+
+    Raises:
+        CertificateError: If it is none, or of another format.
+        OSError: If it cannot be read.
+    """
+    content = read_object(path, AGAIN, CertificateError)
+    found = content.get("certificate")
+    if type(found) is not int:
+        raise CertificateError(f"{path}: no certificate, certificate is missing or of another kind; {AGAIN}")
+    if found != FORMAT:
+        raise CertificateError(f"{path}: a certificate of format {found}, and this version reads {FORMAT}; {AGAIN}")
+    return content
+
+
 def read_certificate(path: Path) -> Certificate:
     """What the certificate in a file claims.
 
@@ -110,12 +125,10 @@ def read_certificate(path: Path) -> Certificate:
         CertificateError: If it is none, or its normal form is not that of its specification.
         OSError: If it cannot be read.
     """
-    content = read_object(path, AGAIN, CertificateError)
+    content = read_claim(path)
     for key, kind in KINDS.items():
-        if not isinstance(content.get(key), kind) or (kind is int and content[key] is True):
+        if key not in content or not isinstance(content[key], kind):
             raise CertificateError(f"{path}: no certificate, {key} is missing or of another kind; {AGAIN}")
-    if content["certificate"] != FORMAT:
-        raise CertificateError(f"{path}: a certificate of format {content['certificate']}; this version reads {FORMAT}")
     try:
         specification = read_specification(
             content["specification"], f"{path}, specification",

@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from hf_symbinv import __version__
-from hf_symbinv.answers.certificates import AGAIN, FORMAT, CertificateError
+from hf_symbinv.answers.certificates import AGAIN, FORMAT, CertificateError, read_claim
 from hf_symbinv.answers.portfolio import Check, Portfolio, Result, Tried
 from hf_symbinv.answers.specification import SpecificationError, read_text
 from hf_symbinv.answers.unrolling import SOLVER, load_solver
 from hf_symbinv.errors import cut
-from hf_symbinv.files import read_object
 
 Clause = tuple[int, ...]
 # Our choice: some million clauses; Python's integers take twenty times as much memory.
@@ -34,7 +33,8 @@ SECOND_SOLVER = "glucose4"
 # Part of the limit that the search of a minimal subset may take. Our choice: its process is not stopped then.
 SHARE_OF_SUBSET = 0.8
 
-_HEADER = re.compile(r"p\s+cnf\s+(\d+)\s+(\d+)\s*")
+_HEADER = re.compile(r"\s*p\s+cnf\s+0*([0-9]+)\s+0*([0-9]+)\s*")
+_LITERAL = re.compile(r"-?[0-9]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class ClausesAnswer:
 def read_dimacs(text: str, source: str = "") -> Clauses:
     """The clauses of a text in DIMACS format, `p cnf VARIABLES CLAUSES` and then numbers, with 0 after each clause.
 
-    Lines that begin with `c` are comments, and a line `%` ends the text, as in files of SATLIB.
+    Lines that begin with `c` are comments, and a line `%` ends the text, as in files of SATLIB. Lines may be indented.
 
     Args:
         text: Of a file.
@@ -93,24 +93,23 @@ def read_dimacs(text: str, source: str = "") -> Clauses:
     clause: list[int] = []
     number = 0
     for number, line in enumerate(text.split("\n"), start=1):
-        if line.startswith("%"):
-            break
         words = line.split()
-        if not words or words[0] == "c":
+        if not words or words[0].startswith("c"):
             continue
+        if words[0].startswith("%"):
+            break
         if words[0] == "p" or variables < 0:
             header = _HEADER.fullmatch(line)
             if header is None or variables >= 0:
                 raise wrong(number, "expected one line `p cnf VARIABLES CLAUSES` before the clauses")
-            variables, count = int(header[1][:9]), int(header[2][:9])
+            variables, count = (int(digits[:20]) for digits in header.groups())
             if variables > MOST_VARIABLES:
                 raise wrong(number, f"over {MOST_VARIABLES:,} variables; split it")
             continue
         for word in words:
-            try:
-                literal = int(word)
-            except ValueError:
-                raise wrong(number, f"{word!r}: no literal; write numbers of variables, and 0 after a clause") from None
+            if not _LITERAL.fullmatch(word):
+                raise wrong(number, f"{word!r}: no literal; write numbers of variables, and 0 after a clause")
+            literal = int(word)
             if abs(literal) > variables:
                 raise wrong(number, f"{literal}: there are {variables} variables; correct it, or the line with p")
             if literal:
@@ -312,11 +311,9 @@ def read_clauses_certificate(path: Path) -> tuple[Clauses, ClausesCertificate]:
     """
     from hf_symbinv.values import require_kinds  # here, because few commands need it
 
-    content: Any = read_object(path, AGAIN, CertificateError)
+    content: Any = read_claim(path)
     require_kinds(content, ClausesCertificate, str(path), AGAIN, CertificateError)
     claim: ClausesCertificate = content
-    if claim["certificate"] != FORMAT:
-        raise CertificateError(f"{path}: a certificate of format {claim['certificate']}; this version reads {FORMAT}")
     try:
         question = read_dimacs(claim["clauses"], f"{path}, clauses")
     except SpecificationError as error:

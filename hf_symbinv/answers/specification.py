@@ -1,6 +1,6 @@
 """Specifications as people write them: named properties, assumptions and guarantees, comments, several lines.
 
-    # a comment; // and /* */ work too
+    # a comment, at the beginning of a line or behind a blank; // and /* */ work too
     assume    fair:     G F ready
     guarantee granted:  G(request -> F[0:3] grant)
     G !(grant & error)                     // its own text is the name of a property without one
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hf_symbinv.errors import UserError, cut
+from hf_symbinv.files import decoded, reading
 from hf_symbinv.logic import Formula, FormulaSyntaxError, parse_infix, to_infix
 from hf_symbinv.logic.finite import embed_finite, finite_trace
 from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS
@@ -37,8 +38,10 @@ MOST_TRIGGERS = 100
 # Characters at the end of a line that say whether its formula goes on. Our choice: bounds have some ten.
 LONGEST_END = 100
 
-_SKIPPED = re.compile(rf"(?P<quoted>{QUOTED})|(?P<comment>(?:#|//)[^\n]*|/\*.*?\*/)|(?P<open>/\*)", re.DOTALL)
-_BEGINS_BETWEEN = re.compile(r"\s*(?:-|<|=>|/\\|\\/|[&|^+*)∧∩∨∪⊕→⟶⇒⟹↔⇔](?!\])|(?:[URWVM]|xor)(?![\w.:])(?!\s*:))")
+_SKIPPED = re.compile(
+    rf"(?P<quoted>{QUOTED})|(?P<comment>(?:(?<![^\s;])#(?![#\d])|//)[^\n]*|/\*.*?\*/)|(?P<open>/\*)", re.DOTALL
+)
+_BEGINS_BETWEEN = re.compile(r"\s*(?:-|<(?!>)|=>|/\\|\\/|[&|^+*)∧∩∨∪⊕→⟶⇒⟹↔⇔](?!\])|(?:[URWVM]|xor)(?![\w.:])(?!\s*:))")
 _ENDS_OPEN = re.compile(
     r"(?:[-!~¬&|^+*<>=:∧∩∨∪⊕→⟶⇒⟹↔⇔○◯□⬜◻◇⋄♢]|/\\|\\/|\[\s*\]|\(\s*\)|(?<![\w.])[XFG]\s*\[[^\]\n]*\]|(?<![\w.])(?:[XFGURWVM]|xor))\s*$"
 )
@@ -254,19 +257,14 @@ def read_text(path: Path, longest: int = LONGEST) -> str:
     """The text of a file, with line ends as Unix has them.
 
     Raises:
-        SpecificationError: If it is no text in UTF-8, or longer than so many bytes.
+        SpecificationError: If it is no text in UTF-8, damaged, or longer than so many bytes.
         OSError: If it cannot be read.
     """
-    with path.open("rb") as file:
+    with reading(path, SpecificationError) as file:
         content = file.read(longest + 1)
     if len(content) > longest:
         raise SpecificationError(f"{path}: longer than {longest:,} bytes; split it")
-    try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise SpecificationError(
-            f"{path}: not text in UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
-        ) from None
+    return decoded(content, path, SpecificationError).replace("\r\n", "\n")
 
 
 class _Head(NamedTuple):

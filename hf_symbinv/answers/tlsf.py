@@ -5,7 +5,7 @@ what is assumed and what is guaranteed together; whether a system can be built t
 `syfco`, where it is installed, turns the full form, which has parameters, buses and functions, into the basic one.
 
 Operators bind otherwise than in Spot's syntax: from tight to loose `! X F G`, `&&`, `||`, `->` with `<->`, `W`, `U`,
-and `R`.
+and `R`. `X[!]`, whose next step must exist, is of the tools that read TLSF with finite traces.
 
 Source: Jacobs, Klein, Schirmer 2016, "A High-Level LTL Synthesis Format: TLSF v1.1", sections 2 and 3.
 """
@@ -38,6 +38,7 @@ _TOKEN = re.compile(
     r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/)
     |(?P<unclosed>/\*|"[^"]*\Z)
     |(?P<text>"[^"]*")
+    |(?P<strong>X\s*\[\s*!\s*\])
     |(?P<name>[A-Za-z_][\w@']*)
     |(?P<operator><->|->|&&|\|\||[!(){};:,])
     |(?P<other>.)""",
@@ -242,7 +243,9 @@ class _Reader:
 
         expecting = True
         while (token := self.here()).kind != "end" and token.text not in (";", "}"):
-            if expecting and token.text in _UNARY:
+            if expecting and token.kind == "strong":
+                operators += ["!", "X", "!"]
+            elif expecting and token.text in _UNARY:
                 operators.append(_UNARY[token.text])
             elif expecting and token.text == "(":
                 operators.append("(")

@@ -8,26 +8,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from hf_symbinv.errors import UserError, in_short
-from hf_symbinv.files import write_atomically
+from hf_symbinv.answers.recordings import CYCLE, TraceFileError
+from hf_symbinv.answers.tables import rows
+from hf_symbinv.answers.waveforms import samples
+from hf_symbinv.files import kind_of, write_atomically
 from hf_symbinv.logic import Formula, Trace, to_infix
 from hf_symbinv.solvers.lasso import conjunction, literals
 
-CYCLE = "symbinv.cycle"
 STEP = "step"
 TABLE, WAVEFORM = ".csv", ".vcd"
-# Our choice: a simulation of some minutes at its clock, and signals of a large design.
-MOST_STEPS, MOST_SIGNALS = 1_000_000, 100_000
-_VALUES = {"0": False, "1": True, "false": False, "true": True, "": None, "x": None, "z": None, "-": None}
-
-
-class TraceFileError(UserError):
-    """A file that is no trace, or lacks propositions."""
+# Our choice: a simulation of some minutes at its clock.
+MOST_STEPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +39,6 @@ class Recording:
     steps: tuple[dict[str, bool], ...]
     loop: int | None
 
-    def of(self, symbols: Iterable[str], source: str) -> Recording:
-        """What it says of these propositions: of `irq`, what it calls `top.cpu.irq` if nothing else ends so.
-
-        Raises:
-            TraceFileError: If one is not in it, or in it more than once.
-        """
-        found = {}
-        for symbol in symbols:
-            names = [symbol] if symbol in self.names else [name for name in self.names if name.endswith(f".{symbol}")]
-            if len(names) != 1:
-                has = f"has {in_short(', '.join(self.names))}"
-                if names:
-                    has = f"has several that end so, {', '.join(names)}"
-                raise TraceFileError(f"{source}: no proposition is called {symbol}, and it {has}; write its full name")
-            found[symbol] = names[0]
-        steps = tuple({symbol: step[name] for symbol, name in found.items() if name in step} for step in self.steps)
-        return Recording(tuple(found), steps, self.loop)
-
     def trace(self, alive: Formula | None = None) -> Trace:
         """All words that go on as the recording does: for ever in its cycle, or in any way after its end.
 
@@ -71,7 +48,9 @@ class Recording:
         Raises:
             TraceFileError: If a finite trace has a cycle.
         """
-        steps = list(map(conjunction, self.steps))
+        # Many steps of a long recording are one object.
+        known = {place: conjunction(step) for place, step in {id(step): step for step in self.steps}.items()}
+        steps = [known[id(step)] for step in self.steps]
         if alive is not None:
             if self.loop is not None:
                 raise TraceFileError(f"a finite trace has no cycle; leave {CYCLE} out, or the line `traces finite`")
@@ -161,155 +140,40 @@ def _vcd(recording: Recording) -> str:
     return output.getvalue()
 
 
-def read_recording(path: Path, clock: str | None = None) -> Recording:
-    """The recording in a table or a waveform.
+def read_recording(path: Path, symbols: Iterable[str], clock: str | None = None, source: str = "") -> Recording:
+    """What a table or a waveform says of some propositions.
 
     Args:
-        path: Ends in `.csv` or `.vcd`.
+        path: Ends in `.csv` or `.vcd`, in any case, compressed or not.
+        symbols: The propositions: `irq` is what it calls `top.cpu.irq`, if nothing else ends so.
         clock: Of a waveform: a step is a rising edge of this signal, and has the values before it. Without it, a step
             is each time at which something changes, and has the values after it.
+        source: What errors call the file; default its path.
 
     Raises:
-        TraceFileError: If it is none.
+        TraceFileError: If it is no trace, or has a proposition not at all or more than once.
         OSError: If it cannot be read.
     """
-    if path.suffix not in (TABLE, WAVEFORM):
-        raise TraceFileError(f"{path}: unknown kind of trace; its name ends in {TABLE} or {WAVEFORM}")
-    if clock is not None and path.suffix == TABLE:
+    source, kind, symbols = source or str(path), kind_of(path), tuple(symbols)
+    if kind not in (TABLE, WAVEFORM):
+        raise TraceFileError(f"{source}: unknown kind of trace; its name ends in {TABLE} or {WAVEFORM}")
+    if clock is not None and kind == TABLE:
         raise TraceFileError(f"--clock {clock}: a table has a row for each step; leave it out")
-    names: dict[str, None] = {}
-    rows = list(_rows(path, names) if path.suffix == TABLE else _samples(path, clock, names))
-    if not rows:
-        raise TraceFileError(f"{path}: has no step; give at least one")
-    marks = [row.pop(CYCLE, False) for row in rows]
+    names, values = rows(path, symbols, source) if kind == TABLE else samples(path, symbols, clock, source)
+    known: dict[tuple[bool | None, ...], tuple[dict[str, bool], bool]] = {}  # many steps are alike
+    steps: list[tuple[dict[str, bool], bool]] = []
+    for row in values:
+        if len(steps) == MOST_STEPS:
+            raise TraceFileError(f"{source}: over {MOST_STEPS:,} steps; {'split' if kind == TABLE else 'cut'} it")
+        if row not in known:
+            step = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+            repeats = step.pop(CYCLE, False)
+            known[row] = {name: value for name, value in step.items() if name in symbols}, repeats
+        steps.append(known[row])
+    if not steps:
+        raise TraceFileError(f"{source}: has no step; give at least one")
+    marks = [repeats for _, repeats in steps]
     loop = marks.index(True) if True in marks else None
     if loop is not None and not all(marks[loop:]):
-        raise TraceFileError(f"{path}: {CYCLE} is 1 and then 0 again; the cycle is the end of the trace")
-    return Recording(tuple(name for name in names if name != CYCLE), tuple(rows), loop)
-
-
-def _rows(path: Path, known: dict[str, None]) -> Iterator[dict[str, bool]]:
-    """The steps of a table, whose names are put into `known`."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        try:
-            table = csv.reader(file)
-            names = [name.strip() for name in next(table, [])]
-            if len(set(names)) != len(names) or len(names) > MOST_SIGNALS:
-                raise TraceFileError(
-                    f"{path}:1: {len(names)} columns; give each its own name, {MOST_SIGNALS:,} at most"
-                )
-            known.update((name, None) for name in names if name != STEP)
-            for number, row in enumerate(table):
-                if number == MOST_STEPS:
-                    raise TraceFileError(f"{path}: over {MOST_STEPS:,} steps; split it")
-                if not row:
-                    continue
-                place = f"{path}:{table.line_num}"
-                if len(row) != len(names):
-                    raise TraceFileError(f"{place}: {len(row)} cells under {len(names)} names; give each step all")
-                yield dict(_cells(place, names, row))
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise TraceFileError(f"{path}: no table ({error}); save it as CSV in UTF-8") from None
-
-
-def _cells(place: str, names: list[str], row: list[str]) -> Iterator[tuple[str, bool]]:
-    for name, cell in zip(names, row, strict=True):
-        text = cell.strip().lower()
-        if name == STEP:
-            continue
-        if text not in _VALUES:
-            raise TraceFileError(f"{place}: {name} is {in_short(cell)}; write 1, 0, or nothing where it is unknown")
-        value = _VALUES[text]
-        if value is not None:
-            yield name, value
-
-
-def _samples(path: Path, clock: str | None, known: dict[str, None]) -> Iterator[dict[str, bool]]:
-    """The steps of a waveform, whose names are put into `known`.
-
-    A vector's bits are propositions of their own, `data[0]` and so on.
-    """
-    count = 0
-    current: dict[str, bool] = {}
-    clock_name: str | None = None
-    for changes in _times(path, known):
-        if clock is not None and clock_name is None:
-            ends = [name for name in known if name == clock or name.endswith(f".{clock}")]
-            if len(ends) != 1:
-                raise TraceFileError(f"--clock {clock}: {path} has {len(ends)} signals of this name; give one in full")
-            clock_name = ends[0]
-        step = None
-        if clock_name is not None and changes.get(clock_name) and not current.get(clock_name, True):
-            step = dict(current)
-        for name, value in changes.items():
-            if value is None:
-                current.pop(name, None)
-            else:
-                current[name] = value
-        if clock_name is None:
-            step = dict(current)
-        if step is not None:
-            count += 1
-            if count > MOST_STEPS:
-                raise TraceFileError(f"{path}: over {MOST_STEPS:,} steps; cut it")
-            yield step
-
-
-def _times(path: Path, known: dict[str, None]) -> Iterator[dict[str, bool | None]]:
-    """What changes at each time at which something does; the names of all bits are put into `known`."""
-    from vcd.reader import TokenKind, VCDParseError, tokenize
-
-    scope: list[str] = []
-    bits: dict[str, list[list[str]]] = {}  # of the signals of one code, the most significant first
-    changes: dict[str, bool | None] = {}
-    changed = False
-    with path.open("rb") as file:
-        try:
-            for token in tokenize(file):
-                data: Any = token.data
-                if token.kind is TokenKind.SCOPE:
-                    scope.append(data.ident)
-                elif token.kind is TokenKind.UPSCOPE:
-                    scope.pop()
-                elif token.kind is TokenKind.VAR:
-                    names = _bits(scope, data)
-                    bits.setdefault(data.id_code, []).append(names)
-                    known.update(dict.fromkeys(names))
-                    if len(known) > MOST_SIGNALS:
-                        raise TraceFileError(f"{path}: over {MOST_SIGNALS:,} signals; record fewer")
-                elif token.kind is TokenKind.CHANGE_TIME and changed:
-                    yield changes
-                    changes, changed = {}, False
-                elif token.kind in (TokenKind.CHANGE_SCALAR, TokenKind.CHANGE_VECTOR):
-                    changed = True
-                    for names in bits.get(data.id_code, []):
-                        changes.update(zip(names, _bit_values(data.value, len(names)), strict=True))
-        except (VCDParseError, UnicodeDecodeError, ValueError, IndexError) as error:
-            if isinstance(error, TraceFileError):
-                raise
-            raise TraceFileError(f"{path}: no waveform ({error}); give a VCD as simulators write it") from None
-    if changed:
-        yield changes
-
-
-def _bit_values(value: int | str, width: int) -> list[bool | None]:
-    """The bits of a value as a waveform has it, the most significant first; a short one is filled as Verilog does."""
-    text = format(value, "b") if isinstance(value, int) else str(value).lower()
-    text = text.rjust(width, "0" if text[:1] in ("0", "1") else text[:1])
-    return [_VALUES.get(character) for character in text[len(text) - width :]]
-
-
-def _bits(scope: list[str], declaration: Any) -> list[str]:
-    """Names of the bits of a signal, without the scope `trace`, in which this package writes what has none."""
-    if declaration.type_.name in ("integer", "real", "realtime", "string", "parameter", "time", "event"):
-        return []
-    name = ".".join([*([] if scope == ["trace"] else scope), declaration.reference])
-    index = declaration.bit_index
-    if isinstance(index, tuple):
-        first, last = index
-        return [
-            f"{name}[{bit}]" for bit in range(first, last + (1 if last >= first else -1), 1 if last >= first else -1)
-        ]
-    if declaration.size == 1:
-        return [name if index is None else f"{name}[{index}]"]
-    return [f"{name}[{bit}]" for bit in reversed(range(declaration.size))]
+        raise TraceFileError(f"{source}: {CYCLE} is 1 and then 0 again; the cycle is the end of the trace")
+    return Recording(symbols, tuple(step for step, _ in steps), loop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 
 from hf_symbinv.solvers.cluster import Cluster, ClusterError
@@ -30,10 +31,7 @@ def at_least(minimum: int) -> Callable[[str], int]:
     """The type of an option that is an integer of at least `minimum`."""
 
     def integer(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = minimum - 1
+        value = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else minimum - 1
         if value < minimum:
             raise argparse.ArgumentTypeError(f"{text!r}: must be an integer of at least {minimum}")
         return value
@@ -43,10 +41,8 @@ def at_least(minimum: int) -> Callable[[str], int]:
 
 def seconds(text: str) -> float:
     """The type of an option that is a positive, finite time."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
+    is_number = re.fullmatch(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", text)
+    value = float(text) if is_number else 0.0
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of seconds")
     return value

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hf_symbinv.answers import Check, Portfolio, Specification, read_certificate, verify_certificate
-from hf_symbinv.answers.certificates import AGAIN, CertificateError, confirmed, witness_text
+from hf_symbinv.answers.certificates import confirmed, read_claim, witness_text
 from hf_symbinv.answers.clauses import confirmed_clauses, ranges, read_clauses_certificate, verify_clauses
 from hf_symbinv.answers.recorded import PropertyVerdict, verify_recording
 from hf_symbinv.answers.traces import read_recording
@@ -18,7 +18,6 @@ from hf_symbinv.cli import DONE, NOT_VERIFIED
 from hf_symbinv.cli.specifications import read_question
 from hf_symbinv.cli.texts import Text, one_line
 from hf_symbinv.errors import UserError
-from hf_symbinv.files import read_object
 from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import LTL
 
@@ -32,7 +31,7 @@ def verify_evidence(options: argparse.Namespace) -> int:
 
 def _verify_certificate(options: argparse.Namespace, portfolio: Portfolio) -> int:
     path = local_copy(options.pair[0])
-    look = _look_at_clauses if "clauses" in read_object(path, AGAIN, CertificateError) else _look_at_specification
+    look = _look_at_clauses if "clauses" in read_claim(path) else _look_at_specification
     seen = look(path, portfolio)
     if options.json:
         content = {"certificate": options.pair[0], "result": seen.result, "confirmed": seen.holds}
@@ -75,7 +74,7 @@ def _verify_recording(options: argparse.Namespace, portfolio: Portfolio) -> int:
     specification = read_question(Text("formula", question), LTL, options.notation or "infix", options.finite)
     if not isinstance(specification, Specification):
         raise UserError(f"{question}: clauses have no traces; give a formula or a FILE.ltl")
-    recording = read_recording(local_copy(name), options.clock).of(specification.symbols(), name)
+    recording = read_recording(local_copy(name), specification.symbols(), options.clock, name)
     verdicts = verify_recording(specification, recording, portfolio)
     if options.json:
         content: dict[str, Any] = {"specification": question, "trace": name, "steps": len(recording.steps)}

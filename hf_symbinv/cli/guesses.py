@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import AT_ONCE, generation
 from hf_symbinv.cli.models import Models
+from hf_symbinv.cli.specifications import FORMULAS, refuse_file
 from hf_symbinv.cli.texts import Text, in_chunks, notation_of, one_line, read_items
 from hf_symbinv.errors import cut
 from hf_symbinv.evaluation import Answer, Question, answer_questions, read_question
@@ -43,7 +44,10 @@ def show_guesses(command: argparse.ArgumentParser, options: argparse.Namespace) 
 def _question(task: SymbolTask, item: Text, notation: str) -> Question | str:
     """The question, or the reason why there is none."""
     try:
-        return read_question(task, item.checked(), notation)
+        text = item.checked()
+        if task.name in FORMULAS and not item.place.startswith("line "):
+            refuse_file(text, task, notation)
+        return read_question(task, text, notation)
     except ValueError as error:
         return str(error)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from pathlib import Path
 
 from hf_symbinv.answers import (
@@ -13,9 +15,16 @@ from hf_symbinv.answers import (
     read_tlsf_file,
 )
 from hf_symbinv.cli.texts import Text
+from hf_symbinv.errors import UserError
+from hf_symbinv.files import kind_of
 from hf_symbinv.tasks import SymbolTask
 
-SPECIFICATION, SYNTHESIS, CLAUSES = ".ltl", ".tlsf", ".cnf"
+SPECIFICATION, FINITE, SYNTHESIS, CLAUSES = ".ltl", ".ltlf", ".tlsf", ".cnf"
+KINDS = f"{SPECIFICATION}, {FINITE}, {SYNTHESIS} or {CLAUSES}, compressed or not"
+# Tasks whose questions are formulas.
+FORMULAS = ("ltl", "ltl-operators", "prop")
+# A path, or a name with an ending.
+_FILE_NAME = re.compile(r"(?:[A-Za-z]:)?[\w.~+-]*(?:[/\\][\w.~+-]+)+|[\w~+-][\w.~+-]*\.[A-Za-z]\w{0,7}", re.ASCII)
 
 
 def read_question(item: Text, task: SymbolTask, notation: str, finite: bool) -> Specification | Clauses:
@@ -32,14 +41,37 @@ def read_question(item: Text, task: SymbolTask, notation: str, finite: bool) -> 
         OSError: If it is the name of a file that cannot be read.
     """
     text, propositional = item.checked(), task.name == "prop"
+    if not item.place.startswith("line "):
+        path, kind = Path(text), kind_of(text) if _FILE_NAME.fullmatch(text) or _is_file(text) else ""
+        if kind == CLAUSES:
+            return read_dimacs_file(path)
+        if kind == SYNTHESIS:
+            return read_tlsf_file(path)
+        if kind in (SPECIFICATION, FINITE):
+            return read_specification_file(path, finite=finite or kind == FINITE, propositional=propositional)
+        refuse_file(text, task, notation)
     if notation != "infix":
         text = task.write_question(task.read_question(text, notation), "infix")
-    elif not item.place.startswith("line "):
-        path = Path(text)
-        if text.endswith(CLAUSES):
-            return read_dimacs_file(path)
-        if text.endswith(SYNTHESIS):
-            return read_tlsf_file(path)
-        if text.endswith(SPECIFICATION):
-            return read_specification_file(path, finite=finite, propositional=propositional)
     return read_specification(text, item.place, finite=finite, propositional=propositional)
+
+
+def refuse_file(text: str, task: SymbolTask, notation: str) -> None:
+    """Refuses the name of a file in the place of a question.
+
+    Raises:
+        UserError: For a text that a file is called, or that has the form of a file's name.
+    """
+    if not (_FILE_NAME.fullmatch(text) or _is_file(text)):
+        return
+    remedy = f"questions of a file stand in one that ends in {KINDS}, or line by line in any: --file {text}"
+    with suppress(ValueError):
+        alone = f"({text})"
+        if notation == "infix" and task.read_question(alone, notation):
+            remedy = f"{remedy}; a proposition of this name stands in parentheses: '{alone}'"
+    raise UserError(f"{text}: is the name of a file; {remedy}")
+
+
+def _is_file(text: str) -> bool:
+    with suppress(OSError, ValueError):  # no system has a file of such a name
+        return Path(text).is_file()
+    return False

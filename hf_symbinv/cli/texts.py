@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NamedTuple, TypeVar
 
 from hf_symbinv.errors import UserError
+from hf_symbinv.files import encoding_of, reading
 from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
 
@@ -85,7 +86,7 @@ def read_items(kind: str, arguments: Sequence[str], file: str | None) -> Iterato
             raise UserError(f"no {kind}: give one as an argument, many with --file, or through a pipe")
         yield from _lines("standard input", sys.stdin.buffer, kind)
     else:
-        with local_copy(str(file)).open("rb") as opened:
+        with reading(local_copy(str(file)), UserError) as opened:
             yield from _lines(str(file), opened, kind)
 
 
@@ -93,6 +94,8 @@ def _lines(name: str, stream: BinaryIO, kind: str) -> Iterator[Text]:
     number, found = 0, False
     while line := stream.readline(LONGEST_LINE):
         number += 1
+        if number == 1 and encoding_of(line) == "utf-16":
+            raise UserError(f"{name}: is in UTF-16; save it as UTF-8")
         problem, rest, passed = "", line, 0
         while len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
             problem = f"longer than {LONGEST_LINE:,} bytes; write one {kind} per line"

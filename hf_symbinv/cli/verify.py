@@ -6,14 +6,15 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from hf_symbinv.answers.traces import TABLE, WAVEFORM
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import DEFAULT_TASK, add_executor, add_task, add_timeout, command_parser
+from hf_symbinv.cli.specifications import FORMULAS, refuse_file
 from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
 from hf_symbinv.errors import UserError, cut
+from hf_symbinv.files import kind_of
 from hf_symbinv.solvers import CheckResult
 from hf_symbinv.tasks import SymbolTask, load_task
 
@@ -99,11 +100,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    recorded = len(options.pair) == 2 and Path(options.pair[1]).suffix in (TABLE, WAVEFORM)
+    recorded = len(options.pair) == 2 and kind_of(options.pair[1]) in (TABLE, WAVEFORM)
     for name in ("finite", "clock"):
         if getattr(options, name) and not recorded:
             command.error(f"--{name}: only with a recorded trace, a TRACE.vcd or TRACE.csv")
-    if recorded or (len(options.pair) == 1 and Path(options.pair[0]).suffix == ".json"):
+    if recorded or (len(options.pair) == 1 and kind_of(options.pair[0]) == ".json"):
         from hf_symbinv.cli.evidence import verify_evidence
 
         return verify_evidence(options)
@@ -114,6 +115,8 @@ def main(arguments: Sequence[str]) -> int:
         command.error(f"{len(options.pair)} arguments: give one {question} and one {answer}, each in quotes")
     if options.pair and options.file is not None:
         command.error(f"--file {options.file}: leave it out, or leave out the pair before it")
+    if options.pair and task.name in FORMULAS:
+        refuse_file(options.pair[0], task, notation)
     pairs = iter([Pair("", *options.pair)]) if options.pair else _pairs(read_items("pair", [], options.file))
     code = DONE
     with task.checker(workers=options.executor, timeout=options.timeout, memory=options.memory) as checker:

@@ -213,6 +213,8 @@ def _unexpected(text: str, position: int, expecting_operand: bool) -> FormulaSyn
         hint = f"; a name with brackets stands in double quotes: {quote(name[0] + index[0])}"
     elif character == "[" and expecting_operand and re.search(r"[XFG]\s*$", text[:position]):
         hint = "; bounds are written X[3], F[2:5], G[0..3], F[2:]"
+    elif character == "#":
+        hint = "; `##2` of SystemVerilog is X[2], and a comment is a # with a blank on either side"
     elif character in "[{=":
         hint = "; write values with !, and no regular expressions"
     elif expecting_operand or character == '"' or re.match(_WORD, character):

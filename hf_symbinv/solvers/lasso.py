@@ -42,18 +42,24 @@ class _Positions(NamedTuple):
         return positions >> 1 | (positions >> self.loop & 1) << (self.number - 1)
 
     def until(self, left: int, right: int) -> int:
-        """The least solution of u = right | (left & X u)."""
-        found = right
-        while (more := right | left & self.before(found)) != found:
-            found = more
-        return found
+        """The least solution of u = right | (left & X u), which looks ahead twice as far in each round."""
+        # The cycle once more behind the last position: what comes later has been there.
+        left, found = (one | one >> self.loop << self.number for one in (left, right))
+        ahead = 1
+        while left and ahead < 2 * self.number:
+            found |= left & found >> ahead
+            left &= left >> ahead
+            ahead *= 2
+        return found & self.all
 
     def release(self, left: int, right: int) -> int:
         """The greatest solution of r = right & (left | X r)."""
-        found = right
-        while (fewer := right & (left | self.before(found))) != found:
-            found = fewer
-        return found
+        return self.all & ~self.until(self.all & ~left, self.all & ~right)
+
+    @property
+    def all(self) -> int:
+        """All positions."""
+        return (1 << self.number) - 1
 
 
 def truth(formula: Formula, trace: Trace) -> Truth:
@@ -66,19 +72,18 @@ def truth(formula: Formula, trace: Trace) -> Truth:
     Raises:
         ValueError: If a step is no conjunction of literals.
     """
-    steps = [literals(step) for step in (*trace.prefix, *trace.cycle)]
+    # Many steps of a long trace are one formula.
+    formulas = (*trace.prefix, *trace.cycle)
+    known = {place: literals(step) for place, step in {id(step): step for step in formulas}.items()}
+    steps = [known[id(step)] for step in formulas]
     positions = _Positions(len(steps), len(trace.prefix))
-    everywhere = (1 << len(steps)) - 1
+    everywhere = positions.all
     values: dict[int, _Value] = {}
-    nothing = _Value(0, 0)
-    symbols: dict[str, _Value] = {}
-    for place, step in enumerate(steps):
-        for name, positive in step.items():
-            true, false = symbols.get(name, nothing)
-            symbols[name] = _Value(true | positive << place, false | (not positive) << place)
     for node in formula.distinct_nodes():
         if node.name is not None:
-            values[id(node)] = symbols.get(node.name, nothing)
+            found = [step.get(node.name) for step in reversed(steps)]
+            true, false = ("".join("1" if value is sought else "0" for value in found) for sought in (True, False))
+            values[id(node)] = _Value(int(true, 2), int(false, 2))
         else:
             operands = [values[id(operand)] for operand in node.operands]
             values[id(node)] = _value(node.operator, operands, positions, everywhere)

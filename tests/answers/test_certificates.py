@@ -96,7 +96,7 @@ def test_a_subset_that_is_not_minimal_is_told(written, portfolio):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"certificate": 2}, "a certificate of format 2; this version reads 1"),
+        ({"certificate": 2}, "a certificate of format 2, and this version reads 1"),
         ({"certificate": True}, "no certificate, certificate is missing or of another kind"),
         ({"witness": 3}, "no certificate, witness is missing or of another kind"),
         ({"witness": "a; b"}, "witness: position 4 of 'a; b': expected a cycle"),

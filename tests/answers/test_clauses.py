@@ -177,7 +177,7 @@ def test_certificates_are_checked_again(text, changes, verdicts, holds, written,
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"certificate": 2}, "a certificate of format 2; this version reads 1"),
+        ({"certificate": 2}, "a certificate of format 2, and this version reads 1"),
         ({"clauses": "p"}, "clauses:1: expected one line"),
         ({"subset": [4]}, "subset: there is no clause 4"),
         ({"subset": [True]}, "must be a whole number"),

@@ -160,7 +160,7 @@ def test_files_of_an_answer_are_verified_again(solve, symbinv, tmp_path):
     certificate = symbinv("verify", paths[".json"])
     assert certificate.code == 0 and certificate.out.endswith("\n  spot         correct\n  verdict      confirmed\n")
     for suffix in (".csv", ".vcd"):
-        assert read_recording(paths[suffix]).loop is not None
+        assert read_recording(paths[suffix], ["request"]).loop is not None
         checked = symbinv("verify", question, paths[suffix])
         assert checked.code == 0 and checked.out.count("  correct\n") == 3
     wrong = symbinv("verify", "no: G !request", paths[".vcd"])

@@ -1,0 +1,74 @@
+"""What tables and waveforms share: which of their names a proposition means, and what a value says."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+from hf_symbinv.errors import UserError, in_short
+
+CYCLE = "symbinv.cycle"
+# Names that a message shows.
+MOST_SHOWN = 100
+# What files say of one bit, in small letters: as Verilog and the nine values of VHDL (IEEE 1164), and as spreadsheets.
+VALUES: dict[str, bool | None] = {
+    **dict.fromkeys(["0", "l", "false", "f", "0.0", "low"], False),
+    **dict.fromkeys(["1", "h", "true", "t", "1.0", "high"], True),
+    **dict.fromkeys(["", "x", "z", "u", "w", "-", "?", "nan", "na", "n/a", "null", "none"], None),
+}
+
+
+class TraceFileError(UserError):
+    """A file that is no trace, or lacks propositions."""
+
+
+class Names:
+    """Finds propositions among the names of a file: `irq` is what that calls `top.cpu.irq`, if nothing else ends so.
+
+    Args:
+        wanted: The propositions.
+    """
+
+    def __init__(self, wanted: Iterable[str]) -> None:
+        self.wanted = tuple(wanted)
+        self._found: dict[str, dict[str, list[Hashable]]] = {symbol: {} for symbol in self.wanted}
+        self._shown: list[str] = []
+
+    def add(self, name: str, key: Hashable) -> None:
+        """A name of the file, and what stands for its values: two names with the same key are one signal."""
+        for symbol, found in self._found.items():
+            if name.endswith(symbol) and name[: -len(symbol)][-1:] in ("", "."):
+                keys = found.setdefault(name, [])
+                if key not in keys:
+                    keys.append(key)
+
+    def show(self, name: str) -> None:
+        """Has messages list a name of the file."""
+        if len(self._shown) < MOST_SHOWN:
+            self._shown.append(name)
+
+    def has(self, symbol: str) -> bool:
+        """Whether the file has a name for a proposition."""
+        return bool(self._found[symbol])
+
+    def key(self, symbol: str, source: str) -> Hashable:
+        """What stands for the values of a proposition.
+
+        Raises:
+            TraceFileError: If it is not in the file, or in it more than once.
+        """
+        found = self._found[symbol]
+        if symbol in found:
+            found = {symbol: found[symbol]}
+        for name, keys in found.items():
+            if len(keys) > 1:
+                raise TraceFileError(f"{source}: {len(keys)} signals are called {name}; give each its own name")
+        if len({keys[0] for keys in found.values()}) == 1:
+            return next(iter(found.values()))[0]
+        has = f"has {in_short(', '.join(self._shown))}"
+        if found:
+            has = f"has several that end so, {in_short(', '.join(found))}"
+        raise TraceFileError(f"{source}: no proposition is called {symbol}, and it {has}; write its full name")
+
+    def keys(self, source: str) -> Sequence[Hashable]:
+        """`key` of all propositions."""
+        return [self.key(symbol, source) for symbol in self.wanted]

@@ -1,0 +1,253 @@
+"""Files as other tools write them, in `tests/cases`: read rightly, or refused with a remedy that works."""
+
+import bz2
+import gzip
+import importlib
+import json
+import lzma
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hf_symbinv.answers import read_dimacs_file, read_specification_file, read_tlsf_file
+from hf_symbinv.answers.traces import read_recording
+from hf_symbinv.datasets_scripts.pairs import read_pairs
+from hf_symbinv.errors import UserError
+
+CASES = Path(__file__).parent.parent / "cases"
+SOLVED = {
+    "strong_next.tlsf": "!a, and ends",
+    "weak_next.tlsf": "1, and ends",
+    "req.ltlf": "!a, and ends",
+    "a.LTL": "p; cycle{q}",
+    "q.CNF": "1 2 3",
+    "gz.cnf.gz": "1 2 3",
+    "cnoblank.cnf": "-1 2",
+    "indented.cnf": "1 2",
+    "zeros.cnf": "1 2 3",
+}
+VERIFIED = {
+    "F b": ("array", "attr", "dots", "genscope", "ghdl", "ghdl_lower", "iface", "logic", "struct", "weak"),
+    "a <-> b; X(a <-> b); X X(a <-> b)": ("sametime",),
+}
+TABLES = {"saleae": "10 01", "time": "10 01", "pandas": "10 01", "sigrok": "10 01", "semicolon": "10 01", "U": "?0 01"}
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_a_question_in_a_file_is_answered(name, symbinv):
+    pytest.importorskip("spot")
+    result = symbinv("solve", CASES / name)
+    assert result.code == 0 and result.err == ""
+    assert [" ".join(line.split()[1:]) for line in result.out.splitlines()[1:]] == [SOLVED[name], "correct"]
+
+
+def test_lines_that_begin_with_an_operator_are_formulas_of_their_own(symbinv):
+    pytest.importorskip("spot")
+    result = symbinv("solve", "--json", "--file", CASES / "spin.ltl")
+    assert [json.loads(line)["specification"] for line in result.out.splitlines()] == [
+        "[] (p -> <> q)", "<> r", "[] ! (p && r)",
+    ]  # fmt: skip
+    assert len(read_specification_file(CASES / "spin.ltl").properties) == 3
+
+
+@pytest.mark.parametrize(
+    ("question", "name"), [(question, name) for question in VERIFIED for name in VERIFIED[question]]
+)
+def test_a_waveform_is_checked(question, name, symbinv):
+    pytest.importorskip("spot")
+    assert symbinv("verify", question, CASES / f"{name}.vcd").code == 0
+
+
+def test_two_signals_of_one_name_are_refused(symbinv):
+    result = symbinv("verify", "F a", CASES / "dupname.vcd")
+    assert result.code == 2 and result.err.endswith("2 signals are called tb.a; give each its own name\n")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_of_a_table_the_named_columns_are_read(name):
+    steps = read_recording(CASES / f"{name}.csv", ("req", "grant")).steps
+    shown = ("".join("?" if name not in step else str(int(step[name])) for name in ("req", "grant")) for step in steps)
+    assert " ".join(shown) == TABLES[name]
+
+
+def test_numbers_are_digits(symbinv):
+    result = symbinv("solve", "--dimacs", CASES / "underscore.cnf")
+    assert result.code == 2 and "underscore.cnf:2: '1_0': no literal" in result.err
+    assert (
+        "'1_0': must be an integer of at least 1" in symbinv("solve", "--model", "ltl-small", "--beams", "1_0", "a").err
+    )
+    assert "'1_0': must be a positive number of seconds" in symbinv("solve", "--timeout", "1_0", "a").err
+
+
+class TestNamesOfFiles:
+    """What has the form of a file's name, or is one, is no proposition."""
+
+    @pytest.mark.parametrize("text", ["spec.txt", "./spec.txt", "dir/spec", "C:\\spec.ltl.bak", "top.irq", "spec", "p"])
+    @pytest.mark.parametrize("way", [["solve"], ["solve", "--model", "ltl-small"], ["solve", "--task", "prop"]])
+    def test_it_is_refused(self, text, way, symbinv, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        for name in ("spec", "p"):
+            Path(name).write_text("a")
+        result = symbinv(*way, text)
+        assert (
+            result.code == 2 and f"{text}: is the name of a file; questions of a file stand in one that" in result.err
+        )
+
+    def test_a_question_of_verify_is_none_either(self, symbinv):
+        assert "spec.txt: is the name of a file" in symbinv("verify", "spec.txt", "cycle{1}").err
+
+    def test_each_of_its_remedies_works(self, symbinv, tmp_path, monkeypatch):
+        pytest.importorskip("spot")
+        monkeypatch.chdir(tmp_path)
+        Path("spec.txt").write_text("<> p\n[] (p -> X q)\n")
+        assert (
+            "or line by line in any: --file spec.txt; a proposition of this name stands in parentheses: '(spec.txt)'"
+            in (symbinv("solve", "spec.txt").err)
+        )
+        assert symbinv("solve", "--file", "spec.txt").code == 0
+        assert "cycle{spec.txt}" in symbinv("solve", "(spec.txt) & G spec.txt").out
+        assert symbinv("solve", "(spec.txt)").code == 0
+        Path("spec.txt").rename("spec.ltl")
+        assert symbinv("solve", "spec.ltl").code == 0
+
+    @pytest.mark.parametrize("text", ["a /\\ b", "a/\\b", "G !top.irq", "F top.irq", "a->b", "a|b", "p1"])
+    def test_formulas_are_none(self, text, symbinv):
+        pytest.importorskip("spot")
+        assert symbinv("solve", text).code == 0
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zst", ".GZ"])
+def test_compressed_files_of_every_kind_are_read(ending, symbinv, tmp_path):
+    pytest.importorskip("spot")
+    zstd = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    compress = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}.get(ending.lower())
+    compress = compress or importlib.import_module(zstd).compress
+
+    def packed(name, content):
+        path = tmp_path / f"{name}{ending}"
+        path.write_bytes(compress(content if isinstance(content, bytes) else content.encode()))
+        return path
+
+    for name in ("a.LTL", "q.CNF", "strong_next.tlsf"):
+        assert symbinv("solve", packed(name, (CASES / name).read_bytes())).code == 0
+    for name in ("ghdl.vcd", "semicolon.csv"):
+        question = "F b" if name == "ghdl.vcd" else "req; X grant"
+        assert symbinv("verify", question, packed(name, (CASES / name).read_bytes())).code == 0
+    assert symbinv("solve", "--file", packed("lines", "G a\nF b\n")).code == 0
+    assert len(read_pairs(str(packed("p.jsonl", '{"question": "a", "answer": "b"}')))[0]["train"]) == 1
+    broken = packed("broken.ltl", "G a & F b" * 50)
+    broken.write_bytes(broken.read_bytes()[:-9])
+    result = symbinv("solve", broken)
+    assert result.code == 2 and "damaged (" in result.err and "compress it again" in result.err
+
+
+class TestComments:
+    @pytest.mark.parametrize("text", ["req ##1 gnt", "a #2 b", "a #b", "a##", "## a\nb", "a # # b\n##"])
+    def test_what_belongs_to_other_languages_is_none(self, text, symbinv):
+        if text == "a #b":
+            pytest.importorskip("spot")
+            assert symbinv("solve", text).code == 0
+            return
+        result = symbinv("solve", text)
+        assert result.code == 2 and "unexpected '#'" in result.err and "`##2` of SystemVerilog is X[2]" in result.err
+
+    def test_the_remedy_works(self, symbinv):
+        pytest.importorskip("spot")
+        assert "X[1]" in symbinv("solve", "req & X[1] gnt # a comment").out
+
+
+class TestCertificates:
+    @pytest.fixture
+    def written(self, symbinv, tmp_path):
+        pytest.importorskip("spot")
+        assert symbinv("solve", "G a", "--output", tmp_path / "a.json").code == 0
+        assert symbinv("solve", CASES / "q.CNF", "--output", tmp_path / "c.json").code == 0
+        return tmp_path
+
+    @pytest.mark.parametrize("name", ["a.json", "c.json"])
+    def test_one_that_lacks_a_key_or_has_another_type_is_refused_in_a_sentence(self, name, written, symbinv):
+        whole = json.loads((written / name).read_text())
+        told = {key for key in whole if key not in ("checks", "tried", "versions", "seconds", "found_by")}
+        path = written / "wrong.json"
+        for key in told:
+            for value in ("missing", None, 7, [7], {}, "x" if not isinstance(whole[key], str) else 3.5):
+                content = {**whole, key: value}
+                if value == "missing":
+                    del content[key]
+                path.write_text(json.dumps(content))
+                result = symbinv("verify", path)
+                assert result.code in (1, 2) and result.err.count("\n") <= 1, (key, value)
+                assert result.code == 2 or key == "model" or value is None, (key, value, result)
+
+    def test_one_of_a_later_version_is_refused_whatever_it_has(self, tmp_path, symbinv):
+        path = tmp_path / "later.json"
+        path.write_text('\ufeff{"certificate": 9, "proof": {}}', encoding="utf-8")
+        result = symbinv("verify", path)
+        assert result.code == 2
+        assert "a certificate of format 9, and this version reads 1; write it again with" in result.err
+
+
+class TestPairs:
+    def test_a_table_without_names_is_refused_with_the_cause_and_the_remedy_works(self, tmp_path):
+        with pytest.raises(
+            UserError, match=r"its first line should name the columns, and 'n36 \+ n4 - n16' looks"
+        ) as told:
+            read_pairs(str(CASES / "noheader.csv"))
+        assert str(told.value).endswith("write the line question,answer before it")
+        path = tmp_path / "mended.csv"
+        path.write_text("question,answer\n" + (CASES / "noheader.csv").read_text())
+        assert len(read_pairs(str(path))[0]["train"]) == 8
+
+    @pytest.mark.parametrize("begin", ["", "sep=;\n", "\ufeff"])
+    def test_another_separator_is_found(self, begin, tmp_path):
+        path = tmp_path / "semi.csv"
+        path.write_text(begin + (CASES / "semi.csv").read_text(), encoding="utf-8")
+        splits, columns = read_pairs(str(path))
+        assert columns == ("question", "answer") and splits["train"][0].question == "n36 + n4 - n16"
+
+    def test_one_column_is_refused_with_what_a_table_needs(self, tmp_path):
+        path = tmp_path / "one.csv"
+        path.write_text("a|b\nc|d\n")
+        with pytest.raises(UserError, match=r"has one column, 'a\|b'; write a line of two names first"):
+            read_pairs(str(path))
+
+    def test_a_mark_of_the_encoding_is_no_token(self):
+        from hf_symbinv import LTL
+        from hf_symbinv.datasets_scripts.storage import read_pairs as read_texts
+
+        assert [pair.question for pair in read_texts(LTL, CASES / "bom_pairs.txt")] == ["&ab", "Uab"]
+
+
+# What readers look for, so that random bytes get beyond their first lines.
+PIECES = [
+    b"\n", b" ", b"a", b"0", b"1", b"-1 ", b"#", b"#5\n", b"1!", b"b1 !", b";", b",", b"\t", b'"', b"{", b"}", b"(",
+    b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\x00", b"$", b"$end ", b"$var wire 1 ! a $end\n",
+    b"$enddefinitions $end\n", b"$scope module t $end\n", b"$upscope $end\n", b"p cnf 2 1\n", b"c x\n", b"%\n", b"INFO {", b"SEMANTICS: Finite }",
+    b"MAIN {", b"INPUTS { a; }", b"GUARANTEE { ", b"G ", b"X[!]", b"<>", b"U", b"assume x:", b"a,b\n", b"sep=;\n",
+    b"question,answer\n", b'{"question": "a", "answer": "b"}\n', b"[", b"]", b"9" * 30, b"_", b"\xe2\x96\xa1",
+]  # fmt: skip
+READERS = {
+    ".ltl": read_specification_file,
+    ".tlsf": read_tlsf_file,
+    ".cnf": read_dimacs_file,
+    ".csv": lambda path: read_recording(path, ["a"]),
+    ".vcd": lambda path: read_recording(path, ["a"]),
+    ".gz": read_specification_file,
+    ".pairs.csv": lambda path: read_pairs(str(path)),
+    ".pairs.jsonl": lambda path: read_pairs(str(path)),
+}
+
+
+@pytest.mark.parametrize("ending", READERS)
+@settings(max_examples=200)
+@given(content=st.lists(st.sampled_from(PIECES) | st.binary(max_size=4), max_size=30).map(b"".join))
+def test_any_bytes_are_read_or_refused_in_a_sentence(ending, content, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / f"any{ending}"
+    path.write_bytes(content)
+    try:
+        READERS[ending](path)
+    except UserError as error:
+        assert 0 < len(str(error)) <= 2_100 and "\n" not in str(error)
