@@ -63,7 +63,7 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     drawn = command.add_argument_group("random questions")
     drawn.add_argument("--num-symbols", type=int, help=f"symbols to draw with, at most {either('num_symbols')}")
     drawn.add_argument("--rows", type=int, help=f"pairs in all (default: {own.rows})")
-    drawn.add_argument("--timeout", type=float, help=f"seconds to solve a question {either('timeout')}")
+    drawn.add_argument("--timeout", type=float, help=f"seconds of CPU time to solve a question {either('timeout')}")
     drawn.add_argument(
         "--memory", type=float, metavar="GB", help=f"memory to draw, solve or check in (default: {MEMORY:g})"
     )

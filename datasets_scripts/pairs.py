@@ -401,24 +401,38 @@ def cut(row: Row, task: PairsTask) -> Cut:
     )
 
 
-def part_of(alpha_class: str, seed: int) -> str:
-    """The split of a question: a function of the question up to renaming, and of the seed."""
-    digest = hashlib.sha256(f"{seed}\n{alpha_class}".encode()).digest()
-    place = int.from_bytes(digest[:8], "big") / 2**64
-    return "test" if place < HELD_OUT else "validation" if place < 2 * HELD_OUT else "train"
+def parts_of(alpha_classes: Iterable[str], seed: int) -> dict[str, str]:
+    """The split of each question up to renaming: a function of it and of the seed, and none empty if there are three.
+
+    Of few questions, a split that would have none gets the one that is nearest to it.
+    """
+    digests = {one: hashlib.sha256(f"{seed}\n{one}".encode()).digest() for one in alpha_classes}
+    places = {one: int.from_bytes(digest[:8], "big") / 2**64 for one, digest in digests.items()}
+    found = {
+        one: "test" if place < HELD_OUT else "validation" if place < 2 * HELD_OUT else "train"
+        for one, place in places.items()
+    }
+    for split in SPLITS.values():
+        if split not in found.values():
+            counts = Counter(found.values())
+            others = [one for one, part in found.items() if counts[part] > 1]
+            if others:
+                found[min(others, key=places.__getitem__)] = split
+    return found
 
 
 def split_pairs(splits: Mapping[str, Sequence[Cut]], seed: int) -> tuple[dict[str, list[Cut]], int]:
     """The rows of train, validation and test, and how many renamed twins were left out.
 
-    What the data have as a split stays as it is. What they lack is held out from their training rows by `part_of`: then
-    all renamings of a question are in one split, and of those outside training the first one alone is kept.
+    What the data have as a split stays as it is. What they lack is held out from their training rows by `parts_of`:
+    then all renamings of a question are in one split, and of those outside training the first one alone is kept.
     """
     missing = [split for split in ("validation", "test") if split not in splits]
     parts = {"train": [], **{split: list(splits.get(split, ())) for split in ("validation", "test")}}
     twins, seen = 0, set()
+    drawn = parts_of(dict.fromkeys(item.alpha_class for item in splits.get("train", ())), seed)
     for item in splits.get("train", ()):
-        part = part_of(item.alpha_class, seed)
+        part = drawn[item.alpha_class]
         if part not in missing:
             parts["train"].append(item)
         elif item.alpha_class in seen:
@@ -500,11 +514,13 @@ def load_pairs(options: Mapping[str, Any], source: str | None = None) -> LoadedD
     # The loss of validation needs answers that the model can write. In the test all others count as wrong.
     final["validation"] = [item for item in final["validation"] if item.base <= base and not item.new]
     told = _left_out(asked, counts)
+    classes = {item.alpha_class for items in cuts.values() for item in items}
     for split, items in final.items():
         if not items:
             raise PairsFormatError(
-                f"{asked.pairs}: {counts['rows_read']:,} rows leave none for split {split}"
-                f"{told and f'; left out: {told}'}; give more rows, or a folder with files train, validation and test"
+                f"{asked.pairs}: {counts['rows_read']:,} rows with {len(classes):,} questions that are no renamings of "
+                f"each other leave none for split {split}{told and f'; left out: {told}'}; give more such questions, "
+                "or a folder with files train, validation and test"
             )
     answers = {(item.alpha_class, item.meaning) for items in cuts.values() for item in items}
     several = Counter(alpha_class for alpha_class, _ in answers)

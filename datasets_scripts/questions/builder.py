@@ -7,15 +7,19 @@
 
 `symbinv data` leaves the same data set in a folder.
 
-The work is done in rounds. A round draws the questions that are missing in every size, cuts them into shards and solves
-these in parallel; questions without an answer and those that reach the time limit are missing again in the next round.
-Drawing is cheap and done by one process, so no question comes twice anywhere; a shard is solved by a fresh fork, so its
-answers are a function of its questions. Every answer is judged before its shard is written, in processes of its own:
-Spot breaks ties by what its process computed before. A task whose solver and judge contradict each other, or raise,
-makes no data set. Hence the data set is a function of (config, seed), whatever the number of processes, but for
-questions that take about as long, or as much memory, as the limit. A finished shard is a file that appears in one
-piece, and a run that was killed takes up where it was: it draws again, which costs little, and solves what has no file
-yet.
+Every size has a stream of candidates, which is a function of the seed alone: they are drawn for all sizes together, in
+portions whose lengths do not depend on what became of earlier ones. The rows of a size are the first candidates of its
+stream that get an answer. So a candidate that reaches the limit changes its own row and no other; and which split a row
+is in depends on the seed and its question alone.
+
+The work is done in rounds. A round takes as many candidates as rows are missing in every size, cuts them into shards
+and solves these in parallel. Drawing is cheap and done by one process, so no question comes twice anywhere; a shard is
+solved by a fresh fork, so its answers are a function of its questions. Every answer is judged before its shard is
+written, in processes of its own: Spot breaks ties by what its process computed before. A task whose solver and judge
+contradict each other, or raise, makes no data set. Limits are of CPU time. Hence the data set is a function of (config,
+seed), whatever the number of processes and what else they wait for, but for questions that take about as long, or as
+much memory, as the limit. A finished shard is a file that appears in one piece, and a run that was killed takes up
+where it was: it draws again, which costs little, and solves what has no file yet.
 """
 
 from __future__ import annotations
@@ -25,7 +29,6 @@ import fcntl
 import hashlib
 import inspect
 import json
-import random
 import shutil
 import sys
 import warnings
@@ -33,6 +36,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -71,6 +75,10 @@ from hf_symbinv.values import described, is_kind, is_text
 FRUITLESS_ROUNDS = 50
 # Symbols, and the size of a question: our choice, far above what a model reads.
 LARGEST = 100_000
+# So many times the limit of CPU time may pass by the clock. Our choice: both cores busy with several other programs.
+WALL = 10
+# Part of a size's rows that are drawn at a time once more are needed than there are rows. Our choice.
+PORTION = 8
 NO_ANSWER = "no answer"
 UNJUDGED = "answer not judged"
 AGAIN = "delete the folder and start again"
@@ -91,14 +99,15 @@ class QuestionsConfig(datasets.BuilderConfig):
         min_size: Smallest question, in the task's measure (for formulas, nodes).
         max_size: Largest question.
         seed: Seed of everything random.
-        timeout: Limit for solving one question, in seconds; a question that reaches it is left out.
+        timeout: Limit for solving one question, and for judging its answer, in seconds of CPU time; a question that
+            reaches it, or takes `WALL` times as long by the clock, is left out.
 
     Raises:
         OptionsError: For a value out of range.
         TaskError: For an unknown task.
     """
 
-    version: datasets.Version = field(default_factory=lambda: datasets.Version("1.0.0"))
+    version: datasets.Version = field(default_factory=lambda: datasets.Version("2.0.0"))
     task: str = "ltl"
     num_symbols: int = 5
     min_size: int = 1
@@ -197,7 +206,7 @@ def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int])
     """Rows to draw next; the sizes that are not exhausted stand in for those that are, large ones first."""
     surplus = sum(max(have[size] - rows, 0) for size, rows in quota.items())
     missing = {size: max(quota[size] - have[size], 0) for size in quota if size not in exhausted}
-    lost = max(sum(quota[size] - have[size] for size in exhausted) - surplus, 0)
+    lost = max(sum(max(quota[size] - have[size], 0) for size in exhausted) - surplus, 0)
     heirs = [size for size in missing if size != SHORT] or list(missing)
     if heirs:
         each, rest = divmod(lost, len(heirs))
@@ -209,8 +218,44 @@ def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int])
 def solving_pool(task: SymbolTask, workers: Workers, timeout: float, memory: float = MEMORY) -> ProcessPool | RayPool:
     """Processes that find answers with the task's solver, each within `timeout` seconds and `memory` GB."""
     return open_pool(
-        task.solve, workers=workers, timeout=timeout, initializer=task.prepare, isolate=task.shard, memory=memory
+        task.solve,
+        workers=workers,
+        timeout=timeout,
+        initializer=task.prepare,
+        isolate=task.shard,
+        memory=memory,
+        wall=WALL * timeout,
     )
+
+
+class Candidates:
+    """The streams of candidates, one for each quota.
+
+    Args:
+        gate: What draws.
+        quota: Rows of each quota.
+        seed: Of the questions.
+    """
+
+    def __init__(self, gate: Gate, quota: dict[int, int], *seed: object) -> None:
+        self.gate, self.quota, self.seed = gate, quota, seed
+        self.portions = 0
+        self.waiting: dict[int, deque[str]] = {key: deque() for key in quota}
+
+    def take(self, missing: dict[int, int]) -> Iterator[str]:
+        """The next candidates, as many of each quota as `missing` says, or as there are."""
+        if not self.portions:
+            self.portions = 1
+            yield from self.gate.draw(missing, *self.seed, 0)  # all of them are wanted, so they are solved at once
+            return
+        while any(len(self.waiting[key]) < rows for key, rows in missing.items() if key not in self.gate.exhausted):
+            more = {key: -(-rows // PORTION) for key, rows in self.quota.items() if key not in self.gate.exhausted}
+            for question in self.gate.draw(more, *self.seed, self.portions):
+                self.waiting[self.gate.quota_of(self.gate.task.size(question))].append(question)
+            self.portions += 1
+        for key, rows in missing.items():
+            for _ in range(min(rows, len(self.waiting[key]))):
+                yield self.waiting[key].popleft()
 
 
 class Rounds:
@@ -232,28 +277,33 @@ class Rounds:
         self.bar = bar
 
     def run(
-        self, missing_after: Callable[[Counter[int], set[int]], dict[int, int]], name: str, *seed: object
+        self,
+        quota: dict[int, int],
+        missing_after: Callable[[Counter[int], set[int]], dict[int, int]],
+        name: str,
+        *seed: object,
     ) -> Harvest:
         """Everything that was found.
 
         Args:
-            missing_after: From the pairs that there are by quota, and the quotas that are exhausted, what to draw next.
+            quota: Rows of each quota.
+            missing_after: From the pairs that there are by quota, and the quotas that are exhausted, how many of each
+                to solve next; `quota` at first.
             name: Of the shards' files.
             seed: Of the questions.
         """
         have, harvest, fruitless, rounds = Counter[int](), Harvest(), Counter[int](), count()
+        candidates = Candidates(self.gate, quota, *seed)
         while missing := missing_after(have, self.gate.exhausted):
-            number = next(rounds)
-            questions = self.gate.draw(missing, *seed, number)
-            found = Counter[int]()
-            for shard in self.solve(questions, f"{name}{number:02d}"):
+            found, number = Counter[int](), next(rounds)
+            for shard in self.solve(candidates.take(missing), f"{name}{number:02d}"):
                 harvest.add(shard)
                 found.update(self.gate.quota_of(self.gate.task.size(pair.question)) for pair in shard.pairs)
             have += found
-            for quota in missing:
-                fruitless[quota] = 0 if found[quota] else fruitless[quota] + 1
-                if fruitless[quota] == FRUITLESS_ROUNDS:
-                    self.gate.exhausted.add(quota)
+            for key in missing:
+                fruitless[key] = 0 if found[key] else fruitless[key] + 1
+                if fruitless[key] == FRUITLESS_ROUNDS:
+                    self.gate.exhausted.add(key)
         return harvest
 
     def solve(self, questions: Iterator[str], name: str) -> list[Harvest]:
@@ -371,21 +421,24 @@ def generate(
     quota = quotas(task, config.min_size, config.max_size, config.rows)
     with (
         solving_pool(task, workers, config.timeout, memory) as pool,
-        task.checker(workers=workers, timeout=config.timeout, memory=memory) as checker,
+        task.checker(workers=workers, timeout=config.timeout, memory=memory, wall=WALL * config.timeout) as checker,
         Gate(
             task, symbol_names(config.num_symbols), config.min_size, config.max_size, task.uniform_from, memory
         ) as gate,
         progress_of("pairs", config.rows, show=progress) as bar,
     ):
         rounds = Rounds(gate, pool, checker, work, bar)
-        harvest = rounds.run(lambda have, exhausted: missing_rows(quota, have, exhausted), "", config.seed)
+        harvest = rounds.run(quota, partial(missing_rows, quota), "", config.seed)
     return harvest
 
 
 def assign_splits(pairs: Sequence[Pair], seed: int) -> dict[str, list[Pair]]:
-    """Shuffle and cut into 80 % train, 10 % validation and 10 % test."""
-    shuffled = list(pairs)
-    random.Random(seed).shuffle(shuffled)
+    """Shuffle and cut into 80 % train, 10 % validation and 10 % test.
+
+    The place of a pair follows from the seed and its question, so that a few other pairs move hardly any to another
+    split.
+    """
+    shuffled = sorted(pairs, key=lambda pair: hashlib.sha256(f"{seed}/{pair.question}".encode()).digest())
     tenth = len(shuffled) // 10
     return {"train": shuffled[2 * tenth :], "validation": shuffled[:tenth], "test": shuffled[tenth : 2 * tenth]}
 
@@ -448,9 +501,13 @@ def _refuse_lost_files(folder: Path) -> None:
 
 def left_out(counts: Counter[str], timeout: float) -> str:
     """A sentence on the questions that were drawn and are not in the data set."""
-    reasons = {NO_ANSWER: "have no answer", "timeout": f"take over {timeout:g} s", "error": "make the solver fail"}
+    reasons = {
+        NO_ANSWER: "have no answer",
+        "timeout": f"take over {timeout:g} s of CPU time",
+        "error": "make the solver fail",
+    }
     if counts[UNJUDGED]:
-        reasons[UNJUDGED] = f"have an answer that cannot be judged within {timeout:g} s"
+        reasons[UNJUDGED] = f"have an answer that cannot be judged within {timeout:g} s of CPU time"
     return f"Questions left out: {', '.join(f'{counts[name]:,} that {reason}' for name, reason in reasons.items())}."
 
 
@@ -523,7 +580,7 @@ def source_hash(builder: type[RandomQuestions], task: SymbolTask) -> str:
 class RandomQuestions(datasets.GeneratorBasedBuilder):
     """Random questions as a builder; keyword arguments are fields of `RandomQuestionsConfig`."""
 
-    VERSION = datasets.Version("1.0.0")
+    VERSION = datasets.Version("2.0.0")
     BUILDER_CONFIG_CLASS: type[QuestionsConfig] = RandomQuestionsConfig
     SPLITS: tuple[str, ...] = SPLITS
 

@@ -27,6 +27,7 @@ from typing import Any
 from hf_symbinv.datasets_scripts.errors import OptionsError
 from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.questions.builder import (
+    WALL,
     Harvest,
     QuestionsConfig,
     RandomQuestions,
@@ -98,14 +99,16 @@ def generate(
     sizes, numbers = range(config.min_size, config.max_size + 1), range(config.min_symbols, config.num_symbols + 1)
     with (
         solving_pool(task, workers, config.timeout, memory) as pool,
-        task.checker(workers=workers, timeout=config.timeout, memory=memory) as checker,
+        task.checker(workers=workers, timeout=config.timeout, memory=memory, wall=WALL * config.timeout) as checker,
         progress_of("pairs", len(sizes) * len(numbers) * config.per_cell, show=progress) as bar,
     ):
         for number in numbers:
             bar.set_description(f"{number} symbols")
             missing = partial(missing_samples, sizes, config.per_cell)
             with GridGate(task, symbol_names(number), config.min_size, config.max_size, known, memory) as gate:
-                harvest.add(Rounds(gate, pool, checker, work, bar).run(missing, f"{number}-", config.seed, number))
+                quota = dict.fromkeys(sizes, config.per_cell)
+                rounds = Rounds(gate, pool, checker, work, bar)
+                harvest.add(rounds.run(quota, missing, f"{number}-", config.seed, number))
     return harvest
 
 

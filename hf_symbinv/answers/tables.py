@@ -41,7 +41,7 @@ def rows(path: Path, symbols: Iterable[str], source: str) -> tuple[tuple[str, ..
         OSError: If it cannot be read.
     """
     steps = _steps(path, Names(dict.fromkeys([*symbols, CYCLE])), source)
-    return next(steps), steps  # type: ignore[return-value]
+    return next(steps), steps
 
 
 def _steps(path: Path, names: Names, source: str) -> Iterator[tuple]:

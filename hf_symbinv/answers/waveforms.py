@@ -54,7 +54,7 @@ def samples(
     """
     names = Names(dict.fromkeys([*symbols, CYCLE, *([] if clock is None else [clock])]))
     steps = _steps(path, names, clock, source)
-    return next(steps), steps  # type: ignore[return-value]
+    return next(steps), steps
 
 
 def _steps(path: Path, names: Names, clock: str | None, source: str) -> Iterator[tuple]:

@@ -40,8 +40,8 @@ OF_MODELS = ("beams", "n_best", "max_new_tokens", "embedding_seed", "device", "b
 DESCRIPTION = """\
 Find traces that satisfy specifications of linear temporal logic, or prove that
 there are none. A specification is a formula, a FILE.ltl with named properties,
-assumptions and guarantees (docs/engineers.md has the syntax), or a FILE.tlsf in
-the basic form of TLSF; its witness is a lasso trace: steps, then a cycle that
+assumptions and guarantees (docs/engineers.md has the syntax), a FILE.ltlf of
+such on finite traces, or a FILE.tlsf in the basic form of TLSF; its witness is a lasso trace: steps, then a cycle that
 repeats for ever. Each line of standard input is answered at once.
 
 Several solvers try, each in a process with limits of time and memory. The first
@@ -110,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
         "questions",
         nargs="*",
         metavar="QUESTION",
-        help="a formula, a FILE.ltl, .tlsf or .cnf, or - for the lines of standard input, which are read without any "
+        help="a formula, a FILE.ltl, .ltlf, .tlsf or .cnf, or - for the lines of standard input, which are read without any "
         "too",
     )
     command.add_argument("--file", help="read questions from the lines of this file, - for standard input")

@@ -61,7 +61,7 @@ class Checker:
         initializer: Loads what `judge` needs, once per worker process.
         workers: Number of processes, None for one per available core; or the cluster that they run on.
         timeout: Hard limit for one pair in seconds.
-        memory: Limit for one pair in GB, as `ProcessPool` takes it.
+        memory, wall: Limits for one pair, as `ProcessPool` takes them.
 
     Raises:
         ImportError: If a solver is not installed (raised by `initializer`).
@@ -79,11 +79,17 @@ class Checker:
         workers: Workers = None,
         timeout: float = 10.0,
         memory: float = MEMORY,
+        wall: float | None = None,
     ) -> None:
         self.failures = 0
         self._normalized = normalized
         self._pool = open_pool(
-            partial(_judge_pair, judge), workers=workers, timeout=timeout, initializer=initializer, memory=memory
+            partial(_judge_pair, judge),
+            workers=workers,
+            timeout=timeout,
+            initializer=initializer,
+            memory=memory,
+            wall=wall,
         )
         self._pool.warm_up()
 

@@ -159,6 +159,7 @@ def open_pool(
     initializer: Callable[[], object] = _nothing,
     isolate: int | None = None,
     memory: float = MEMORY,
+    wall: float | None = None,
 ) -> ProcessPool | RayPool:
     """A pool of processes here, or on a cluster; the arguments and errors are those of `ProcessPool`.
 
@@ -166,9 +167,9 @@ def open_pool(
         ClusterError: If the cluster cannot be used.
     """
     if isinstance(workers, Cluster):
-        return RayPool(Plan.of(function, timeout, initializer, isolate, memory), workers)
+        return RayPool(Plan.of(function, timeout, initializer, isolate, memory, wall), workers)
     return ProcessPool(
-        function, workers=workers, timeout=timeout, initializer=initializer, isolate=isolate, memory=memory
+        function, workers=workers, timeout=timeout, initializer=initializer, isolate=isolate, memory=memory, wall=wall
     )
 
 

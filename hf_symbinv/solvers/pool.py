@@ -39,7 +39,7 @@ from typing import Any, Literal, NamedTuple
 
 from hf_symbinv.auto_classes import imports_transformers
 from hf_symbinv.errors import UserError, explain
-from hf_symbinv.solvers.worker import HEADER, IDLE, STAMP, Setup, encode
+from hf_symbinv.solvers.worker import HEADER, IDLE, STAMP, Result, Setup, encode
 
 # Work per message: enough that the 0.1 ms a message costs is lost in it, little enough that the pool stays responsive.
 CHUNK_SECONDS = 0.02
@@ -70,7 +70,7 @@ class Outcome(NamedTuple):
     Args:
         status: `done`, `timeout` (the hard limit was reached) or `error` (the function raised, or its process died).
         value: The function's result, or a message if there is none.
-        seconds: Wall-clock time spent on the item.
+        seconds: Time spent on the item, by the clock.
         traceback: Of the exception that the function raised; empty for everything else.
     """
 
@@ -96,6 +96,25 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class Running(NamedTuple):
+    """An item that is being computed: since when, its position in its chunk, by which process, and the CPU time that
+    this process had used before."""
+
+    start: float
+    position: int
+    process: int
+    used: float
+
+    def left(self, timeout: float, wall: float) -> float:
+        """Seconds until it may reach a limit: of CPU time, where the system tells, or by the clock."""
+        elapsed = time.monotonic() - self.start
+        try:  # the clock of another process, as clock_getcpuclockid(3) of Linux makes it
+            elapsed_cpu = time.clock_gettime(~self.process << 3 | 2) - self.used
+        except (OSError, OverflowError):
+            elapsed_cpu = elapsed
+        return min(timeout - elapsed_cpu, wall - elapsed)
 
 
 class _Worker:
@@ -133,10 +152,10 @@ class _Worker:
         except (OSError, IndexError):
             return 0.0
 
-    def running(self) -> tuple[float, int] | None:
-        """Start and position of the item that is being computed, None if there is none."""
-        start, position = STAMP.unpack_from(self.stamp, 0)
-        return None if start == IDLE else (start, position)
+    def running(self) -> Running | None:
+        """The item that is being computed, None if there is none."""
+        found = Running(*STAMP.unpack_from(self.stamp, 0))
+        return None if found.start == IDLE else found
 
     def write(self) -> None:
         with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
@@ -196,11 +215,12 @@ class Plan(NamedTuple):
 
     Attributes:
         setup: Of its processes.
-        timeout, isolate: As `ProcessPool` takes them.
+        timeout, wall, isolate: As `ProcessPool` takes them.
     """
 
     setup: Setup
     timeout: float
+    wall: float
     isolate: int | None
 
     @classmethod
@@ -211,6 +231,7 @@ class Plan(NamedTuple):
         initializer: Callable[[], object],
         isolate: int | None,
         memory: float,
+        wall: float | None,
     ) -> Plan:
         """The plan of arguments of `ProcessPool`.
 
@@ -226,7 +247,7 @@ class Plan(NamedTuple):
         light = not any(imports_transformers(file) for file in _files(function))
         path = tuple(sys.path)
         setup = Setup(path, _pickled(function), _pickled(initializer), isolate is not None, light, memory)
-        return cls(setup, timeout, isolate)
+        return cls(setup, timeout, timeout if wall is None else wall, isolate)
 
 
 class ProcessPool:
@@ -235,7 +256,7 @@ class ProcessPool:
     Args:
         function: Takes one item; defined at the top level of an importable module.
         workers: Number of processes, at most; None for one per available core. They are started when there is work.
-        timeout: Limit for one item in seconds, `math.inf` for none. Starting a worker does not count.
+        timeout: Limit for one item in seconds of CPU time, `math.inf` for none. Starting a worker does not count.
         initializer: Called once in every worker before its first item, for imports that shall not count either.
         isolate: None, or the length of the runs into which the items are cut. The items of a run are computed in order
             by a fresh fork of a worker as it was after `initializer`, so that a result depends on nothing but the items
@@ -243,6 +264,8 @@ class ProcessPool:
             limit is computed again without that item. A run costs some 5 ms more than its items.
         memory: Address space in GB that an item may take beyond what its worker has after `initializer`, on Linux;
             `math.inf` for no limit. An item that takes more is an `error`. `initializer` may take as much memory.
+        wall: Limit for one item in seconds by the clock; default `timeout`. With a much larger one it does not depend
+            on what else the machine does whether an item reaches the limit.
 
     Raises:
         ValueError: For an argument out of range, or a function that other processes cannot import.
@@ -257,8 +280,9 @@ class ProcessPool:
         initializer: Callable[[], object] = _nothing,
         isolate: int | None = None,
         memory: float = MEMORY,
+        wall: float | None = None,
     ) -> None:
-        self._open(Plan.of(function, timeout, initializer, isolate, memory), workers)
+        self._open(Plan.of(function, timeout, initializer, isolate, memory, wall), workers)
 
     @classmethod
     def of_plan(cls, plan: Plan, workers: int | None) -> ProcessPool:
@@ -271,7 +295,7 @@ class ProcessPool:
         if workers is not None and workers < 1:
             raise ValueError(f"workers={workers}: a pool needs at least one worker; use None for one per core")
         self.workers = workers or available_cores()
-        self.timeout, self.memory, self._isolate = plan.timeout, plan.setup.memory, plan.isolate
+        self.timeout, self.wall, self.memory, self._isolate = plan.timeout, plan.wall, plan.setup.memory, plan.isolate
         self._setup = encode(tuple(plan.setup))
         self._team: list[_Worker] = []
         self._finalizer = weakref.finalize(self, _close_all, self._team)
@@ -372,7 +396,7 @@ class Attempt:
         """Wall-clock time spent on the item; 0 while its worker is not ready."""
         if self._outcome is not None:
             return self._outcome.seconds
-        starts = [running[0] for worker in self._pool._team if (running := worker.running())]
+        starts = [running.start for worker in self._pool._team if (running := worker.running())]
         return time.monotonic() - starts[0] if starts else 0.0
 
     def cancel(self) -> None:
@@ -458,8 +482,8 @@ class _Job:
             if not worker.is_ready:
                 self.refuse_slow_start(worker)
             running = worker.running()
-            if worker.chunks and running and time.monotonic() - running[0] > self.pool.timeout:
-                self.bury(worker, out_of_time=True)
+            if worker.chunks and running and running.left(self.pool.timeout, self.pool.wall) < 0:
+                self.bury(worker, late=running)
         self.hand_out_chunks()
 
     def refuse_slow_start(self, worker: _Worker) -> None:
@@ -476,11 +500,11 @@ class _Job:
 
     def time_left(self) -> float:
         """Seconds until some item, or a worker that is not ready, may run out of time."""
-        now = time.monotonic()
-        starts = [running[0] if (running := worker.running()) else now for worker in self.team if worker.chunks]
-        ends = [min(starts, default=now) + self.pool.timeout]
-        ends += [now + PREPARE_POLL_SECONDS for worker in self.team if not worker.is_ready]
-        return min(max(min(ends) - now, 0.001), 1.0)
+        left = [1.0, *(PREPARE_POLL_SECONDS for worker in self.team if not worker.is_ready)]
+        for worker in self.team:
+            if worker.chunks and (running := worker.running()):
+                left.append(running.left(self.pool.timeout, self.pool.wall))
+        return max(min(*left, self.pool.timeout), 0.001)
 
     def hand_out_chunks(self) -> None:
         while True:
@@ -525,17 +549,17 @@ class _Job:
                 self.losses = 0
                 self.accept(worker, value)
         if not alive:
-            self.bury(worker, out_of_time=False)
+            self.bury(worker)
 
-    def accept(self, worker: _Worker, results: list[tuple[Any, Any, float]]) -> None:
-        for status, value, seconds in results:
-            if seconds > self.pool.timeout:  # the parent was elsewhere and did not see it
+    def accept(self, worker: _Worker, results: list[Result]) -> None:
+        for status, value, seconds, used in results:
+            if used > self.pool.timeout or seconds > self.pool.wall:  # the parent was elsewhere and did not see it
                 worker.results.append(self.timed_out(seconds))
             elif status == "error":
                 message, traceback = value
-                worker.results.append(Outcome(status, message, seconds, traceback))
+                worker.results.append(Outcome("error", message, seconds, traceback))
             else:
-                worker.results.append(Outcome(status, value, seconds))
+                worker.results.append(Outcome("done", value, seconds))
         chunk = worker.chunks[0]
         if len(worker.results) == len(chunk.items):
             mean = sum(outcome.seconds for outcome in worker.results) / len(chunk.items)
@@ -547,8 +571,8 @@ class _Job:
     def timed_out(self, seconds: float) -> Outcome:
         return Outcome("timeout", f"stopped at the limit of {self.pool.timeout:g} s", seconds)
 
-    def bury(self, worker: _Worker, *, out_of_time: bool) -> None:
-        """Take out a worker that hangs or has died, blame the item it was computing and requeue the rest."""
+    def bury(self, worker: _Worker, *, late: Running | None = None) -> None:
+        """Take out a worker that hangs at the `late` item or has died, blame its item and requeue the rest."""
         code = worker.kill()
         for kind, value in worker.read()[0]:
             if kind == "results":
@@ -558,16 +582,16 @@ class _Job:
         now = time.monotonic()
         worker.close()
         if not worker.chunks or running is None:
-            self.lose(worker, code, out_of_time)
+            self.lose(worker, code, late is not None)
             return
-        seconds, position = now - running[0], running[1]
+        seconds = now - running.start
         first = worker.chunks.popleft()
-        if out_of_time and seconds <= self.pool.timeout:
+        if late is not None and running.start != late.start:
             blamed = set()  # the item ended while the worker was being killed
         else:
-            message = self.timed_out(seconds) if out_of_time else Outcome("error", describe_death(code), seconds)
-            self.finished[first.numbers[position]] = message
-            blamed = {position}
+            message = self.timed_out(seconds) if late else Outcome("error", describe_death(code), seconds)
+            self.finished[first.numbers[running.position]] = message
+            blamed = {running.position}
         if self.pool._isolate is None:
             self.finished.update(zip(first.numbers, worker.results, strict=False))
             blamed.update(range(len(worker.results)))

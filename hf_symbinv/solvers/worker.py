@@ -5,10 +5,9 @@ standard library until it has been told what to compute, so that it starts in so
 
 Messages are pickles. The parent sends a `Setup` (as a plain tuple), then chunks, each a list of items. The worker
 answers with `("failed", (error, message, traceback))` if it cannot start, where `error` is None unless a library is
-missing, else with `("ready", None)`, and then with `("results",
-[(status, value, seconds), ...])` as often as it likes; the results of a chunk are complete before the next chunk
-starts. The value of a `done` item is what the function returned, that of an `error` the pair of its message and its
-traceback.
+missing, else with `("ready", None)`, and then with `("results", [Result, ...])` as often as it likes; the results of a
+chunk are complete before the next chunk starts. The value of a `done` item is what the function returned, that of an
+`error` the pair of its message and its traceback.
 
 The stamp is a piece of shared memory that tells the parent which item of the chunk is being computed and since when;
 it is what lets the parent name the item that hangs without a message per item.
@@ -33,9 +32,10 @@ import traceback
 from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
-# Monotonic time at which the current item started (IDLE between items), and its position in the chunk. The time comes
-# first: memory is written in this order, so a position is never seen with the time of an earlier item.
-STAMP = struct.Struct("<dq")
+# Monotonic time at which the current item started (IDLE between items), its position in the chunk, the process that
+# computes it, and the CPU time that this had used by then. The time comes first: memory is written in this order, so a
+# position is never seen with the time of an earlier item.
+STAMP = struct.Struct("<dqqd")
 IDLE = 0.0
 
 # Length of the pickle that follows.
@@ -49,6 +49,10 @@ FLUSH_SECONDS = 0.02
 LONGEST = 1_000
 # Characters of a traceback, at most: our choice, some hundred lines.
 LONGEST_TRACEBACK = 10_000
+
+
+# Status, value, and seconds by the clock and of CPU time.
+Result = tuple[str, Any, float, float]
 
 
 class Setup(NamedTuple):
@@ -111,7 +115,7 @@ class Worker:
     def send(self, kind: str, value: Any) -> None:
         self.connection.sendall(encode((kind, value)))
 
-    def send_results(self, results: list[tuple[str, Any, float]]) -> None:
+    def send_results(self, results: list[Result]) -> None:
         try:
             message = encode(("results", results))
         except Exception:  # whatever a user's object raises while it is pickled
@@ -119,12 +123,12 @@ class Worker:
         self.connection.sendall(message)
 
     def compute(self, items: list[Any]) -> None:
-        function, stamp, now = self.function, self.stamp, time.monotonic
-        results: list[tuple[str, Any, float]] = []
+        function, stamp, now, used, pid = self.function, self.stamp, time.monotonic, time.process_time, os.getpid()
+        results: list[Result] = []
         flushed = now()
         for position, item in enumerate(items):
-            start = now()
-            STAMP.pack_into(stamp, 0, start, position)
+            start, begin = now(), used()
+            STAMP.pack_into(stamp, 0, start, position, pid, begin)
             try:
                 outcome = ("done", function(item))
             except MemoryError:  # of the item, and no bug of the function
@@ -132,8 +136,8 @@ class Worker:
             except (Exception, SystemExit) as error:
                 outcome = ("error", (describe(error), traceback_of(error)))
             end = now()
-            STAMP.pack_into(stamp, 0, IDLE, position)
-            results.append((*outcome, end - start))
+            STAMP.pack_into(stamp, 0, IDLE, position, pid, begin)
+            results.append((*outcome, end - start, used() - begin))
             if end - flushed > FLUSH_SECONDS:
                 self.send_results(results)
                 results, flushed = [], end
@@ -174,12 +178,12 @@ def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: half - 1]}…{text[-half:]}"
 
 
-def portable(result: tuple[str, Any, float]) -> tuple[str, Any, float]:
+def portable(result: Result) -> Result:
     """The result itself, or an error in its place if it cannot be pickled."""
     try:
         pickle.dumps(result)
     except Exception as error:
-        return "error", (f"the result cannot be sent back: {describe(error)}", ""), result[2]
+        return "error", (f"the result cannot be sent back: {describe(error)}", ""), *result[2:]
     return result
 
 

@@ -225,9 +225,10 @@ class TestPairs:
 PIECES = [
     b"\n", b" ", b"a", b"0", b"1", b"-1 ", b"#", b"#5\n", b"1!", b"b1 !", b";", b",", b"\t", b'"', b"{", b"}", b"(",
     b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\x00", b"$", b"$end ", b"$var wire 1 ! a $end\n",
-    b"$enddefinitions $end\n", b"$scope module t $end\n", b"$upscope $end\n", b"p cnf 2 1\n", b"c x\n", b"%\n", b"INFO {", b"SEMANTICS: Finite }",
-    b"MAIN {", b"INPUTS { a; }", b"GUARANTEE { ", b"G ", b"X[!]", b"<>", b"U", b"assume x:", b"a,b\n", b"sep=;\n",
-    b"question,answer\n", b'{"question": "a", "answer": "b"}\n', b"[", b"]", b"9" * 30, b"_", b"\xe2\x96\xa1",
+    b"$enddefinitions $end\n", b"$scope module t $end\n", b"$upscope $end\n", b"p cnf 2 1\n", b"c x\n", b"%\n",
+    b"INFO {", b"SEMANTICS: Finite }", b"MAIN {", b"INPUTS { a; }", b"GUARANTEE { ", b"G ", b"X[!]", b"<>", b"U",
+    b"assume x:", b"a,b\n", b"sep=;\n", b"question,answer\n", b'{"question": "a", "answer": "b"}\n', b"[", b"]",
+    b"9" * 30, b"_", b"\xe2\x96\xa1",
 ]  # fmt: skip
 READERS = {
     ".ltl": read_specification_file,

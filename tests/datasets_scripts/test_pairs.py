@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from hf_symbinv import load_data
 from hf_symbinv.datasets_scripts.errors import PairsFormatError
-from hf_symbinv.datasets_scripts.pairs import Cut, Row, cut, held_out_rows, load_pairs, read_pairs, split_pairs
+from hf_symbinv.datasets_scripts.pairs import (
+    Cut,
+    Row,
+    cut,
+    held_out_rows,
+    load_pairs,
+    parts_of,
+    read_pairs,
+    split_pairs,
+)
 from hf_symbinv.tasks import PairsTask
 from hf_symbinv.tasks.pairs import SPECIAL
 
@@ -180,7 +189,7 @@ def test_base_words_come_from_a_file_too(tmp_path, file):
         and "->" not in task.base_tokens
     )
     (tmp_path / "words.txt").write_bytes("modèle".encode("latin-1"))
-    with pytest.raises(PairsFormatError, match=r"words.txt: byte 3 is no UTF-8 \(.+\); save it as UTF-8"):
+    with pytest.raises(PairsFormatError, match=r"words.txt: not text in UTF-8 \(.+ at byte 3\); save it as UTF-8"):
         load(file, base_words=str(tmp_path / "words.txt"))
 
 
@@ -220,14 +229,14 @@ LINE = '{"question": "a+b", "answer": "b"}'
         ("a.csv", "question,answer\na+b,b,c\n", {}, "a.csv, line 2: has 3 cells, and the first line 2, question, ans"),
         ("a.csv", 'question,answer\n"a" b,c\n', {}, r"a.csv, line 2: is no CSV \(.*\); mend the quotes"),
         ("a.csv", "question,answer\n", {}, "a.csv: holds no rows"),
-        ("a.csv", b"question,answer\n\xff\xfe,b\n", {}, "a.csv: byte .* is no UTF-8 .*; save it as UTF-8"),
-        ("a.jsonl", b"\x89PNG\r\n\x1a\n\x00\xff", {}, "a.jsonl: byte 0 is no UTF-8 .*; save it as UTF-8"),
+        ("a.csv", b"question,answer\n\xff\xfe,b\n", {}, "a.csv: not text in UTF-8 .* at byte 16.; save it as"),
+        ("a.jsonl", b"\x89PNG\r\n\x1a\n\x00\xff", {}, "a.jsonl: not text in UTF-8 .* at byte 0.; save it as UTF-8"),
         ("a.jsonl", '{"question": "a\\u0000", "answer": "b"}', {}, r"has the control character '\\x00'; is this a"),
         ("a.parquet", "none", {}, r"a.parquet: damaged \(.*\); write it again"),
         ("a.csv", "q,a,n\na,b,c\n", {}, "a.csv: has columns q, a, n; say with --question-column and --answer-column"),
         ("a.csv", "q,a,n\na,b,c\n", {"question_column": "q"}, "say with --answer-column which ones"),
         ("a.csv", "q,a,n\na,b,c\n", {"question_column": "qu"}, r"no column 'qu', which --question-column na.*'q'\?"),
-        ("a.jsonl", LINE, {}, r"a.jsonl: 1 rows leave none for split (train|validation)"),
+        ("a.jsonl", LINE, {}, r"1 rows with 1 questions that are no renamings of each other leave none for split"),
         ("a.jsonl", LINE, {"symbols": "[a-z"}, r"symbols='\[a-z': '\[a-z' is no regular expression"),
         ("a.jsonl", LINE, {"symbols": "[a-z]*"}, "matches the empty text; ask for a character"),
         ("a.jsonl", LINE, {"symbols": "[A-Z]+"}, r"symbols='\[A-Z\]\+': matches nothing in .*'a\+b'; change"),
@@ -289,3 +298,13 @@ def test_a_cut_tells_what_a_row_has():
     task = PairsTask((*SPECIAL, "+"), "[a-z]+", ["let"])
     row = Row("here", "let b+a", "a+c let")
     assert cut(row, task) == Cut(row, "let \n0 + \n1", "\n1 + c let", ("b", "a"), ("c",), {"let", "+"}, {"let", "+"}, 4)
+
+
+@pytest.mark.parametrize("count", [3, 4, 7, 30])
+def test_no_split_of_few_questions_is_empty(count, tmp_path):
+    """And renamings of a question are all in one split."""
+    for seed in range(20):
+        parts = parts_of(map(str, range(count)), seed)
+        assert set(parts.values()) == {"train", "validation", "test"} and parts == parts_of(
+            [str(number) for number in reversed(range(count))], seed
+        )

@@ -14,7 +14,7 @@ calls = 0
 
 
 def behave(order: tuple[str, Any]) -> Any:
-    """Do what is asked for: return, raise, sleep, hang inside C, die of a signal, exit, or print."""
+    """Do what is asked for: return, raise, sleep, work, hang inside C, die of a signal, exit, or print."""
     action, argument = order
     if action == "return":
         return argument
@@ -22,6 +22,11 @@ def behave(order: tuple[str, Any]) -> Any:
         raise ValueError(argument)
     if action == "sleep":
         time.sleep(argument)
+        return argument
+    if action == "work":  # for so many seconds of CPU time
+        end = time.process_time() + argument
+        while time.process_time() < end:
+            pass
         return argument
     if action == "hang":  # holds the interpreter's lock and lets no signal handler run
         return re.match("(a+)+$", "a" * 60 + "b")

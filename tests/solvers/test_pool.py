@@ -76,9 +76,10 @@ def children(parent: int) -> list[int]:
     return [pid for pid in pids if (found := status(pid)) and found[1] == parent]
 
 
-def test_results_come_in_order_and_complete(pool):
+def test_results_come_in_order_and_complete(functions):
     values = list(range(20_000))
-    outcomes = list(pool.map(("return", value) for value in values))
+    with ProcessPool(functions.behave, workers=2, timeout=60.0) as pool:
+        outcomes = list(pool.map(("return", value) for value in values))
     assert [outcome.value for outcome in outcomes] == values
     assert {outcome.status for outcome in outcomes} == {"done"}
 
@@ -478,3 +479,16 @@ def test_a_worker_that_is_never_ready_is_no_endless_wait(functions, monkeypatch)
         pytest.raises(PoolError, match=r"a worker was not ready after 0\.1 s; load in `prepare` only"),
     ):
         list(pool.map([("return", 1)]))
+
+
+@pytest.mark.parametrize("isolate", [None, 4])
+def test_the_limit_is_of_cpu_time_where_there_is_more_by_the_clock(functions, isolate):
+    orders = [("sleep", 1.0), ("work", 0.05), ("work", 60.0), ("return", 3)]
+    with ProcessPool(functions.behave, workers=1, timeout=0.5, wall=600.0, isolate=isolate) as pool:
+        assert [outcome.status for outcome in pool.map(orders)] == ["done", "done", "timeout", "done"]
+
+
+def test_the_limit_by_the_clock_ends_what_uses_no_cpu_time(functions):
+    with ProcessPool(functions.behave, workers=1, timeout=0.3, wall=0.6) as pool:
+        (outcome,) = pool.map([("sleep", 60.0)])
+    assert outcome.status == "timeout" and outcome.seconds >= 0.6

@@ -1,12 +1,14 @@
 """A data set is a function of (config, seed), whatever happens on the way, and every row is what it says."""
 
 import fcntl
+import hashlib
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
 
@@ -35,6 +37,7 @@ from hf_symbinv.datasets_scripts.questions.copying import Copying
 from hf_symbinv.datasets_scripts.questions.ltl_random import LtlRandom
 from hf_symbinv.datasets_scripts.questions.prop_random import PropRandom
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, DrawingError, Gate, Order, draw_batch, seed_of
+from hf_symbinv.datasets_scripts.storage import Pair
 from hf_symbinv.logic import parse_prefix
 from hf_symbinv.solvers import Checker
 from hf_symbinv.solvers.ltl import load_spot
@@ -301,12 +304,54 @@ def test_lengths_that_are_exhausted_pass_their_rows_on():
     assert missing_rows(quota, Counter({SHORT: 4, 10: 23, 11: 23}), {SHORT}) == {}
     assert missing_rows(quota, have, {10, 11}) == {SHORT: 11}
     assert missing_rows(quota, have, {SHORT, 10, 11}) == {}
+    assert missing_rows(quota, Counter({SHORT: 4, 10: 22, 11: 20}), {SHORT, 10}) == {11: 4}
 
 
 def test_splits_are_shuffled_by_the_seed_alone():
-    pairs = list(range(100))
-    assert assign_splits(pairs, 1) == assign_splits(pairs, 1) != assign_splits(pairs, 2)
-    assert sorted(chain(*assign_splits(pairs, 1).values())) == pairs
+    pairs = [Pair(str(number), "") for number in range(100)]
+    first = assign_splits(pairs, 1)
+    assert first == assign_splits(pairs[::-1], 1) != assign_splits(pairs, 2)
+    assert sorted(chain(*first.values())) == sorted(pairs)
+    others = assign_splits([*pairs[3:], *(Pair(str(number), "") for number in range(100, 103))], 1)
+    assert all(len(set(others[split]) & set(first[split])) >= len(first[split]) - 3 for split in SPLITS)
+
+
+@pytest.mark.parametrize("task", [LTL, COPY])
+def test_a_question_that_reaches_the_limit_changes_its_own_row_alone(task, tmp_path):
+    """Whichever fail: all rows of a run but those that failed in the other are rows of the other."""
+
+    class Solved(Rounds):
+        """Rounds whose solver fails at every question in which a digest says so."""
+
+        def solve(self, questions, name):
+            texts = list(questions)
+            failed = [hashlib.sha256(f"{self.seed}{text}".encode()).digest()[0] < self.rate for text in texts]
+            self.failed.update(text for text, fails in zip(texts, failed, strict=True) if fails)
+            return [Harvest([Pair(text, "") for text, fails in zip(texts, failed, strict=True) if not fails])]
+
+    found, failed = [], []
+    for seed, rate in enumerate((0, 2, 25, 60)):
+        with gate(symbols="abc", max_size=18, task=task) as source:
+            rounds = Solved(source, None, None, tmp_path, None)
+            rounds.seed, rounds.rate, rounds.failed = seed, rate, set()
+            quota = quotas(task, 1, 18, 400)
+            harvest = rounds.run(quota, partial(missing_rows, quota), "", 7)
+        found.append({pair.question for pair in harvest.pairs})
+        failed.append(rounds.failed)
+    assert len({len(rows) for rows in found}) == 1
+    for rows, lost in zip(found[1:], failed[1:], strict=True):
+        assert found[0] - rows == found[0] & lost
+
+
+def test_another_limit_leaves_the_other_rows_in_their_splits(tmp_path):
+    """And what else the machine does: the limit is of CPU time."""
+    found = []
+    for limit in (5.0, 0.03):
+        folder = tmp_path / str(limit)
+        prepare(config(num_symbols=5, max_size=30, rows=300, timeout=limit), folder, 2, progress=False)
+        found.append({split: {row["formula"] for row in rows} for split, rows in rows_of(folder).items()})
+    common = sum(len(found[0][split] & found[1][split]) for split in SPLITS)
+    assert common >= 270 and "that take over 0.03 s of CPU time" in (folder / "README.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -447,7 +492,7 @@ class TestOtherTasks:
         task = load_task(tmp_path / "hopeless.py")
         with gate("b", 1, 3, task) as source, solving_pool(task, 1, 10.0) as pool, task.checker(workers=1) as checker:
             rounds = Rounds(source, pool, checker, tmp_path, tqdm(disable=True))
-            harvest = rounds.run(lambda have, exhausted: missing_rows({1: 2}, have, exhausted), "", 0)
+            harvest = rounds.run({1: 2}, partial(missing_rows, {1: 2}), "", 0)
         assert harvest == Harvest([], Counter({"no answer": 2 * FRUITLESS_ROUNDS}))
 
     @pytest.mark.parametrize(
@@ -528,7 +573,9 @@ class TestOtherTasks:
             rounds = Rounds(source, pool, checker, tmp_path, tqdm(disable=True))
             (harvest,) = rounds.solve(iter(["abb", "acb", "b"]), "00")
         assert harvest == Harvest([("abb", "bba")], Counter({"answer not judged": 1, "no answer": 1}))
-        assert left_out(harvest.left_out, 0.5).endswith("1 that have an answer that cannot be judged within 0.5 s.")
+        assert left_out(harvest.left_out, 0.5).endswith(
+            "1 that have an answer that cannot be judged within 0.5 s of CPU time."
+        )
 
 
 REVERSAL = """
