@@ -30,16 +30,14 @@ class Names:
 
     def __init__(self, wanted: Iterable[str]) -> None:
         self.wanted = tuple(wanted)
-        self._found: dict[str, dict[str, list[Hashable]]] = {symbol: {} for symbol in self.wanted}
+        self._found: dict[str, dict[str, dict[Hashable, None]]] = {symbol: {} for symbol in self.wanted}
         self._shown: list[str] = []
 
     def add(self, name: str, key: Hashable) -> None:
         """A name of the file, and what stands for its values: two names with the same key are one signal."""
         for symbol, found in self._found.items():
             if name.endswith(symbol) and name[: -len(symbol)][-1:] in ("", "."):
-                keys = found.setdefault(name, [])
-                if key not in keys:
-                    keys.append(key)
+                found.setdefault(name, {})[key] = None
 
     def show(self, name: str) -> None:
         """Has messages list a name of the file."""
@@ -62,8 +60,9 @@ class Names:
         for name, keys in found.items():
             if len(keys) > 1:
                 raise TraceFileError(f"{source}: {len(keys)} signals are called {name}; give each its own name")
-        if len({keys[0] for keys in found.values()}) == 1:
-            return next(iter(found.values()))[0]
+        keys = {key for keys in found.values() for key in keys}
+        if len(keys) == 1:
+            return keys.pop()
         has = f"has {in_short(', '.join(self._shown))}"
         if found:
             has = f"has several that end so, {in_short(', '.join(found))}"

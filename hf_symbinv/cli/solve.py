@@ -110,8 +110,8 @@ def parser() -> argparse.ArgumentParser:
         "questions",
         nargs="*",
         metavar="QUESTION",
-        help="a formula, a FILE.ltl, .ltlf, .tlsf or .cnf, or - for the lines of standard input, which are read without any "
-        "too",
+        help="a formula, a FILE.ltl, .ltlf, .tlsf or .cnf, or - for the lines of standard input, which are read "
+        "without any too",
     )
     command.add_argument("--file", help="read questions from the lines of this file, - for standard input")
     add_task(command, "that of --model, ltl without one")
