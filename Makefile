@@ -45,7 +45,7 @@ test-fast: $(DEV_STAMP) ## run the tests that take at most a few seconds each
 attack: SECONDS ?= 3600
 attack: SEED ?= $(shell date +%s)
 attack: $(DEV_STAMP) ## throw random damage at the package for an hour, or for SECONDS=...
-	OMP_NUM_THREADS=1 ATTACK_SEED=$(SEED) ATTACK_SECONDS=$(SECONDS) $(BIN)/pytest -n 2 tests/attack
+	OMP_NUM_THREADS=1 ATTACK_SEED=$(SEED) ATTACK_SECONDS=$(SECONDS) $(BIN)/pytest -n 2 tests/attack tests/papers/code/test_law.py
 
 test-min: ## run what the dependencies touch with the lowest versions that are allowed, in .venv-min
 test-pre: ## the same with the newest pre-releases of PRE="...", in .venv-pre

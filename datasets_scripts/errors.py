@@ -66,10 +66,6 @@ class DerivativesError(UserError):
     """Options that make no data set of derivatives."""
 
 
-class CodeError(UserError):
-    """Python code that leaves no functions for a data set, or options that make none."""
-
-
 def refuse(error: Exception) -> int:
     """Print on stderr, in one sentence, an error that the user can mend; the exit code.
 

@@ -13,13 +13,13 @@ def options_parser(module: str, description: str | None, defaults: Any, left: st
     """An option for each field of a dataclass, and `--output`.
 
     Args:
-        module: That `python -m` runs, below `hf_symbinv.datasets_scripts`.
+        module: That `python -m` runs.
         description: What the help says first.
         defaults: An instance of the dataclass, whose values are the defaults.
         left: What the builder leaves in the folder.
     """
     parser = argparse.ArgumentParser(
-        prog=f"python -m hf_symbinv.datasets_scripts.{module}",
+        prog=f"python -m {module}",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -37,10 +37,6 @@ RUNS = {
         ["trainer.max_steps=3", "data.rows=200"], "recall/model",
         r"1,000 test texts with 8 to 12 variables: \S+% recalled, 95 % interval \S+ to \S+",
     ),
-    "train_code": (
-        ["trainer.max_steps=3", f"data.source={EXAMPLES.parent / 'hf_symbinv'}", "finder.wanted=0"], "code/finder",
-        r"suspicions that are right: \S+% of \S+, 95 % interval \S+ to \S+",
-    ),
     "three_address": (
         QUESTIONS, "three_address", r"8 test questions: \S+ % of the answers verified, 95 % interval \S+ to \S+ %"
     ),

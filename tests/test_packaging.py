@@ -91,7 +91,7 @@ def source_files():
             inside = path.relative_to(ROOT / folder)
             if not path.is_file() or "__pycache__" in path.parts:
                 continue
-            is_model = inside.parts[0] == "checkpoints" or inside.parts[:2] == ("bugs", "finder")
+            is_model = inside.parts[0] == "checkpoints"
             if path.suffix in suffixes or path.name in data or is_model:
                 found.add((Path(package) / inside).as_posix())
     return found

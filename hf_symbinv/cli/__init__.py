@@ -20,7 +20,6 @@ COMMANDS = {
     "solve": "answer questions, such as formulas, and check or prove the answers",
     "verify": "check answers, certificates and recorded traces",
     "serve": "answer questions of other programs of this machine, with solvers that are ready",
-    "check": "look for variables of Python files that were mistaken for others",
     "task": "start a task of your own, and check that it keeps the laws of tasks",
     "data": "make a data set of questions with answers",
     "train": "train a model by a recipe",

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForTokenClassification, AutoTokenizer, PreTrainedModel, set_seed
 
-from hf_symbinv import bugs
-from hf_symbinv.bugs.reading import IMPOSSIBLE, PLACE, REMEDY, RIGHT, Encoded, Reader, marks_of, pointers
-from hf_symbinv.bugs.renaming import at_random, minified, names_in
-from hf_symbinv.bugs.training import Batches, BugTrainer
-from hf_symbinv.datasets_scripts.code.bug_finding import BugFindingConfig, load_bugs, prepare
+import hf_symbinv
+from papers.code.bug_finding import BugFindingConfig, load_bugs, prepare
 from papers.code.columns import ADVERSARIAL, FALSE, FOUND, MINIFIED, PLACED, RANDOM, REPAIRED, USUAL
+from papers.code.reading import IMPOSSIBLE, PLACE, REMEDY, RIGHT, Encoded, Reader, marks_of, pointers
+from papers.code.row_names import at_random, minified, names_in
+from papers.code.training import Batches, BugTrainer
 from papers.harness.experiments import Job, Result
 from papers.harness.measures import Measure
 
@@ -65,7 +65,7 @@ def prepared(job: Job) -> Path:
     """The folder of the data, which all rows of a table share."""
     options = dict(job.sizes["data"])
     if options.get("source") == PACKAGE:
-        options["source"] = str(Path(bugs.__file__).parent.parent)
+        options["source"] = str(Path(hf_symbinv.__file__).parent)
     config = BugFindingConfig(bug=job.values["bug"], **options)
     folder = job.shared / config.bug
     job.time_left()

@@ -4,7 +4,6 @@ import contextlib
 import shutil
 from pathlib import Path
 
-from hf_symbinv.bugs.finding import BUNDLED
 from hf_symbinv.cli import main
 
 RECIPE = """
@@ -14,14 +13,6 @@ model: {num_symbols: 2, d_model: 8, num_attention_heads: 2, encoder_layers: 1, d
 evaluation_rows: 4
 test_rows: 4
 trainer: {max_steps: 6, save_steps: 2, per_device_train_batch_size: 8, use_cpu: true, report_to: none, seed: 1}
-"""
-CODE = """
-def total(items, prices):
-    amount = 0
-    for item in items:
-        price = prices[item]
-        amount += price
-    return amount
 """
 SIZES = ["--task", "copy", "--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--rows", "40", "--workers", "1"]
 # Training takes a second.
@@ -47,10 +38,8 @@ def made(command, folder):
 
 
 def make_home(folder):
-    """Puts a whole `rows`, `run`, `unfinished`, `measured` and `finder`, and what is read beside them."""
+    """Puts a whole `rows`, `run`, `unfinished` and `measured`, and what is read beside them."""
     (folder / "recipe.yaml").write_text(RECIPE)
-    (folder / "cart.py").write_text(CODE)
-    shutil.copytree(BUNDLED, folder / "finder")
     with contextlib.chdir(folder):
         assert run(["data", *SIZES, "--output", "rows"]) == 0
         assert run(["train", "recipe.yaml", "--data", "rows", "--output", "run"]) == 0

@@ -1,4 +1,4 @@
-"""Any file of data, a run, a model or a finder is damaged: the same comes out, or one sentence that says where.
+"""Any file of data, a run or a model is damaged: the same comes out, or one sentence that says where.
 
 A bit flips, a file is cut, lost or exchanged, or JSON holds values of other kinds, too deep or too long. Then a command
 reads it. Where a checksum is known (of data, of checkpoints, of the weights of a run) nothing else may come out than
@@ -48,19 +48,12 @@ COMMANDS = {
         ["plot", "alpha-covariance", "measured/tiny.json", "--output", "made.svg"],
         ["card", "run", "--results", "measured/tiny.json", "--output", "made"],
     ],
-    "finder": [
-        ["check", "--model", "finder", "cart.py"],
-        ["check", "--model", "finder", "--json", "--threshold", "0", "cart.py"],
-        ["card", "finder", "--output", "made"],
-        ["info", "finder"],
-    ],
 }
 # As often as each is drawn.
-PARTS = ("rows", "run", "run", "unfinished", "measured", "finder")
+PARTS = ("rows", "run", "run", "unfinished", "measured")
 # These read what was recorded, and no weights, so they allow a hundred times as many tries.
 RECORDS = {
-    part: [command for command in COMMANDS[part] if command[0] in ("card", "plot")]
-    for part in ("run", "measured", "finder")
+    part: [command for command in COMMANDS[part] if command[0] in ("card", "plot")] for part in ("run", "measured")
 }
 # Damage of these is found by their checksums, whatever it is.
 KNOWN = re.compile(r"rows/data/.*|unfinished/checkpoint-\d/(?!sha256).*|run/[^/]*\.safetensors")

@@ -39,16 +39,8 @@ def make_tiny():
     LTL.tokenizer().save_pretrained("runs/tiny")
 
 
-# A function whose `y2 - x1` should be `y2 - y1`.
-MISUSED = """\
-def distance(x1, y1, x2, y2):
-    dx = x2 - x1
-    dy = y2 - x1
-    return dx * dx + dy * dy
-"""
 # What an example takes from the reader's folder.
 GIVEN = {
-    "hf_symbinv.cli.check": lambda: Path("distance.py").write_text(MISUSED),
     "hf_symbinv.cli.plot": lambda: Path("grid.json").write_text(GRID),
     "hf_symbinv.cli.convert": make_baseline,
     "hf_symbinv.cli.push": make_tiny,

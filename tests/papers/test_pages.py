@@ -10,7 +10,7 @@ from papers.__main__ import parser
 from papers.catalogue import TABLES, scales_of
 
 PAPERS = Path(__file__).parents[2] / "papers"
-PAGES = sorted(PAPERS.glob("**/README.md"))
+PAGES = [PAPERS / "README.md", *sorted(PAPERS.glob("*/README.md"))]
 SHOWN = [page for page in PAGES if page.parent != PAPERS]
 WITHOUT_PAPER = ("code", "shapes")
 COVERAGE = PAPERS / "every-table.md"

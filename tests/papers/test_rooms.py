@@ -9,11 +9,6 @@ ROOT = Path(__file__).parents[2]
 PAPERS = ROOT / "papers"
 HARNESS = "harness"
 ROOMS = sorted(path.name for path in PAPERS.iterdir() if (path / "__init__.py").is_file())
-# What the papers may use of the product.
-ROOMS_OF_PRODUCT = (
-    "bugs", "datasets_scripts", "errors", "evaluation", "files", "hub", "logic", "metrics", "plotting", "remote",
-    "solvers", "tasks", "training",
-)  # fmt: skip
 # Lists the tables of all rooms, and runs them.
 ABOVE = {PAPERS / "catalogue.py", PAPERS / "__main__.py"}
 
@@ -48,16 +43,6 @@ def test_a_room_imports_the_harness_and_itself_only(room):
         if name.startswith("papers.") and name.split(".")[1] not in (HARNESS, room)
     ]
     assert not wrong, "\n".join(wrong)
-
-
-def test_the_papers_use_these_rooms_of_the_product():
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for path in files(PAPERS)
-        for line, name in imports(path)
-        if name.startswith("hf_symbinv.") and name.split(".")[1] not in ROOMS_OF_PRODUCT
-    ]
-    assert not wrong, "\n".join([*wrong, f"papers may import: {', '.join(ROOMS_OF_PRODUCT)}"])
 
 
 def test_one_place_knows_all_rooms():

@@ -4,7 +4,6 @@ All of it lies beside the weights as JSON, so that a card can be written again f
 
 config.json, tokenizer_config.json   from `save_pretrained`
 run.json                             from training
-finder.json                          from `Finder.save_pretrained`, for models that `symbinv check` takes
 conversion.json                      from `symbinv convert`
 results.json                         a list of what `symbinv evaluate --output` wrote, added by `symbinv card --results`
 """
@@ -21,14 +20,13 @@ from typing import Any
 
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import read_json, read_object, require_sums
-from hf_symbinv.hub.cards.records import Config, Conversion, Evaluation, FinderFile, Record, State, Tokenizer
+from hf_symbinv.hub.cards.records import Config, Conversion, Evaluation, Record, State, Tokenizer
 from hf_symbinv.hub.cards.relatives import relative_of
 from hf_symbinv.tasks import SymbolTask, TaskError, task_file, task_of_tokenizer
 from hf_symbinv.values import is_finite, require_finite, require_kinds
 
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer_config.json", "*.safetensors"
 RECORD, STATE, CONVERSION, RESULTS = "run.json", "trainer_state.json", "conversion.json", "results.json"
-FINDER = "finder.json"
 REMEDY = "write it again or remove it"
 EVALUATED = "give what `symbinv evaluate --output` wrote"
 MODEL_TYPES = ("symbol_invariant", "identity_gpt2")
@@ -56,7 +54,6 @@ class ModelFacts:
         conversion: `source`, `how` and, if the source is on the Hub, `base_model`, for a model that was made of
             another; else empty.
         results: Evaluations, as `symbinv evaluate` writes them.
-        finder: What `finder.json` has of a model that points at misused variables; empty for others.
     """
 
     name: str
@@ -66,7 +63,6 @@ class ModelFacts:
     record: Mapping[str, Any] = field(default_factory=dict)
     conversion: Mapping[str, str | None] = field(default_factory=dict)
     results: Sequence[Mapping[str, Any]] = ()
-    finder: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def start(self) -> str | None:
@@ -114,7 +110,6 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
         record=record,
         conversion=read_recorded(folder / CONVERSION, Conversion),
         results=read_results([folder / RESULTS] if (folder / RESULTS).is_file() else []),
-        finder=read_recorded(folder / FINDER, FinderFile),
     )
 
 

@@ -92,7 +92,7 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
         mark=MARK, notes_begin=NOTES_BEGIN, notes_end=NOTES_END, notes=notes,
         title=facts.name.rstrip("/").rpartition("/")[2], name=facts.name,
         parameters=f"{facts.parameters:,}",
-        variant=variant, purpose=_purpose(facts), finder=_finder(facts.finder) if facts.finder else None,
+        variant=variant, purpose=_purpose(facts),
         **_prose(facts),
         tables=relative.tables if relative else (),
         converted={name: public(value) for name, value in facts.conversion.items() if value},
@@ -115,29 +115,10 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
 
 def _purpose(facts: ModelFacts) -> str:
     """What the model is for."""
-    if facts.finder:
-        return "pointing at misused variables of Python functions"
     if relative := relative_of(facts.config):
         return relative.title
     kind = TASKS.get(facts.task.name) if facts.task else None
     return kind.title if kind else "questions about symbols"
-
-
-def _finder(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Threshold and shares of a finder, with the split that each was measured on."""
-    calibration = said.get("calibration")
-    shares = [("test", what, share) for what, share in said.get("test", {}).items()]
-    if calibration:
-        shown = {**calibration, "count": calibration["shown"]}
-        shares.insert(0, ("validation", "suspicions that are right", shown))
-    return {
-        "threshold": f"{calibration['threshold']:.2f}" if calibration else None,
-        "rows": [
-            (split, what, f"{one['count']:,}", f"{100 * one['right'] / one['count']:.1f} %", _percent(one["interval"]))
-            for split, what, one in shares
-            if one["count"] > 0
-        ],
-    }
 
 
 def _prose(facts: ModelFacts) -> dict[str, str | None]:

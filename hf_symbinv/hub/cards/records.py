@@ -70,30 +70,6 @@ class State(TypedDict, total=False):
     log_history: list[Entry]
 
 
-class Calibrated(TypedDict):
-    """`calibration` of `finder.json`."""
-
-    threshold: float
-    right: int
-    shown: int
-    interval: tuple[float, float]
-
-
-class Share(TypedDict):
-    """A part of `test` of `finder.json`."""
-
-    right: int
-    count: int
-    interval: tuple[float, float]
-
-
-class FinderFile(TypedDict):
-    """`finder.json`."""
-
-    calibration: Calibrated | None
-    test: dict[str, Share]
-
-
 class Conversion(TypedDict):
     """`conversion.json`."""
 

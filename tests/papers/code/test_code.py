@@ -6,13 +6,12 @@ import pytest
 import torch
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForTokenClassification, SymbolInvariantSubwordTokenizer
-from hf_symbinv.bugs import Reader
-from hf_symbinv.bugs.reading import PLACE, REMEDY, marks_of
-from hf_symbinv.bugs.renaming import minified
-from hf_symbinv.code import read_functions
 from papers.__main__ import DONE, main
 from papers.code.experiments import EXPERIMENTS
+from papers.code.functions import read_functions
 from papers.code.models import Answers, Verdict, verdict
+from papers.code.reading import PLACE, REMEDY, Reader, marks_of
+from papers.code.row_names import minified
 
 TEXT = "def f(a, b):\n    c = a + b\n    return c + a + b"
 
