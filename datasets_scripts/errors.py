@@ -46,26 +46,6 @@ class DrawingError(UserError):
     """A task cannot draw the questions that are asked for."""
 
 
-class TemplateError(UserError):
-    """A template task that makes no sense, or a string that does not belong to it."""
-
-
-class CorpusError(UserError):
-    """A corpus that is not there, or cannot be cut into windows."""
-
-
-class BlocksError(UserError):
-    """A table of basic blocks that cannot be read, or holds none that can be used."""
-
-
-class LlvmMissingError(UserError):
-    """LLVM is not installed."""
-
-
-class DerivativesError(UserError):
-    """Options that make no data set of derivatives."""
-
-
 def refuse(error: Exception) -> int:
     """Print on stderr, in one sentence, an error that the user can mend; the exit code.
 

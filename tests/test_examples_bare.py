@@ -21,28 +21,9 @@ RUNS = {
     "ltl_patterns": (
         QUESTIONS, "patterns", r"8 test questions: \S+ % of the answers verified, 95 % interval \S+ to \S+ %"
     ),
-    "train_lexinvariant": (
-        ["trainer.max_steps=3", "data.max_characters=64000", "test.rows=20"], "lexinvariant/model",
-        r"characters 33 to 64: perplexity \S+, 95 % interval \S+ to \S+; by counting \S+",
-    ),
-    "train_renamer": (
-        ["trainer.max_steps=3", "trainer.eval_steps=3", "trainer.save_steps=3"], "renamer/model",
-        r"30 test blocks, registers renamed: MAPE \S+ %, 95 % interval \S+ to \S+ %",
-    ),
-    "train_pointing": (
-        ["trainer.max_steps=3", "data.rows=200"], "pointing/model",
-        r"1,000 test programs with 8 to 12 variables: \S+% correct, 95 % interval \S+ to \S+",
-    ),
     "train_recall": (
         ["trainer.max_steps=3", "data.rows=200"], "recall/model",
         r"1,000 test texts with 8 to 12 variables: \S+% recalled, 95 % interval \S+ to \S+",
-    ),
-    "three_address": (
-        QUESTIONS, "three_address", r"8 test questions: \S+ % of the answers verified, 95 % interval \S+ to \S+ %"
-    ),
-    "train_templates": (
-        ["trainer.max_steps=3"], "templates/model",
-        r"1,000 test rows with unseen symbols: squared error \S+, 95 % interval \S+ to \S+",
     ),
 }  # fmt: skip
 TWO = ("--config_file", str(EXAMPLES / "accelerate" / "cpu-2.yaml"))

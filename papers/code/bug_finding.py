@@ -8,7 +8,7 @@
     tokenizer = AutoTokenizer.from_pretrained("data/misuse", trust_remote_code=True)
     batch = tokenizer(rows[:8]["text"], spans=[spans(symbols) for symbols in rows[:8]["symbols"]])
 
-A source is what `language.characters.documents` reads: a file of documents, a folder, whose files with the ending .py
+A source is what `harness.corpora.documents` reads: a file of documents, a folder, whose files with the ending .py
 are taken, a data set on the Hub, or the Python standard library. All functions of a file are in one split, and no
 function is a near copy of another; `bugs.py` says what is put into them, `duplicates.py` what a near copy is.
 """
@@ -28,10 +28,7 @@ import datasets
 import numpy as np
 
 from hf_symbinv.datasets_scripts.errors import refuse
-from hf_symbinv.datasets_scripts.language.characters import STANDARD_LIBRARY, documents
-from hf_symbinv.datasets_scripts.options import options_parser
 from hf_symbinv.datasets_scripts.progress import progress_of
-from hf_symbinv.datasets_scripts.publishing import About, publish_rows
 from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.datasets_scripts.storage import SPLITS, drawn_split
 from hf_symbinv.errors import UserError
@@ -40,6 +37,9 @@ from hf_symbinv.modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer
 from papers.code.bugs import BUGS, Row
 from papers.code.duplicates import originals
 from papers.code.functions import Function, Reason, read_functions
+from papers.harness.corpora import STANDARD_LIBRARY, documents
+from papers.harness.options import options_parser
+from papers.harness.publishing import About, publish_rows
 
 # What stands for something else in the tokenizer: symbols, and the beginning, padding and end of a text.
 _RESERVED = ("\ufdd0", "\ufdd1", "<s>", "<pad>", "</s>")
@@ -56,7 +56,7 @@ class BugFindingConfig:
     """What determines a data set.
 
     Args:
-        source: As `language.CorpusConfig.source`.
+        source: As `lexinvariant.characters.CorpusConfig.source`.
         bug: `misuse` or `exchange`, see `bugs.BUGS`.
         min_variables: Functions with fewer are left out.
         max_tokens: Functions with more are left out, the end of the text counted.

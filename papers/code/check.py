@@ -53,7 +53,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("file", nargs="+", type=path_here, help="a Python file, or a folder with such files")
-    command.add_argument("--model", help="a folder that papers.code.train wrote (default: the one beside this file)")
+    command.add_argument(
+        "--model", help="a folder that papers.code.train_finder wrote (default: finder beside this file)"
+    )
     command.add_argument("--threshold", type=share, help="show suspicions from here on (default: what the model says)")
     command.add_argument("--json", action="store_true", help="print one JSON object per suspicion and line")
     return command

@@ -36,7 +36,7 @@ from papers.code.functions import Function, read_functions
 from papers.code.reading import PLACE, REMEDY, Encoded, Reader
 
 FILE = "finder.json"
-REMEDY_OF_FOLDER = "give a folder that papers.code.train wrote, or a name on the Hub"
+REMEDY_OF_FOLDER = "give a folder that papers.code.train_finder wrote, or a name on the Hub"
 # The finder that comes with the package.
 BUNDLED = Path(__file__).resolve().parent / "finder"
 Row = Mapping[str, Any]

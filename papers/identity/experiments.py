@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-    from hf_symbinv.datasets_scripts.templates import TemplatesConfig, TemplateTask
+    from papers.identity.templates import TemplatesConfig, TemplateTask
 
 Made = TypeVar("Made")
 FAMILY = Family("identity", Path(__file__).parent / "scales.yaml")
@@ -69,7 +69,7 @@ def template_model(config: TemplatesConfig, scalars: Mapping[str, Any], fields: 
     from torch import nn
     from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
-    from hf_symbinv.datasets_scripts.templates import template_task
+    from papers.identity.templates import template_task
 
     task, padding = template_task(config.task), config.vocab_size()
     made = AutoConfig.for_model(
@@ -189,7 +189,7 @@ def _trained_on(job: Job, count: int, attempt: Attempt) -> tuple[float, Result]:
     """The error on validation data, and errors on test data, of a model that was trained on so many rows."""
     from transformers import set_seed
 
-    from hf_symbinv.datasets_scripts.templates import TemplatesConfig, drawn, encoded, template_task
+    from papers.identity.templates import TemplatesConfig, drawn, encoded, template_task
 
     config = TemplatesConfig(
         name="custom", task=job.values["task"], rows=count, seed=job.seed, **job.sizes["evaluation"]
@@ -218,7 +218,7 @@ def _errors(model: PreTrainedModel, task: TemplateTask, rows: Sequence[Mapping[s
     """Wrong answers, or squared errors."""
     import torch
 
-    from hf_symbinv.datasets_scripts.templates import encoded
+    from papers.identity.templates import encoded
 
     if task.symbolic:
         logits, labels = _predicted(model, encoded(task, rows))
@@ -233,8 +233,8 @@ def _errors(model: PreTrainedModel, task: TemplateTask, rows: Sequence[Mapping[s
 
 def _baseline(config: TemplatesConfig, label: str, fields: Mapping[str, Any]) -> PreTrainedModel:
     """A fresh MLP or LSTM for a template task, as wide and deep as the GPT-2 with these fields."""
-    from hf_symbinv.datasets_scripts.templates import template_task
     from papers.identity.baselines import BaselineConfig, TemplateBaseline
+    from papers.identity.templates import template_task
 
     length = len(template_task(config.task).templates[0].tokens) + 1  # and [CLS]
     return TemplateBaseline(
@@ -257,7 +257,7 @@ def measure_copying(job: Job) -> dict[Measure, Result]:
     """Error and cross-entropy on unseen symbols, of a transformer or of the theorems' model."""
     from transformers import set_seed
 
-    from hf_symbinv.datasets_scripts.templates import TemplatesConfig, drawn, encoded, template_task
+    from papers.identity.templates import TemplatesConfig, drawn, encoded, template_task
 
     config = TemplatesConfig(name="custom", task="copy", seed=job.seed, **job.sizes["data"])
     task, splits, width = template_task("copy"), drawn(config), job.values["width"]
@@ -295,7 +295,7 @@ def _copying_in_theory(
     """Gradient descent on the symbols of the training rows, with the learning rates of `start_of_copying`."""
     import torch
 
-    from hf_symbinv.datasets_scripts.templates import template_task
+    from papers.identity.templates import template_task
     from papers.identity.theory import CopyingAttention, descend, start_of_copying
 
     task = template_task("copy")
@@ -323,8 +323,8 @@ def measure_kernel(job: Job) -> dict[Measure, Result]:
     """How far N is from singular, and the error on unseen symbols of ridge regression with the same kernel."""
     import torch
 
-    from hf_symbinv.datasets_scripts.templates import CLS, TemplatesConfig, drawn, template_task
     from papers.identity import theory as theory
+    from papers.identity.templates import CLS, TemplatesConfig, drawn, template_task
 
     config = TemplatesConfig(name="custom", task=job.values["task"], seed=job.seed, **job.sizes["data"])
     task, splits, constants = template_task(config.task), drawn(config), job.sizes["constants"]
@@ -359,7 +359,7 @@ def _subwords(job: Job) -> Path:
     Raises:
         MissingDataError: If no corpus is named, or it cannot be used.
     """
-    from hf_symbinv.datasets_scripts.language.subwords import SubwordConfig, prepare
+    from papers.harness.subwords import SubwordConfig, prepare
 
     name = job.values["corpus"]
     folder = job.shared / f"subwords-{name}"
@@ -373,7 +373,7 @@ def measure_gpt2(job: Job) -> dict[Measure, Result]:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, set_seed
 
-    from hf_symbinv.datasets_scripts.language.subwords import load_blocks
+    from papers.harness.subwords import load_blocks
 
     folder = _subwords(job)
     tokenizer, length = AutoTokenizer.from_pretrained(folder), job.sizes["data"]["length"]

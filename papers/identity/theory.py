@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from hf_symbinv.datasets_scripts.templates import CLS, TemplateTask
+from papers.identity.templates import CLS, TemplateTask
 
 PIECE = 50  # heads at a time: 60 MB for 450 strings and 650 tokens
 

@@ -164,8 +164,8 @@ def measure_symbols(job: Job) -> dict[Measure, Result]:
     """
     import numpy as np
 
-    from hf_symbinv.datasets_scripts.language.puzzles import PUZZLES
     from papers.lexinvariant.models import solved, texts_of, trained
+    from papers.lexinvariant.puzzles import PUZZLES
 
     name = job.values["corpus"]
     sizes, texts = job.sizes["languages"][name], texts_of(job, name)

@@ -24,7 +24,11 @@ from transformers import (
     set_seed,
 )
 
-from hf_symbinv.datasets_scripts.language.characters import (
+from papers.harness.corpora import source_of
+from papers.harness.experiments import Job
+from papers.harness.subwords import SubwordConfig, load_blocks
+from papers.harness.subwords import prepare as prepare_tokens
+from papers.lexinvariant.characters import (
     ALPHABETS,
     BASE_TOKENS,
     CorpusConfig,
@@ -35,11 +39,7 @@ from hf_symbinv.datasets_scripts.language.characters import (
     symbol_ids,
     words,
 )
-from hf_symbinv.datasets_scripts.language.puzzles import Puzzle
-from hf_symbinv.datasets_scripts.language.subwords import SubwordConfig, load_blocks
-from hf_symbinv.datasets_scripts.language.subwords import prepare as prepare_tokens
-from papers.harness.corpora import source_of
-from papers.harness.experiments import Job
+from papers.lexinvariant.puzzles import Puzzle
 
 # What makes a model of each kind out of the paper's, which is "gaussian". "canonical", "identity", "renamed" and
 # "streams" are models that the paper does not have. A canonical model is a learned one that reads texts whose symbols

@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from hf_symbinv.datasets_scripts.language.characters import MarkovLanguage
+from papers.lexinvariant.characters import MarkovLanguage
 
 LARGEST = 7  # symbols: 5,040 keys
 PIECE = 64  # rows at a time: 24 MB for 720 keys and 64 symbols

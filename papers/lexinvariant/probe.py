@@ -22,8 +22,8 @@ from transformers import PreTrainedModel, set_seed
 from transformers.configuration_utils import PreTrainedConfig, strict
 from transformers.modeling_outputs import ModelOutput
 
-from hf_symbinv.datasets_scripts.language.characters import BASE_TOKENS
 from papers.harness.experiments import Job
+from papers.lexinvariant.characters import BASE_TOKENS
 from papers.lexinvariant.models import Texts, as_read, batches, collate
 
 SMALLEST = 1e-30  # in place of a probability of 0, which has no logarithm

@@ -22,14 +22,13 @@ import datasets
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel
 
-from hf_symbinv.datasets_scripts.blocks import basic_blocks, x86, x86_tokens
-from hf_symbinv.datasets_scripts.calculus import derivatives, expressions
 from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError
 from hf_symbinv.errors import InUseError
 from hf_symbinv.logic.referents import SymbolIds, random_renaming
 from hf_symbinv.training.fitting import STATE
 from hf_symbinv.training.sequences import SequenceCollator
 from papers.harness.experiments import Job, MissingDataError
+from papers.renamer import basic_blocks, derivatives, expressions, x86, x86_tokens
 
 BLOCKS = "HF_SYMBINV_BLOCKS"
 # Kind → what is its own of the configuration.
@@ -165,8 +164,8 @@ def block_data(job: Job, splitting: str) -> tuple[Language, datasets.DatasetDict
     if not source:
         raise MissingDataError(
             f"{BLOCKS} is not set; let it name labelled basic blocks: a table with text and cycles (.tsv, .tsv.xz), a "
-            "folder that hf_symbinv.datasets_scripts.blocks.basic_blocks wrote, or a data set on the Hub; with LLVM "
-            "installed `python -m hf_symbinv.datasets_scripts.blocks.basic_blocks --draw 20000 --output FOLDER` "
+            "folder that papers.renamer.basic_blocks wrote, or a data set on the Hub; with LLVM "
+            "installed `python -m papers.renamer.basic_blocks --draw 20000 --output FOLDER` "
             "makes one"
         )
     folder = job.shared / f"blocks-{splitting}"

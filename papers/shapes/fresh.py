@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from hf_symbinv.training import Recipe
 
 FAMILY = Family("shapes-fresh", Path(__file__).parent / "fresh.yaml")
-EXAMPLES = Path(__file__).parents[2] / "examples"
 # Task → its recipe, the file of the task if it is one, and what tables call it.
 TASKS = {
     "tseitin": ("tseitin-small", None, "clauses"),
-    "three_address": (str(EXAMPLES / "three_address.yaml"), "examples/three_address.py", "three-address code"),
+    "three_address": (
+        str(Path(__file__).with_name("three_address.yaml")),
+        "papers/shapes/three_address.py",
+        "three-address code",
+    ),
 }
 # In the place of a, b, c, …; training has none of them, in questions or answers.
 OTHERS = "zyxwvuts"

@@ -29,12 +29,11 @@ from transformers import (
     set_seed,
 )
 
-from hf_symbinv.datasets_scripts.calculus import named_functions
-from hf_symbinv.datasets_scripts.language import programs
 from hf_symbinv.logic.referents import SymbolIds
 from hf_symbinv.training.sequences import SequenceCollator
 from papers.harness.experiments import Job, Result
 from papers.harness.measures import Measure
+from papers.shapes import named_functions, programs
 from papers.shapes.columns import BY_SYMBOLS, MORE, NEW, USUAL, by_symbols
 
 # Names of training, and as many that it never has.

@@ -19,12 +19,12 @@ from hf_symbinv import (
     SymbolInvariantModel,
     SymbolInvariantWordTokenizer,
 )
-from hf_symbinv.datasets_scripts.blocks.x86_tokens import STANDARD
-from hf_symbinv.datasets_scripts.language.characters import BASE_TOKENS, words
 from hf_symbinv.evaluation.checkpoints import KINDS
 from hf_symbinv.hub.cards.relatives import RELATIVES
 from hf_symbinv.training.fitting import fit
+from papers.lexinvariant.characters import BASE_TOKENS, words
 from papers.renamer.models import assembly
+from papers.renamer.x86_tokens import STANDARD
 
 ASSEMBLY = assembly(STANDARD)
 SIZES = {"d_model": 16, "d_ff": 24, "num_attention_heads": 2}

@@ -10,10 +10,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from hf_symbinv.datasets_scripts import templates
 from hf_symbinv.datasets_scripts.errors import UnreadableDataError
-from hf_symbinv.datasets_scripts.language import characters, subwords
-from hf_symbinv.datasets_scripts.publishing import About, publish_rows
 from hf_symbinv.datasets_scripts.storage import (
     ROWS_PER_FILE,
     Pair,
@@ -26,6 +23,10 @@ from hf_symbinv.datasets_scripts.storage import (
     write_split,
 )
 from hf_symbinv.tasks import LTL, PROP
+from papers.harness import subwords
+from papers.harness.publishing import About, publish_rows
+from papers.identity import templates
+from papers.lexinvariant import characters
 
 PAIRS = [Pair("&!Xd!Ube", "&!b!e;!d;{1}"), Pair("& request X grant", "request ; grant ; { 1 }"), Pair("1", "{1}")]
 ABOUT = About("Numbers", "They count.", "none", "other", ("counting",), "cc0-1.0", "None.")

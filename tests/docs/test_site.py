@@ -69,15 +69,6 @@ class TestSite:
         anchors = {name for page in api(site).values() for name in re.findall(r'id="hf_symbinv\.(\w+)"', page)}
         assert set(hf_symbinv.__all__) <= anchors
 
-    def test_the_api_names_what_the_builders_of_the_other_papers_are_used_by(self, site):
-        data = api(site)["data"]
-        named = {
-            "language.characters": "prepare", "language.subwords": "prepare", "templates": "write",
-            "blocks.basic_blocks": "prepare", "calculus.derivatives": "prepare",
-        }  # fmt: skip
-        for module, name in named.items():
-            assert f'id="hf_symbinv.datasets_scripts.{module}.{name}"' in data
-
     def test_the_api_is_that_of_the_product(self, site):
         assert not [page for page, text in api(site).items() if re.search(r'id="papers\.', text)]
 

@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantWordTokenizer, TokenizationError
-from hf_symbinv.datasets_scripts.blocks import x86
-from hf_symbinv.datasets_scripts.blocks.basic_blocks import read_blocks, sample_file
-from hf_symbinv.datasets_scripts.calculus import expressions
-from hf_symbinv.datasets_scripts.language import characters as language
+from papers.lexinvariant import characters as language
+from papers.renamer import expressions, x86
+from papers.renamer.basic_blocks import read_blocks, sample_file
 
 LETTERS = {"A": [0, 0], "a": [0, 1], "B": [1, 0], "b": [1, 1]}
 TABLE = {

@@ -1,7 +1,12 @@
 """Pages of the papers' folders: their numbers stand in the results that they link, their commands and links exist."""
 
+import contextlib
+import importlib
+import io
 import json
 import re
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +16,8 @@ from papers.catalogue import TABLES, scales_of
 
 PAPERS = Path(__file__).parents[2] / "papers"
 PAGES = [PAPERS / "README.md", *sorted(PAPERS.glob("*/README.md"))]
+# On data and programs.
+GUIDES = [page for page in sorted(PAPERS.glob("*/*.md")) if page.name != "README.md" and page.parent.name != "results"]
 SHOWN = [page for page in PAGES if page.parent != PAPERS]
 WITHOUT_PAPER = ("code", "shapes")
 COVERAGE = PAPERS / "every-table.md"
@@ -33,6 +40,7 @@ def name_of(page):
 
 
 def links_of(text):
+    text = re.sub(r"`[^`\n]+`", "", text)
     return [link for link in re.findall(r"\]\(([^)#]+)", text) if not link.startswith("http")]
 
 
@@ -58,7 +66,7 @@ def test_the_numbers_of_a_page_stand_in_the_results_that_it_links(page):
     assert not wrong
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", [*PAGES, *GUIDES], ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_links_of_a_page_lead_somewhere(page):
     wrong = [link for link in links_of(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
     assert not wrong
@@ -122,3 +130,41 @@ def test_every_table_of_a_paper_that_can_be_made_has_a_row():
     published = {path.with_suffix(".md").name for path in (PAPERS / "results").glob("*-cpu.json")}
     linked = {Path(link).name for link in links_of(text)}
     assert {name for name in published - linked if not name.startswith(("code-", "shape-"))} == set()
+
+
+PROGRAMS = [
+    (page, *found)
+    for page in GUIDES
+    for found in re.findall(r"```python\n(.*?)^```\n\n```\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+]
+COMMANDS = [
+    line
+    for page in GUIDES
+    for line in re.findall(r"^python -m (papers\.\w+\.\w+ .*--output .*)$", page.read_text(encoding="utf-8"), re.M)
+]
+
+
+def test_guides_show_programs_and_commands():
+    assert len(PROGRAMS) >= 4 and len(COMMANDS) >= 5
+
+
+@pytest.mark.parametrize(("page", "program", "shown"), PROGRAMS, ids=[page.name for page, *_ in PROGRAMS])
+def test_a_program_of_a_guide_prints_what_follows_it(page, program, shown):
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(compile(program, page.name, "exec"), {"__name__": "__main__"})
+    assert output.getvalue() == shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_of_a_guide_makes_its_data_at_a_small_size(line, tmp_path, monkeypatch):
+    if "basic_blocks" in line and shutil.which("llvm-mca") is None:
+        pytest.skip("needs LLVM: apt install llvm")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(PAPERS, "sources", ignore=shutil.ignore_patterns("__pycache__", "results"))
+    shutil.copy(PAPERS / "identity" / "first_in_majority.yaml", tmp_path)
+    Path("novels.txt").write_text("It was the best of times, it was the worst of times.\n" * 400)
+    module, *options = shlex.split(re.sub(r"(--rows|--draw) \d+", r"\1 100", line))
+    assert importlib.import_module(module).main(options) == 0
+    assert list(Path(options[options.index("--output") + 1]).rglob("*.parquet"))

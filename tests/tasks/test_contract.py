@@ -44,7 +44,15 @@ def broken(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "task",
-    ["ltl", "ltl-operators", "prop", "copy", "tseitin", "examples/graph_colouring.py", "examples/three_address.py"],
+    [
+        "ltl",
+        "ltl-operators",
+        "prop",
+        "copy",
+        "tseitin",
+        "examples/graph_colouring.py",
+        "papers/shapes/three_address.py",
+    ],
 )
 def test_the_tasks_that_are_shipped_keep_all_laws(task, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path.copy())

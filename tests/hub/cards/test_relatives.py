@@ -20,8 +20,6 @@ from hf_symbinv import (
     SymbolInvariantForTokenClassification,
     SymbolInvariantWordTokenizer,
 )
-from hf_symbinv.datasets_scripts.blocks import x86
-from hf_symbinv.datasets_scripts.language.characters import ALPHABETS, words
 from hf_symbinv.hub.cards.facts import CardError, read_facts
 from hf_symbinv.hub.cards.families import relative_card
 from hf_symbinv.hub.cards.model import model_card, write_model_card
@@ -29,6 +27,8 @@ from hf_symbinv.hub.cards.papers import cited
 from hf_symbinv.hub.cards.relatives import RELATIVES, relative_of, variant_of
 from hf_symbinv.hub.cards.rendering import prose
 from papers.catalogue import EXPERIMENTS
+from papers.lexinvariant.characters import ALPHABETS, words
+from papers.renamer import x86
 
 from .conftest import evaluation
 

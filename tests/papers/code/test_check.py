@@ -130,7 +130,7 @@ def test_wrong_use_is_refused(check, capsys, arguments, said):
 
 def test_a_folder_that_is_no_finder_is_refused(check, tmp_path, capsys):
     assert main(["--model", str(tmp_path), "cart.py"]) == BAD_INPUT
-    assert "has no finder.json; give a folder that papers.code.train wrote" in capsys.readouterr().err
+    assert "has no finder.json; give a folder that papers.code.train_finder wrote" in capsys.readouterr().err
 
 
 # A function whose `y2 - x1` should be `y2 - y1`.

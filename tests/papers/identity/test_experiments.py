@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from hf_symbinv.datasets_scripts.templates import TemplatesConfig, encoded, template_task
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
 from papers.harness.scales import SCALES
@@ -25,6 +24,7 @@ from papers.identity.experiments import (
     scale_logits,
     template_model,
 )
+from papers.identity.templates import TemplatesConfig, encoded, template_task
 
 TASKS = ("same-different", "aba-abb", "majority-4", "print-variable")
 

@@ -11,8 +11,6 @@ import torch
 from transformers import set_seed
 
 from hf_symbinv import SymbolInvariantForCausalLM
-from hf_symbinv.datasets_scripts.language.characters import ALPHABETS, encode, symbol_ids
-from hf_symbinv.datasets_scripts.language.puzzles import Puzzle
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
 from papers.catalogue import find, load_scale
@@ -21,6 +19,7 @@ from papers.harness.numbers import Number
 from papers.harness.reproduction import reproduce
 from papers.harness.scales import GPU, SCALES, ScaleError
 from papers.harness.workspace import Workspace
+from papers.lexinvariant.characters import ALPHABETS, encode, symbol_ids
 from papers.lexinvariant.experiments import (
     EXPERIMENTS,
     MARKOV_PLACES,
@@ -54,6 +53,7 @@ from papers.lexinvariant.probe import (
     whole_key,
     window_starts,
 )
+from papers.lexinvariant.puzzles import Puzzle
 
 SMOKE = {experiment.name: experiment.sizes("smoke") for experiment in EXPERIMENTS}
 SIZES = SMOKE["lexinv-markov"]["languages"]["markov"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hf_symbinv.datasets_scripts.language.characters import MarkovLanguage
+from papers.lexinvariant.characters import MarkovLanguage
 from papers.lexinvariant.oracle import Oracle, counting_losses, true_losses
 
 LANGUAGE = MarkovLanguage.random(6, seed=4)

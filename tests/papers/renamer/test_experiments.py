@@ -10,16 +10,16 @@ from datasets import Dataset
 from transformers import AutoModelForSequenceClassification
 
 from hf_symbinv import SymbolInvariantWordTokenizer
-from hf_symbinv.datasets_scripts.blocks.basic_blocks import assign, read_blocks, sample_file, select
-from hf_symbinv.datasets_scripts.blocks.x86_tokens import Vocabulary
-from hf_symbinv.datasets_scripts.calculus import expressions
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
 from papers.harness.experiments import Job, Setting
 from papers.harness.scales import SCALES
+from papers.renamer import expressions
+from papers.renamer.basic_blocks import assign, read_blocks, sample_file, select
 from papers.renamer.experiments import EXPERIMENTS, FIGURE_1, MODELS
 from papers.renamer.models import BLOCKS, KINDS, algebra, assembly, mape, outputs_of, sized
 from papers.renamer.plots import draw_predictions
+from papers.renamer.x86_tokens import Vocabulary
 
 TINY = {
     "d_model": 16, "encoder_layers": 2, "num_attention_heads": 2, "d_ff": 24, "dropout": 0.0, "pooling": "pooler",

@@ -1,0 +1,67 @@
+"""Blocks on the Hub are read like those of a folder, and what cannot be loaded is said with the remedy."""
+
+import pytest
+
+from tests.hub.fixtures import run, server
+
+__all__ = ["server"]
+PUSH = """
+from pathlib import Path
+
+import datasets
+
+from papers.renamer.basic_blocks import load_blocks, prepare, read_blocks, sample_file
+
+prepare(list(read_blocks(sample_file())), Path("made"), origin="sample")
+load_blocks(Path("made")).push_to_hub("alice/blocks")
+datasets.Dataset.from_dict({"text": ["nop"]}).push_to_hub("alice/texts")
+result = None
+"""
+PULL = """
+from papers.renamer.basic_blocks import BlocksError, load_blocks, main, origin_of, read_blocks
+
+found = [[block.text, block.cycles, block.source, block.split] for block in read_blocks("alice/blocks")]
+code = main(["--blocks", "alice/blocks", "--output", "again"])
+made = {split: sorted(rows["text"]) for split, rows in load_blocks("again").items()}
+errors = []
+for name in ("alice/texts", "alice/none"):
+    try:
+        list(read_blocks(name))
+    except BlocksError as error:
+        errors.append(str(error))
+result = [found, code, made, open("again/README.md").read(), errors]
+"""
+OFFLINE = """
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+from papers.renamer.basic_blocks import BlocksError, read_blocks
+
+try:
+    list(read_blocks("alice/blocks"))
+except BlocksError as error:
+    result = str(error)
+"""
+REMEDY = "); check the name, the network and HF_HUB_OFFLINE, or give a table"
+
+
+@pytest.mark.slow
+def test_blocks_keep_their_label_source_and_split_on_the_hub(server, tmp_path):
+    run(server, PUSH, None, tmp_path / "alice")
+    found, code, made, card, errors = run(server, PULL, None, tmp_path / "user")
+    assert code == 0 and len(found) == 400
+    assert all(cycles > 0 and source == "templates" for _, cycles, source, _ in found)
+    for split, texts in made.items():
+        assert texts == sorted(text for text, _, _, own in found if own == split)
+    assert set(made) == {"train", "validation", "test"} and "--blocks alice/blocks" in card
+    columns, absent = errors
+    assert columns == "alice/texts: has no column cycles"
+    assert absent.startswith("alice/none: no such file or folder, and from the Hub it cannot be loaded (")
+    assert absent.endswith(REMEDY) and "alice/none" in absent.partition("(")[2]
+
+
+@pytest.mark.slow
+def test_in_offline_mode_it_is_said_that_the_hub_cannot_be_reached(server, tmp_path):
+    said = run(server, OFFLINE, None, tmp_path / "user")
+    assert said.startswith("alice/blocks: no such file or folder, and from the Hub it cannot be loaded (")
+    assert "Couldn't reach 'alice/blocks'" in said and said.endswith(REMEDY)

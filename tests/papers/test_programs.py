@@ -1,0 +1,93 @@
+"""The programs of the papers that train a model: two processes need no word more, and all refuse in one sentence."""
+
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# Program → what makes it short, where its run lies, and what it says at the end.
+RUNS = {
+    "code.train_finder": (
+        ["trainer.max_steps=3", f"data.source={ROOT / 'hf_symbinv'}", "finder.wanted=0"], "code/finder",
+        r"suspicions that are right: \S+% of \S+, 95 % interval \S+ to \S+",
+    ),
+    "identity.train_templates": (
+        ["trainer.max_steps=3"], "templates/model",
+        r"1,000 test rows with unseen symbols: squared error \S+, 95 % interval \S+ to \S+",
+    ),
+    "lexinvariant.train_characters": (
+        ["trainer.max_steps=3", "data.max_characters=64000", "test.rows=20"], "lexinvariant/model",
+        r"characters 33 to 64: perplexity \S+, 95 % interval \S+ to \S+; by counting \S+",
+    ),
+    "renamer.train_blocks": (
+        ["trainer.max_steps=3", "trainer.eval_steps=3", "trainer.save_steps=3"], "renamer/model",
+        r"30 test blocks, registers renamed: MAPE \S+ %, 95 % interval \S+ to \S+ %",
+    ),
+    "shapes.train_pointing": (
+        ["trainer.max_steps=3", "data.rows=200"], "pointing/model",
+        r"1,000 test programs with 8 to 12 variables: \S+% correct, 95 % interval \S+ to \S+",
+    ),
+}  # fmt: skip
+TWO = str(ROOT / "examples" / "accelerate" / "cpu-2.yaml")
+
+
+def test_every_program_that_trains_is_here():
+    found = {f"{path.parent.name}.{path.stem}" for path in (ROOT / "papers").glob("*/train_*.py")}
+    assert found == {*RUNS, "shapes.train_derivatives"}  # which has no sizes and leaves no run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_a_program_draws_its_data_trains_measures_and_says_how_to_go_on_in_two_processes(name, tmp_path):
+    short, folder, said = RUNS[name]
+    done = subprocess.run(
+        [sys.executable, "-m", "accelerate.commands.launch", "--main_process_port", "0", "--config_file", TWO,
+         "-m", f"papers.{name}", *short],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600,
+        env={**os.environ, "HF_DATASETS_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert len(re.findall(rf"^{said}$", done.stdout, re.MULTILINE)) == 1, done.stdout
+    assert re.search(
+        rf"the model is in runs/{folder}[,;] .*the same command with trainer\.max_steps=6 trains", done.stderr
+    )
+    record = json.loads((tmp_path / "runs" / folder / "run.json").read_text())
+    assert record["processes"] == 2 and len(record["data"]["splits"]["train"]["sha256"]) == 64
+    assert "trainer.max_steps=3" in (tmp_path / "runs" / folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_program_ends_with_one_sentence_and_leaves_nothing(name, program, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = ROOT / "papers" / f"{name.replace('.', '/')}.py"
+    said = program(path, "trainer.max_step=3").refusal()
+    assert said.startswith(f"{path.name}: error: ")
+    assert "trainer.max_step: unknown argument; did you mean trainer.max_steps?" in said
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("__main__", ["sit-1"]),
+        ("code.bug_finding", []),
+        ("identity.templates", []),
+        ("lexinvariant.characters", []),
+        ("renamer.basic_blocks", []),
+        ("renamer.derivatives", []),
+        ("streams.language_models", ["--task", "ltl", "--data", "x", "--model", "x"]),
+    ],
+)
+def test_a_command_makes_no_folder_of_an_address(module, arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="2"):
+        importlib.import_module(f"papers.{module}").main([*arguments, "--output", "s3://bucket/folder"])
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert " argument --output: s3://bucket/folder: must be a path of this machine; copy" in said
+    assert not any(tmp_path.iterdir())
