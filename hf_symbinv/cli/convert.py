@@ -1,11 +1,10 @@
-"""`symbinv convert`: a vanilla model becomes one with streams, a checkpoint of an earlier release one of ours."""
+"""`symbinv convert`: a vanilla model becomes one with streams."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from hf_symbinv.cli import DONE
@@ -16,21 +15,10 @@ from hf_symbinv.remote import path_here
 from hf_symbinv.tasks.base import symbol_names
 
 DESCRIPTION = """\
-Make a model of another. SOURCE is
-
-- a checkpoint of this package with a fixed vocabulary (symbol_embedding learned
-  or renamed): OUTPUT gets a model with streams, whose answers do not depend on
-  names, with the same parameters but for the symbols' rows (SIT section 5.8).
-  Fine-tune it then: symbinv train RECIPE --output FOLDER start=OUTPUT
-- a folder with config.json and pytorch_model.bin from the authors of
-  "Interchangeable Token Embeddings", or such a folder on the Hub, called
-  OWNER/NAME/FOLDER: OUTPUT gets the same model for this package. Convert that
-  again for one with streams.
-
-With access to the Hub, this reads one of the authors' models; what folders there
-are, the command says when it is given the repository alone:
-
-  symbinv convert necrashter/interchangeable-token-embeddings/FOLDER --output ours
+Make a model with streams of a checkpoint with a fixed vocabulary
+(symbol_embedding learned or renamed). Its answers do not depend on names, and it
+has the same parameters but for the symbols' rows (SIT section 5.8). Fine-tune it
+then: symbinv train RECIPE --output FOLDER start=OUTPUT
 
 exit codes: 0 the model is written, 2 bad usage or input
 """
@@ -44,10 +32,14 @@ runs/converted: streams, EP DP CP, 5,810,048 parameters
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv convert`."""
     command = command_parser("convert", DESCRIPTION, EXAMPLE)
-    command.add_argument("source", metavar="SOURCE", help="folder, file of weights, OWNER/NAME or OWNER/NAME/FOLDER")
+    command.add_argument("source", metavar="SOURCE", help="folder, bundled name or name on the Hub")
     command.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="a new folder")
-    command.add_argument("--actual", metavar="NAME", help="symbol whose row a stream sees at its own (default: a)")
-    command.add_argument("--placeholder", metavar="NAME", help="symbol whose row it sees elsewhere (default: b)")
+    command.add_argument(
+        "--actual", default="a", metavar="NAME", help="symbol whose row a stream sees at its own (default: %(default)s)"
+    )
+    command.add_argument(
+        "--placeholder", default="b", metavar="NAME", help="symbol whose row it sees elsewhere (default: %(default)s)"
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object")
     return command
 
@@ -60,18 +52,9 @@ def main(arguments: Sequence[str]) -> int:
         raise UserError(f"--output {options.output}: exists; name a new folder")
 
     from hf_symbinv.training.conversion import ConversionError, save_converted
-    from hf_symbinv.training.convert_ite_checkpoints import find_release
 
-    given = options.actual, options.placeholder
     try:
-        release = find_release(options.source)
-        if release is not None:
-            if given != (None, None):
-                command.error("--actual and --placeholder: a release stays what it is; convert the OUTPUT again")
-            model, tokenizer, how = _from_release(release)
-        else:
-            names = [default if name is None else name for name, default in zip(given, "ab", strict=True)]
-            model, tokenizer, how = _to_streams(options.source, *names)
+        model, tokenizer, how = _to_streams(options.source, options.actual, options.placeholder)
     except ConversionError as error:
         raise UserError(f"{options.source}: {error}") from error
     save_converted(model, tokenizer, options.output, source=options.source, how=how)
@@ -85,19 +68,6 @@ def main(arguments: Sequence[str]) -> int:
     else:
         print(f"{options.output}: {config.symbol_embedding}, {' '.join(config.components)}, {parameters:,} parameters")
     return DONE
-
-
-def _from_release(source: Path) -> tuple[Any, Any, str]:
-    from hf_symbinv.training.convert_ite_checkpoints import read_release
-    from hf_symbinv.training.recipe_run import GENERATION
-
-    model, task = read_release(source)
-    model.generation_config.update(**GENERATION)
-    return (
-        model,
-        task.tokenizer(model.config),
-        'Read from a release of "Interchangeable Token Embeddings"; the parameters are its own.',
-    )
 
 
 def _to_streams(source: str, actual: str, placeholder: str) -> tuple[Any, Any, str]:

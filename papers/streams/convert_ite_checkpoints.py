@@ -1,6 +1,11 @@
 """Converts checkpoints of "Interchangeable Token Embeddings" (ITE), as its authors release them, to models of ours.
 
-`read_release` gives the model, and `symbinv convert` writes it. Such a checkpoint is a folder with `config.json`
+    python -m papers.streams.convert_ite_checkpoints SOURCE --output FOLDER
+
+SOURCE is a folder with `config.json` and weights, or such a folder on the Hub, OWNER/NAME/FOLDER; without FOLDER the
+command says which ones there are. Convert what it writes with `symbinv convert` for a model with streams.
+
+`read_release` gives the model. Such a checkpoint is a folder with `config.json`
 (`vocab`, `d_embed_enc`, `merged_embedder`, …) and `pytorch_model.bin`. Its encoder-decoder is ours with one stream:
 post-norm blocks with four biased projections, a table that is tied three ways and multiplied by sqrt(D), tree or
 sinusoidal or rotary positions. Keys and the order of the tokens differ:
@@ -17,26 +22,32 @@ tokens out). A release searches with plain cosines, so AdaCos starts with the sc
 
 from __future__ import annotations
 
+import argparse
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
 
+from hf_symbinv.datasets_scripts.errors import refuse
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import read_object
 from hf_symbinv.hub import hub_failure
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
+from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import TASKS, SymbolTask
-from hf_symbinv.training.conversion import TABLE, ConversionError
+from hf_symbinv.training.conversion import TABLE, ConversionError, save_converted
+from hf_symbinv.training.recipe_run import GENERATION
 
 # The first that there is: nothing but tensors can be in safetensors.
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 ON_THE_HUB = re.compile(r"(?P<repository>[A-Za-z0-9][\w.-]*/[\w.-]+)(?:/(?P<folder>[\w./-]*\w))?/?")
 SHOWN_FOLDERS = 20
+NO_RELEASE = "is no release of ITE; `symbinv convert` takes the checkpoints of this package"
 # Their tokens → ours, where they differ.
 TOKENS = {"<start>": "<s>", "<eos>": "</s>", "xor": "^"}
 LASSO = [";", "{", "}"]
@@ -81,21 +92,23 @@ def is_release(path: str | Path) -> bool:
         return False
 
 
-def find_release(source: str) -> Path | None:
+def find_release(source: str) -> Path:
     """Where a checkpoint of the authors lies; one on the Hub is downloaded, its configuration and its weights alone.
 
     Args:
         source: A folder, the file with the weights in it, or OWNER/NAME or OWNER/NAME/FOLDER on the Hub.
 
     Returns:
-        Its folder or file; None if `source` is something else.
+        Its folder or file.
 
     Raises:
-        ConversionError: If the Hub cannot be reached, or has no such release.
+        ConversionError: If it is no release, or the Hub cannot be reached or has no such release.
     """
     path, hub = Path(source), ON_THE_HUB.fullmatch(source)
     if path.exists() or hub is None:
-        return path if is_release(path) else None
+        _require(path.exists(), "no such folder; on the Hub a release is called OWNER/NAME/FOLDER")
+        _require(is_release(path), NO_RELEASE)
+        return path
     from huggingface_hub import HfApi, snapshot_download
 
     repository, prefix = hub["repository"], f"{hub['folder']}/" if hub["folder"] else ""
@@ -107,9 +120,7 @@ def find_release(source: str) -> Path | None:
             names = [f"{prefix}{name}" for name in WEIGHTS]
             snapshot_download(repository, revision=snapshot.name, allow_patterns=names)
             return folder
-        if (folder / "config.json").is_file():
-            _require(not prefix, "is no release; of this package's checkpoints, name the repository or a folder here")
-            return None
+        _require(not (folder / "config.json").is_file(), NO_RELEASE)
         files = HfApi().list_repo_files(repository, revision=snapshot.name)
     except Exception as error:  # of many types, for no network, no such repository, no access
         failure = hub_failure(error, repository)
@@ -358,4 +369,42 @@ def _require(condition: bool, message: str) -> None:
         raise ConversionError(message)
 
 
-__all__ = ["find_release", "is_release", "read_release"]
+def convert(source: str, folder: Path) -> str:
+    """Writes the model of a release to a new folder.
+
+    Returns:
+        What it is.
+
+    Raises:
+        UserError: If there is no such release, or the folder exists.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"--output {folder}: exists; name a new folder")
+    try:
+        model, task = read_release(find_release(source))
+    except ConversionError as error:
+        raise UserError(f"{source}: {error}") from error
+    model.generation_config.update(**GENERATION)
+    how = 'Read from a release of "Interchangeable Token Embeddings"; the parameters are its own.'
+    save_converted(model, task.tokenizer(model.config), folder, source=source, how=how)
+    return f"{folder}: {model.config.symbol_embedding}, {model.num_parameters():,} parameters"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m papers.streams.convert_ite_checkpoints",
+        description="Convert a checkpoint of Interchangeable Token Embeddings, as its authors release them.",
+    )
+    parser.add_argument("source", metavar="SOURCE", help="folder, file of weights, OWNER/NAME or OWNER/NAME/FOLDER")
+    parser.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="a new folder")
+    options = parser.parse_args(arguments)
+    try:
+        print(convert(options.source, options.output))
+    except Exception as error:
+        return refuse(error)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,7 +9,7 @@ import torch
 
 from hf_symbinv.tasks import COPY, LTL, PROP
 from hf_symbinv.training.conversion import ConversionError
-from hf_symbinv.training.convert_ite_checkpoints import is_release, read_release
+from papers.streams.convert_ite_checkpoints import is_release, read_release
 
 D, HEADS, FF, LAYERS = 12, 3, 10, 2
 # The order of rows in a release for LTL, written out; the symbols stand after the special tokens, or last.
