@@ -13,16 +13,18 @@ TOUCHED := tests/hub tests/modeling tests/metrics tests/datasets_scripts tests/t
 CHANGING := tests/modeling/test_generation.py tests/modeling/test_generation_arguments.py tests/modeling/test_model.py \
 	tests/modeling/test_remote_code.py tests/modeling/test_renaming_law.py tests/modeling/test_search.py \
 	tests/modeling/test_tokenization.py tests/modeling/test_versions.py tests/test_auto_classes.py tests/test_pipelines.py
+# Tests of what stands beside the product: tables that are made at a tiny size, and benchmarks that run on toys.
+SHOWCASE := tests/papers tests/benchmarks
 NEEDED := -e ".[algebra,plot,test,train]"
 # The build of torch for a CPU; elsewhere its newest, with TORCH=.
 TORCH ?= torch==2.13.0
 PRE ?= accelerate datasets evaluate huggingface_hub peft safetensors tokenizers transformers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo space test test-fast attack test-min test-mid test-new test-pre check docs format bench dist clean
+.PHONY: help demo space test test-fast test-papers attack test-min test-mid test-new test-pre check docs format bench dist clean
 
 help: ## show this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(RUN_STAMP) ## solve a handful of formulas with the bundled checkpoint and verify the answers
 	@$(BIN)/python examples/demo.py
@@ -35,11 +37,14 @@ demo: $(RUN_STAMP) ## solve a handful of formulas with the bundled checkpoint an
 space: $(SPACE_STAMP) ## serve the page on which formulas are typed, solved and renamed
 	@$(BIN)/python examples/space/app.py
 
-test: $(DEV_STAMP) ## run all tests, slow ones too, in two processes
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+test: $(DEV_STAMP) ## run all tests of the product, slow ones too, in two processes
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 $(addprefix --ignore=,$(SHOWCASE))
 
-test-fast: $(DEV_STAMP) ## run the tests that take at most a few seconds each
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
+test-fast: $(DEV_STAMP) ## run those of them that take at most a few seconds each
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow" $(addprefix --ignore=,$(SHOWCASE))
+
+test-papers: $(DEV_STAMP) ## run the tests of the papers' tables and of the benchmarks
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 $(SHOWCASE)
 
 # SECONDS of all attacks together. Each run has a new seed, which it prints; SEED=... repeats one.
 attack: SECONDS ?= 3600
