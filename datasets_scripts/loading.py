@@ -2,60 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import datasets
 
 from hf_symbinv.datasets_scripts.errors import UnreadableDataError
+from hf_symbinv.datasets_scripts.pairs import load_pairs
+from hf_symbinv.datasets_scripts.splits import LoadedData, quiet
 from hf_symbinv.datasets_scripts.storage import FOLDERS, MARKER, listed_checksums, require_whole
-from hf_symbinv.errors import UserError, first_line, in_short, nearest
+from hf_symbinv.errors import UserError, first_line, hub_failure, in_short, nearest
 from hf_symbinv.files import read_object, sha256
-from hf_symbinv.hub import hub_failure
 from hf_symbinv.hub.cards.facts import repository_of
 from hf_symbinv.parquet import BUFFER_SIZE, ParquetRows
 from hf_symbinv.remote import is_remote, local_copy
-from hf_symbinv.tasks import PAIRS, SymbolTask
+from hf_symbinv.tasks import PAIRS
 from hf_symbinv.values import is_kind
 
 # Options of `data` that say how rows are read, and not which.
 STREAMING = ("streaming", "buffer_size")
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """`datasets` does not log what it then raises."""
-    level = datasets.logging.get_verbosity()
-    datasets.logging.set_verbosity(datasets.logging.CRITICAL)
-    try:
-        yield
-    finally:
-        datasets.logging.set_verbosity(level)
-
-
-class LoadedData(datasets.DatasetDict):
-    """The splits of a data set, and where they are from.
-
-    Attributes:
-        source: The folder or repository; None if they were drawn.
-        builder: What they were made with, as `generation.json` in the folder has it; None if that is not known.
-        task: What they ask, if that was learned from them; None if the task has a name or a file.
-        said: Lines for people on what was found in a user's data.
-    """
-
-    def __init__(
-        self,
-        splits: Mapping[str, datasets.Dataset | ParquetRows],
-        source: str | None,
-        builder: Mapping[str, Any] | None,
-        task: SymbolTask | None = None,
-        said: Sequence[str] = (),
-    ) -> None:
-        super().__init__(splits)
-        self.source, self.builder, self.task, self.said = source, builder, task, list(said)
 
 
 def load_data(task: str, options: Mapping[str, Any], source: str | None = None) -> LoadedData:
@@ -80,8 +47,6 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
         return _load(_streamed_folder(task, options, source), options.get("buffer_size", BUFFER_SIZE))
     options = {name: value for name, value in options.items() if name not in STREAMING}
     if task == PAIRS:
-        from hf_symbinv.datasets_scripts.pairs import load_pairs
-
         return load_pairs(options, source)
     if source is not None:
         return _load(source)

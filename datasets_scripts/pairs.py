@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hf_symbinv.datasets_scripts.errors import PairsFormatError
-from hf_symbinv.datasets_scripts.loading import LoadedData, quiet
+from hf_symbinv.datasets_scripts.splits import LoadedData, quiet
 from hf_symbinv.datasets_scripts.storage import read_rows, require_whole
-from hf_symbinv.errors import nearest
+from hf_symbinv.errors import hub_failure, nearest
 from hf_symbinv.files import decoded, kind_of, reading
-from hf_symbinv.hub.errors import hub_failure
 from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks.pairs import SPECIAL, PairsTask
 

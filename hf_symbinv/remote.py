@@ -343,7 +343,7 @@ def _told(url: str, done: str = "read") -> Iterator[None]:
 def _trouble(url: str, error: Exception, done: str) -> str:
     from fsspec.registry import known_implementations
 
-    from hf_symbinv.hub.errors import hub_failure
+    from hf_symbinv.errors import hub_failure
 
     said, matched = first_line(error), ADDRESS.match(url)
     protocol = matched[1].lower() if matched else ""

@@ -1,6 +1,7 @@
 """The rooms import each other only along the arrows of the design, however deep in a function an import stands."""
 
 import ast
+import graphlib
 import importlib.util
 import re
 import sys
@@ -48,10 +49,19 @@ def python_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.py") if path.is_file())
 
 
-def imports(path: Path, package: str) -> list[tuple[int, str]]:
-    """(line, absolute dotted name) of every import in a file; `from a import b` counts as `a.b`."""
-    found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imports(path: Path, package: str, types: bool = True) -> list[tuple[int, str]]:
+    """(line, absolute dotted name) of every import in a file; `from a import b` counts as `a.b`.
+
+    Without `types` those that only type checkers run are left out.
+    """
+    found, tree = [], ast.parse(path.read_text(encoding="utf-8"))
+    unseen = set() if types else {
+        inner for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }  # fmt: skip
+    for node in ast.walk(tree):
+        if node in unseen:
+            continue
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -139,6 +149,38 @@ def test_a_room_imports_only_the_rooms_its_arrows_point_to(room):
         allowed |= {"", *public_names(ROOT / "hf_symbinv")}
     wrong = [where for where, target in rooms_imported(room) if target not in allowed]
     assert not wrong, "\n".join([*wrong, f"{room} may import: {', '.join(sorted(ARROWS[room])) or 'no other room'}"])
+
+
+def test_no_file_imports_one_that_imports_it():
+    """Nor does a chain of files close, imports inside functions counted.
+
+    Types alone need no file, and the names of `hf_symbinv` itself, whose `__init__.py` Python runs before all others,
+    are its files' own.
+    """
+    folders = {"hf_symbinv": ROOT / "hf_symbinv", "papers": ROOT / "papers"}
+    folders |= {f"hf_symbinv.{name}": ROOT / name for name in OUTER_PACKAGES}
+    files = {}
+    for package, folder in folders.items():
+        for path in python_files(folder):
+            parts = [package, *path.relative_to(folder).with_suffix("").parts]
+            files[".".join(parts).removesuffix(".__init__")] = path
+    del files["hf_symbinv"]
+    graph = {}
+    for name, path in files.items():
+        found = imports(path, name if path.name == "__init__.py" else name.rpartition(".")[0], types=False)
+        graph[name] = {home for _, imported in found if (home := file_of(imported, files)) not in (None, name)}
+    assert len(graph) > 150 and max(map(len, graph.values())) > 10
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" → ".join(reversed(error.args[1])))
+
+
+def file_of(name: str, files: dict[str, Path]) -> str | None:
+    """The module of `files` that an imported name is, or is in."""
+    while name and name not in files:
+        name = name.rpartition(".")[0]
+    return name or None
 
 
 @pytest.mark.parametrize("room", [room for room, row in TABLE.items() if row.packages is not None])

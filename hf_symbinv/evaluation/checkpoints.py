@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.auto_classes import AUTO_CLASSES, register_auto_classes
-from hf_symbinv.errors import UserError, first_line, in_short
+from hf_symbinv.errors import UserError, first_line, hub_failure, in_short
 from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
-from hf_symbinv.hub import hub_failure
 from hf_symbinv.hub.cards.records import Generation
 from hf_symbinv.remote import is_remote, local_copy
 from hf_symbinv.tasks import SymbolTask, TaskError, symbol_names, task_of_tokenizer

@@ -223,7 +223,8 @@ def _pairs(task: PairsTask, data: str, split: str, rows: int | None) -> list[Que
 def _rows(data: str, split: str, rows: int | None) -> list[dict[str, Any]]:
     from datasets import load_dataset
 
-    from hf_symbinv.datasets_scripts.loading import quiet, refuse_folders_of_data_sets, several_data_sets
+    from hf_symbinv.datasets_scripts.loading import refuse_folders_of_data_sets, several_data_sets
+    from hf_symbinv.datasets_scripts.splits import quiet
     from hf_symbinv.datasets_scripts.storage import FOLDERS, require_whole
 
     folder = local_copy(data, FOLDERS)

@@ -3,7 +3,8 @@
 What is pulled comes through transformers', datasets' and evaluate's own loaders.
 """
 
-from hf_symbinv.hub.errors import PushError, hub_failure
+from hf_symbinv.errors import hub_failure
+from hf_symbinv.hub.errors import PushError
 from hf_symbinv.hub.folders import Content, read_folder
 from hf_symbinv.hub.push import Pushed, push_folder
 

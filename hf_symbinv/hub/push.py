@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hf_symbinv.hub.errors import PushError, hub_failure
+from hf_symbinv.errors import hub_failure
+from hf_symbinv.hub.errors import PushError
 from hf_symbinv.hub.folders import CARD, Content, read_folder
 
 if TYPE_CHECKING:

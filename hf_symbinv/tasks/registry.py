@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from hf_symbinv.auto_classes import imports_transformers, register_auto_classes, register_pipelines
-from hf_symbinv.errors import UserError
+from hf_symbinv.errors import USER_FILES, UserError
 from hf_symbinv.solvers import ProcessPool
 from hf_symbinv.solvers.pool import PREPARE_SECONDS, PoolError
 from hf_symbinv.tasks.base import SymbolTask
@@ -147,7 +147,8 @@ def _call(name: str, method: str) -> None:
 
 def _defined(match: re.Match[str], name: str) -> SymbolTask:
     """The task of a file, which is imported here; arguments as `_FILE` matches a name, and errors as of `load_task`."""
-    module = _imported(Path(match["path"]).resolve(), name)
+    path = Path(match["path"]).resolve()
+    module = _imported(path, name)
     found = {
         attribute: value
         for attribute, value in vars(module).items()
@@ -165,12 +166,8 @@ def _defined(match: re.Match[str], name: str) -> SymbolTask:
         raise TaskError(
             f"task={name!r}: the file defines no task; make an instance of a class that it derives from SymbolTask"
         )
+    USER_FILES.add(str(path))
     return task
-
-
-def loaded_files() -> set[str]:
-    """The files that `load_task` has read tasks from, as tracebacks name them."""
-    return {str(Path(match["path"]).resolve()) for name in _loaded if (match := _FILE.fullmatch(name))}
 
 
 def task_file(name: Any) -> Path | None:

@@ -33,9 +33,8 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 
 from hf_symbinv.datasets_scripts.errors import refuse
-from hf_symbinv.errors import UserError
+from hf_symbinv.errors import UserError, hub_failure
 from hf_symbinv.files import read_object
-from hf_symbinv.hub import hub_failure
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.remote import path_here
