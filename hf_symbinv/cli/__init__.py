@@ -27,7 +27,6 @@ COMMANDS = {
     "plot": "draw heat maps, alpha-covariance, training curves and traces, and print their tables",
     "card": "write a model's card from what was recorded of it",
     "convert": "make a model with streams of a vanilla one, or read an earlier release",
-    "ablate": "train a recipe with several component sets and seeds, and compare them",
     "push": "bring a model, data, a metric or a Space to the Hub",
     "info": "show versions, recipes and checkpoints, or what is in a checkpoint",
 }

@@ -12,7 +12,6 @@ from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.facts import RESULTS, CardError, ModelFacts, add_results, read_facts, read_results
-from hf_symbinv.hub.cards.families import write_family_cards
 from hf_symbinv.hub.cards.model import model_card, write_model_card
 from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import load_task
@@ -26,9 +25,6 @@ is replaced.
 
 What you write between the marks <!-- notes --> and <!-- end of notes --> of a
 card is kept. A card that this command did not write is not touched.
-
-With --families the cards of whole families, an embedding and a task each, and
-those of language models, GPT-2 and encoders, are written into FOLDER instead.
 
 exit codes: 0 the card is written, 2 bad usage or input
 """
@@ -55,7 +51,6 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--license", default="apache-2.0", help="the Hub's name for it (default: %(default)s)")
     command.add_argument("--task", metavar="NAME", help="name, or file that defines it (default: found by its tokens)")
     command.add_argument("--output", type=path_here, metavar="FILE", help="write it here, and nothing into FOLDER")
-    command.add_argument("--families", action="store_true", help="write the cards of families into FOLDER")
     command.add_argument("--json", action="store_true", help="print one JSON object")
     return command
 
@@ -64,10 +59,6 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    if options.families:
-        paths = write_family_cards(options.folder)
-        print(json.dumps({"cards": list(map(str, paths))}) if options.json else "\n".join(map(str, paths)))
-        return DONE
     task = None if options.task is None else load_task(options.task)
     try:
         path, facts = _write(options, read_facts(options.folder, name=options.name, task=task))

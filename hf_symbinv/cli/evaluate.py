@@ -6,14 +6,12 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from hf_symbinv.cli import DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import add_decoding, add_executor, add_task, at_least, command_parser, generation
 from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.evaluation import evaluate_checkpoint, load_questions, training_classes
-from hf_symbinv.evaluation.cost import cost_table, measure_cost
 from hf_symbinv.files import require_writable, write_atomically
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT
 from hf_symbinv.remote import path_here
@@ -115,9 +113,6 @@ def parser() -> argparse.ArgumentParser:
         "--novel", action="store_true", help="also report on the questions that split train has under no other names"
     )
     command.add_argument(
-        "--cost", action="store_true", help="also measure time and memory for each number of symbols, on all rows"
-    )
-    command.add_argument(
         "--no-grammar", action="store_true", help="let the model write freely, also where it has a grammar of answers"
     )
     command.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
@@ -175,10 +170,6 @@ def _evaluate(
             **how,
         )
     content, table = evaluation.to_dict(), evaluation.table()
-    if options.cost:
-        costs = measure_cost(models.checkpoint, questions, batch_size=options.batch_size, **how)
-        content["cost"] = [asdict(cost) for cost in costs]
-        table += "\n" + cost_table(costs, str(models.checkpoint.model.device))
     text = json.dumps(content)
     if options.output is not None:
         write_atomically(options.output, text + "\n")

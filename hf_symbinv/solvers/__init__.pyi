@@ -8,7 +8,6 @@ from .cluster import ClusterError as ClusterError
 from .cluster import RayPool as RayPool
 from .cluster import Workers as Workers
 from .cluster import open_pool as open_pool
-from .jobs import run_jobs as run_jobs
 from .ltl import SpotMissingError as SpotMissingError
 from .ltl import find_witness as find_witness
 from .pool import Outcome as Outcome

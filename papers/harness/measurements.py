@@ -285,7 +285,7 @@ class Costs(Measurement):
         return f"cost-{self.repeats}"
 
     def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
-        from hf_symbinv.evaluation.cost import measure_cost
+        from papers.harness.cost import measure_cost
 
         longest = model.sizes["data"]["normal"]["max_size"]
         questions = [q for q in model.questions("grid", "test") if longest - 5 < q.size <= longest]

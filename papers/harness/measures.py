@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev, variance
 from typing import Any, ClassVar, Literal
 
-from hf_symbinv.evaluation.cost import REPEATS
 from hf_symbinv.evaluation.grid import Box, Cell, Grid, mean_of, region_of
+from papers.harness.cost import REPEATS
 from papers.harness.measurements import (
     Costs,
     Draws,

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from hf_symbinv.solvers import Cluster, run_jobs
+from hf_symbinv.solvers import Cluster
 from papers.harness.experiments import Experiment, MissingDataError, OutOfTimeError, Setting
+from papers.harness.jobs import run_jobs
 from papers.harness.measurements import Costs, Measurement
 from papers.harness.measures import TRIED
 from papers.harness.scales import Scale

@@ -215,7 +215,6 @@ ADDRESS = "s3://bucket/folder"
 @pytest.mark.parametrize(
     ("arguments", "option"),
     [
-        (["ablate", "prop-smoke", "EP-DP-CP", "--output", ADDRESS], "--output"),
         (["convert", "x", "--output", ADDRESS], "--output"),
         (["evaluate", "--data", "x", "--output", ADDRESS], "--output"),
         (["solve", "a", "--output", ADDRESS], "--output"),

@@ -87,11 +87,6 @@ def test_the_card_may_go_elsewhere(symbinv, model, tmp_path):
     assert sorted(path.name for path in model.iterdir()) == before
 
 
-def test_cards_of_families_are_written_into_a_folder(symbinv, tmp_path):
-    result = symbinv("card", tmp_path / "cards", "--families", "--json")
-    assert len(json.loads(result.out)["cards"]) == 19 and (tmp_path / "cards" / "ltl-streams.md").is_file()
-
-
 def test_what_cannot_be_done_is_said_in_a_sentence(symbinv, model, tmp_path):
     def fails(*arguments):
         result = symbinv("card", *arguments)

@@ -45,17 +45,17 @@ trainer: {{}}
 """
 
 
-@pytest.mark.parametrize("command", [["train", "sent.yaml"], ["ablate", "sent.yaml", "EP-DP-CP"]])
-def test_a_recipe_runs_no_task_file_that_the_command_line_does_not_name(symbinv, tmp_path, monkeypatch, command):
+def test_a_recipe_runs_no_task_file_that_the_command_line_does_not_name(symbinv, tmp_path, monkeypatch):
+    command = ["train", "sent.yaml"]
     monkeypatch.chdir(tmp_path)
-    file = f"task_sent_to_{command[0]}.py"  # a process imports only one module of a name
+    file = "task_sent_to_train.py"
     (tmp_path / file).write_text('from pathlib import Path\nPath("ran").touch()\n')
     for task in (file, f"{file}:TASK"):
         (tmp_path / "sent.yaml").write_text(RECIPE.format(task=task))
         result = symbinv(*command, "--output", "run")
         assert (result.code, result.out) == (2, "")
         assert result.err == (
-            f"symbinv {command[0]}: sent.yaml: names {task} as the file of its task, and no code that a recipe "
+            f"symbinv train: sent.yaml: names {task} as the file of its task, and no code that a recipe "
             f"names is run; if you trust this file, name it: task={task}\n"
         )
     assert not (tmp_path / "ran").exists()

@@ -145,15 +145,6 @@ def test_a_baseline_has_a_row_for_each_name_of_training(symbinv, file, tmp_path)
     assert known["verdict"] == "unchecked" and new["verdict"] == "invalid"
 
 
-@pytest.mark.slow
-def test_component_sets_are_compared_on_pairs_too(symbinv, file, tmp_path):
-    data = (f"data.pairs={file}", r"""data.symbols='[a-z]\w*'""", "data.base_words=[swap,done]")
-    result = symbinv("ablate", "pairs-small", "EP-EA-DP-CP", "EP-DP-CP", "--output", tmp_path, "--json", *data, *TINY)
-    assert result.code == 0, result.err
-    wide, narrow = json.loads(result.out)
-    assert wide["count"] == narrow["count"] == 8 and wide["parameters"] > narrow["parameters"] > 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

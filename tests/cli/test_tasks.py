@@ -273,13 +273,6 @@ class TestEvaluate:
         assert result.err.startswith(f"symbinv evaluate: {path}, line {line}, in alpha_class: raised ")
         assert result.err.endswith(f"{told}; mend the task\n")
 
-    @pytest.mark.slow
-    def test_cost_is_measured_for_each_number_of_symbols(self, symbinv, copier, strings):
-        arguments = ["evaluate", copier, "--data", strings, *SHORT, "--rows", "1", "--cost"]
-        lines = symbinv(*arguments).out.splitlines()
-        assert lines[-3] == "cost on cpu; memory: resident above what the loaded model holds"
-        assert lines[-1].split()[:2] == ["3", "1"]
-
 
 class TestTrain:
     @pytest.mark.slow

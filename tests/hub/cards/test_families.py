@@ -1,4 +1,4 @@
-"""The cards of families in the repository are what the command writes, and what they say to do can be done."""
+"""The cards of families in the repository are what the program writes, and what they say to do can be done."""
 
 import re
 import shlex
@@ -8,18 +8,18 @@ import pytest
 import yaml
 
 from hf_symbinv import SymbolInvariantConfig
-from hf_symbinv.hub.cards.families import family_card, write_family_cards
 from hf_symbinv.hub.cards.kinds import EMBEDDINGS, PAPER_TASKS, TASKS
 from hf_symbinv.training import Recipe
+from model_cards.write import family_card, write_family_cards
 
 ROOT = Path(__file__).parents[3]
 FAMILIES = [(task, embedding) for task in PAPER_TASKS for embedding in EMBEDDINGS]
 
 
-def test_the_tracked_cards_are_the_commands_own(tmp_path):
+def test_the_tracked_cards_are_the_programs_own(tmp_path):
     written = {path.name: path.read_text() for path in write_family_cards(tmp_path)}
     tracked = {path.name: path.read_text() for path in (ROOT / "model_cards").glob("*.md")}
-    assert tracked == written, "run `symbinv card --families model_cards`"
+    assert tracked == written, "run `python model_cards/write.py`"
     templates = ROOT / "model_cards" / "templates"
     assert templates.is_symlink() and (templates / "model.md.jinja").is_file()
 

@@ -21,11 +21,11 @@ from hf_symbinv import (
     SymbolInvariantWordTokenizer,
 )
 from hf_symbinv.hub.cards.facts import CardError, read_facts
-from hf_symbinv.hub.cards.families import relative_card
 from hf_symbinv.hub.cards.model import model_card, write_model_card
 from hf_symbinv.hub.cards.papers import cited
 from hf_symbinv.hub.cards.relatives import RELATIVES, relative_of, variant_of
 from hf_symbinv.hub.cards.rendering import prose
+from model_cards.write import relative_card
 from papers.catalogue import EXPERIMENTS
 from papers.lexinvariant.characters import ALPHABETS, words
 from papers.renamer import x86

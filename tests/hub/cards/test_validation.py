@@ -11,8 +11,8 @@ import hf_symbinv
 from hf_symbinv import LTL
 from hf_symbinv.datasets_scripts.storage import Pair, publish
 from hf_symbinv.hub.cards.dataset import Origin
-from hf_symbinv.hub.cards.families import relative_card
 from hf_symbinv.hub.cards.relatives import RELATIVES
+from model_cards.write import relative_card
 
 from ..fixtures import hub, server  # noqa: F401, fixtures
 

@@ -27,7 +27,6 @@ from hf_symbinv.evaluation.checkpoints import Checkpoint
 
 # Our choice: the fewest of which one that was disturbed is not the median.
 REPEATS = 3
-MEMORY = {"cuda": "allocated by torch at the most", "cpu": "resident above what the loaded model holds"}
 
 
 class CostError(UserError):
@@ -94,19 +93,8 @@ def measure_cost(
     ]
 
 
-def cost_table(costs: Sequence[Cost], device: str) -> str:
-    """Lines of text: milliseconds per question with their range, and memory in MiB, for each number of symbols."""
-    lines = [f"cost on {device}; memory: {MEMORY['cuda' if device.startswith('cuda') else 'cpu']}"]
-    lines.append(f"{'symbols':>7}  {'questions':>9}  {'ms each':>8}  {'range':>19}  {'MiB':>8}")
-    for cost in costs:
-        milliseconds, memory = 1000 * cost.seconds_per_sample, cost.peak_bytes / 2**20
-        span = " - ".join(f"{1000 * seconds:.2f}" for seconds in cost.seconds_range)
-        lines.append(f"{cost.symbols:>7}  {cost.count:>9,}  {milliseconds:>8.2f}  {span:>19}  {memory:>8,.1f}")
-    return "\n".join(lines)
-
-
 def _run(job: dict[str, Any], symbols: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "hf_symbinv.evaluation.cost"]
+    command = [sys.executable, __file__]
     result = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
     if result.returncode:
         reason = next(reversed(result.stderr.strip().splitlines()), f"exit code {result.returncode}")

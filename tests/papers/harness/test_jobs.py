@@ -7,8 +7,8 @@ import time
 import pytest
 
 from hf_symbinv.errors import InUseError, UserError
-from hf_symbinv.solvers import Cluster, ClusterError, run_jobs
-from hf_symbinv.solvers.jobs import _attempt
+from hf_symbinv.solvers import Cluster, ClusterError
+from papers.harness.jobs import _attempt, run_jobs
 
 pytest.importorskip("ray", reason="the cluster needs Ray")
 
@@ -74,7 +74,7 @@ def test_a_bug_keeps_the_lines_where_it_is(cluster):
 
 
 def test_a_job_whose_folder_is_in_use_is_tried_again_after_others(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr("hf_symbinv.solvers.jobs.AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr("papers.harness.jobs.AGAIN_SECONDS", 0.1)
 
     def first(path=tmp_path / "free"):
         if not path.exists():

@@ -1,4 +1,7 @@
-"""One card for each family of models: what holds for all checkpoints of an embedding and a task, or of a relative."""
+"""One card for each family of models: what holds for all checkpoints of an embedding and a task, or of a relative.
+
+python model_cards/write.py
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from hf_symbinv.hub.cards.relatives import RELATIVES
 from hf_symbinv.hub.cards.rendering import check_card, program, render
 from hf_symbinv.tasks import TASKS as KNOWN
 
-MARK = "<!-- Written by `symbinv card --families`. -->"
+MARK = "<!-- Written by `model_cards/write.py`. -->"
 # Sizes of models without streams: those of `papers/streams/scales/cpu.yaml`. The recipes have the sizes of streams.
 _SMALL = {"logic": "d_model=64 num_attention_heads=4 encoder_layers=4 decoder_layers=2 d_ff=256",
           "copy": "d_model=64 num_attention_heads=4"}  # fmt: skip
@@ -78,4 +81,5 @@ def write_family_cards(folder: Path) -> list[Path]:
     return paths
 
 
-__all__ = ["family_card", "relative_card", "training_commands", "write_family_cards"]
+if __name__ == "__main__":
+    print("\n".join(map(str, write_family_cards(Path(__file__).parent))))

@@ -6,7 +6,8 @@ import pytest
 
 from hf_symbinv import COPY
 from hf_symbinv.evaluation import load_checkpoint, read_question
-from hf_symbinv.evaluation.cost import Cost, CostError, cost_table, measure_cost
+from papers.harness.cost import CostError, measure_cost
+from tests.evaluation.conftest import make_checkpoint as make_checkpoint
 
 QUESTIONS = [read_question(COPY, text) for text in ("abc" * 20, "aaa" * 20, "bca" * 20)]
 
@@ -33,10 +34,3 @@ def test_a_process_that_fails_is_an_error_with_its_reason(checkpoint, tmp_path):
         CostError, match=r"cost with 1 symbols: the measuring process failed \(.*config.json.*\); try a"
     ):
         measure_cost(gone, QUESTIONS[1:2], num_beams=1, max_new_tokens=8)
-
-
-def test_the_table_says_what_memory_means():
-    lines = cost_table([Cost(3, 1000, 0.00338, (0.003, 0.01234), 2**21)], "cuda:0").splitlines()
-    assert lines[0] == "cost on cuda:0; memory: allocated by torch at the most"
-    assert lines[-1].split() == ["3", "1,000", "3.38", "3.00", "-", "12.34", "2.0"]
-    assert cost_table([], "cpu").splitlines()[0].endswith("resident above what the loaded model holds")
