@@ -12,8 +12,8 @@ from pathlib import Path
 from harness import Row, Setting, in_turn
 from spot_ratio import LIMIT, ROWS, SIZE, seconds
 
+from hf_symbinv.datasets_scripts.questions.benchmarks import LtlRandomConfig
 from hf_symbinv.datasets_scripts.questions.builder import generate
-from hf_symbinv.datasets_scripts.questions.ltl_random import LtlRandomConfig
 from hf_symbinv.solvers import Cluster, Workers
 
 NODES = (1, 2, 4)

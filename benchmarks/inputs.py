@@ -39,8 +39,8 @@ def trained_model(setting: Setting) -> SymbolInvariantForConditionalGeneration:
 
 def ltl_pairs(count: int, largest: int = 35) -> list[Pair]:
     """Pairs of LTLRandom35 (SIT section 5.2) of all sizes, made by the builder of this package in a few seconds."""
+    from hf_symbinv.datasets_scripts.questions.benchmarks import LtlRandomConfig
     from hf_symbinv.datasets_scripts.questions.builder import generate  # loads `datasets`, which few benchmarks need
-    from hf_symbinv.datasets_scripts.questions.ltl_random import LtlRandomConfig
 
     config = LtlRandomConfig(name="benchmark", max_size=largest, rows=count, timeout=1.0)
     with tempfile.TemporaryDirectory() as folder:

@@ -22,8 +22,8 @@ import spot
 from harness import Row, Setting, in_own_process, in_turn
 
 from hf_symbinv import LTL
+from hf_symbinv.datasets_scripts.questions.benchmarks import LtlRandomConfig
 from hf_symbinv.datasets_scripts.questions.builder import assign_splits, generate
-from hf_symbinv.datasets_scripts.questions.ltl_random import LtlRandomConfig
 from hf_symbinv.datasets_scripts.storage import Origin, Pair, publish
 from hf_symbinv.logic import parse_prefix, parse_trace, to_lbt, trace_to_infix
 from hf_symbinv.solvers import Checker, available_cores

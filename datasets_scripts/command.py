@@ -38,9 +38,9 @@ _OPTIONS = {
 }
 
 
-def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentParser:
-    """The command line; `defaults` of a benchmark, None for those of `RandomQuestionsConfig`."""
-    own, cell = defaults or RandomQuestionsConfig(name="custom"), QuestionGridConfig(name="grid")
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    own, cell = RandomQuestionsConfig(name="custom"), QuestionGridConfig(name="grid")
 
     def either(name: str) -> str:
         return f"(default: {getattr(own, name)}; with --grid {getattr(cell, name)})"
@@ -98,7 +98,7 @@ def parser(defaults: RandomQuestionsConfig | None = None) -> argparse.ArgumentPa
     return command
 
 
-def make(options: dict[str, Any], folder: Path, defaults: RandomQuestionsConfig) -> None:
+def make(options: dict[str, Any], folder: Path) -> None:
     """Make the data set that the options ask for in a folder.
 
     Raises:
@@ -129,16 +129,16 @@ def make(options: dict[str, Any], folder: Path, defaults: RandomQuestionsConfig)
             options[name] = local_copy(options[name], FOLDERS)
         transforms.transform(source, folder, task, options)
     elif way == "from_text":
-        task = load_task(options.get("task", defaults.task))
-        texts.convert(task, options["from_text"], folder, options.get("seed", defaults.seed))
+        task = load_task(options.get("task", RandomQuestionsConfig.task))
+        texts.convert(task, options["from_text"], folder, options.get("seed", RandomQuestionsConfig.seed))
     elif way == "grid":
         del options["grid"]
         if "novel" in options:
             options["novel"] = tuple(str(local_copy(data, FOLDERS)) for data in options["novel"])
-        config = QuestionGridConfig(name="grid", **{"task": defaults.task, **options})
+        config = QuestionGridConfig(name="grid", **options)
         grid.prepare(config, folder, workers, memory=memory)
     else:
-        prepare(type(defaults)(name="custom", **options), folder, workers, memory=memory)
+        prepare(RandomQuestionsConfig(name="custom", **options), folder, workers, memory=memory)
 
 
 @contextmanager
@@ -165,15 +165,14 @@ def _fewer_rows_said_plainly() -> Iterator[None]:
         yield
 
 
-def main(arguments: Sequence[str] | None = None, *, defaults: RandomQuestionsConfig | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; its exit code."""
-    defaults = defaults or RandomQuestionsConfig(name="custom")
-    options = vars(parser(defaults).parse_args(arguments))
+    options = vars(parser().parse_args(arguments))
     output = options.pop("output")
     try:
         with working_copy(output, (*FOLDERS, WORK)) as folder:
             with exits_refused(), _fewer_rows_said_plainly():
-                make(options, folder, defaults)
+                make(options, folder)
             files = {split: split_files(folder, split) for split in splits_of(folder)}
             rows = {split: sum(map(number_of_rows, found)) for split, found in files.items()}
     except Exception as error:

@@ -1,11 +1,11 @@
 """The public names. Type checkers read them here, and so does the package, which imports each at its first use."""
 
 from .datasets_scripts.loading import load_data as load_data
+from .datasets_scripts.questions.benchmarks import Copying as Copying
+from .datasets_scripts.questions.benchmarks import LtlRandom as LtlRandom
+from .datasets_scripts.questions.benchmarks import PropRandom as PropRandom
 from .datasets_scripts.questions.builder import RandomQuestions as RandomQuestions
-from .datasets_scripts.questions.copying import Copying as Copying
 from .datasets_scripts.questions.grid import QuestionGrid as QuestionGrid
-from .datasets_scripts.questions.ltl_random import LtlRandom as LtlRandom
-from .datasets_scripts.questions.prop_random import PropRandom as PropRandom
 from .evaluation import checkpoint as checkpoint
 from .evaluation.invariance import CanonicalModel as CanonicalModel
 from .evaluation.invariance import RenamingLawError as RenamingLawError

@@ -4,8 +4,8 @@ A step of a trace may leave propositions open, so a formula is surely true at a 
 Where it is surely true, every word that the trace denotes satisfies it. That an open formula holds, such as `a | !a`,
 this checker cannot tell; `concrete` closes what is open.
 
-Sets of positions are the bits of an integer. Nothing here knows Spot, and `semantics.py`, which is slower and simpler,
-knows nothing of this.
+Sets of positions are the bits of an integer. Nothing here knows Spot. The tests have the definition, slow
+and obvious, which knows nothing of this.
 """
 
 from __future__ import annotations

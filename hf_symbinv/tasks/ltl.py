@@ -12,16 +12,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hf_symbinv.logic import (
-    FormulaSyntaxError,
     Worlds,
     nested_to_the_right,
-    parse_infix,
     parse_lbt,
     parse_prefix,
     parse_trace,
     read_trace,
-    to_infix,
-    to_lbt,
     to_prefix,
     trace_to_infix,
     trace_to_prefix,
@@ -33,22 +29,20 @@ from hf_symbinv.solvers.ltl import (
     normalized_trace,
     solver_version,
 )
-from hf_symbinv.tasks.base import SymbolTask
+from hf_symbinv.tasks.formulas import FormulaTask, random_formulas
 
 # DeepLTL's LTLRandom35: relative frequency of the operators.
 PRIORITIES = "false=1,true=1,not=1,F=0,G=0,X=1,equiv=0,implies=0,xor=0,R=0,U=1,W=0,M=0,and=1,or=0"
 # Our choice: all operators are equally frequent.
 ALL_PRIORITIES = "false=1,true=1,not=1,F=1,G=1,X=1,equiv=1,implies=1,xor=1,R=1,U=1,W=1,M=1,and=1,or=1"
 
-_PARSERS = {"infix": parse_infix, "lbt": parse_lbt, "prefix": parse_prefix}
-_WRITERS = {"infix": to_infix, "lbt": to_lbt, "prefix": to_prefix}
 _COMPACT_IN_BASE_OPERATORS = re.compile(r"[a-z01!&|XU]+")
 # 13 with the three special ones: SIT Table 6's parameter counts imply the number; the order is our choice.
 _BASE_TOKENS = ("<s>", "<pad>", "</s>", "0", "1", "&", "|", "!", ";", "{", "}", "U", "X")
 _ID = {token: index for index, token in enumerate(_BASE_TOKENS)}
 
 
-class LTLTask(SymbolTask):
+class LTLTask(FormulaTask):
     """A formula of linear temporal logic asks for a trace that satisfies it."""
 
     name = "ltl"
@@ -70,10 +64,7 @@ class LTLTask(SymbolTask):
         "witness is the accepting run of the formula's automaton, a lasso trace: steps joined by `;`, the cycle in "
         "`{}`. Every word that it denotes satisfies the formula."
     )
-    notations = tuple(_PARSERS)
-    # DeepLTL's gate: lengths from 10 nodes up are equally frequent, the shorter ones share 11.2 % of the rows.
-    uniform_from = 10
-    short_share = 0.112
+    answers = (parse_trace, trace_to_infix, trace_to_prefix)
 
     def draw(self, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int) -> list[str]:
         """Random formulas by DeepLTL's recipe.
@@ -132,14 +123,6 @@ class LTLTask(SymbolTask):
             return question
         return to_prefix(parse_prefix(question).to_base())
 
-    def read_question(self, text: str, notation: str) -> str:
-        self._known(notation)
-        return to_prefix(_PARSERS[notation](text))
-
-    def write_question(self, question: str, notation: str) -> str:
-        self._known(notation)
-        return _WRITERS[notation](parse_prefix(question))
-
     def read_answer(self, text: str) -> str:
         """A witness in infix, `request; grant; cycle{1}`, or prefix notation, in prefix notation.
 
@@ -147,15 +130,6 @@ class LTLTask(SymbolTask):
             FormulaSyntaxError: If it is neither.
         """
         return trace_to_prefix(read_trace(text))
-
-    def write_answer(self, answer: str, notation: str) -> str:
-        """A witness in prefix notation for `prefix` and `lbt`, which has no traces, else in Spot's word syntax."""
-        self._known(notation)
-        try:
-            trace = parse_trace(answer)
-        except FormulaSyntaxError:
-            return answer
-        return trace_to_infix(trace) if notation == "infix" else trace_to_prefix(trace)
 
 
 class OperatorsTask(LTLTask):
@@ -192,16 +166,7 @@ def _random(
     """Random formulas of Spot."""
     if smallest < 1:
         raise ValueError(f"smallest={smallest}: a formula has at least 1 node")
-    formulas: Iterator[Any] = load_spot().randltl(
-        list(symbols),
-        n=count,
-        seed=seed,
-        tree_size=(smallest, largest),
-        simplify=0,
-        allow_dups=True,
-        ltl_priorities="".join(priorities),  # a new string each time: Spot's parser overwrites it in place
-    )
-    return formulas
+    return random_formulas(priorities, symbols, (smallest, largest), seed, count)
 
 
 def compact_nested_to_the_right(formula: str) -> str:

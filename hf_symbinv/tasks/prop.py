@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from hf_symbinv.errors import in_short
 from hf_symbinv.logic import (
@@ -21,12 +21,8 @@ from hf_symbinv.logic import (
     assignment_to_infix,
     assignment_to_prefix,
     parse_assignment,
-    parse_infix,
-    parse_lbt,
     parse_prefix,
     read_assignment,
-    to_infix,
-    to_lbt,
     to_prefix,
 )
 from hf_symbinv.logic.formula import SYMBOL
@@ -39,7 +35,7 @@ from hf_symbinv.solvers.prop import (
     normalized_assignment,
     solver_version,
 )
-from hf_symbinv.tasks.base import SymbolTask
+from hf_symbinv.tasks.formulas import FormulaTask, Notation, random_formulas
 
 # ITE, appendix G.1: negation, conjunction and disjunction have equal weight, the derived operators half of it.
 PRIORITIES = "false=1,true=1,not=1,F=0,G=0,X=0,equiv=.5,implies=0,xor=.5,R=0,U=0,W=0,M=0,and=1,or=1"
@@ -47,7 +43,6 @@ PRIORITIES = "false=1,true=1,not=1,F=0,G=0,X=0,equiv=.5,implies=0,xor=.5,R=0,U=0
 # trees that of 37 nodes with 5 symbols 0.1 % keep 35; of trees of 35 to 70 nodes 2 % do.
 STRETCH = 2
 
-_WRITERS = {"infix": to_infix, "lbt": to_lbt, "prefix": to_prefix}
 _TOKEN_OF_RELEASES = re.compile(r"xor|<->|->|.", re.DOTALL)
 _IMPLICATION = re.compile(r"(?<!<)->")
 _OPERATOR_OF_LBT = {"t": "1", "f": "0", "e": "<->"}
@@ -71,9 +66,6 @@ def parse_prefix_of_releases(text: str) -> Formula:
     return parse_prefix(" ".join("^" if word == "xor" else word for word in words))
 
 
-_PARSERS = {"infix": parse_infix, "lbt": parse_lbt, "prefix": parse_prefix_of_releases}
-
-
 # The symbols of a formula whose truth table is looked through, at most.
 MOST_IN_TABLE = 16
 
@@ -83,7 +75,7 @@ def _truth_tables(symbols: int) -> Worlds:
     return Worlds([(1 << symbols, 0, 1)], symbols)
 
 
-class PropTask(SymbolTask):
+class PropTask(FormulaTask):
     """A propositional formula asks for a partial assignment that makes it true."""
 
     name = "prop"
@@ -100,10 +92,8 @@ class PropTask(SymbolTask):
         "A question is a propositional formula, drawn by the recipe of DeepLTL with `spot.randltl`. Its assignment "
         "gives values to some of its symbols, `a1b0`, and makes it true whatever the others are."
     )
-    notations = tuple(_WRITERS)
-    # As for LTL: lengths from 10 nodes up are equally frequent, the shorter ones share 11.2 % of the rows.
-    uniform_from = 10
-    short_share = 0.112
+    parsers = {**FormulaTask.parsers, "prefix": parse_prefix_of_releases}
+    answers: ClassVar[Notation] = (parse_assignment, assignment_to_infix, assignment_to_prefix)
 
     def draw(self, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int) -> list[str]:
         """Random formulas by DeepLTL's recipe: `spot.randltl` with Boolean operators only, operands in Spot's order.
@@ -116,15 +106,7 @@ class PropTask(SymbolTask):
 
         spot = load_spot()
         words = {f"p{place}": Token(-1, SYMBOL, symbol) for place, symbol in enumerate(symbols)}
-        formulas = spot.randltl(
-            list(words),
-            n=count,
-            seed=seed,
-            tree_size=(smallest, STRETCH * largest),
-            simplify=0,
-            allow_dups=True,
-            ltl_priorities="".join(PRIORITIES),  # a new string each time: Spot's parser overwrites it in place
-        )
+        formulas = random_formulas(PRIORITIES, list(words), (smallest, STRETCH * largest), seed, count)
         dictionary = spot.make_bdd_dict()
         owner = spot.make_twa_graph(dictionary)
         valid = spot.formula_to_bdd(spot.formula.tt(), dictionary, owner)
@@ -201,11 +183,7 @@ class PropTask(SymbolTask):
             ValueError: If it has temporal operators, or `notation` is unknown.
         """
         self._known(notation)
-        return to_prefix(check_propositional(_PARSERS[notation](text)))
-
-    def write_question(self, question: str, notation: str) -> str:
-        self._known(notation)
-        return _WRITERS[notation](parse_prefix(question))
+        return to_prefix(check_propositional(self.parsers[notation](text)))
 
     def read_answer(self, text: str) -> str:
         """An assignment in infix, `a=1, b=0`, or prefix notation, `a1b0` or `a 1 b 0`, in prefix notation.
@@ -214,15 +192,6 @@ class PropTask(SymbolTask):
             FormulaSyntaxError: If it is neither.
         """
         return assignment_to_prefix(read_assignment(text))
-
-    def write_answer(self, answer: str, notation: str) -> str:
-        """An assignment in prefix notation for `prefix` and `lbt`, which has none, else as `a=1, b=0`."""
-        self._known(notation)
-        try:
-            assignment = parse_assignment(answer)
-        except FormulaSyntaxError:
-            return answer
-        return assignment_to_infix(assignment) if notation == "infix" else assignment_to_prefix(assignment)
 
 
 PROP = PropTask()

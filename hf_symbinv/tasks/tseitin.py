@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from hf_symbinv.logic import FormulaSyntaxError
 from hf_symbinv.logic.clauses import clauses_to_infix, clauses_to_prefix, parse_clauses, read_clauses
 from hf_symbinv.solvers.clauses import judge, normalized_clauses, tseitin_clauses
 from hf_symbinv.tasks.prop import PropTask
@@ -28,6 +27,7 @@ class TseitinTask(PropTask):
     columns = ("formula", "clauses")
     grammar = None
     metric = None
+    answers = (parse_clauses, clauses_to_infix, clauses_to_prefix)
     description = (
         "A question is a propositional formula, drawn by the recipe of DeepLTL with `spot.randltl`. Its answer is "
         "clauses, `c!a!b;!ca;!cb;c` for `&ab`, with a new symbol for each gate of the formula (Tseitin 1968). Under "
@@ -63,15 +63,6 @@ class TseitinTask(PropTask):
             FormulaSyntaxError: If it is neither.
         """
         return clauses_to_prefix(read_clauses(text))
-
-    def write_answer(self, answer: str, notation: str) -> str:
-        """Clauses in prefix notation for `prefix` and `lbt`, which has none, else as `(c | !a) & (a)`."""
-        self._known(notation)
-        try:
-            clauses = parse_clauses(answer)
-        except FormulaSyntaxError:
-            return answer
-        return clauses_to_infix(clauses) if notation == "infix" else clauses_to_prefix(clauses)
 
 
 TSEITIN = TseitinTask()

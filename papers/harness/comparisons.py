@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Literal
 
-from hf_symbinv.metrics.rank_tests import compare
+from papers.harness.rank_tests import compare
 
 Best = Literal["lowest", "highest"]
 

@@ -10,6 +10,7 @@ on the CPU, where torch does not count, the peak of the process's resident memor
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -94,8 +95,12 @@ def measure_cost(
 
 
 def _run(job: dict[str, Any], symbols: int) -> dict[str, Any]:
-    command = [sys.executable, __file__]
-    result = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
+    command, checkout = [sys.executable, "-m", "papers.harness.cost"], str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, [checkout, os.environ.get("PYTHONPATH")]))
+    result = subprocess.run(
+        command, input=json.dumps(job), capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
     if result.returncode:
         reason = next(reversed(result.stderr.strip().splitlines()), f"exit code {result.returncode}")
         raise CostError(f"cost with {symbols} symbols: the measuring process failed ({reason}); try a smaller batch")

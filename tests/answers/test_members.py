@@ -8,7 +8,7 @@ from hf_symbinv.answers import automata, guessing, unrolling
 from hf_symbinv.answers.finding import settled
 from hf_symbinv.logic import Formula, parse_infix, read_trace, to_infix, trace_to_infix
 from hf_symbinv.solvers.lasso import concrete, literals
-from hf_symbinv.solvers.semantics import Lasso, holds
+from tests.solvers.semantics import Lasso, holds
 
 from ..solvers.test_lasso import random_formula
 

@@ -13,7 +13,7 @@ from hf_symbinv.answers.portfolio import MEMBERS, Check
 from hf_symbinv.answers.specification import conjunction
 from hf_symbinv.errors import UserError
 from hf_symbinv.logic import parse_infix, read_trace
-from hf_symbinv.solvers.semantics import Lasso, holds
+from tests.solvers.semantics import Lasso, holds
 
 pytest.importorskip("spot")
 

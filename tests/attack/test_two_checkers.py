@@ -6,7 +6,7 @@ from hf_symbinv import LTL
 from hf_symbinv.logic import Formula, parse_assignment, parse_prefix, parse_trace, to_prefix
 from hf_symbinv.solvers.ltl import judge as judge_by_spot
 from hf_symbinv.solvers.prop import judge as judge_by_sat
-from hf_symbinv.solvers.semantics import find_violation, holds
+from tests.solvers.semantics import find_violation, holds
 
 NAMES = "abcd"
 TRUTH = {

@@ -3,8 +3,6 @@
 import pytest
 
 from hf_symbinv.datasets_scripts.command import main
-from hf_symbinv.datasets_scripts.questions.copying import CopyingConfig
-from hf_symbinv.datasets_scripts.questions.transforms import read_folder
 
 COPIES = ["--task=copy", "--num-symbols=3", "--min-size=2", "--max-size=6", "--rows=100", "--workers=1"]
 
@@ -27,12 +25,6 @@ def test_it_prints_the_splits_of_every_way(folder, tmp_path, capsys):
     (tmp_path / "pairs.txt").write_text("".join(f"{'ab' * n}\n{'ab' * n}\n" for n in range(1, 11)))
     assert main([f"--output={tmp_path / 'text'}", "--task=copy", f"--from-text={tmp_path / 'pairs.txt'}"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == f"{tmp_path / 'text'}: 8 train"
-
-
-def test_a_benchmark_s_own_command_has_its_defaults(tmp_path):
-    arguments = ["--num-symbols=2", "--max-size=5", "--rows=20", "--workers=1", f"--output={tmp_path / 'made'}"]
-    assert main(arguments, defaults=CopyingConfig(name="custom")) == 0
-    assert min(length for rows in read_folder(tmp_path / "made").values() for length in rows["length"]) == 3
 
 
 @pytest.mark.parametrize(

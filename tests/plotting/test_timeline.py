@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hf_symbinv.logic import Formula, Trace, read_trace
 from hf_symbinv.plotting.figures import PictureError, save_picture
 from hf_symbinv.plotting.timeline import LARGEST_TABLE, Timeline, draw_timeline
-from hf_symbinv.solvers.semantics import Lasso, holds
+from tests.solvers.semantics import Lasso, holds
 
 NAMES = "abc"
 STEPS = st.recursive(

@@ -20,7 +20,7 @@ from hf_symbinv.logic import (
 )
 from hf_symbinv.solvers import Checker, SpotMissingError, find_witness
 from hf_symbinv.solvers.ltl import judge, load_spot, solver_version
-from hf_symbinv.solvers.semantics import find_violation
+from tests.solvers.semantics import find_violation
 
 from .random_pairs import random_formula, random_pairs
 

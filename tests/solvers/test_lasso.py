@@ -14,7 +14,7 @@ from hf_symbinv.solvers.lasso import (
     literals,
     truth,
 )
-from hf_symbinv.solvers.semantics import Lasso, find_violation, holds
+from tests.solvers.semantics import Lasso, find_violation, holds
 
 UNARY, BINARY = "!XFG", ["&", "|", "^", "->", "<->", "U", "R", "W", "M"]
 

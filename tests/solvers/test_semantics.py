@@ -7,7 +7,7 @@ import pytest
 
 from hf_symbinv.logic import Formula, Trace, parse_infix, parse_prefix, parse_trace
 from hf_symbinv.solvers import Checker
-from hf_symbinv.solvers.semantics import Lasso, find_violation, holds
+from tests.solvers.semantics import Lasso, find_violation, holds
 
 from .random_pairs import random_pairs
 

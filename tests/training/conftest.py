@@ -9,7 +9,7 @@ from .runs import accelerate, run
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory) -> Path:
-    from hf_symbinv.datasets_scripts.questions.ltl_random import main
+    from hf_symbinv.datasets_scripts.command import main
 
     folder = tmp_path_factory.mktemp("ltl")
     sizes = ["--num-symbols", "3", "--max-size", "6", "--rows", "400", "--seed", "0", "--workers", "1"]

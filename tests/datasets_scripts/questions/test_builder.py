@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from hf_symbinv import __version__
 from hf_symbinv.datasets_scripts.command import main
+from hf_symbinv.datasets_scripts.questions.benchmarks import Copying, LtlRandom, PropRandom
 from hf_symbinv.datasets_scripts.questions.builder import (
     FRUITLESS_ROUNDS,
     FewerRowsWarning,
@@ -33,9 +34,6 @@ from hf_symbinv.datasets_scripts.questions.builder import (
     quotas,
     solving_pool,
 )
-from hf_symbinv.datasets_scripts.questions.copying import Copying
-from hf_symbinv.datasets_scripts.questions.ltl_random import LtlRandom
-from hf_symbinv.datasets_scripts.questions.prop_random import PropRandom
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, DrawingError, Gate, Order, draw_batch, seed_of
 from hf_symbinv.datasets_scripts.storage import Pair
 from hf_symbinv.logic import parse_prefix
@@ -130,7 +128,8 @@ def test_a_run_that_is_killed_continues_without_losing_or_repeating_a_finished_s
     command = [
         sys.executable,
         "-m",
-        "hf_symbinv.datasets_scripts.questions.ltl_random",
+        "hf_symbinv.cli",
+        "data",
         f"--output={target}",
         "--workers=1",
     ]

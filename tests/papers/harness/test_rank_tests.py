@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from hf_symbinv.metrics.rank_tests import compare
+from papers.harness.rank_tests import compare
 
 
 def test_h_without_ties_is_the_textbooks_formula():
