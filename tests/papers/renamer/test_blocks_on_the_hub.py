@@ -1,10 +1,14 @@
 """Blocks on the Hub are read like those of a folder, and what cannot be loaded is said with the remedy."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.hub.fixtures import run, server
 
 __all__ = ["server"]
+# The papers are not installed.
+CHECKOUT = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[3])!r})\n"
 PUSH = """
 from pathlib import Path
 
@@ -47,8 +51,8 @@ REMEDY = "); check the name, the network and HF_HUB_OFFLINE, or give a table"
 
 @pytest.mark.slow
 def test_blocks_keep_their_label_source_and_split_on_the_hub(server, tmp_path):
-    run(server, PUSH, None, tmp_path / "alice")
-    found, code, made, card, errors = run(server, PULL, None, tmp_path / "user")
+    run(server, CHECKOUT + PUSH, None, tmp_path / "alice")
+    found, code, made, card, errors = run(server, CHECKOUT + PULL, None, tmp_path / "user")
     assert code == 0 and len(found) == 400
     assert all(cycles > 0 and source == "templates" for _, cycles, source, _ in found)
     for split, texts in made.items():
@@ -62,6 +66,6 @@ def test_blocks_keep_their_label_source_and_split_on_the_hub(server, tmp_path):
 
 @pytest.mark.slow
 def test_in_offline_mode_it_is_said_that_the_hub_cannot_be_reached(server, tmp_path):
-    said = run(server, OFFLINE, None, tmp_path / "user")
+    said = run(server, CHECKOUT + OFFLINE, None, tmp_path / "user")
     assert said.startswith("alice/blocks: no such file or folder, and from the Hub it cannot be loaded (")
     assert "Couldn't reach 'alice/blocks'" in said and said.endswith(REMEDY)
