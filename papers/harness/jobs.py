@@ -13,6 +13,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from hf_symbinv.errors import InUseError, explain, first_line
@@ -25,6 +26,7 @@ DONE, IN_USE = "done", "in use"
 AGAIN_SECONDS = 5.0
 # Variables of this process that jobs have too: they say where a user's texts lie.
 VARIABLES = "HF_SYMBINV_"
+CHECKOUT = str(Path(__file__).resolve().parents[2])
 
 
 def run_jobs(
@@ -65,7 +67,13 @@ class _Jobs:
             num_cpus=self.cores,
             num_gpus=min(self.ray.cluster_resources().get("GPU", 0), 1),
             max_retries=-1,  # where a machine is gone; an error is raised here
-            runtime_env={"env_vars": {**own, "HF_SYMBINV_LIGHT": ""}},  # the solvers' processes do without transformers
+            runtime_env={
+                "env_vars": {
+                    **own,
+                    "HF_SYMBINV_LIGHT": "",  # the solvers' processes do without transformers
+                    "PYTHONPATH": CHECKOUT,  # the papers are not installed
+                }
+            },
         )(_attempt)
         results: dict[int, Any] = {}
         next_try = dict.fromkeys(range(len(jobs)), 0.0)  # job → when it is handed out
