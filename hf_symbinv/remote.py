@@ -8,6 +8,9 @@ All other code works with the paths of a copy, which lies in the cache of the Hu
 at the address counts: a copy is made like it before it is used. A file whose checksum is known, from a card or a
 `sha256.json` beside it, is only brought if the copy has another one.
 
+fsspec's own caching file systems keep single files for one process: they know no checksum of a card, no lock, and
+nothing of a file that was removed at the address.
+
 Each protocol has a library, which finds its credentials and settings as it documents, s3fs in AWS_ACCESS_KEY_ID and
 AWS_ENDPOINT_URL for instance. The files of fsspec in `~/.config/fsspec` hold for all of them.
 """
