@@ -1,7 +1,8 @@
-"""A task whose answers need new names: compile an expression to three-address code.
+r"""A task whose answers need new names: compile an expression to three-address code.
 
     symbinv data --task papers/shapes/three_address.py --num-symbols 4 --max-size 6 --rows 60000 --output data/code
-    symbinv train papers/shapes/three_address.yaml --data data/code --output runs/code
+    symbinv train papers/shapes/three_address.yaml task=papers/shapes/three_address.py --data data/code \
+        --output runs/code
     symbinv evaluate runs/code --task papers/shapes/three_address.py --data data/code
     symbinv solve --task papers/shapes/three_address.py --model runs/code "+*ab*ab"
 
