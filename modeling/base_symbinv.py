@@ -25,10 +25,10 @@ from .embedding_symbinv import (
     make_embedding,
 )
 from .head_symbinv import make_head
-from .kernels_symbinv import Dropout, reads_values
 from .layers_symbinv import (
     Attention,
     DecoderLayer,
+    Dropout,
     EncoderLayer,
     LearnedPositions,
     RelativeBias,
@@ -39,7 +39,7 @@ from .layers_symbinv import (
     tree_positions,
 )
 from .loss_symbinv import AdaCos, token_loss
-from .slots_symbinv import Slots, check_source, inferred_mask, label_columns, referents_of
+from .slots_symbinv import Slots, check_source, inferred_mask, label_columns, reads_values, referents_of
 from .versions_symbinv import ModelOutput, PreTrainedModel
 
 # The head's parameter is the embedding's, so checkpoints hold it once, under the embedding's name.

@@ -11,17 +11,36 @@ Letters: B batch, R rows (beams of examples), S streams, K slots, L or T length,
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .kernels_symbinv import is_exporting, reads_values
-
 # Columns of logits in id space, at most; our choice: 100 tokens of one example then take 400 MB.
 WIDEST = 2**20
+
+# Whether torch.export records: nothing may depend on values then, not even a shape. (`len(tensor)` would make a number
+# of a dimension that is to stay open; `tensor.shape[0]` does not.) Torch 2.6 can only tell what is without Dynamo.
+is_exporting: Callable[[], bool] = getattr(
+    torch.compiler, "is_exporting", lambda: torch.compiler.is_compiling() and not torch.compiler.is_dynamo_compiling()
+)
+
+
+def reads_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Runs `function` between two graphs of `torch.compile`: it reads values, to check them or to choose a shape.
+
+    A graph breaks once then, and not at every value. While exporting, it is recorded, and must not read any.
+    """
+    outside = torch.compiler.disable(function)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return (function if is_exporting() else outside)(*args, **kwargs)
+
+    return call
 
 
 @dataclass(frozen=True)
