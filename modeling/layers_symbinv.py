@@ -44,9 +44,10 @@ def rotary_angles(positions: torch.Tensor, config: SymbolInvariantConfig, dtype:
     """
     head_dim = config.d_model // config.num_attention_heads
     wide = torch.promote_types(dtype, torch.float32)
-    exponents = (-i / head_dim for i in range(0, head_dim, 2))
-    frequencies = torch.tensor([float(config.rope_theta) ** exponent for exponent in exponents], dtype=wide)
-    angles = positions.unsqueeze(-1) * frequencies.to(positions.device)  # (B, L, E / 2)
+    # Made on the device, so that nothing waits for it; MPS has no float64.
+    exact = wide if positions.device.type == "mps" else torch.float64
+    exponents = torch.arange(0, head_dim, 2, dtype=exact, device=positions.device) / head_dim
+    angles = positions.unsqueeze(-1) * (float(config.rope_theta) ** -exponents).to(wide)  # (B, L, E / 2)
     sin = angles.sin()
     both = torch.stack((angles.cos().repeat(1, 1, 2), torch.cat((-sin, sin), dim=-1)))
     return both.to(dtype)[:, :, None, :, None]
