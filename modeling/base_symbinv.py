@@ -457,7 +457,7 @@ class TokenHeadModel(SymbolInvariantPreTrainedModel):
 
 
 def refuse_num_streams(embedding: nn.Module, num_streams: int, prompt: Tensor | None) -> None:
-    """Refuses to fix streams with a prompt, or for an `embedding` that has none or whose symbols come in."""
+    """Refuses to fix streams with a `prompt (B, T)`, or for an `embedding` without any or whose symbols come in."""
     fits = isinstance(embedding, StreamsEmbedding) and not isinstance(embedding, GrowingEmbedding)
     if not fits or num_streams < 1 or prompt is not None:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""With `num_streams` a training step is the same and reads nothing from the device, so it can be captured as a graph."""
+"""With `num_streams` a training step is the same and reads nothing from the device: it can be captured as a graph."""
 
 import pytest
 import torch
