@@ -196,7 +196,9 @@ class Plan:
     def _shuffled(self, epoch: int) -> tuple[torch.Tensor, torch.Tensor]:
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
         order = torch.randperm(len(self._shape_of), generator=generator)
-        parts = [order[self._shape_of[order] == shape] for shape in range(len(self.shapes))]
+        # Sorting bytes takes a tenth of the time of choosing the rows of one shape after the other.
+        by_shape = np.argsort(self._shape_of.numpy().astype(np.uint8)[order.numpy()], kind="stable")
+        parts = order[torch.from_numpy(by_shape)].split(torch.bincount(self._shape_of).tolist())
         cut = [part[: len(part) // self.batch * self.batch].view(-1, self.batch) for part in parts]
         batches = torch.cat(cut)
         shapes = torch.arange(len(cut)).repeat_interleave(torch.tensor([len(part) for part in cut]))

@@ -36,9 +36,6 @@ import torch
 from setting import PAPER, REHEARSED, ROOT, Job, Setting, carry_out, kept, stop_at
 from store import Store
 
-# The parts before the trainings, and the seconds after which no more of their measurements are begun.
-PARTS = ((law, 60), (steps, 120), (beams, 60))
-
 
 def parser() -> argparse.ArgumentParser:
     command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -53,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
 
 def measure(setting: Setting) -> None:
     """Everything that is not there yet and still fits the time."""
-    for part, seconds in PARTS:
+    for part, seconds in zip((law, steps, beams), setting.sizes.parts, strict=True):
         start = time.monotonic()
         for job in part.jobs(setting):
             attempt(setting, job, seconds - (time.monotonic() - start))
@@ -81,7 +78,7 @@ def rehearse(folder: Path) -> None:
     script = [sys.executable, str(FOLDER / "pack.py"), "--rehearse", "--out", str(folder / "packs")]
     subprocess.run(script, check=True, env=environment)
     torch.set_num_threads(1)
-    measure(Setting(Store(folder / "results"), folder / "packs", REHEARSED, "cpu", time.monotonic() + 600))
+    measure(Setting(Store(folder / "results"), folder / "packs", REHEARSED, "cpu", time.monotonic() + 3600))
     script = [sys.executable, str(FOLDER / "report.py"), str(folder / "results"), "--rehearse"]
     subprocess.run(script, check=True, env=environment)
 

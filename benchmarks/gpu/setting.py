@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import platform
 import subprocess
@@ -35,6 +36,7 @@ class Sizes:
     """How much is computed.
 
     Attributes:
+        parts: Seconds of law, steps and beams after which no more of their measurements are begun.
         model: Fields that make a model of the paper smaller.
         batches: Task → rows of a step; the papers' are 768 and 1,024.
         compiled: Ways that compile layers; each takes long to begin.
@@ -49,6 +51,7 @@ class Sizes:
         save_every: Seconds between two states of a training that are written.
     """
 
+    parts: tuple[float, float, float]
     model: dict[str, int]
     batches: dict[str, int]
     compiled: int
@@ -64,12 +67,14 @@ class Sizes:
 
 
 PAPER = Sizes(
-    model={}, batches={"ltl": 768, "prop": 1024}, compiled=3, shapes=24, steps={"ltl": 52_000, "prop": 50_000},
-    repeats=5, beams=25, batch_sizes=(1, 64, 512, 2048), length=24, tokens=100, together=20, save_every=20,
+    parts=(60, 120, 60), model={}, batches={"ltl": 768, "prop": 1024}, compiled=3, shapes=24,
+    steps={"ltl": 52_000, "prop": 50_000}, repeats=5, beams=25, batch_sizes=(1, 64, 512, 2048), length=24, tokens=100,
+    together=20, save_every=20,
 )  # fmt: skip
 REHEARSED = Sizes(
-    model=TOY, batches={"ltl": 8, "prop": 8}, compiled=1, shapes=2, steps={"ltl": 24, "prop": 12}, repeats=1,
-    beams=4, batch_sizes=(1, 4), length=19, tokens=6, together=4, save_every=0,
+    parts=(math.inf,) * 3, model=TOY, batches={"ltl": 8, "prop": 8}, compiled=1, shapes=2,
+    steps={"ltl": 24, "prop": 12}, repeats=1, beams=4, batch_sizes=(1, 4), length=19, tokens=6,
+    together=4, save_every=0,
 )  # fmt: skip
 
 

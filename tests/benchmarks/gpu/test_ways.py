@@ -77,6 +77,8 @@ def test_the_step_is_that_of_a_plain_loop(rows):
         made.step(step, *plan.at(step))
         assert float(made.losses[step]) == pytest.approx(float(loss.detach()), rel=1e-4)
     for name, value in model.named_parameters():
+        if name.endswith("k_proj.bias"):  # moves no score, so its gradient is rounding that AdamW makes large
+            continue
         torch.testing.assert_close(made.state()[f"weights.{name}"], value.detach(), rtol=1e-3, atol=1e-5, msg=name)
 
 
