@@ -12,7 +12,7 @@ from setting import Job, Setting
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
 
 # Batches of each size at most: single questions take as long as many together.
-BATCHES = 8
+BATCHES = 2
 BEAMS = {"greedy": 1, "beam": 3}
 
 

@@ -50,9 +50,10 @@ def parser() -> argparse.ArgumentParser:
 
 def measure(setting: Setting) -> None:
     """Everything that is not there yet and still fits the time."""
-    for part, seconds in zip((law, steps, beams), setting.sizes.parts, strict=True):
+    parts = law.jobs, steps.jobs, beams.jobs, steps.compiled_jobs
+    for jobs, seconds in zip(parts, setting.sizes.parts, strict=True):
         start = time.monotonic()
-        for job in part.jobs(setting):
+        for job in jobs(setting):
             attempt(setting, job, seconds - (time.monotonic() - start))
     attempt(setting, Job("resumed", runs.same_bits, 30), setting.left)
     for run in runs.RUNS:

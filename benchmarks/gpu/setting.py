@@ -6,12 +6,13 @@ import gc
 import math
 import os
 import platform
+import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -36,7 +37,8 @@ class Sizes:
     """How much is computed.
 
     Attributes:
-        parts: Seconds of law, steps and beams after which no more of their measurements are begun.
+        parts: Seconds of law, steps, beams and compiled steps after which no more of their measurements are begun.
+        patience: Times its own estimate that a measurement may take.
         model: Fields that make a model of the paper smaller.
         batches: Task → rows of a step; the papers' are 768 and 1,024.
         compiled: Ways that compile layers; each takes long to begin.
@@ -51,7 +53,8 @@ class Sizes:
         save_every: Seconds between two states of a training that are written.
     """
 
-    parts: tuple[float, float, float]
+    parts: tuple[float, float, float, float]
+    patience: float
     model: dict[str, int]
     batches: dict[str, int]
     compiled: int
@@ -67,12 +70,12 @@ class Sizes:
 
 
 PAPER = Sizes(
-    parts=(60, 120, 60), model={}, batches={"ltl": 768, "prop": 1024}, compiled=3, shapes=24,
+    parts=(60, 120, 60, 1), patience=3, model={}, batches={"ltl": 768, "prop": 1024}, compiled=3, shapes=24,
     steps={"ltl": 52_000, "prop": 50_000}, repeats=5, beams=25, batch_sizes=(1, 64, 512, 2048), length=24, tokens=100,
     together=20, save_every=20,
 )  # fmt: skip
 REHEARSED = Sizes(
-    parts=(math.inf,) * 3, model=TOY, batches={"ltl": 8, "prop": 8}, compiled=1, shapes=2,
+    parts=(math.inf,) * 4, patience=math.inf, model=TOY, batches={"ltl": 8, "prop": 8}, compiled=1, shapes=2,
     steps={"ltl": 24, "prop": 12}, repeats=1, beams=4, batch_sizes=(1, 4), length=19, tokens=6,
     together=4, save_every=0,
 )  # fmt: skip
@@ -137,7 +140,7 @@ class Job:
     Attributes:
         name: Of its result.
         compute: What returns the values that are kept, as JSON holds them; `tensors` of them go into a file beside.
-        seconds: That it takes at most, as far as can be told before: it is not begun when less is left.
+        seconds: That it takes, as far as can be told before: it is not begun when less is left.
     """
 
     name: str
@@ -159,7 +162,8 @@ def carry_out(setting: Setting, job: Job) -> None:
     start = time.monotonic()
     print(f"{job.name} …", file=sys.stderr, flush=True)
     try:
-        values = job.compute(setting)
+        with at_most(setting.sizes.patience * job.seconds):
+            values = job.compute(setting)
     except Exception as error:  # one measurement that cannot be made takes no other with it
         values = {"error": f"{type(error).__name__}: {error}"[:2000]}
     print(f"{job.name}: {values.get('error', 'done')}"[:300], file=sys.stderr, flush=True)
@@ -175,6 +179,28 @@ def carry_out(setting: Setting, job: Job) -> None:
             return
         left = (setting.deadline - time.monotonic()) / 60
         os.execv(sys.executable, [sys.executable, *sys.argv, "--minutes", f"{left:.3f}"])  # the last one counts
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Ends what is done within when it takes longer, as soon as Python is asked again.
+
+    Raises:
+        TimeoutError: Within.
+    """
+
+    def end(*_: object) -> None:
+        raise TimeoutError(f"took more than {seconds:.3g} s")
+
+    if seconds == math.inf:
+        yield
+        return
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def error_of(values: dict[str, Any]) -> dict[str, Any]:

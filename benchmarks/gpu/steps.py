@@ -34,14 +34,18 @@ PIECES = (768, 256, 64, 4)
 
 
 def jobs(setting: Setting) -> Iterator[Job]:
-    """All of them; the slowest to begin last."""
+    """Peers, ways that begin soon, and symbols."""
     yield Job("step-transcription", transcription, 15)
     for way in (way for way in WAYS if way.runs_on(setting.device)):
         yield Job(f"step-{way.name}", partial(measured, way=way), 15)
     yield Job("step-symbols", symbols, 20)
     yield Job("step-bart", bart, 10)
+
+
+def compiled_jobs(setting: Setting) -> Iterator[Job]:
+    """Ways that compile layers first."""
     for way in COMPILED[: setting.sizes.compiled]:
-        yield Job(f"step-{way.name}", partial(measured, way=way), 60)
+        yield Job(f"step-{way.name}", partial(measured, way=way), 40)
 
 
 def timed(setting: Setting, action: Callable[[], object]) -> float:

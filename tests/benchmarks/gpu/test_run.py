@@ -209,6 +209,21 @@ def test_a_measurement_that_fails_is_told_and_takes_no_other_with_it(setting, mo
     assert calls == ["fails", "fails"]
 
 
+def test_a_measurement_that_takes_three_times_as_long_as_it_should_is_ended(setting):
+    from dataclasses import replace
+
+    import run
+    import setting as module
+
+    setting.sizes = replace(setting.sizes, patience=3)
+    begin = time.monotonic()
+    run.attempt(setting, module.Job("stuck", lambda _: time.sleep(60) or {}, 0.1), 10)
+    assert setting.store.results["stuck"]["error"] == "TimeoutError: took more than 0.3 s"
+    assert time.monotonic() - begin < 30
+    run.attempt(setting, module.Job("next", lambda _: time.sleep(0.5) or {}, 10), 10)
+    assert "error" not in setting.store.results["next"]
+
+
 def test_nothing_is_begun_that_would_not_end_in_time(setting, capsys):
     import run
     import setting as module
