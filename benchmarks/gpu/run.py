@@ -33,7 +33,7 @@ import law
 import runs
 import steps
 import torch
-from setting import PAPER, REHEARSED, ROOT, Job, Setting, carry_out, kept, stop_at
+from setting import PAPER, REHEARSED, ROOT, Job, Setting, carry_out, kept, revive, stop_at
 from store import Store
 
 
@@ -57,10 +57,21 @@ def measure(setting: Setting) -> None:
             attempt(setting, job, seconds - (time.monotonic() - start))
     attempt(setting, Job("resumed", runs.same_bits, 30), setting.left)
     for run in runs.RUNS:
-        if setting.left <= 0 or not runs.go_on(setting, run):
+        if setting.left <= 0 or not trained(setting, run):
             return
         for job in runs.answers(run):
             attempt(setting, job, setting.left)
+
+
+def trained(setting: Setting, run: runs.Run) -> bool:
+    """Goes on with a training, in another way if it cannot begin in the fastest one; whether it has ended."""
+    while True:
+        try:
+            return runs.go_on(setting, run)
+        except RuntimeError as error:  # of the device, or its memory
+            if not runs.without_its_way(setting, run, error):
+                raise
+        revive(setting)
 
 
 def attempt(setting: Setting, job: Job, seconds: float) -> None:

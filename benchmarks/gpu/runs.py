@@ -110,6 +110,16 @@ def go_on(setting: Setting, run: Run) -> bool:
     return step == steps
 
 
+def without_its_way(setting: Setting, run: Run, error: Exception) -> bool:
+    """Takes the fastest way out of the choice if a training could not begin in it; whether there is another."""
+    way = fastest(setting)
+    if f"run-{run.name}" in setting.store.results or way == Way() or setting.device == "cpu":
+        return False
+    failed = {"values": {}, "error": f"training {run.name}: {error}"[:2000], "machine": machine(setting)}
+    setting.store.write(f"step-{way.name}", failed)
+    return True
+
+
 def answers(run: Run) -> Iterator[Job]:
     """The answers of a trained model, for `report.py` to have them checked where solvers are."""
     yield Job(f"answers-{run.name}", partial(answers_of, run=run), 60)

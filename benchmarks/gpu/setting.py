@@ -155,10 +155,7 @@ def kept(setting: Setting, name: str) -> bool:
 
 
 def carry_out(setting: Setting, job: Job) -> None:
-    """Computes a job and keeps its values, or the error that ended it.
-
-    An error of the device itself stays with a process, so there the program starts anew and goes on behind it.
-    """
+    """Computes a job and keeps its values, or the error that ended it."""
     start = time.monotonic()
     print(f"{job.name} …", file=sys.stderr, flush=True)
     try:
@@ -171,7 +168,12 @@ def carry_out(setting: Setting, job: Job) -> None:
     seconds = round(time.monotonic() - start, 2)
     result = {"values": values, "seconds": seconds, "machine": machine(setting)}
     setting.store.write(job.name, result | error_of(values), tensors)
-    gc.collect()  # what holds memory of the device
+    revive(setting)
+
+
+def revive(setting: Setting) -> None:
+    """Gives memory back. Where the device no longer answers this process, the program starts anew and goes on."""
+    gc.collect()
     if setting.device == "cuda":
         with suppress(RuntimeError):
             torch.cuda.empty_cache()

@@ -272,6 +272,31 @@ def test_the_fastest_way_that_learned_the_same_is_taken(setting):
     assert fastest(setting) == Way("float32", graphs=True)
 
 
+def test_a_training_that_cannot_begin_in_the_fastest_way_takes_the_next(setting, monkeypatch):
+    import run
+    import runs
+
+    for name, seconds in (("eager-float32", 9), ("graphs-float32", 3), ("graphs-bfloat16", 1)):
+        setting.store.write(f"step-{name}", {"values": {"seconds": seconds, "loss": 2.0}})
+    setting.device, tried = "cuda", []
+
+    def go_on(setting, run):
+        tried.append(runs.fastest(setting).name)
+        if len(tried) < 3:
+            raise RuntimeError("out of memory")
+        return True
+
+    monkeypatch.setattr(runs, "go_on", go_on)
+    monkeypatch.setattr(runs, "machine", lambda _: {"commit": "this"})
+    monkeypatch.setattr(run, "revive", lambda _: None)
+    assert run.trained(setting, runs.RUNS[0])
+    assert tried == ["graphs-bfloat16", "graphs-float32", "eager-float32"]
+    assert setting.store.results["step-graphs-float32"]["error"] == "training ltl: out of memory"
+    tried.clear()
+    with pytest.raises(RuntimeError, match="out of memory"):  # there is no other way
+        run.trained(setting, runs.RUNS[0])
+
+
 def test_the_page_has_a_place_for_what_was_measured():
     from report import BEGIN, END, put_into
 
