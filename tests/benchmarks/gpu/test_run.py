@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from .conftest import FOLDER
+from .test_packed import random_rows
 
 # What the machine with the GPU has not.
 ABSENT = ("datasets", "evaluate", "spot", "accelerate", "pyarrow", "aiger", "pysat", "scipy", "jinja2")
@@ -270,6 +271,41 @@ def test_the_fastest_way_that_learned_the_same_is_taken(setting):
         setting.store.results[f"step-{name}"] = {"values": {"seconds": seconds, "loss": loss}}
     setting.store.results["step-compiled-bfloat16"] = {"values": {"error": "no"}, "error": "no"}
     assert fastest(setting) == Way("float32", graphs=True)
+
+
+def packed_rows(folder):
+    import packed
+
+    questions, answers = random_rows(60)
+    answers = [[token if token < 13 else 3 for token in answer] for answer in answers]
+    arrays = {f"train_{part}_{what}": array for part, rows in (("question", questions), ("answer", answers))
+              for what, array in packed.flat(rows).items()}  # fmt: skip
+    folder.mkdir()
+    packed.save_pack(folder / "ltl.npz", arrays, {"base_vocab_size": 13, "pad_token_id": 1})
+
+
+def test_a_training_ends_when_the_time_is_up_and_goes_on_bit_for_bit(setting, tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    import runs
+    from store import Store
+
+    packed_rows(setting.packs)
+    whole = replace(setting, store=Store(tmp_path / "whole"))
+    assert runs.go_on(whole, runs.RUNS[0])
+    monkeypatch.setattr(runs, "wait", lambda _: setattr(setting, "deadline", 0))  # behind the first steps
+    reached = []
+    while not runs.go_on(setting, runs.RUNS[0]):
+        reached.append(setting.store.results["run-ltl"]["values"]["step"])
+        assert sorted(path.name for path in setting.store.folder.iterdir()) == [
+            "ltl-first.safetensors", "ltl-second.safetensors", "ltl.safetensors", "results.json",
+        ]  # fmt: skip
+        setting.deadline = time.monotonic() + 600
+    assert reached == [4, 8, 12, 16, 20]
+    one, other = setting.store.read("ltl"), whole.store.read("ltl")
+    assert not [name for name, value in one.items() if not torch.equal(value, other[name])]
+    curves = [store.results["run-ltl"]["values"]["curve"] for store in (setting.store, whole.store)]
+    assert curves[0] == curves[1] and len(curves[0]) == 24
 
 
 def test_a_training_that_cannot_begin_in_the_fastest_way_takes_the_next(setting, monkeypatch):
