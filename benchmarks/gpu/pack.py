@@ -80,9 +80,9 @@ def pack_law(path: Path, ltl: Pack, sizes: Sizes, rehearsed: bool) -> None:
     arrays = {f"weights.{name}": value.numpy() for name, value in model.state_dict().items()}
     arrays |= {"input_ids": ids.numpy()}
     for search, beams in BEAMS.items():
-        arrays[search] = answered(model, ids.long(), beams, sizes.tokens).numpy()
+        arrays[search] = answered(model, ids.long(), beams, sizes.tokens["valid"]).numpy()
     fields = {name: value for name, value in model.config.to_diff_dict().items() if name not in NOT_FIELDS}
-    save_pack(path, arrays, {"config": fields, "tokens": sizes.tokens})
+    save_pack(path, arrays, {"config": fields, "tokens": sizes.tokens["valid"]})
 
 
 # What a configuration writes and does not take.

@@ -45,7 +45,7 @@ class Rows:
 def flat(rows: list[list[int]]) -> dict[str, np.ndarray]:
     """Rows of ids below `NONE` as they are stored: `tokens` side by side and `lengths`."""
     tokens = np.fromiter((token for row in rows for token in row), np.uint8)
-    return {"tokens": tokens, "lengths": np.fromiter(map(len, rows), np.uint8, len(rows))}
+    return {"tokens": tokens, "lengths": np.fromiter(map(len, rows), np.uint16, len(rows))}
 
 
 def padded(tokens: np.ndarray, lengths: np.ndarray, fill: int) -> torch.Tensor:
@@ -91,8 +91,9 @@ class Pack:
             for part in ("question", "answer")
         )
         questions = padded(*question, self.facts["pad_token_id"])
-        keys = [symbols_of(questions, self.facts["base_vocab_size"]), *(lengths for _, lengths in (question, answer))]
-        return Rows(questions, padded(*answer, NONE), torch.stack([torch.as_tensor(key).long() for key in keys], 1))
+        lengths = [torch.from_numpy(one.astype(np.int64)) for _, one in (question, answer)]
+        keys = torch.stack((symbols_of(questions, self.facts["base_vocab_size"]), *lengths), dim=1)
+        return Rows(questions, padded(*answer, NONE), keys)
 
 
 def symbols_of(questions: torch.Tensor, base: int) -> torch.Tensor:

@@ -139,7 +139,8 @@ def answers_of(setting: Setting, run: Run) -> dict[str, Any]:
     model, found = trained(setting, run).to(setting.device), {}
     for split in SPLITS:
         parts = setting.pack(run.task).rows(split).questions.long().split(QUESTIONS)
-        answers = [answered(model, part.to(setting.device), 3, setting.sizes.tokens) for part in parts]
+        tokens = setting.sizes.tokens[split]
+        answers = [answered(model, part.to(setting.device), 3, tokens) for part in parts]
         found[split] = torch.cat(answers).to(torch.uint8)
     return {"questions": {split: len(rows) for split, rows in found.items()}, "tensors": found}
 

@@ -48,7 +48,7 @@ class Sizes:
         beams: Of the wide search; the paper's is 25.
         batch_sizes: Of questions that are answered together.
         length: Tokens of questions and answers whose number of symbols is varied, about the mean of LTLRandom35.
-        tokens: Of an answer, at most.
+        tokens: Split → of an answer, at most; the papers write 100, and 128 on their grids.
         together: Steps of a training between two looks at the clock, so that a GPU always has some in line.
         save_every: Seconds between two states of a training that are written.
     """
@@ -64,19 +64,19 @@ class Sizes:
     beams: int
     batch_sizes: tuple[int, ...]
     length: int
-    tokens: int
+    tokens: dict[str, int]
     together: int
     save_every: float
 
 
 PAPER = Sizes(
     parts=(60, 120, 60, 1), patience=3, model={}, batches={"ltl": 768, "prop": 1024}, compiled=3, shapes=24,
-    steps={"ltl": 52_000, "prop": 50_000}, repeats=5, beams=25, batch_sizes=(1, 64, 512, 2048), length=24, tokens=100,
-    together=20, save_every=20,
+    steps={"ltl": 52_000, "prop": 50_000}, repeats=5, beams=25, batch_sizes=(1, 64, 512, 2048), length=24,
+    tokens={"valid": 100, "grid": 128}, together=20, save_every=20,
 )  # fmt: skip
 REHEARSED = Sizes(
     parts=(math.inf,) * 4, patience=math.inf, model=TOY, batches={"ltl": 8, "prop": 8}, compiled=1, shapes=2,
-    steps={"ltl": 24, "prop": 12}, repeats=1, beams=4, batch_sizes=(1, 4), length=19, tokens=6,
+    steps={"ltl": 24, "prop": 12}, repeats=1, beams=4, batch_sizes=(1, 4), length=19, tokens={"valid": 6, "grid": 7},
     together=4, save_every=0,
 )  # fmt: skip
 

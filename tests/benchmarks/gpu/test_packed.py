@@ -35,6 +35,18 @@ def test_rows_come_back_padded_with_their_symbols_and_lengths(pack):
         assert rows.answers[place].tolist() == answer + [255] * (rows.answers.shape[1] - len(answer))
 
 
+def test_training_rows_with_longer_answers_than_the_papers_write_are_left_out():
+    import datasets
+    from pack import LONGEST, encoded
+
+    answers = ["a;" * 48 + "{a}", "a;" * 49 + "{a}", "{b}"]  # of 99, 101 and 3 tokens
+    rows = datasets.Dataset.from_dict({"formula": ["Xa", "XXa", "b"], "witness": answers})
+    train, valid = (encoded("ltl", name, rows) for name in ("train", "valid"))
+    assert train["train_answer_lengths"].tolist() == [100, 4] and LONGEST == 100
+    assert train["train_question_lengths"].tolist() == [3, 2] and len(train["train_question_tokens"]) == 5
+    assert valid["valid_answer_lengths"].tolist() == [100, 102, 4]
+
+
 def test_a_missing_pack_says_how_to_make_it(tmp_path):
     import packed
 
