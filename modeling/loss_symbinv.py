@@ -35,8 +35,7 @@ class AdaCos(nn.Module):
 
     def forward(self, cosines: torch.Tensor) -> torch.Tensor:
         """Logits `(B, T, C)`: `cosines (B, T, C)` times the scale."""
-        # Of a copy in training: the scale changes in its place before the backward pass reads what it was.
-        return cosines * (self.scale.clone() if self.training else self.scale)
+        return cosines * self.scale
 
     @torch.no_grad()
     def observe(self, cosines: torch.Tensor, targets: torch.Tensor, num_items: int | None) -> None:
@@ -60,7 +59,8 @@ class AdaCos(nn.Module):
         mean = torch.where(counts > 0, wrong, 0).sum() / total
         angle = median.squeeze(0).clamp(-1, 1).acos().clamp(max=math.pi / 4)
         scale = (mean.log() / angle.cos()).clamp(max=self.max_scale).to(self.scale.dtype)
-        self.scale.copy_(torch.where(total > 0, scale, self.scale))  # a step without labels teaches nothing
+        # In the place of the old tensor, which the backward pass has yet to read, in a compiled graph too.
+        self.scale = torch.where(total > 0, scale, self.scale)  # a step without labels teaches nothing
 
 
 def _gather_processes(columns: torch.Tensor) -> torch.Tensor:

@@ -124,9 +124,14 @@ class Training:
     def compute(self, shape: int) -> None:
         """One step on `rows` at `rate`, which leaves its `loss`."""
         torch._foreach_zero_([parameter.grad for parameter in self.parameters])
+        adacos = self.model.adacos
+        scale = None if adacos is None else adacos.scale
         with self._precision():
             loss = self.model(**self.batch(shape), num_streams=self.shapes[shape][0]).loss
         loss.backward()
+        if scale is not None:  # a new tensor has taken its place, and a graph reads the old one's again
+            scale.copy_(adacos.scale)
+            adacos.scale = scale
         torch.nn.utils.clip_grad_norm_(self.parameters, CLIP)
         self.optimizer.step()
         self.loss.copy_(loss.detach())

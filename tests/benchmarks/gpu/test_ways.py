@@ -101,6 +101,22 @@ def test_a_step_reads_nothing_from_the_device(rows, name):
     assert reads.found == [] and not torch.equal(made.state()["weights.adacos.scale"], before)
 
 
+def test_what_a_step_changes_stays_where_it_is(rows):
+    """A graph reads and writes the places that it saw."""
+    made, plan = training(rows, "graphs-float32")
+
+    def places():
+        found = {name: value.data_ptr() for name, value in made.state().items()}
+        found |= {f"gradient {i}": value.grad.data_ptr() for i, value in enumerate(made.parameters)}
+        return {**found, "loss": made.loss.data_ptr(), "rate": made.rate.data_ptr(), "rows": made.rows.data_ptr()}
+
+    before, values = places(), {name: value.clone() for name, value in made.state().items()}
+    taken(made, plan, range(3))
+    assert places() == before and {"weights.adacos.scale", "losses"} < values.keys()
+    same = [name for name, value in values.items() if torch.equal(value, made.state()[name])]
+    assert not [name for name in same if not name.endswith("k_proj.bias")]
+
+
 def test_making_graphs_changes_nothing(rows):
     plain, graphs = (taken(*training(rows, name)) for name in ("eager-float32", "graphs-float32"))
     assert len(plain) > 100
