@@ -35,7 +35,6 @@ MODULES = (
     "visitors",
     "cluster",
     "vectors",
-    "gpu",
 )
 
 

@@ -42,8 +42,7 @@ PLACES_BEFORE = {
 PLACES = {
     "papers": (0, 1), "cli": (0, 2), "plotting": (1, 1.5), "evaluation": (2, 1.5),
     "answers": (1, 2.5), "training": (3, 1),
-    "datasets_scripts": (3, 2), "metrics": (4, 1), "hub": (4, 2), "tasks": (5, 2), "kernels": (5, 3),
-    "solvers": (6, 1.5),
+    "datasets_scripts": (3, 2), "metrics": (4, 1), "hub": (4, 2), "tasks": (5, 2), "solvers": (6, 1.5),
     "modeling": (6, 2.5), "logic": (7, 1.5),
 }  # fmt: skip
 # The one room whose box says more.

@@ -25,10 +25,10 @@ from .embedding_symbinv import (
     make_embedding,
 )
 from .head_symbinv import make_head
-from .kernels_symbinv import Dropout, reads_values
 from .layers_symbinv import (
     Attention,
     DecoderLayer,
+    Dropout,
     EncoderLayer,
     LearnedPositions,
     RelativeBias,
@@ -39,7 +39,7 @@ from .layers_symbinv import (
     tree_positions,
 )
 from .loss_symbinv import AdaCos, token_loss
-from .slots_symbinv import Slots, check_source, inferred_mask, label_columns, referents_of
+from .slots_symbinv import Slots, check_source, inferred_mask, label_columns, reads_values, referents_of
 from .versions_symbinv import ModelOutput, PreTrainedModel
 
 # The head's parameter is the embedding's, so checkpoints hold it once, under the embedding's name.
@@ -343,16 +343,18 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         prompt_ids: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
+        num_streams: int | None = None,
     ) -> SymbolInvariantOutput:
         """Gives slots to the symbols of `input_ids (B, L)` and encodes them.
 
         `attention_mask (B, L)` is 1 at tokens, 0 at padding; None if padding tokens tell. The symbols of the decoder's
         `prompt_ids (B, T)` get streams too, but with `num_fresh_symbols` the encoder has those of the question only.
-        Refuses an empty input, a mask of another shape and a negative id.
+        Refuses an empty input, a mask of another shape and a negative id. With `num_streams` there are so many streams,
+        and no value is read, so none is refused.
         """
         if attention_mask is None and input_ids is not None:
             attention_mask = inferred_mask(input_ids, self.config)
-        slots, referents = self._read(input_ids, attention_mask, prompt_ids)
+        slots, referents = self._read(input_ids, attention_mask, prompt_ids, num_streams)
         config, (trace,) = self.config, self._traces(output_attentions, 1)
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
@@ -380,10 +382,16 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         )
 
     @reads_values
-    def _read(self, input_ids: Tensor, attention_mask: Tensor | None, prompt: Tensor | None) -> tuple[Slots, Tensor]:
+    def _read(
+        self, input_ids: Tensor, attention_mask: Tensor | None, prompt: Tensor | None, num_streams: int | None
+    ) -> tuple[Slots, Tensor]:
         """Checks what `encode` was given; the slots, and the referents of `input_ids (B, L)`."""
-        check_source(input_ids, attention_mask)
         base, views = self.config.base_vocab_size, self.config.num_views
+        if num_streams is not None:
+            refuse_num_streams(self.embedding, num_streams, prompt)
+            referents = referents_of(input_ids, base, attention_mask, views, check=False)
+            return Slots.in_order(referents, self.config.canonical_slots, num_streams), referents
+        check_source(input_ids, attention_mask)
         referents = referents_of(input_ids, base, attention_mask, views)
         if isinstance(self.embedding, GrowingEmbedding):  # nothing of an answer may reach the encoder
             return Slots.from_referents(self.embedding.assign(referents).referents), referents
@@ -410,8 +418,9 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         """What is added to the embeddings, `(B, 1, L, D)`; None where positions are rotary."""
         config, kind = self.config, self.config.encoder_positions
         if kind == "tree":  # paths in the syntax tree: base tokens by `token_arity`, symbols are leaves
-            table = [config.token_arity.get(token, -1) for token in range(config.base_vocab_size)] + [0]
-            arity = torch.tensor(table, device=input_ids.device)[input_ids.clamp(max=config.base_vocab_size)]
+            arity = torch.where(input_ids < config.base_vocab_size, -1, 0)
+            for token, children in config.token_arity.items():  # a table would have to be sent to the device
+                arity = arity.masked_fill(input_ids == token, children)
             return tree_positions(arity.masked_fill(attention_mask == 0, -1), config.d_model).to(dtype).unsqueeze(1)
         if kind == "sinusoidal":
             return sinusoidal_positions(position_ids(attention_mask), config.d_model, dtype).unsqueeze(1)
@@ -441,10 +450,20 @@ class TokenHeadModel(SymbolInvariantPreTrainedModel):
         """The loss of labels in the `columns (B, T)` of `scores`."""
         return token_loss(*scores, columns, num_items, self.adacos, self.config)
 
-    def _columns(self, labels: Tensor, slots: Slots) -> Tensor:
-        """The column `(B, T)` of each of `labels (B, T)` in the logits in slot space."""
-        unknown = f"{self.model.embedding.unknown}; leave such examples out"
+    def _columns(self, labels: Tensor, slots: Slots, check: bool = True) -> Tensor:
+        """The column `(B, T)` of each of `labels (B, T)` in slot space; refuses unknown ones if to `check`."""
+        unknown = f"{self.model.embedding.unknown}; leave such examples out" if check else None
         return label_columns(labels, slots, self.config.base_vocab_size, self.config.num_views, unknown)
+
+
+def refuse_num_streams(embedding: nn.Module, num_streams: int, prompt: Tensor | None) -> None:
+    """Refuses to fix streams with a `prompt (B, T)`, or for an `embedding` without any or whose symbols come in."""
+    fits = isinstance(embedding, StreamsEmbedding) and not isinstance(embedding, GrowingEmbedding)
+    if not fits or num_streams < 1 or prompt is not None:
+        raise ValueError(
+            f"num_streams={num_streams}: it fixes the streams of a batch to at least 1, for a model with "
+            'symbol_embedding="streams" whose answers have no new symbols, and no decoder_input_ids; leave it out'
+        )
 
 
 def accept_missing_head(model: nn.Module, keys: Any) -> None:

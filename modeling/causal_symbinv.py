@@ -18,7 +18,7 @@ from .cache_symbinv import SymbolInvariantCache, own_cache
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import CausalStreamsEmbedding, GaussianEmbedding, make_embedding
 from .generation_symbinv import Beginning, SlotGenerationMixin, new_symbols
-from .kernels_symbinv import Dropout
+from .layers_symbinv import Dropout
 from .slots_symbinv import Names, Slots, check_source, inferred_mask, referents_of, refuse_embeddings, slots_to_ids
 
 

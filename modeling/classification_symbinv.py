@@ -10,7 +10,7 @@ from .base_symbinv import EncodingModel, SymbolInvariantOutput, SymbolInvariantP
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import OneStreamEmbedding
 from .head_symbinv import aggregate_streams, mean_over_streams
-from .kernels_symbinv import Dropout
+from .layers_symbinv import Dropout
 from .slots_symbinv import Slots, refuse_embeddings
 from .versions_symbinv import SequenceClassifierOutput, TokenClassifierOutput
 

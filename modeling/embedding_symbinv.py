@@ -23,8 +23,7 @@ import torch
 from torch import nn
 
 from .configuration_symbinv import SymbolInvariantConfig, num_vectors
-from .kernels_symbinv import is_exporting, reads_values
-from .slots_symbinv import Slots, occurred_by
+from .slots_symbinv import Slots, is_exporting, occurred_by, reads_values
 
 
 def learned_rows(weight: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:

@@ -41,24 +41,30 @@ class AdaCos(nn.Module):
     def observe(self, cosines: torch.Tensor, targets: torch.Tensor, num_items: int | None) -> None:
         """Takes in a micro-batch, `cosines (tokens, classes)`, -inf for classes that do not exist, `targets (tokens,)`.
 
-        The scale changes when `num_items` tokens, of all micro-batches and processes, were seen; None if this is all.
+        Tokens with the target -100 do not count. The scale changes when `num_items` tokens, of all micro-batches and
+        processes, were seen; None if this is all, and then no value is read.
         """
-        cosines = _at_least_float32(cosines)
-        target_cosines = cosines.gather(1, targets.unsqueeze(1)).squeeze(1)
-        wrong = (cosines * self.scale).exp().scatter(1, targets.unsqueeze(1), 0).sum(1)
-        self._pending.append(_gather_processes(torch.stack((target_cosines, wrong))))
-        if num_items is not None and sum(part.shape[1] for part in self._pending) < num_items:
+        cosines, columns = _at_least_float32(cosines), targets.clamp(min=0).unsqueeze(1)
+        target_cosines = cosines.gather(1, columns).squeeze(1)
+        wrong = (cosines * self.scale).exp().scatter(1, columns, 0).sum(1)
+        counts = (targets != -100).to(wrong.dtype)
+        self._pending.append(_gather_processes(torch.stack((target_cosines, wrong, counts))))
+        if num_items is not None and sum(int(part[2].sum()) for part in self._pending) < num_items:
             return
-        target_cosines, wrong = torch.cat(self._pending, dim=1)
+        target_cosines, wrong, counts = torch.cat(self._pending, dim=1)
         self._pending.clear()
-        if len(wrong):  # a step without labels teaches nothing
-            angle = target_cosines.median().clamp(-1, 1).acos().clamp(max=math.pi / 4)
-            # In the place of the old tensor, which the backward pass has yet to read, in a compiled graph too.
-            self.scale = (wrong.mean().log() / angle.cos()).clamp(max=self.max_scale).to(self.scale.dtype)
+        total = counts.sum()
+        ordered = torch.where(counts > 0, target_cosines, math.inf).sort().values
+        median = ordered.gather(0, ((total - 1) / 2).long().clamp(min=0).view(1))
+        mean = torch.where(counts > 0, wrong, 0).sum() / total
+        angle = median.squeeze(0).clamp(-1, 1).acos().clamp(max=math.pi / 4)
+        scale = (mean.log() / angle.cos()).clamp(max=self.max_scale).to(self.scale.dtype)
+        # In the place of the old tensor, which the backward pass has yet to read, in a compiled graph too.
+        self.scale = torch.where(total > 0, scale, self.scale)  # a step without labels teaches nothing
 
 
 def _gather_processes(columns: torch.Tensor) -> torch.Tensor:
-    """The `(rows, columns)` of all processes side by side; each may bring another number of columns."""
+    """The `(rows, columns)` of all processes side by side; each may bring another number, filled up with zeros."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return columns
     world = torch.distributed.get_world_size()
@@ -67,7 +73,7 @@ def _gather_processes(columns: torch.Tensor) -> torch.Tensor:
     width = max(int(length) for length in lengths)
     parts = [columns.new_empty(len(columns), width) for _ in range(world)]
     torch.distributed.all_gather(parts, nn.functional.pad(columns, (0, width - columns.shape[1])))
-    return torch.cat([part[:, : int(length)] for part, length in zip(parts, lengths, strict=True)], dim=1)
+    return torch.cat(parts, dim=1)
 
 
 def token_loss(
@@ -88,17 +94,17 @@ def token_loss(
 
     Source: label smoothing Szegedy et al. 2016, section 7.
     """
-    keep = columns.flatten() != -100  # (B·T,)
-    targets = columns.flatten()[keep]  # (tokens,)
-    logits = _at_least_float32(logits.flatten(0, 1)[keep])  # (tokens, C)
-    total = nn.functional.cross_entropy(logits, targets, reduction="sum")
+    targets = columns.flatten()  # (B·T,)
+    keep = targets != -100
+    logits = _at_least_float32(logits.flatten(0, 1))  # (B·T, C)
+    total = nn.functional.cross_entropy(logits, targets, reduction="sum", ignore_index=-100)
     if config.label_smoothing:
         exists = logits > -torch.inf
-        logs = torch.where(exists, logits.log_softmax(1), 0.0)
+        logs = torch.where(exists & keep.unsqueeze(1), logits.log_softmax(1), 0.0)
         total = (1 - config.label_smoothing) * total - config.label_smoothing * (logs.sum(1) / exists.sum(1)).sum()
     if adacos is not None and adacos.training:
-        adacos.observe(cosines.detach().flatten(0, 1)[keep], targets, None if num_items is None else int(num_items))
-    return total / (max(len(targets), 1) if num_items is None else num_items)
+        adacos.observe(cosines.detach().flatten(0, 1), targets, None if num_items is None else int(num_items))
+    return total / (keep.sum().clamp(min=1) if num_items is None else num_items)
 
 
 def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:

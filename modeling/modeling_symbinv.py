@@ -47,6 +47,7 @@ class SymbolInvariantModel(EncodingModel):
         inputs_embeds: None = None,
         decoder_inputs_embeds: None = None,
         cache: SymbolInvariantCache | None = None,
+        num_streams: int | None = None,
     ) -> SymbolInvariantOutput | tuple:
         """Encodes and decodes a batch.
 
@@ -59,6 +60,8 @@ class SymbolInvariantModel(EncodingModel):
             encoder_outputs: of `encode` or `get_encoder()`, to decode without encoding again.
             past_key_values: of an earlier step's output, also as `cache`; the encoder's keys are in it once per input.
             use_cache: return the cache; default `config.use_cache`, and in training not.
+            num_streams: streams of each example, at least its number of symbols. No value is read or checked then, so
+                that nothing waits for a GPU and a step can be captured; default as many as the batch needs.
 
         Raises:
             ValueError: for embeddings, for inputs, `encoder_outputs` or a cache that do not fit each other or the
@@ -69,7 +72,7 @@ class SymbolInvariantModel(EncodingModel):
         if known is None and self._keeps_cache(use_cache):
             known = SymbolInvariantCache()
         asked = output_attentions, output_hidden_states
-        encoded = self.encoded(encoder_outputs, decoder_input_ids, input_ids, attention_mask, *asked)
+        encoded = self.encoded(encoder_outputs, decoder_input_ids, input_ids, attention_mask, *asked, num_streams)
         states = encoded.last_hidden_state
         slots = Slots.from_referents(encoded.slot_referents, encoded.slot_vectors)
         if decoder_input_ids is None:
@@ -82,7 +85,8 @@ class SymbolInvariantModel(EncodingModel):
         rotary = self.config.decoder_positions == "rope" and (known is None or not known.cross)
         source = self._source(slots, encoded.symbol_slots, mask, rotary)
         slots = slots.repeat_interleave(answers)
-        referents = referents_of(decoder_input_ids, self.config.base_vocab_size, None, self.config.num_views)
+        base, views = self.config.base_vocab_size, self.config.num_views
+        referents = referents_of(decoder_input_ids, base, None, views, check=num_streams is None)
         if isinstance(self.embedding, GrowingEmbedding):
             slots = self.grown(referents, slots, decoder_attention_mask, known)
         symbol_slots = self._symbol_slots(referents, slots)
@@ -193,6 +197,7 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         inputs_embeds: None = None,
         decoder_inputs_embeds: None = None,
         cache: SymbolInvariantCache | None = None,
+        num_streams: int | None = None,
     ) -> SymbolInvariantOutput | tuple:
         """Logits, and with `labels` the loss.
 
@@ -216,7 +221,7 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         if return_id_logits is None:
             return_id_logits = labels is None or not self.training
         asked = output_attentions, output_hidden_states
-        encoded = self.model.encoded(encoder_outputs, decoder_input_ids, input_ids, attention_mask, *asked)
+        encoded = self.model.encoded(encoder_outputs, decoder_input_ids, input_ids, attention_mask, *asked, num_streams)
         config, grows = self.config, isinstance(self.model.embedding, GrowingEmbedding)
         if labels is not None:
             slots = Slots.from_referents(encoded.slot_referents)
@@ -224,12 +229,12 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
             if grows:
                 self._refuse_many(labels, slots.referents)
             else:
-                columns = self._columns(labels, slots)
+                columns = self._columns(labels, slots, check=num_streams is None)
             if decoder_input_ids is None:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         keeps_cache = use_cache if labels is None else False
         inputs = input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoded, past_key_values
-        outputs = self.model(*inputs, keeps_cache, *asked, return_dict=True, cache=cache)
+        outputs = self.model(*inputs, keeps_cache, *asked, return_dict=True, cache=cache, num_streams=num_streams)
         if grows:
             slots = Slots(outputs.slot_referents, outputs.slot_active)
             if labels is not None:

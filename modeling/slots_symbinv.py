@@ -11,17 +11,36 @@ Letters: B batch, R rows (beams of examples), S streams, K slots, L or T length,
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .kernels_symbinv import is_exporting, reads_values
-
 # Columns of logits in id space, at most; our choice: 100 tokens of one example then take 400 MB.
 WIDEST = 2**20
+
+# Whether torch.export records: nothing may depend on values then, not even a shape. (`len(tensor)` would make a number
+# of a dimension that is to stay open; `tensor.shape[0]` does not.) Torch 2.6 can only tell what is without Dynamo.
+is_exporting: Callable[[], bool] = getattr(
+    torch.compiler, "is_exporting", lambda: torch.compiler.is_compiling() and not torch.compiler.is_dynamo_compiling()
+)
+
+
+def reads_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Runs `function` between two graphs of `torch.compile`: it reads values, to check them or to choose a shape.
+
+    A graph breaks once then, and not at every value. While exporting, it is recorded, and must not read any.
+    """
+    outside = torch.compiler.disable(function)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return (function if is_exporting() else outside)(*args, **kwargs)
+
+    return call
 
 
 @dataclass(frozen=True)
@@ -179,9 +198,14 @@ def refuse_counts(name: str, counts: Tensor, limit: int) -> None:
         )
 
 
-def referents_of(input_ids: Tensor, base_vocab_size: int, attention_mask: Tensor | None, num_views: int = 1) -> Tensor:
-    """The referent `(B, L)` of each of `input_ids (B, L)`; -1 at base tokens and where `attention_mask (B, L)` is 0."""
-    if not torch.compiler.is_compiling() and input_ids.numel() and int(input_ids.min()) < 0:
+def referents_of(
+    input_ids: Tensor, base_vocab_size: int, attention_mask: Tensor | None, num_views: int = 1, check: bool = True
+) -> Tensor:
+    """The referent `(B, L)` of each of `input_ids (B, L)`; -1 at base tokens and where `attention_mask (B, L)` is 0.
+
+    Refuses a negative id, unless it is not to `check` or a graph is made.
+    """
+    if check and not torch.compiler.is_compiling() and input_ids.numel() and int(input_ids.min()) < 0:
         raise ValueError(f"input id {int(input_ids.min())}: ids must not be negative; pad with pad_token_id")
     is_symbol = input_ids >= base_vocab_size
     if attention_mask is not None:
@@ -191,11 +215,11 @@ def referents_of(input_ids: Tensor, base_vocab_size: int, attention_mask: Tensor
 
 
 @reads_values
-def label_columns(labels: Tensor, slots: Slots, base_vocab_size: int, num_views: int, unknown: str) -> Tensor:
+def label_columns(labels: Tensor, slots: Slots, base_vocab_size: int, num_views: int, unknown: str | None) -> Tensor:
     """Ids `labels (B, T)` as columns `(B, T)` of the logits in slot space; -100, for no label, is kept.
 
     Where symbols come in, one that has not occurred by its place is a new one, whatever it is called. A symbol without
-    a slot, or that is new where no row is left, is refused; `unknown` says what is wrong with it.
+    a slot, or that is new where no row is left, is refused; `unknown` says what is wrong with it. With None none is.
     """
     is_symbol, symbols = labels >= base_vocab_size, labels - base_vocab_size
     slot = slots.of(torch.where(is_symbol, symbols // num_views, -1))
@@ -207,7 +231,8 @@ def label_columns(labels: Tensor, slots: Slots, base_vocab_size: int, num_views:
             f"is new, and all {active.shape[1]} rows are taken by then; load the model with a larger num_symbols, or "
             "leave such examples out"
         )
-    refuse_lost("labels", labels, is_symbol & (slot < 0), unknown)
+    if unknown is not None:
+        refuse_lost("labels", labels, is_symbol & (slot < 0), unknown)
     return torch.where(is_symbol, base_vocab_size + slot * num_views + symbols % num_views, labels)
 
 

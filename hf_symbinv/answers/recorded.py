@@ -8,7 +8,8 @@ from hf_symbinv.answers.portfolio import Portfolio
 from hf_symbinv.answers.specification import Specification
 from hf_symbinv.answers.traces import Recording
 from hf_symbinv.logic import Formula, Trace
-from hf_symbinv.solvers.lasso import truth
+from hf_symbinv.solvers.lasso import literals, truth
+from hf_symbinv.solvers.progression import remainder
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ def _verdict(formula: Formula, trace: Trace, portfolio: Portfolio) -> tuple[str,
     own = truth(formula, trace)
     if own != "open":
         return ("correct", "") if own == "true" else ("incorrect", "on every word of the trace")
+    if trace.cycle == (Formula.true(),):  # a beginning: what is left of the formula decides
+        known = {place: literals(step) for place, step in {id(step): step for step in trace.prefix}.items()}
+        left = remainder(formula, [known[id(step)] for step in trace.prefix])
+        if left is not None:
+            formula, trace = left, Trace((), trace.cycle)
     for question, verdict in ((formula, "correct"), (~formula, "incorrect")):
         check = portfolio.judge((question,), trace)
         if check.verdict == "correct":

@@ -44,7 +44,6 @@ CODE = {
     "generation_symbinv.py",
     "grammar_symbinv.py",
     "head_symbinv.py",
-    "kernels_symbinv.py",
     "layers_symbinv.py",
     "listed_tokens_symbinv.py",
     "loss_symbinv.py",

@@ -123,6 +123,14 @@ def test_scale_in_bfloat16_is_computed_in_single_precision():
     assert float(model.adacos.scale) == pytest.approx(expected, rel=2**-8)
 
 
+def test_tokens_without_a_label_do_not_count_in_the_scale():
+    cosines, targets = torch.rand(9, 12, dtype=torch.float64) * 2 - 1, torch.arange(9)
+    some, all_of_them = tiny_model().train(), tiny_model().train()
+    some.adacos.observe(cosines, torch.where(targets < 5, targets, -100), None)
+    all_of_them.adacos.observe(cosines[:5], targets[:5], None)
+    assert float(some.adacos.scale) == pytest.approx(float(all_of_them.adacos.scale), rel=1e-12)
+
+
 def test_evaluation_and_batches_without_labels_leave_the_scale_alone():
     model = tiny_model()
     batch = training_batch(*pairs(model.config, (2, 1)))

@@ -1,8 +1,8 @@
 """Triton kernels for a GPU: a feed-forward block whose middle stays on chip, and attention over short sequences.
 
-Each computes what a few lines of `modeling/kernels_symbinv.py` do, which are its oracle, and is deterministic: no sum
+Each computes what a few lines of `modeling/layers_symbinv.py` do, which are its oracle, and is deterministic: no sum
 depends on the order in which programs finish. With `TRITON_INTERPRET=1` in the environment they run on a CPU, slowly,
-as their tests do.
+as their tests do. No model uses them but within `in_layers`, until a GPU has shown that they are faster.
 
 Both compute in bfloat16 under autocast to bfloat16, else in the precision of their input, and sum in float32.
 
@@ -14,11 +14,16 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
+from torch import nn
+
+from hf_symbinv.modeling import layers_symbinv as layers
 
 # Widest rows that lie on chip whole, and most keys of one example, our choice: four tiles of 64 x 128 floats take half
 # of the registers of a processor.
@@ -36,6 +41,38 @@ _PRECISIONS = (torch.float32, torch.bfloat16)
 def can_run() -> bool:
     """Whether there is something to run the kernels on: a GPU, or Triton's interpreter."""
     return _INTERPRETED or torch.cuda.is_available()
+
+
+@contextmanager
+def in_layers() -> Iterator[None]:
+    """While it is open, the layers of every model of this process compute by these kernels what these take."""
+    attend, feed_forward = layers.attend, layers.feed_forward
+
+    def attend_by_kernel(
+        queries: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        mask: torch.Tensor | None,
+        eager: bool,
+        output_weights: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        if eager or output_weights or not attention_fits(queries, keys, mask):
+            return attend(queries, keys, values, mask, eager, output_weights)
+        return short_attention(queries, keys, values, mask), None
+
+    def feed_forward_by_kernel(
+        states: torch.Tensor, first: nn.Linear, activation: nn.Module, second: nn.Linear
+    ) -> torch.Tensor:
+        is_plain = isinstance(activation, nn.ReLU) and layers.is_plain(first) and layers.is_plain(second)
+        if not (is_plain and feed_forward_fits(states)):
+            return feed_forward(states, first, activation, second)
+        return relu_feed_forward(states, first.weight, first.bias, second.weight, second.bias)
+
+    layers.attend, layers.feed_forward = attend_by_kernel, feed_forward_by_kernel
+    try:
+        yield
+    finally:
+        layers.attend, layers.feed_forward = attend, feed_forward
 
 
 def feed_forward_fits(x: torch.Tensor) -> bool:

@@ -8,14 +8,17 @@ import pytest
 import torch
 from torch.nn import functional
 
-from hf_symbinv.kernels import disable, enable
-from hf_symbinv.modeling.kernels_symbinv import Kernel, registered
+from hf_symbinv.modeling import layers_symbinv as layers
 
-from ..modeling.test_training_step import pairs, training_batch
-from ..modeling.tiny import tiny_model
+from ...modeling.test_training_step import pairs, training_batch
+from ...modeling.tiny import tiny_model
+from .conftest import FOLDER
 
 pytest.importorskip("triton", reason="Triton is not installed; CUDA builds of torch bring it")
-from hf_symbinv.kernels import triton_kernels as kernels
+sys.path.insert(0, str(FOLDER))
+import triton_kernels as kernels
+
+sys.path.remove(str(FOLDER))
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 RUNS = kernels.can_run()
@@ -148,7 +151,7 @@ def test_under_autocast_products_are_in_bfloat16_and_gradients_of_weights_in_the
 
 @on_chip
 @pytest.mark.parametrize("components", ["EP DP EA CP", "DP DA CA"])
-def test_a_training_step_is_the_same_with_the_kernels(components):
+def test_a_training_step_is_the_same_with_the_kernels_and_as_before_without_them(components, monkeypatch):
     model = tiny_model(
         components=components.split(), dtype=torch.float32, d_model=32, num_attention_heads=1, decoder_layers=1
     ).to(DEVICE)
@@ -161,20 +164,24 @@ def test_a_training_step_is_the_same_with_the_kernels(components):
 
     plain, used = all_gradients(), []
 
-    def watched(kernel):
-        return Kernel(kernel.fits, lambda *tensors: used.append(kernel) or kernel.compute(*tensors))
-
-    enable()
-    try:
-        registered.attention, registered.feed_forward = watched(registered.attention), watched(registered.feed_forward)
+    for name in ("short_attention", "relu_feed_forward"):
+        kernel = getattr(kernels, name)
+        monkeypatch.setattr(kernels, name, lambda *tensors, kernel=kernel: used.append(kernel) or kernel(*tensors))
+    with kernels.in_layers():
         found = all_gradients()
         assert len(used) == len(components.split()) + 2
-    finally:
-        disable()
     again = all_gradients()
     assert all(torch.equal(again[name], gradient) for name, gradient in plain.items())
     for name, gradient in plain.items():
         torch.testing.assert_close(found[name], gradient, rtol=1e-3, atol=1e-5, msg=name)
+
+
+def test_models_compute_without_the_kernels_when_a_block_with_them_ends_in_an_error():
+    before = layers.attend, layers.feed_forward
+    with pytest.raises(ZeroDivisionError), kernels.in_layers():
+        assert layers.attend is not before[0] and layers.feed_forward is not before[1]
+        _ = 1 / 0
+    assert (layers.attend, layers.feed_forward) == before
 
 
 @on_chip
@@ -214,10 +221,7 @@ def test_compiled_layers_take_the_kernels_into_one_graph_and_compute_the_same():
         return graph
 
     model.model.encoder.compile(backend=backend, dynamic=True, fullgraph=True)
-    enable()
-    try:
+    with kernels.in_layers():
         found = model(**batch).logits
-    finally:
-        disable()
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
     assert {"hf_symbinv.attention.default", "hf_symbinv.feed_forward.default"} <= set(operators)
