@@ -60,9 +60,9 @@ class Names:
         for name, keys in found.items():
             if len(keys) > 1:
                 raise TraceFileError(f"{source}: {len(keys)} signals are called {name}; give each its own name")
-        keys = {key for keys in found.values() for key in keys}
-        if len(keys) == 1:
-            return keys.pop()
+        signals = {key for keys in found.values() for key in keys}
+        if len(signals) == 1:
+            return signals.pop()
         has = f"has {in_short(', '.join(self._shown))}"
         if found:
             has = f"has several that end so, {in_short(', '.join(found))}"
