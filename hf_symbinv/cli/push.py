@@ -38,7 +38,7 @@ because the Hub did not take it
 
 EXAMPLE = """\
 $ symbinv push runs/tiny alice/tiny --private
-alice/tiny: model, 22 files
+alice/tiny: model, 21 files
 """
 
 
