@@ -311,10 +311,13 @@ def _columns(source: str, names: Sequence[str], question: str | None, answer: st
             )
         return (question or others[0], answer or others[-1])
     if len(names) == 1:
-        raise PairsFormatError(
-            f"{source}: has one column, {_short(names[0])}; write a line of two names first, such as question,answer, "
-            "and between texts a comma, a semicolon or a tab"
-        )
+        remedy = "give each row a question and an answer"
+        if kind_of(source) in (".csv", ".tsv"):
+            remedy = (
+                "write a line of two names first, such as question,answer, and between texts a comma, a semicolon or a "
+                "tab"
+            )
+        raise PairsFormatError(f"{source}: has one column, {_short(names[0])}; {remedy}")
     missing = " and ".join(
         f"--{option}-column" for option, name in (("question", question), ("answer", answer)) if name is None
     )

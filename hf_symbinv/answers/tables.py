@@ -1,6 +1,6 @@
 """Tables (CSV) of any program, read as a stream: of the columns, only those that are asked for must hold values.
 
-Whatever stands before the line of names is passed over if it is a comment, and so is Vivado's line of radices. The
+Whatever stands before the line of names is passed over if it is a comment, and so is a line of units or radices. The
 separator is the one of `,`, `;` and the tab that the line of names has most of, or that a line `sep=` says.
 """
 
@@ -25,7 +25,9 @@ _SAYS_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _COMMENT = re.compile(r"\s*(?:#|//|%|;\s)")
 # sigrok's comment that names the channels, where the line of names only says that they are logic.
 _CHANNELS = re.compile(r"\s*; Channels \([0-9/]+\):(.*)")
-_KINDS, _RADIX = {"logic"}, "radix -"
+_KINDS = {"logic"}
+# Lines below the names that say how values are written: Vivado's radices, and units such as `(ms)` and `[V]`.
+_RADIX, _UNIT = "radix -", re.compile(r"\s*(?:\(.*\)|\[.*\])?\s*")
 
 
 def rows(path: Path, symbols: Iterable[str], source: str) -> tuple[tuple[str, ...], Iterator[tuple[bool | None, ...]]]:
@@ -65,7 +67,7 @@ def _steps(path: Path, names: Names, source: str) -> Iterator[tuple]:
             for row in table:
                 if not any(row) or (len(row) < len(head) and not "".join(row).strip()):
                     continue
-                if row[0].strip().lower().startswith(_RADIX):
+                if row[0].strip().lower().startswith(_RADIX) or all(map(_UNIT.fullmatch, row)):
                     continue
                 place = f"{source}:{number + table.line_num}"
                 if len(row) < len(head):
