@@ -33,9 +33,9 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 # Monotonic time at which the current item started (IDLE between items), its position in the chunk, the process that
-# computes it, and the CPU time that this had used by then. The time comes first: memory is written in this order, so a
-# position is never seen with the time of an earlier item.
-STAMP = struct.Struct("<dqqd")
+# computes it, and the CPU time that this had used by then. The time is set last and taken away first, so what stands
+# beside it is of its item.
+STAMP, TIME = struct.Struct("<dqqd"), struct.Struct("<d")
 IDLE = 0.0
 
 # Length of the pickle that follows.
@@ -128,7 +128,8 @@ class Worker:
         flushed = now()
         for position, item in enumerate(items):
             start, begin = now(), used()
-            STAMP.pack_into(stamp, 0, start, position, pid, begin)
+            STAMP.pack_into(stamp, 0, IDLE, position, pid, begin)
+            TIME.pack_into(stamp, 0, start)
             try:
                 outcome = ("done", function(item))
             except MemoryError:  # of the item, and no bug of the function
@@ -136,7 +137,7 @@ class Worker:
             except (Exception, SystemExit) as error:
                 outcome = ("error", (describe(error), traceback_of(error)))
             end = now()
-            STAMP.pack_into(stamp, 0, IDLE, position, pid, begin)
+            TIME.pack_into(stamp, 0, IDLE)
             results.append((*outcome, end - start, used() - begin))
             if end - flushed > FLUSH_SECONDS:
                 self.send_results(results)
