@@ -25,7 +25,7 @@ from hf_symbinv.datasets_scripts.errors import PairsFormatError
 from hf_symbinv.datasets_scripts.splits import LoadedData, quiet
 from hf_symbinv.datasets_scripts.storage import read_rows, require_whole
 from hf_symbinv.errors import hub_failure, nearest
-from hf_symbinv.files import decoded, kind_of, reading
+from hf_symbinv.files import decoded, kind_of, reading, said_separator, separator_of
 from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks.pairs import SPECIAL, PairsTask
 
@@ -228,16 +228,15 @@ def _text_of(path: Path) -> str:
 def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     lines = io.StringIO(_text_of(path), newline="")
     first = lines.readline()
-    if said := re.fullmatch(r'"?sep=(.)"?\s*', first, re.IGNORECASE):
-        separator = said[1]
-    else:
-        separator = "\t" if kind_of(path) == ".tsv" else max(",;\t", key=first.count)
+    said = said_separator(first)
+    if said is None:
         lines.seek(0)
+    separator = said or ("\t" if kind_of(path) == ".tsv" else separator_of(first))
     reader = csv.reader(lines, delimiter=separator, strict=True)
     header: list[str] | None = None
     try:
         for cells in reader:
-            place = f"{path}, line {reader.line_num + bool(said)}"
+            place = f"{path}, line {reader.line_num + (said is not None)}"
             if not cells:
                 continue
             if header is None:

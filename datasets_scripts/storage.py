@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import re
 from collections import Counter
@@ -18,10 +17,9 @@ from hf_symbinv.datasets_scripts.errors import OptionsError, PairsFormatError, U
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import (
     CARD,
-    encoding_of,
     listed_checksums,
-    reading,
     reading_parquet,
+    reading_text,
     require_listed,
     write_atomically,
 )
@@ -78,10 +76,8 @@ def read_pairs(task: SymbolTask, path: str | os.PathLike[str]) -> Iterator[Pair]
     """
     path = Path(path)
     kinds = task.columns
-    with reading(path, PairsFormatError) as content:
-        encoding = encoding_of(content.read(3))
-        content.seek(0)
-        file, number, question = io.TextIOWrapper(content, encoding), 0, ""
+    with reading_text(path, PairsFormatError) as file:
+        number, question = 0, ""
         try:
             for number, line in enumerate(file, start=1):
                 text = line.strip()

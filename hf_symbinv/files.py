@@ -12,6 +12,7 @@ import errno
 import gzip
 import hashlib
 import importlib
+import io
 import json
 import lzma
 import os
@@ -23,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from hf_symbinv.errors import UserError, first_line
 
@@ -75,6 +76,37 @@ def reading(path: Path, error: type[UserError] = DamagedFileError) -> Iterator[B
         if ending not in openers or reason.errno is not None:
             raise
         raise error(f"{path}: damaged ({first_line(reason)}); compress it again") from None
+
+
+@contextmanager
+def reading_text(path: Path, error: type[UserError] = DamagedFileError, lost: str = "strict") -> Iterator[TextIO]:
+    """The text of a file, line by line and with its line ends, decompressed as its ending says.
+
+    Args:
+        path: Of a text in UTF-8, or in UTF-16 with its mark.
+        error: What is raised for a file that is damaged.
+        lost: As `errors` of `open`: what becomes of bytes that are no text in the encoding.
+
+    Raises:
+        UserError: If it cannot be decompressed.
+        UnicodeDecodeError: While it is read, if bytes are no text.
+        OSError: If it cannot be read.
+    """
+    with reading(path, error) as file:
+        encoding = encoding_of(file.read(3))
+        file.seek(0)
+        yield io.TextIOWrapper(file, encoding, errors=lost, newline="")
+
+
+def said_separator(line: str) -> str | None:
+    """The separator that a line `sep=;` before a table says; None for any other line."""
+    match = re.fullmatch(r'"?sep=(.)"?\s*', line, re.IGNORECASE)
+    return match[1] if match else None
+
+
+def separator_of(line: str) -> str:
+    """The separator of a table whose names stand in a line: the one of `,`, `;` and the tab that it has most of."""
+    return max(",;\t", key=re.sub(r'"[^"]*"', "", line).count)
 
 
 def encoding_of(beginning: bytes) -> str:

@@ -218,7 +218,9 @@ def options_of_program(launched):
 @pytest.mark.slow
 @pytest.mark.parametrize("line", PROGRAM_LINES)
 def test_every_program_that_is_launched_has_the_options_that_are_shown(line):
-    launched, *words = shlex.split(re.sub(r"^(accelerate launch -m|accelerate launch|python -m|python) ", "", line), comments=True)
+    launched, *words = shlex.split(
+        re.sub(r"^(accelerate launch -m|accelerate launch|python -m|python) ", "", line), comments=True
+    )
     assert {word for word in words if word.startswith("--")} <= options_of_program(launched)
 
 

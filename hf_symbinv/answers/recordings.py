@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 
 from hf_symbinv.errors import UserError, in_short
 
@@ -67,7 +67,3 @@ class Names:
         if found:
             has = f"has several that end so, {in_short(', '.join(found))}"
         raise TraceFileError(f"{source}: no proposition is called {symbol}, and it {has}; write its full name")
-
-    def keys(self, source: str) -> Sequence[Hashable]:
-        """`key` of all propositions."""
-        return [self.key(symbol, source) for symbol in self.wanted]

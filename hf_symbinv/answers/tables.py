@@ -7,7 +7,6 @@ separator is the one of `,`, `;` and the tab that the line of names has most of,
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,12 +14,10 @@ from typing import TextIO
 
 from hf_symbinv.answers.recordings import CYCLE, VALUES, Names, TraceFileError
 from hf_symbinv.errors import in_short
-from hf_symbinv.files import encoding_of, reading
+from hf_symbinv.files import reading_text, said_separator, separator_of
 
 # Characters of a line, at most. Our choice: some hundred thousand columns.
 LONGEST_LINE = 1 << 22
-_SEPARATORS = ",;\t"
-_SAYS_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 # Comments of sigrok, spreadsheets and others. A `;` with a name behind it is an empty cell.
 _COMMENT = re.compile(r"\s*(?:#|//|%|;\s)")
 # sigrok's comment that names the channels, where the line of names only says that they are logic.
@@ -48,11 +45,8 @@ def rows(path: Path, symbols: Iterable[str], source: str) -> tuple[tuple[str, ..
 
 def _steps(path: Path, names: Names, source: str) -> Iterator[tuple]:
     """First the propositions, then the values of each step."""
-    with reading(path, TraceFileError) as file:
-        encoding = encoding_of(file.read(3))
-        file.seek(0)
-        # What is no text in the encoding may stand in a column that nobody asks for.
-        text = io.TextIOWrapper(file, encoding, errors="replace", newline="")
+    # What is no text in the encoding may stand in a column that nobody asks for.
+    with reading_text(path, TraceFileError, lost="replace") as text:
         try:
             number, head, separator = _head(text, source)
             table = csv.reader(_lines(text, source), delimiter=separator)
@@ -65,9 +59,10 @@ def _steps(path: Path, names: Names, source: str) -> Iterator[tuple]:
             columns: list[int] = [names.key(symbol, source) for symbol in wanted]  # type: ignore[misc]
             yield wanted
             for row in table:
-                if not any(row) or (len(row) < len(head) and not "".join(row).strip()):
+                if len(row) < len(head) and not "".join(row).strip():
                     continue
-                if row[0].strip().lower().startswith(_RADIX) or all(map(_UNIT.fullmatch, row)):
+                says_units = any(map(str.strip, row)) and all(map(_UNIT.fullmatch, row))
+                if row[0].strip().lower().startswith(_RADIX) or says_units:
                     continue
                 place = f"{source}:{number + table.line_num}"
                 if len(row) < len(head):
@@ -89,18 +84,18 @@ def _head(text: TextIO, source: str) -> tuple[int, Sequence[str], str]:
     """The number of the line of names, the names in it, and the separator."""
     said, channels = "", ""
     for number, line in enumerate(_lines(text, source), start=1):
-        if match := _SAYS_SEPARATOR.fullmatch(line):
-            said = match[1]
+        if separator := said_separator(line):
+            said = separator
         elif match := _CHANNELS.match(line):
             channels = match[1]
         elif line.strip() and not _COMMENT.match(line):
-            separator = said or max(_SEPARATORS, key=line.count)
+            separator = said or separator_of(line)
             names = [name.strip() for name in next(csv.reader([line.rstrip("\r\n")], delimiter=separator))]
             listed = [name.strip() for name in channels.split(",")]
             if set(names) <= _KINDS and len(listed) == len(names):
                 names = listed
             return number, names, separator
-    return 0, [], _SEPARATORS[0]
+    return 0, [], ","
 
 
 def _value(cell: str, name: str, place: str) -> bool | None:

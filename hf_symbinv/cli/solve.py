@@ -41,8 +41,9 @@ DESCRIPTION = """\
 Find traces that satisfy specifications of linear temporal logic, or prove that
 there are none. A specification is a formula, a FILE.ltl with named properties,
 assumptions and guarantees (docs/engineers.md has the syntax), a FILE.ltlf of
-such on finite traces, or a FILE.tlsf in the basic form of TLSF; its witness is a lasso trace: steps, then a cycle that
-repeats for ever. Each line of standard input is answered at once.
+such on finite traces, or a FILE.tlsf in the basic form of TLSF; its witness is a
+lasso trace: steps, then a cycle that repeats for ever. Each line of standard
+input is answered at once.
 
 Several solvers try, each in a process with limits of time and memory. The first
 answer that was checked or proved wins:

@@ -144,6 +144,8 @@ def values(path, *symbols, clock=None):
         ("Time,a,b\n(ms),(V),[V]\n\n0.1,1,0\n0.2,0,1", "10 01"),
         ("a,b\nTrue,False\nlow,H", "10 01"),
         ("a,b\nU,x\nNaN,", "?? ??"),
+        ("a,b\n1,0\n,\n , \n0,1", "10 ?? ?? 01"),
+        ('"a; (V)";a;b\n0;1;0\n1;0;1', "10 01"),
         ("state,top.a,top.b\nIDLE,1,0\nRUN,0,1", "10 01"),
         ("a,b\n1,0,,\n0,1,,\n", "10 01"),
     ],
