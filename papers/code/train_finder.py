@@ -18,7 +18,6 @@ from accelerate import PartialState
 from transformers import AutoTokenizer, TrainingArguments, set_seed
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForTokenClassification
-from hf_symbinv.errors import refusals
 from hf_symbinv.metrics import wilson_interval
 from hf_symbinv.training import (
     data_record,
@@ -33,6 +32,7 @@ from papers.code.bug_finding import BugFindingConfig, load_bugs, prepare
 from papers.code.finding import Finder
 from papers.code.reading import Reader
 from papers.code.training import Batches, BugTrainer
+from papers.harness.programs import run_program
 
 
 def train(args: argparse.Namespace) -> None:
@@ -69,14 +69,5 @@ def train(args: argparse.Namespace) -> None:
           f"trainer.max_steps={2 * recipe['trainer']['max_steps']} trains it longer", file=sys.stderr)  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=Path("runs/code"), help="folder (default: %(default)s)")
-    parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
-    args = parser.parse_args()
-    with refusals(parser):
-        train(args)
-
-
 if __name__ == "__main__":
-    main()
+    run_program(__doc__, train, "runs/code")

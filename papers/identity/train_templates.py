@@ -12,7 +12,6 @@ cannot use what it was given ends with its own sentence, and without a traceback
 """
 
 import argparse
-import sys
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -27,9 +26,9 @@ from hf_symbinv import (
     IdentityGPT2ForSequenceClassification,
     IdentityGPT2LMHeadModel,
 )
-from hf_symbinv.errors import refusals
 from hf_symbinv.metrics import normal_interval
 from hf_symbinv.training import data_record, fit, load_sections, measure_rows, model_errors, training_arguments
+from papers.harness.programs import run_program, say_how_to_go_on
 from papers.identity.templates import TemplatesConfig, TemplateTask, drawn, encoded, template_task, write
 
 
@@ -90,22 +89,16 @@ def train(args: argparse.Namespace) -> None:
         errors = errors_of(model.eval(), task, splits[split])
         low, high = normal_interval(errors) or (errors[0], errors[0])
         print(f"{len(errors):,} {what}: {measure} {fmean(errors):.4f}, 95 % interval {low:.4f} to {high:.4f}")
-    sys.stdout.flush()
-    print(f"the model is in {folder}; the same command with trainer.max_steps={2 * recipe['trainer']['max_steps']} "
-          "trains it longer", file=sys.stderr)  # fmt: skip
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=Path("runs/templates"), help="folder for the rows, the "
-                        "model and checkpoints (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--task", default="aba-abb", help="a task's name or YAML file (default: %(default)s)")
-    parser.add_argument("--vanilla", action="store_true", help="without the scalars")
-    parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
-    args = parser.parse_args()
-    with refusals(parser):
-        train(args)
+    say_how_to_go_on(folder, recipe["trainer"]["max_steps"])
 
 
 if __name__ == "__main__":
-    main()
+    run_program(
+        __doc__,
+        train,
+        "runs/templates",
+        {
+            "--task": {"default": "aba-abb", "help": "a task's name or YAML file (default: %(default)s)"},
+            "--vanilla": {"action": "store_true", "help": "without the scalars"},
+        },
+    )

@@ -26,10 +26,11 @@ from accelerate import PartialState
 from transformers import TrainingArguments, set_seed
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM
-from hf_symbinv.errors import UserError, refusals
+from hf_symbinv.errors import UserError
 from hf_symbinv.files import write_atomically
 from hf_symbinv.metrics import normal_interval
 from hf_symbinv.training import data_record, fit, load_sections, measure_rows, model_errors, training_arguments
+from papers.harness.programs import run_program
 from papers.lexinvariant.characters import (
     BASE_TOKENS,
     CorpusConfig,
@@ -134,17 +135,16 @@ def train(args: argparse.Namespace) -> None:
           f"{2 * recipe['trainer']['max_steps']} trains it longer", file=sys.stderr)  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=Path("runs/lexinvariant"), help="folder for the windows, the "
-                        "model and checkpoints (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--corpus", default=MARKOV, help="a file, a folder, OWNER/NAME on the Hub, python for the "
-                        "standard library, or markov (default: %(default)s)")  # fmt: skip
-    parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
-    args = parser.parse_args()
-    with refusals(parser):
-        train(args)
-
-
 if __name__ == "__main__":
-    main()
+    run_program(
+        __doc__,
+        train,
+        "runs/lexinvariant",
+        {
+            "--corpus": {
+                "default": MARKOV,
+                "help": "a file, a folder, OWNER/NAME on the Hub, python for the standard library, or markov (default: "
+                "%(default)s)",
+            }
+        },
+    )

@@ -15,7 +15,6 @@ accelerate's.
 
 import argparse
 import random
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -27,7 +26,6 @@ from accelerate import PartialState
 from transformers import TrainingArguments, set_seed
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForSequenceClassification
-from hf_symbinv.errors import refusals
 from hf_symbinv.logic import random_renaming
 from hf_symbinv.metrics import normal_interval
 from hf_symbinv.training import (
@@ -39,6 +37,7 @@ from hf_symbinv.training import (
     model_errors,
     training_arguments,
 )
+from papers.harness.programs import run_program, say_how_to_go_on
 from papers.renamer import x86
 from papers.renamer.basic_blocks import load_blocks, origin_of, prepare, read_blocks, sample_file
 
@@ -142,22 +141,19 @@ def train(args: argparse.Namespace) -> None:
     guess = min(set(known), key=lambda cycles: fmean(abs(cycles - true) / true for true in known))
     constant = fmean(100 * abs(guess - true) / true for true in cycles)
     print(f"the best guess that is the same for all: MAPE {constant:.2f} %")
-    sys.stdout.flush()
-    print(f"the model is in {folder}; the same command with trainer.max_steps={2 * recipe['trainer']['max_steps']} "
-          "trains it longer", file=sys.stderr)  # fmt: skip
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=Path("runs/renamer"), help="folder for the blocks, the "
-                        "model and checkpoints (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--blocks", default=str(sample_file()), help="table, folder or OWNER/NAME (default: a sample)")
-    parser.add_argument("--kind", choices=KINDS, default="renamer", help="which model (default: %(default)s)")
-    parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
-    args = parser.parse_args()
-    with refusals(parser):
-        train(args)
+    say_how_to_go_on(folder, recipe["trainer"]["max_steps"])
 
 
 if __name__ == "__main__":
-    main()
+    run_program(
+        __doc__,
+        train,
+        "runs/renamer",
+        {
+            "--blocks": {
+                "default": str(sample_file()),
+                "help": "table, folder or OWNER/NAME (default: a sample)",
+            },
+            "--kind": {"choices": KINDS, "default": "renamer", "help": "which model (default: %(default)s)"},
+        },
+    )

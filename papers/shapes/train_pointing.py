@@ -11,7 +11,6 @@ sizes.yaml, and SECTION.KEY=VALUE changes them. Started again with the same fold
 import argparse
 import random
 import string
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from accelerate import PartialState
 from transformers import DataCollatorForTokenClassification, TrainingArguments, set_seed
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForMaskedLM, SymbolInvariantWordTokenizer
-from hf_symbinv.errors import refusals
 from hf_symbinv.metrics import wilson_interval
 from hf_symbinv.training import data_record, fit, load_sections, measure_rows, model_errors, training_arguments
+from papers.harness.programs import run_program, say_how_to_go_on
 from papers.shapes.programs import BASE_TOKENS, forgotten
 
 NAMES = string.ascii_lowercase
@@ -73,20 +72,13 @@ def train(args: argparse.Namespace) -> None:
         low, high = wilson_interval(right, len(test))
         print(f"{len(test):,} test programs with {fewest} to {most} variables: {right / len(test):.1%} correct, "
               f"95 % interval {low:.1%} to {high:.1%}")  # fmt: skip
-    sys.stdout.flush()
-    print(f"the model is in {folder}; the same command with trainer.max_steps={2 * recipe['trainer']['max_steps']} "
-          "trains it longer", file=sys.stderr)  # fmt: skip
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=Path("runs/pointing"), help="folder (default: %(default)s)")
-    parser.add_argument("--embedding", default="streams", help="of symbols (default: %(default)s)")
-    parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
-    args = parser.parse_args()
-    with refusals(parser):
-        train(args)
+    say_how_to_go_on(folder, recipe["trainer"]["max_steps"])
 
 
 if __name__ == "__main__":
-    main()
+    run_program(
+        __doc__,
+        train,
+        "runs/pointing",
+        {"--embedding": {"default": "streams", "help": "of symbols (default: %(default)s)"}},
+    )
