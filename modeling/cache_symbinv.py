@@ -99,10 +99,6 @@ class SymbolInvariantCache:
         """Forgets all that was read; a text is read again then."""
         SymbolInvariantCache.__init__(self)
 
-    def reorder_cache(self, beam_idx: Tensor) -> None:
-        """As `move`, with the rows `beam_idx (R,)` in a tensor."""
-        self.move(beam_idx.tolist())
-
     def keep_questions(self, places: Sequence[int]) -> None:
         """Keeps the encoder's keys and values of the questions at `places` only."""
         for index, (keys, values) in self.cross.items():

@@ -501,7 +501,7 @@ def test_a_cache_keeps_whose_stream_is_whose_when_its_rows_move():
         expected = model(ids).logits
         for order in ([2, 0, 0], [0, 0, 1, 1, 2, 2], [1]):
             cache = model(ids[:, :5], use_cache=True).past_key_values
-            cache.reorder_cache(torch.tensor(order))
+            cache.move(order)
             close(model(ids[order, 5:], past_key_values=cache).logits, expected[order, 5:])
 
 

@@ -542,7 +542,7 @@ class TestCache:
             expected = model(**batch, decoder_input_ids=answers).logits
             for order in ([2, 0, 0], [0, 0, 1, 1, 2, 2]):
                 cache = model(**batch, decoder_input_ids=answers[:, :5], use_cache=True).past_key_values
-                cache.reorder_cache(torch.tensor(order))
+                cache.move(order)
                 cache.cross = {index: tuple(one[:1].repeat(len(order), 1, 1, 1) for one in states)
                                for index, states in cache.cross.items()}  # fmt: skip
                 rows = pad([questions[0]] * len(order))
