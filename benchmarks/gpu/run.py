@@ -23,8 +23,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # products are then the same each time
-os.environ["HF_SYMBINV_LIGHT"] = "1"  # nothing here asks for Auto classes or pipelines
+if __name__ == "__main__":  # before torch and the package are loaded, and for this process alone
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # products are then the same each time
+    os.environ["HF_SYMBINV_LIGHT"] = "1"  # nothing here asks for Auto classes or pipelines
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parents[1]))
 

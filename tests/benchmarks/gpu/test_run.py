@@ -372,3 +372,7 @@ def test_a_state_of_the_papers_size_is_in_files_that_come_back(setting):
         parts = tensors_of(Training(config, rows, torch.tensor([[1, 3, 2]]), 1, steps, Way()), run)
         sizes = [sum(value.numel() * value.element_size() for value in tensors.values()) for tensors in parts.values()]
         assert len(sizes) == 3 and max(sizes) < 16e6 - 100_000
+
+
+def test_imported_it_changes_nothing_for_other_code_of_the_process():
+    assert "HF_SYMBINV_LIGHT" not in os.environ and "CUBLAS_WORKSPACE_CONFIG" not in os.environ
