@@ -199,7 +199,8 @@ def quotas(task: SymbolTask, min_size: int, max_size: int, rows: int) -> dict[in
         return {SHORT: rows}
     short = int(task.short_share * rows) if min_size < task.uniform_from else 0
     each, rest = divmod(rows - short, len(sizes))
-    return {SHORT: short} | {size: each + (place < rest) for place, size in enumerate(sizes)}
+    small = {SHORT: short} if min_size < task.uniform_from else {}
+    return small | {size: each + (place < rest) for place, size in enumerate(sizes)}
 
 
 def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int]) -> dict[int, int]:
@@ -249,7 +250,10 @@ class Candidates:
             yield from self.gate.draw(missing, *self.seed, 0)  # all of them are wanted, so they are solved at once
             return
         while any(len(self.waiting[key]) < rows for key, rows in missing.items() if key not in self.gate.exhausted):
-            more = {key: -(-rows // PORTION) for key, rows in self.quota.items() if key not in self.gate.exhausted}
+            # One at least: a size with no rows of its own may stand in for others.
+            more = {
+                key: max(-(-rows // PORTION), 1) for key, rows in self.quota.items() if key not in self.gate.exhausted
+            }
             for question in self.gate.draw(more, *self.seed, self.portions):
                 self.waiting[self.gate.quota_of(self.gate.task.size(question))].append(question)
             self.portions += 1

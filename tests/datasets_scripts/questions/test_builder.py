@@ -342,6 +342,28 @@ def test_a_question_that_reaches_the_limit_changes_its_own_row_alone(task, tmp_p
         assert found[0] - rows == found[0] & lost
 
 
+@pytest.mark.parametrize("low, high, rows", [(1, 14, 10), (12, 30, 10), (5, 20, 40)])
+def test_drawing_ends_where_no_question_gets_an_answer_or_those_of_one_size_alone(
+    low, high, rows, tmp_path, monkeypatch
+):
+    """Also with fewer rows than sizes, where those that have none of their own stand in for the others."""
+
+    class Solved(Rounds):
+        """Rounds whose solver answers questions of the largest size, or none."""
+
+        def solve(self, questions, name):
+            return [Harvest([Pair(text, "") for text in questions if len(text) == self.answered])]
+
+    monkeypatch.setattr("hf_symbinv.datasets_scripts.questions.builder.FRUITLESS_ROUNDS", 5)
+    for answered in (high, 0):
+        with gate("abc", min_size=low, max_size=high, task=COPY) as source:
+            rounds = Solved(source, None, None, tmp_path, None)
+            rounds.answered = answered
+            quota = quotas(COPY, low, high, rows)
+            harvest = rounds.run(quota, partial(missing_rows, quota), "", 7)
+        assert len(harvest.pairs) >= (rows if answered else 0)
+
+
 def test_another_limit_leaves_the_other_rows_in_their_splits(tmp_path):
     """And what else the machine does: the limit is of CPU time."""
     found = []
