@@ -67,13 +67,14 @@ PRESETS |= {
 
 @strict
 class SymbolInvariantConfig(PreTrainedConfig):
-    """Sizes and choices of a symbol-invariant model; the defaults are the paper's LTL model without its tree positions.
+    """Sizes and choices of a symbol-invariant model; the defaults are the paper's LTL model without its tree positions,
+    and for more symbols.
 
     Args:
         base_vocab_size: V_n, the number of base tokens, with ids 0 … V_n - 1; every id from V_n on is a symbol.
         num_symbols: referents seen in training; sets `vocab_size`, the least width of logits, and AdaCos' first scale,
             sqrt(2) log(vocab_size - 1). `learned`, `canonical`, `renamed`: symbols that have rows; `gaussian`: symbols
-            that exist. No other model's weights depend on it.
+            that exist. No other model's weights depend on it, so the default is generous.
         num_views: what can be said of a symbol besides its identity, as a register's width or that it is a function.
             Symbol ids are `base_vocab_size + referent * num_views + view`; renamings exchange referents and keep views.
             An encoder-decoder can write every view of a symbol that it can write. Decoders alone and grammars have one.
@@ -144,7 +145,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     attribute_map = {"hidden_size": "d_model"}
 
     base_vocab_size: int = 13
-    num_symbols: int = 5
+    num_symbols: int = 64
     num_views: int = 1
     num_fresh_symbols: int | None = None
     d_model: int = 64

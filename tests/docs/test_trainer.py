@@ -1,5 +1,6 @@
 """docs/trainer.md at toy size: its program runs as it stands there, and with BART's lines in place of its own."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,19 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    DataCollatorForSeq2Seq,
-    PreTrainedTokenizerFast,
-    Seq2SeqTrainer,
-    Seq2SeqTrainingArguments,
-)
+from transformers import BartConfig, BartForConditionalGeneration, PreTrainedTokenizerFast
 
-from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration, SymbolInvariantTextTokenizer
+from .evaluate_rows import PAIRS, evaluate
 
 DOCS = Path(__file__).parents[2] / "docs"
 WORDS = [
@@ -94,26 +86,24 @@ def test_bart_takes_the_same_program_but_for_the_lines_that_the_page_shows(tmp_p
 @pytest.mark.parametrize("steps", [None, 1])
 def test_a_plain_trainer_evaluates_logits_of_one_width(steps, tmp_path):
     """Without `predict_with_generate`, over batches of different numbers of symbols, as for BART."""
-    tokenizer = SymbolInvariantTextTokenizer("+-", symbol_pattern="[a-z]")
-    pairs = [("a + b", "+ a b"), ("a - a", "- a a"), ("c + d", "+ c d"), ("a + b - c + d", "- + a b + c d"), ("x", "x")]
-    rows = Dataset.from_dict({"question": [one for one, _ in pairs], "answer": [other for _, other in pairs]}).map(
-        lambda batch: tokenizer(batch["question"], text_target=batch["answer"], return_symbols=True), batched=True
-    )
-    torch.manual_seed(0)
-    sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 8}
-    config = SymbolInvariantConfig(base_vocab_size=len(tokenizer), num_symbols=6, **sizes)
-    model, seen = SymbolInvariantForConditionalGeneration(config), {}
+    found = evaluate(str(tmp_path), eval_accumulation_steps=steps)
+    assert np.isfinite(found["eval_loss"]) and 0 <= found["eval_right"] <= 1
+    assert found["labels"] == len(PAIRS) and found["shape"][-1] == found["vocab_size"]
 
-    def measure(found):
-        logits = found.predictions[0] if isinstance(found.predictions, tuple) else found.predictions
-        seen["width"], known = logits.shape[-1], found.label_ids != -100
-        return {"right": float((logits.argmax(-1) == found.label_ids)[known].mean())}
 
-    arguments = Seq2SeqTrainingArguments(
-        str(tmp_path), per_device_eval_batch_size=2, eval_accumulation_steps=steps, report_to="none", use_cpu=True
-    )
-    collator = DataCollatorForSeq2Seq(tokenizer, model)
-    trainer = Seq2SeqTrainer(model, arguments, collator, eval_dataset=rows, compute_metrics=measure)
-    assert np.isfinite(trainer.evaluate()["eval_loss"]) and 0 <= trainer.evaluate()["eval_right"] <= 1
-    assert seen["width"] == config.vocab_size == len(tokenizer) + 6
-    assert trainer.predict(rows).label_ids.shape[0] == len(pairs)
+@pytest.mark.slow
+def test_two_processes_evaluate_as_one(tmp_path):
+    program, found = Path(__file__).with_name("evaluate_rows.py"), []
+    for processes in ("1", "2"):
+        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", processes]
+        done = subprocess.run(
+            [*launcher, str(program), str(tmp_path)],
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-2000:]
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    for alone, together in zip(*found, strict=True):
+        assert (alone.pop("processes"), together.pop("processes")) == (1, 2)
+        # A mean over the batches of one process, of which each has its own number of tokens.
+        assert np.isfinite([together.pop("eval_loss"), alone.pop("eval_loss")]).all()
+        assert together == alone

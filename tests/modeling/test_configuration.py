@@ -267,7 +267,7 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
         ),
         (
             {"symbol_embedding": "random", "random_dim": 2},
-            "num_symbols=5: hypercube with random_dim=2 has 4 different vectors; choose a larger random_dim",
+            "num_symbols=64: hypercube with random_dim=2 has 4 different vectors; choose a larger random_dim",
         ),
         (
             {"symbol_embedding": "random", "random_method": "neighbors", "random_dim": 2, "num_symbols": 9},
@@ -420,7 +420,7 @@ def test_names_of_transformers_reach_the_same_fields():
     config = SymbolInvariantConfig()
     assert config.hidden_size == config.d_model == 64
     assert config.num_hidden_layers == config.encoder_layers == 8
-    assert config.vocab_size == 18
+    assert config.vocab_size == 77
     assert AutoConfig.for_model("symbol_invariant").to_dict() == config.to_dict()
 
 
