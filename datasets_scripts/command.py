@@ -27,7 +27,7 @@ from hf_symbinv.solvers import Cluster
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import load_task
 
-_SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout", "memory"}
+_SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout", "memory", "like"}
 _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
 # What each way to make a data set takes besides --output, --workers and --executor.
 _OPTIONS = {
@@ -67,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     drawn.add_argument(
         "--memory", type=float, metavar="GB", help=f"memory to draw, solve or check in (default: {MEMORY:g})"
     )
+    drawn.add_argument("--like", metavar="RELEASE", help="drawn as a paper's release does it: prop as deepltl")
     drawn.add_argument("--grid", action="store_true", help="for each number of symbols and size, in one split, test")
     drawn.add_argument("--per-cell", type=int, help=f"with --grid: pairs, at most (default: {cell.per_cell})")
     drawn.add_argument(
