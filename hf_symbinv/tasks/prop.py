@@ -201,8 +201,8 @@ class PropTask(FormulaTask):
 class DeepLTLPropTask(PropTask):
     """Identical to PropTask except: trees and lengths are those of DeepLTL's release.
 
-    For who makes a paper's tables again. Trees have at most two nodes more than the longest formula, and a length has at
-    most as many rows as lengths from 12 nodes up would have if the shorter ones shared 9.5 % of them.
+    For who makes a paper's tables again. Trees have at most two nodes more than the longest formula, and a length has
+    at most as many rows as lengths from 12 nodes up would have if the shorter ones shared 9.5 % of them.
 
     Source: the release of Hahn et al. 2021, its program for propositional data and the command that made its `prop-35`.
     """

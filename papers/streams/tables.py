@@ -429,6 +429,18 @@ TABLES = {
             "little.",
         ),
         Table(
+            "sit-scale", "Embeddings with and without the factor sqrt(D)", "in no paper", ("task", "embeddings"),
+            (CORRECT, NEW, FREE, EXACT, *SPENT),
+            tuple(
+                Row((TASKS[task], label), Training(task, fields=fields))
+                for task in ("prop", "ltl")
+                for label, fields in (("times sqrt(D)", ()), ("as they are", (("scale_embedding", False),)))
+            ),
+            SHARES,
+            "ITE's release multiplies embeddings by sqrt(D). That of SIT has an option for it, whose default is not to.",
+            compared=(CORRECT, NEW),
+        ),
+        Table(
             "sit-copy", "Copying long strings of many symbols", "SIT Appendix E, ITE Appendix E.5 and Figure 2",
             ("model", "enabled features"), (DISTANCE, *SPENT), _larger_copying("copy-long"), DISTANCES,
             "The papers say of their models that the mean is 0.0, on grids whose ends they do not give. The baseline "

@@ -54,7 +54,7 @@ class TestTables:
 
     def test_all_tables_that_were_promised_exist(self):
         of_sit = [f"sit-{name}" for name in ["1", "2", "3", "4", "6", "heatmap", "supplement", "topn", "cost"]]
-        of_sit += ["sit-epochs", "sit-copy"]
+        of_sit += ["sit-epochs", "sit-scale", "sit-copy"]
         of_ite = [f"ite-{name}" for name in ["2", "3", "5", "6", "symbols", "draws", "7", "8", "ablation"]]
         assert list(TABLES) == [*of_sit, *of_ite, "sit-tuned", "sit-tuned-prop"]
 
