@@ -33,7 +33,19 @@ _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell", "novel"},
-    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "extend", "seed", "ordered", "complete", "renamed"},
+    "from": {
+        "task",
+        "from",
+        "supplement",
+        *_LIMITS,
+        "reduce",
+        "extend",
+        "seed",
+        "ordered",
+        "complete",
+        "renamed",
+        "like",
+    },
     "from_text": {"task", "from_text", "seed"},
 }
 
@@ -67,7 +79,9 @@ def parser() -> argparse.ArgumentParser:
     drawn.add_argument(
         "--memory", type=float, metavar="GB", help=f"memory to draw, solve or check in (default: {MEMORY:g})"
     )
-    drawn.add_argument("--like", metavar="RELEASE", help="drawn as a paper's release does it: prop as deepltl")
+    drawn.add_argument(
+        "--like", metavar="RELEASE", help="drawn as a release does it: prop as deepltl; with --renamed: ite"
+    )
     drawn.add_argument("--grid", action="store_true", help="for each number of symbols and size, in one split, test")
     drawn.add_argument("--per-cell", type=int, help=f"with --grid: pairs, at most (default: {cell.per_cell})")
     drawn.add_argument(

@@ -63,6 +63,13 @@ class TestTables:
         assert len({training.name for training in trainings}) == len(trainings)
         assert all(re.fullmatch(r"[\w.=-]+", training.name) for training in trainings)
 
+    def test_streams_are_trained_on_renamed_data_only_where_renaming_merges_symbols(self):
+        for name, data in (("cpu", "normal"), ("paper", "renamed")):
+            rows = {row.labels: row for row in load_scale(name).rows_of(TABLES["sit-tuned"])}
+            same = [rows["LTL", "renamed", kind] for kind in ("streams", "canonical names")]
+            assert {one.data for row in same for one in (row.training, *row.search)} == {data}
+            assert rows["LTL", "renamed", "baseline"].training.data == "renamed"
+
     def test_labels_of_a_table_are_distinct_and_as_many_as_its_heads(self):
         for table in TABLES.values():
             assert len({row.labels for row in table.rows}) == len(table.rows), table.name
