@@ -28,6 +28,7 @@ from hf_symbinv.logic import (
 from hf_symbinv.logic.formula import SYMBOL
 from hf_symbinv.logic.notation import Token, is_spaced, write_prefix
 from hf_symbinv.solvers.prop import (
+    MOST_IN_TABLE,
     check_propositional,
     find_assignment,
     judge,
@@ -64,10 +65,6 @@ def parse_prefix_of_releases(text: str) -> Formula:
         if not {"xor", "<->", "->"} & set(words):
             raise
     return parse_prefix(" ".join("^" if word == "xor" else word for word in words))
-
-
-# The symbols of a formula whose truth table is looked through, at most.
-MOST_IN_TABLE = 16
 
 
 @cache
