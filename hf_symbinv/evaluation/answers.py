@@ -196,7 +196,7 @@ def _checked(checker: Any | None, proposals: Sequence[tuple[Question, str]]) -> 
 
 
 def _no_row(names: Sequence[str], known: Sequence[str] | None, rows: int) -> str:
-    """Why a model has no row for `names`; `known` are those that it knows, None if it takes any `rows` of a question."""
+    """Why a model has no row for `names`; `known` are those that it knows, None if it takes any `rows` of them."""
     if known is None:
         return (
             f"this checkpoint has rows for the first {rows} symbols of a question, whatever their names are, and none "

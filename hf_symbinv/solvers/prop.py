@@ -2,8 +2,8 @@
 
 A verdict is that of py-aiger's expression of the formula, whose circuit is simulated once for all values of its symbols
 and then serves all answers; py-aiger-sat's `SolverWrapper` gives a second opinion, and the counterexample. Formulas of
-more than `MOST_IN_TABLE` symbols have that opinion alone. A second of one core is enough for some 1,800 verdicts on formulas of
-1 to 35 nodes, 8,000 if each formula has 25 answers; the SAT solver alone gives 5,500.
+more than `MOST_IN_TABLE` symbols have that opinion alone. One core gives some 1,800 verdicts a second on formulas of 1
+to 35 nodes, and 8,000 if each formula has 25 answers; the SAT solver alone gives 5,500.
 
 For answers and second opinions the step from formula to clauses is done here: py-aiger's own takes some 9 times as long
 and orders the clauses by hashes of texts, which differ from process to process, so that a formula would have another
