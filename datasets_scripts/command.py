@@ -29,23 +29,12 @@ from hf_symbinv.tasks import load_task
 
 _SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout", "memory", "like"}
 _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
+_RENAMED = {"renamed", "like"}
 # What each way to make a data set takes besides --output, --workers and --executor.
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell", "novel"},
-    "from": {
-        "task",
-        "from",
-        "supplement",
-        *_LIMITS,
-        "reduce",
-        "extend",
-        "seed",
-        "ordered",
-        "complete",
-        "renamed",
-        "like",
-    },
+    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "extend", "seed", "ordered", "complete", *_RENAMED},
     "from_text": {"task", "from_text", "seed"},
 }
 

@@ -604,7 +604,7 @@ def prepare(
             f" Sizes from {task.uniform_from} up are equally frequent." if task.uniform_from < config.max_size else ""
         )
         if config.like:
-            uniform = f" Sizes are distributed as in the data of {config.like}: drawn until there are enough rows."
+            uniform = f" They are drawn as in the release of {config.like}."
         origin = Origin(
             title=f"{task.name}, {config.num_symbols} symbols, sizes {config.min_size} to {config.max_size}",
             story=f"Random questions of the task {task.name} with answers.{uniform} "

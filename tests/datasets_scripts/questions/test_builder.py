@@ -316,6 +316,8 @@ class TestLikeDeepLTL:
             if len(seen) >= 600:
                 break
         assert found.total() == expected.total() == 600
+        card = (tmp_path / "like" / "README.md").read_text()
+        assert "with answers. They are drawn as in the release of deepltl. Questions left out" in card
         for size in range(1, 15):
             assert abs(found[size] - expected[size]) <= 4 * math.sqrt(expected[size] + 1)
         # The package's own distribution is another: a length of 10 or more has every fifth of most rows.
