@@ -27,13 +27,14 @@ from hf_symbinv.solvers import Cluster
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import load_task
 
-_SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout", "memory"}
+_SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout", "memory", "like"}
 _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
+_RENAMED = {"renamed", "like"}
 # What each way to make a data set takes besides --output, --workers and --executor.
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell", "novel"},
-    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "extend", "seed", "ordered", "complete", "renamed"},
+    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "extend", "seed", "ordered", "complete", *_RENAMED},
     "from_text": {"task", "from_text", "seed"},
 }
 
@@ -66,6 +67,9 @@ def parser() -> argparse.ArgumentParser:
     drawn.add_argument("--timeout", type=float, help=f"seconds of CPU time to solve a question {either('timeout')}")
     drawn.add_argument(
         "--memory", type=float, metavar="GB", help=f"memory to draw, solve or check in (default: {MEMORY:g})"
+    )
+    drawn.add_argument(
+        "--like", metavar="RELEASE", help="drawn as a release does it: prop as deepltl; with --renamed: ite"
     )
     drawn.add_argument("--grid", action="store_true", help="for each number of symbols and size, in one split, test")
     drawn.add_argument("--per-cell", type=int, help=f"with --grid: pairs, at most (default: {cell.per_cell})")

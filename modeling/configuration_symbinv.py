@@ -116,6 +116,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
         identity_multiplier: a and b are stored divided by this; Adam moves them as with so many times the rate.
         embedding_norm: of an encoder alone, LayerNorm of embeddings plus positions, and no factor sqrt(D), as in BERT.
         normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
+        scale_embedding: multiply looked-up rows by sqrt(D), as BART's. False for who makes SIT's tables as its release.
         normalize_features: L2-normalise the last hidden states before the projection.
         loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`, of the next token.
         label_smoothing: share of the probability spread over all that can be written; instead of the Trainer's own.
@@ -177,6 +178,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     identity_multiplier: float | int = 1.0
     embedding_norm: bool = False
     normalize_embeddings: bool = True
+    scale_embedding: bool = True
     normalize_features: bool = True
     loss: Literal["adacos", "cross_entropy"] = "adacos"
     label_smoothing: float | int = 0.0
@@ -349,6 +351,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
             "num_views=1": no_encoder and self.num_views > 1,
             "embedding_norm=True: is for an encoder without decoder; set decoder_layers=0, or remove the "
             "field": self.embedding_norm and not no_decoder,
+            f"scale_embedding=False: {given} has a learned scale of its own; remove the field": not self.scale_embedding
+            and kind == "gaussian",
             f"num_fresh_symbols={fresh}: an encoder without decoder (decoder_layers=0) writes no symbols; remove the "
             "field": fresh is not None and no_decoder,
             f"num_fresh_symbols={fresh}: {given} has a row for every symbol and writes any of them, new or not; remove "

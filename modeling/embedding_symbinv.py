@@ -55,8 +55,8 @@ def gaussian_rows(vectors: torch.Tensor, config: SymbolInvariantConfig) -> torch
 
 
 def embedding_factor(config: SymbolInvariantConfig) -> float:
-    """sqrt(D) for looked-up rows (Vaswani et al. 2017, section 3.4), or 1 where a LayerNorm follows."""
-    return 1.0 if config.embedding_norm else math.sqrt(config.d_model)
+    """sqrt(D) for looked-up rows (Vaswani et al. 2017, section 3.4), or 1 unscaled or where a LayerNorm follows."""
+    return math.sqrt(config.d_model) if config.scale_embedding and not config.embedding_norm else 1.0
 
 
 def look_up(

@@ -43,6 +43,7 @@ sit-supplement       Heat maps of alpha-renaming before and after the supplement
 sit-topn             Top-N accuracy on the heat map, propositional logic (SIT Appendix I)
 sit-cost             Decoding time and memory by number of symbols (SIT Appendix J and section 5.7)
 sit-epochs           Reduced training data, passed over as often as all data (SIT Table 1, ITE Table 7)
+sit-scale            Embeddings with and without the factor sqrt(D) (in no paper)
 sit-copy             Copying long strings of many symbols (SIT Appendix E, ITE Appendix E.5 and Figure 2)
 ite-2                Renamed training data, LTL (ITE Table 2)
 ite-3                Alpha-covariance with more symbols than in training (ITE Table 3)

@@ -29,6 +29,7 @@ import fcntl
 import hashlib
 import inspect
 import json
+import math
 import shutil
 import sys
 import warnings
@@ -101,6 +102,8 @@ class QuestionsConfig(datasets.BuilderConfig):
         seed: Seed of everything random.
         timeout: Limit for solving one question, and for judging its answer, in seconds of CPU time; a question that
             reaches it, or takes `WALL` times as long by the clock, is left out.
+        like: A public release whose distribution of questions the data have, as `load_task` takes it; for who makes a
+            paper's tables again.
 
     Raises:
         OptionsError: For a value out of range.
@@ -114,6 +117,7 @@ class QuestionsConfig(datasets.BuilderConfig):
     max_size: int = 35
     seed: int = 0
     timeout: float = 120.0
+    like: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -127,7 +131,7 @@ class QuestionsConfig(datasets.BuilderConfig):
                 raise OptionsError(
                     f"{item.name}={in_short(value)}: must be {described(type(item.default))}; correct it"
                 )
-        load_task(self.task)
+        load_task(self.task, self.like)
         for name in ("num_symbols", "max_size"):
             if getattr(self, name) > LARGEST:
                 raise OptionsError(f"{name}={in_short(getattr(self, name))}: must be at most {LARGEST:,}; ask for less")
@@ -143,7 +147,10 @@ class QuestionsConfig(datasets.BuilderConfig):
     def recipe(self) -> dict[str, Any]:
         """The fields that determine the data, without those that only name it."""
         inherited = {item.name for item in dataclasses.fields(datasets.BuilderConfig)}
-        return {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in inherited}
+        values = {
+            item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in inherited
+        }
+        return {name: value for name, value in values.items() if name != "like" or value}
 
     def command(self) -> str:
         """The command that makes the data; files and folders by their last names, because the others depend on the
@@ -173,6 +180,8 @@ class RandomQuestionsConfig(QuestionsConfig):
             raise OptionsError(
                 f"rows={self.rows}: ask for at least {LEAST_ROWS}, so that every split of 80/10/10 has one"
             )
+        if self.like:
+            most_rows(load_task(self.task, self.like), self.min_size, self.max_size, self.rows)
 
 
 @dataclass
@@ -203,6 +212,22 @@ def quotas(task: SymbolTask, min_size: int, max_size: int, rows: int) -> dict[in
     return small | {size: each + (place < rest) for place, size in enumerate(sizes)}
 
 
+def most_rows(task: SymbolTask, min_size: int, max_size: int, rows: int) -> dict[int, int]:
+    """Rows of each size, at most, as DeepLTL's release has them: of a short size as many as of each longer one.
+
+    Raises:
+        OptionsError: If no size is that long.
+    """
+    sizes = max_size + 1 - max(min_size, task.uniform_from)
+    if sizes < 1:
+        raise OptionsError(
+            f"max_size={max_size}: DeepLTL counts sizes from {task.uniform_from} up; ask for at least "
+            f"{task.uniform_from}, or leave out like"
+        )
+    each = math.ceil(rows * (1 - task.short_share) / sizes)
+    return dict.fromkeys(range(min_size, max_size + 1), each)
+
+
 def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int]) -> dict[int, int]:
     """Rows to draw next; the sizes that are not exhausted stand in for those that are, large ones first."""
     surplus = sum(max(have[size] - rows, 0) for size, rows in quota.items())
@@ -214,6 +239,11 @@ def missing_rows(quota: dict[int, int], have: Counter[int], exhausted: set[int])
         for place, size in enumerate(heirs):
             missing[size] += each + (place < rest)
     return {size: rows for size, rows in missing.items() if rows}
+
+
+def missing_samples(quota: dict[int, int], have: Counter[int], exhausted: set[int]) -> dict[int, int]:
+    """Rows to draw next, where no size stands in for another."""
+    return {size: rows - have[size] for size, rows in quota.items() if size not in exhausted and have[size] < rows}
 
 
 def solving_pool(task: SymbolTask, workers: Workers, timeout: float, memory: float = MEMORY) -> ProcessPool | RayPool:
@@ -243,11 +273,13 @@ class Candidates:
         self.portions = 0
         self.waiting: dict[int, deque[str]] = {key: deque() for key in quota}
 
-    def take(self, missing: dict[int, int]) -> Iterator[str]:
-        """The next candidates, as many of each quota as `missing` says, or as there are."""
-        if not self.portions:
-            self.portions = 1
-            yield from self.gate.draw(missing, *self.seed, 0)  # all of them are wanted, so they are solved at once
+    def take(self, missing: dict[int, int], most: int | None = None) -> Iterator[str]:
+        """The next candidates, as many of each quota as `missing` says, or as there are; with `most` the first ones."""
+        if not self.portions or most is not None:
+            self.portions += 1  # all of them are wanted, so they are solved at once
+            yield from self.gate.draw(
+                missing, *self.seed, self.portions - 1, most=sys.maxsize if most is None else most
+            )
             return
         while any(len(self.waiting[key]) < rows for key, rows in missing.items() if key not in self.gate.exhausted):
             # One at least: a size with no rows of its own may stand in for others.
@@ -286,6 +318,7 @@ class Rounds:
         missing_after: Callable[[Counter[int], set[int]], dict[int, int]],
         name: str,
         *seed: object,
+        most: int | None = None,
     ) -> Harvest:
         """Everything that was found.
 
@@ -295,12 +328,13 @@ class Rounds:
                 to solve next; `quota` at first.
             name: Of the shards' files.
             seed: Of the questions.
+            most: Pairs in all, those drawn first; None for all that `missing_after` asks for.
         """
         have, harvest, fruitless, rounds = Counter[int](), Harvest(), Counter[int](), count()
         candidates = Candidates(self.gate, quota, *seed)
-        while missing := missing_after(have, self.gate.exhausted):
-            found, number = Counter[int](), next(rounds)
-            for shard in self.solve(candidates.take(missing), f"{name}{number:02d}"):
+        while most != len(harvest.pairs) and (missing := missing_after(have, self.gate.exhausted)):
+            found, number, left = Counter[int](), next(rounds), most and most - len(harvest.pairs)
+            for shard in self.solve(candidates.take(missing, left), f"{name}{number:02d}"):
                 harvest.add(shard)
                 found.update(self.gate.quota_of(self.gate.task.size(pair.question)) for pair in shard.pairs)
             have += found
@@ -420,19 +454,26 @@ def read_shard(path: Path, questions: Sequence[str]) -> Harvest:
 def generate(
     config: RandomQuestionsConfig, work: Path, workers: Workers, *, progress: bool = True, memory: float = MEMORY
 ) -> Harvest:
-    """Draw and solve until every size is full, with finished shards kept in `work`."""
-    task = load_task(config.task)
-    quota = quotas(task, config.min_size, config.max_size, config.rows)
+    """Draw and solve until every size is full, or as a release does it; with finished shards kept in `work`."""
+    task = load_task(config.task, config.like)
+    asked = task, config.min_size, config.max_size, config.rows
+    quota = most_rows(*asked) if config.like else quotas(*asked)
+    missing = partial(missing_samples if config.like else missing_rows, quota)
     with (
         solving_pool(task, workers, config.timeout, memory) as pool,
         task.checker(workers=workers, timeout=config.timeout, memory=memory, wall=WALL * config.timeout) as checker,
         Gate(
-            task, symbol_names(config.num_symbols), config.min_size, config.max_size, task.uniform_from, memory
+            task,
+            symbol_names(config.num_symbols),
+            config.min_size,
+            config.max_size,
+            1 if config.like else task.uniform_from,
+            memory,
         ) as gate,
         progress_of("pairs", config.rows, show=progress) as bar,
     ):
         rounds = Rounds(gate, pool, checker, work, bar)
-        harvest = rounds.run(quota, partial(missing_rows, quota), "", config.seed)
+        harvest = rounds.run(quota, missing, "", config.seed, most=config.rows if config.like else None)
     return harvest
 
 
@@ -538,7 +579,7 @@ def prepare(
         OptionsError: If too little was found for three splits (DrawingError if the task cannot draw what is asked for).
         ImportError: If a solver is not installed.
     """
-    task = load_task(config.task)
+    task = load_task(config.task, config.like)
     recipe, version = {**config.recipe(), "task": task.name}, task.solver_version()
     with claimed(folder, {"builder": f"random {config.version}", **recipe, "solver_version": version}) as work:
         if work is None:
@@ -562,6 +603,8 @@ def prepare(
         uniform = (
             f" Sizes from {task.uniform_from} up are equally frequent." if task.uniform_from < config.max_size else ""
         )
+        if config.like:
+            uniform = f" They are drawn as in the release of {config.like}."
         origin = Origin(
             title=f"{task.name}, {config.num_symbols} symbols, sizes {config.min_size} to {config.max_size}",
             story=f"Random questions of the task {task.name} with answers.{uniform} "
@@ -600,7 +643,7 @@ class RandomQuestions(datasets.GeneratorBasedBuilder):
         prepare(self.config, folder, workers)
 
     def _info(self) -> datasets.DatasetInfo:
-        task = load_task(self.config.task)
+        task = load_task(self.config.task, self.config.like)
         return datasets.DatasetInfo(
             description=task.description,
             features=datasets.Features.from_arrow_schema(schema(task)),
@@ -608,7 +651,7 @@ class RandomQuestions(datasets.GeneratorBasedBuilder):
         )
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
-        task = load_task(self.config.task)
+        task = load_task(self.config.task, self.config.like)
         recipe = f"{type(self).__name__} {self.config.recipe()} {task.solver_version()} {source_hash(type(self), task)}"
         name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
         folder = Path(dl_manager.download_config.cache_dir) / f"{task.name}-{name}"
@@ -619,7 +662,7 @@ class RandomQuestions(datasets.GeneratorBasedBuilder):
         ]
 
     def _generate_examples(self, files: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        question = load_task(self.config.task).columns[0]
+        question = load_task(self.config.task, self.config.like).columns[0]
         for file in files:
             for row in read_rows(file):
                 yield row[question], row

@@ -34,6 +34,7 @@ from hf_symbinv.datasets_scripts.questions.builder import (
     Rounds,
     claimed,
     left_out,
+    missing_samples,
     solving_pool,
 )
 from hf_symbinv.datasets_scripts.questions.sampling import GRID_DROUGHT, GridGate
@@ -85,16 +86,11 @@ class QuestionGridConfig(QuestionsConfig):
         return super().command().replace("symbinv data", "symbinv data --grid")
 
 
-def missing_samples(sizes: range, per_cell: int, have: Counter[int], exhausted: set[int]) -> dict[int, int]:
-    """Samples to draw next, by size."""
-    return {size: per_cell - have[size] for size in sizes if size not in exhausted and have[size] < per_cell}
-
-
 def generate(
     config: QuestionGridConfig, work: Path, workers: Workers, *, progress: bool = True, memory: float = MEMORY
 ) -> Harvest:
     """Draw and solve row by row of the grid, with finished shards kept in `work`."""
-    task, harvest = load_task(config.task), Harvest()
+    task, harvest = load_task(config.task, config.like), Harvest()
     known = set[str]().union(*(training_classes(Path(folder), task) for folder in config.novel))
     sizes, numbers = range(config.min_size, config.max_size + 1), range(config.min_symbols, config.num_symbols + 1)
     with (
@@ -104,11 +100,10 @@ def generate(
     ):
         for number in numbers:
             bar.set_description(f"{number} symbols")
-            missing = partial(missing_samples, sizes, config.per_cell)
             with GridGate(task, symbol_names(number), config.min_size, config.max_size, known, memory) as gate:
                 quota = dict.fromkeys(sizes, config.per_cell)
                 rounds = Rounds(gate, pool, checker, work, bar)
-                harvest.add(rounds.run(quota, missing, f"{number}-", config.seed, number))
+                harvest.add(rounds.run(quota, partial(missing_samples, quota), f"{number}-", config.seed, number))
     return harvest
 
 
@@ -124,7 +119,7 @@ def prepare(
         OptionsError: If all cells are empty (DrawingError if the task cannot draw with a number of symbols).
         ImportError: If a solver is not installed.
     """
-    task = load_task(config.task)
+    task = load_task(config.task, config.like)
     recipe, version = {**config.recipe(), "task": task.name}, task.solver_version()
     if config.novel:
         recipe["novel"] = [digest(Path(folder)) for folder in config.novel]

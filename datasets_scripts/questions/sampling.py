@@ -114,8 +114,8 @@ class Gate:
         """Whether a question of a wanted size is wanted."""
         return True
 
-    def draw(self, missing: dict[int, int], *seed: object) -> Iterator[str]:
-        """Yield, for every quota, as many questions that were never drawn before as `missing` says.
+    def draw(self, missing: dict[int, int], *seed: object, most: int = sys.maxsize) -> Iterator[str]:
+        """Yield, for every quota, as many questions that were never drawn before as `missing` says, and `most` in all.
 
         Quotas for which none turns up any more are added to `exhausted`.
 
@@ -153,6 +153,9 @@ class Gate:
                     missing[quota] -= 1
                     if not missing[quota]:
                         del missing[quota]
+                    most -= 1
+                    if not most:
+                        missing.clear()
                     self._measured("symbols", symbols_of, question)
                     yield question
             for quota in self.given_up(missing, hits):

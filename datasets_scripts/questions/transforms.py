@@ -33,20 +33,34 @@ from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN, Origin
 from hf_symbinv.tasks import TASKS, SymbolTask, symbol_names
 
 
-def renamed(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
+def renamed(data: datasets.DatasetDict, task: SymbolTask, like: str = "") -> datasets.DatasetDict:
     """Training rows with symbols renamed so that the first appearances in answers always come in the order a, b, c, ...
 
     The other symbols of a question keep their names, unless these are taken: then they get, in the order of their first
     appearance, those that have become free. So rows remain what they were up to a renaming, and only the
     order of names in answers carries a bias that a model can learn.
 
+    Args:
+        data: What is to be renamed.
+        task: The task of the data.
+        like: `ite` to rename as ITE's release does, for who makes the papers' tables again: the other symbols keep
+            their names even if these are taken, so that some rows have fewer symbols than before. Answers stay correct,
+            because they hold whatever the other symbols are.
+
+    Raises:
+        TransformError: If `like` is something else.
+
     Source: ITE, section 5.2.1.
     """
+    if like not in ("", "ite"):
+        raise TransformError(f"like={like!r}: no renaming of this name; use ite, or leave it out")
     question, answer = _columns(data, task)
 
     def rename(row: dict[str, Any]) -> dict[str, Any]:
         with _of_task(task, row[question]):
-            renaming = first_in_order(task.symbols(row[answer]), task.symbols(row[question]))
+            names = task.symbols(row[answer])
+            merging = dict(zip(names, symbol_names(len(names)), strict=True))
+            renaming = merging if like else first_in_order(names, task.symbols(row[question]))
             renamed_question = task.rename(row[question], renaming)
             return {
                 question: renamed_question,
@@ -318,13 +332,15 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
         task: The task of the data; None to tell by its columns.
         options: Those of `symbinv data`, done in this order: `supplement` (a folder), `min_symbols`, `max_symbols`,
             `min_size`, `max_size`, then `reduce` (rows) by `seed`, then `extend` (a folder), `ordered`, `complete` by
-            `seed`, and `renamed`.
+            `seed`, and `renamed`, `like` a release.
 
     Raises:
         TransformError: If a folder holds no data set of the task, nothing is to be changed, or nothing is left of it.
         WorkFolderError: If `folder` cannot take it.
     """
     data = read_folder(source)
+    if "like" in options and not options.get("renamed"):
+        raise TransformError(f"like={options['like']!r}: says how symbols are renamed; add --renamed, or leave it out")
     if not set(options) - {"seed"}:
         raise TransformError(
             "nothing to change; choose rows, or --supplement, --reduce, --extend, --ordered, --complete or --renamed"
@@ -351,7 +367,7 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
         if options.get("complete"):
             data = completed(data, task, options.get("seed", 0))
         if options.get("renamed"):
-            data = renamed(data, task)
+            data = renamed(data, task, options.get("like", ""))
         splits = {
             name: [Pair(*pair) for pair in zip(split[question], split[answer], strict=True)]
             for name, split in data.items()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
 
-from hf_symbinv.tasks import SymbolTask, symbol_names
+from hf_symbinv.tasks import SymbolTask
 from hf_symbinv.tasks.base import size_of, symbols_of
 
 if TYPE_CHECKING:
@@ -147,8 +147,7 @@ def answer_questions(
     answers: dict[int, Answer] = {}
     for row, names in enumerate(unknown):
         if names:
-            rows = checkpoint.model.config.num_symbols
-            message = _no_row(names, (checkpoint.tokenizer.fixed_names or symbol_names(rows))[:rows])
+            message = _no_row(names, checkpoint.tokenizer.fixed_names, checkpoint.model.config.num_symbols)
             answers[row] = Answer((Candidate("", "invalid", message, 0.0),), 0.0)
     if answers:
         _logger.warning(
@@ -196,7 +195,14 @@ def _checked(checker: Any | None, proposals: Sequence[tuple[Question, str]]) -> 
     return [(result.verdict, result.message, result.seconds) for result in results]
 
 
-def _no_row(names: Sequence[str], known: Sequence[str]) -> str:
+def _no_row(names: Sequence[str], known: Sequence[str] | None, rows: int) -> str:
+    """Why a model has no row for `names`; `known` are those that it knows, None if it takes any `rows` of them."""
+    if known is None:
+        return (
+            f"this checkpoint has rows for the first {rows} symbols of a question, whatever their names are, and none "
+            f"for {', '.join(names)}; ask with {rows} symbols at most, or take a checkpoint with streams"
+        )
+    known = known[:rows]
     shown = ", ".join(known if len(known) <= 6 else (*known[:2], "...", known[-1]))
     return (
         f"this checkpoint knows the symbols {shown} only and has no row for {', '.join(names)}; use these names, or a "

@@ -28,6 +28,7 @@ from hf_symbinv.logic import (
 from hf_symbinv.logic.formula import SYMBOL
 from hf_symbinv.logic.notation import Token, is_spaced, write_prefix
 from hf_symbinv.solvers.prop import (
+    MOST_IN_TABLE,
     check_propositional,
     find_assignment,
     judge,
@@ -66,10 +67,6 @@ def parse_prefix_of_releases(text: str) -> Formula:
     return parse_prefix(" ".join("^" if word == "xor" else word for word in words))
 
 
-# The symbols of a formula whose truth table is looked through, at most.
-MOST_IN_TABLE = 16
-
-
 @cache
 def _truth_tables(symbols: int) -> Worlds:
     return Worlds([(1 << symbols, 0, 1)], symbols)
@@ -106,7 +103,7 @@ class PropTask(FormulaTask):
 
         spot = load_spot()
         words = {f"p{place}": Token(-1, SYMBOL, symbol) for place, symbol in enumerate(symbols)}
-        formulas = random_formulas(PRIORITIES, list(words), (smallest, STRETCH * largest), seed, count)
+        formulas = random_formulas(PRIORITIES, list(words), (smallest, self.largest_tree(largest)), seed, count)
         dictionary = spot.make_bdd_dict()
         owner = spot.make_twa_graph(dictionary)
         valid = spot.formula_to_bdd(spot.formula.tt(), dictionary, owner)
@@ -120,6 +117,10 @@ class PropTask(FormulaTask):
                     )
                 )
         return questions
+
+    def largest_tree(self, largest: int) -> int:
+        """Nodes of the largest tree that is drawn for formulas of at most `largest` nodes."""
+        return STRETCH * largest
 
     def solve(self, question: str) -> str | None:
         return find_assignment(question)
@@ -194,6 +195,23 @@ class PropTask(FormulaTask):
         return assignment_to_prefix(read_assignment(text))
 
 
-PROP = PropTask()
+class DeepLTLPropTask(PropTask):
+    """Identical to PropTask except: trees and lengths are those of DeepLTL's release.
 
-__all__ = ["PROP", "PropTask"]
+    For who makes a paper's tables again. Trees have at most two nodes more than the longest formula, and a length has
+    at most as many rows as lengths from 12 nodes up would have if the shorter ones shared 9.5 % of them.
+
+    Source: the release of Hahn et al. 2021, its program for propositional data and the command that made its `prop-35`.
+    """
+
+    uniform_from = 12
+    short_share = 0.095
+
+    def largest_tree(self, largest: int) -> int:
+        return largest + 2
+
+
+PROP = PropTask()
+PROP_LIKE_DEEPLTL = DeepLTLPropTask()
+
+__all__ = ["PROP", "PROP_LIKE_DEEPLTL", "DeepLTLPropTask", "PropTask"]

@@ -31,6 +31,8 @@ _HOMES = {
     "copy": ("hf_symbinv.tasks.copying", "COPY"),
     "tseitin": ("hf_symbinv.tasks.tseitin", "TSEITIN"),
 }
+# Task and public release → the task whose questions are drawn as that release draws them.
+_LIKE = {("prop", "deepltl"): ("hf_symbinv.tasks.prop", "PROP_LIKE_DEEPLTL")}
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_]\w*))?", re.DOTALL)
 # Tasks of users' files, which `task_of` finds too.
 _loaded: dict[str, SymbolTask] = {}
@@ -54,10 +56,7 @@ class _Tasks(Mapping[str, SymbolTask]):
     """The tasks that come with the package, by name."""
 
     def __getitem__(self, name: str) -> SymbolTask:
-        module, attribute = _HOMES[name]
-        task = getattr(importlib.import_module(module), attribute)
-        assert isinstance(task, SymbolTask)
-        return task
+        return _at(*_HOMES[name])
 
     def __contains__(self, name: object) -> bool:
         return name in _HOMES
@@ -69,10 +68,16 @@ class _Tasks(Mapping[str, SymbolTask]):
         return len(_HOMES)
 
 
+def _at(module: str, attribute: str) -> SymbolTask:
+    task = getattr(importlib.import_module(module), attribute)
+    assert isinstance(task, SymbolTask)
+    return task
+
+
 TASKS: Mapping[str, SymbolTask] = _Tasks()
 
 
-def load_task(name_or_file: str | Path) -> SymbolTask:
+def load_task(name_or_file: str | Path, like: str = "") -> SymbolTask:
     """The task of this name, or the one that a file defines.
 
     Args:
@@ -80,12 +85,20 @@ def load_task(name_or_file: str | Path) -> SymbolTask:
             file's folder is put on the module path and the file imported by its stem, so that worker processes find it.
             A process of its own imports it first, and calls what commands call in theirs: code that ends its process,
             as `os._exit(0)` does, would end a command as if its work were done.
+        like: A public release whose distribution of questions a student wants who makes a paper's tables again:
+            `deepltl` for `prop`. Empty for the task's own distribution.
 
     Raises:
         TaskError: If there is no such task, or the file cannot be imported, defines none, or several, or ends the
-            process that tries it.
+            process that tries it; or if the task is not drawn like that release.
     """
     name = str(name_or_file)
+    if like:
+        if (name, like) not in _LIKE:
+            raise TaskError(
+                f"like={like!r}: task {name} is not drawn like this; use deepltl with task prop, or leave it out"
+            )
+        return _at(*_LIKE[name, like])
     if name in TASKS:
         return TASKS[name]
     if name == PAIRS:

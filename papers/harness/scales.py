@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,8 @@ class Scale:
         name: Of `SCALES`, or `gpu`, at which there are no tasks.
         about: What it is, in a sentence.
         tasks: For each task its data, models (with the trainer arguments that are theirs), trainer arguments and
-            numbers of rows; and a sentence `about` it where the scale's does not hold.
+            numbers of rows; how `renamed` data are made if not as the package does; and a sentence `about` it where the
+            scale's does not hold.
         tables: For some tables the rows that are made, each by its last labels; all rows of the others.
     """
 
@@ -62,10 +63,21 @@ class Scale:
 
     def rows_of(self, table: Table) -> list[Row]:
         """The rows of a table that this scale makes."""
-        if table.name not in self.tables:
-            return list(table.rows)
-        wanted = [tuple(map(str, labels)) for labels in self.tables[table.name]]
-        return [row for row in table.rows if any(row.labels[-len(labels) :] == labels for labels in wanted)]
+        wanted = [tuple(map(str, labels)) for labels in self.tables.get(table.name, [[]])]
+        rows = [
+            row for row in table.rows if any(row.labels[len(row.labels) - len(labels) :] == labels for labels in wanted)
+        ]
+        return [
+            replace(row, training=self._spared(row.training), search=tuple(map(self._spared, row.search)))
+            for row in rows
+        ]
+
+    def _spared(self, training: Training) -> Training:
+        """A training with the same weights on data that are there already: renamed ones, if symbols stay apart, are the
+        same tensors to streams and canonical names."""
+        same = training.data == "renamed" and training.model in ("streams", "canonical")
+        apart = "renamed" not in self.tasks[training.task]
+        return replace(training, data="normal") if same and apart else training
 
     def about_of(self, rows: Sequence[Row]) -> str:
         """What a table with these rows shows: the sentence of their task, or of the scale."""

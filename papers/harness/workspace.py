@@ -82,7 +82,7 @@ class Workspace:
         if (folder / "README.md").exists():  # the card, which is written last
             return folder
         if variant in ("renamed", "reduced", "supplemented"):
-            change: dict[str, Any] = {"renamed": True}
+            change: dict[str, Any] = {"renamed": True, **sizes.get("renamed", {})}
             if variant == "reduced":
                 change = {"reduce": sizes["reduced"]["rows"]}
             elif variant == "supplemented":

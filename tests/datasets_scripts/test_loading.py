@@ -41,6 +41,13 @@ def test_what_is_loaded_says_where_it_is_from(built, tmp_path, monkeypatch):
     assert load_data("copy", {}, str(tmp_path / "bare")).builder is None
 
 
+def test_the_builder_draws_like_a_release_where_it_is_asked_to(tmp_path, monkeypatch):
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path))
+    own, like = (load_data("prop", {"max_size": 12, "rows": 40, **more}) for more in ({}, {"like": "deepltl"}))
+    assert like.builder["like"] == "deepltl" and "like" not in own.builder
+    assert like["train"]["formula"] != own["train"]["formula"]
+
+
 def test_what_is_not_there_is_refused():
     with pytest.raises(UserError, match="nowhere"):
         load_data("copy", {}, "/nowhere")

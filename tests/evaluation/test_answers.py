@@ -109,6 +109,19 @@ def test_the_reference_itself_is_exact(whole):
     assert [answer.best.verdict for answer in answers] == ["exact"] * len(found)
 
 
+def test_canonical_names_answer_as_many_symbols_as_they_have_rows_for_whatever_these_are_called(make_checkpoint):
+    checkpoint = load_checkpoint(str(make_checkpoint(COPY, symbol_embedding="canonical", num_symbols=3)), "cpu")
+    questions = [read_question(COPY, text) for text in ("abdca", "request a grant")]
+    with COPY.checker(timeout=10.0, workers=1) as checker:
+        asked, remedied = answer_questions(checkpoint, questions, checker, max_new_tokens=6)
+    assert (asked.best.text, asked.best.verdict) == ("", "invalid")
+    assert asked.best.message == (
+        "this checkpoint has rows for the first 3 symbols of a question, whatever their names are, and none for c; ask "
+        "with 3 symbols at most, or take a checkpoint with streams"
+    )
+    assert "has rows for" not in remedied.best.message
+
+
 @pytest.mark.parametrize("embedding", ["learned", "renamed"])
 def test_a_fixed_vocabulary_answers_what_it_has_rows_for_and_nothing_else(embedding, make_checkpoint, caplog):
     folder = make_checkpoint(COPY, symbol_embedding=embedding, num_symbols=3)

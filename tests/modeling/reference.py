@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from transformers.models.t5.modeling_t5 import T5Attention
 
+from hf_symbinv import SymbolInvariantConfig
+
 Array = np.ndarray
 
 
@@ -102,7 +104,7 @@ class Reference:
         return np.stack([row / np.sqrt(np.sum(row**2)) for row in rows])
 
     def embed(self, tokens: list[int], k: int) -> tuple[Array, Array]:
-        """Algorithm 1, times sqrt(d); k = 0 gives one stream that belongs to no token ("Edge case" of Appendix A).
+        """Algorithm 1, times `factor`; k = 0 gives one stream that belongs to no token ("Edge case" of Appendix A).
 
         Each view has an actual and a placeholder row, first all the actual ones.
         """
@@ -114,7 +116,7 @@ class Reference:
                 if modified[j] >= base:
                     own, view = divmod(modified[j] - base, views)
                     modified[j] = base + view if own == i else base + views + view
-            embeddings.append(np.stack([table[token] * math.sqrt(self.config.d_model) for token in modified]))
+            embeddings.append(np.stack([table[token] * factor(self.config) for token in modified]))
             masks.append([float(token >= base and (token - base) // views == i) for token in tokens])
         return np.stack(embeddings), np.array(masks)
 
@@ -297,9 +299,9 @@ class OneStreamReference(Reference):
         return np.stack([f_fn(np.array(row)) for row in rows])
 
     def embed(self, tokens: list[int], k: int) -> tuple[Array, Array]:
-        """The row of each token, times sqrt(d); the one stream belongs to no token."""
+        """The row of each token, times `factor`; the one stream belongs to no token."""
         table = self.table()
-        rows = np.stack([table[token] * math.sqrt(self.config.d_model) for token in tokens])
+        rows = np.stack([table[token] * factor(self.config) for token in tokens])
         return rows[None], np.zeros((1, len(tokens)))
 
     def project(self, hidden: Array, k: int) -> Array:
@@ -380,8 +382,8 @@ class EncoderReference(Reference):
             for place, token in enumerate(tokens):
                 referent, view = self.split(token)
                 seen[place] = token if referent is None else base + order.index(referent) * views + view
-        factor = 1.0 if config.embedding_norm else math.sqrt(config.d_model)
-        hidden = np.stack([[self.row(token, own) * factor for token in seen] for own in streams])
+        times = 1.0 if config.embedding_norm else factor(config)
+        hidden = np.stack([[self.row(token, own) * times for token in seen] for own in streams])
         masks = np.array([[float(own is not None and own == referent) for referent in referents] for own in streams])
         positions = self.encoder_positions(tokens)
         hidden = hidden + positions
@@ -437,6 +439,11 @@ class EncoderReference(Reference):
                         logits[base + referent * views + view] = scale * mean[place] @ table[token]
             filled.append(logits)
         return filled
+
+
+def factor(config: SymbolInvariantConfig) -> float:
+    """What looked-up rows are multiplied by: sqrt(d), or nothing."""
+    return math.sqrt(config.d_model) if config.scale_embedding else 1.0
 
 
 def t5_bucket(distance: int) -> int:

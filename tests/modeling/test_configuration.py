@@ -299,6 +299,10 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
             {"embedding_norm": True},
             "embedding_norm=True: is for an encoder without decoder; set decoder_layers=0, or remove the field",
         ),
+        (
+            {"scale_embedding": False, "symbol_embedding": "gaussian", "encoder_layers": 0, "components": ["DP"]},
+            'scale_embedding=False: symbol_embedding="gaussian" has a learned scale of its own; remove the field',
+        ),
         ({"initializer_range": 0.0}, "initializer_range=0.0: must be positive, as BERT's 0.02, or None"),
     ],
 )

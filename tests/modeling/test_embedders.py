@@ -81,6 +81,12 @@ def test_logits_agree_with_the_pseudocode_for_every_normalisation_switch(symbol_
 
 
 @pytest.mark.parametrize("symbol_embedding", EMBEDDINGS)
+def test_logits_agree_without_the_factor(symbol_embedding):
+    model = one_stream(symbol_embedding, scale_embedding=False)
+    assert_agrees(model, *texts(model.config))
+
+
+@pytest.mark.parametrize("symbol_embedding", EMBEDDINGS)
 @pytest.mark.parametrize("decoder_positions", ["rope", "sinusoidal"])
 @pytest.mark.parametrize("encoder_positions", ["tree", "rope", "sinusoidal"])
 def test_logits_agree_for_every_kind_of_positions(symbol_embedding, encoder_positions, decoder_positions):

@@ -1,11 +1,13 @@
 """The model computes what the paper's pseudocode says, for every component set, whatever shares the batch."""
 
+import json
 import random
 
 import numpy as np
 import pytest
 import torch
 
+from hf_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.modeling.layers_symbinv import tree_positions
 
 from .reference import Reference, padded, tree_paths
@@ -111,6 +113,28 @@ def test_passes_and_positions_in_each_of_them_agree(encoder_positions, attention
     sources, targets = examples(model.config)
     assert_agrees(model, sources, targets)
     assert_agrees(model, sources, targets, side="left", target_side="left", extra=3)
+
+
+@pytest.mark.parametrize("loss", ["adacos", "cross_entropy"])
+def test_embeddings_without_the_factor_agree_and_come_back_from_a_file(loss, tmp_path):
+    norms = {} if loss == "adacos" else {"normalize_embeddings": False, "normalize_features": False}
+    model = tiny_model(scale_embedding=False, loss=loss, **norms)
+    sources, targets = examples(model.config)
+    assert_agrees(model, sources, targets)
+    model.save_pretrained(tmp_path)
+    same = type(model).from_pretrained(tmp_path)
+    assert same.config.scale_embedding is False
+    ids = {"input_ids": torch.tensor(sources[:1]), "decoder_input_ids": torch.tensor(targets[:1])}
+    torch.testing.assert_close(same(**ids).logits, model(**ids).logits)
+
+
+def test_a_configuration_from_before_the_factor_was_a_field_keeps_it(tmp_path):
+    tiny_model().save_pretrained(tmp_path)
+    file = tmp_path / "config.json"
+    fields = json.loads(file.read_text())
+    assert fields.pop("scale_embedding") is True
+    file.write_text(json.dumps(fields))
+    assert SymbolInvariantForConditionalGeneration.from_pretrained(tmp_path).config.scale_embedding is True
 
 
 @pytest.mark.parametrize("normalize_embeddings", [True, False])

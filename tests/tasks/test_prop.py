@@ -8,7 +8,7 @@ import pytest
 from hf_symbinv import SymbolInvariantConfig
 from hf_symbinv.logic import FormulaSyntaxError, parse_prefix
 from hf_symbinv.tasks import symbol_names
-from hf_symbinv.tasks.prop import PROP
+from hf_symbinv.tasks.prop import PROP, PROP_LIKE_DEEPLTL
 
 
 def test_tokens_arities_and_grammar_are_those_of_the_models_preset():
@@ -140,6 +140,12 @@ class TestDraws:
         assert "1" not in questions
         assert all(PROP.judge(question, "z1")[0] == "incorrect" for question in questions[:400])
         assert set(PROP.draw([], 1, 9, 1, 50)) == {"0"}
+
+    def test_trees_have_twice_the_nodes_of_the_longest_formula_or_like_deepltls_two_more(self):
+        # Both have trees of at most 40 nodes.
+        longer = PROP_LIKE_DEEPLTL.draw("abc", 5, 38, 7, 500)
+        shorter = PROP.draw("abc", 5, 20, 7, 500)
+        assert len(shorter) > 100 and shorter == [question for question in longer if PROP.size(question) <= 20]
 
 
 def test_the_task_is_a_value():

@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import math
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from tqdm import tqdm
 
 from hf_symbinv import __version__
 from hf_symbinv.datasets_scripts.command import main
+from hf_symbinv.datasets_scripts.errors import OptionsError
 from hf_symbinv.datasets_scripts.questions.benchmarks import Copying, LtlRandom, PropRandom
 from hf_symbinv.datasets_scripts.questions.builder import (
     FRUITLESS_ROUNDS,
@@ -39,7 +41,8 @@ from hf_symbinv.datasets_scripts.storage import Pair
 from hf_symbinv.logic import parse_prefix
 from hf_symbinv.solvers import Checker
 from hf_symbinv.solvers.ltl import load_spot
-from hf_symbinv.tasks import COPY, LTL, TASKS, load_task
+from hf_symbinv.tasks import COPY, LTL, PROP, TASKS, load_task
+from hf_symbinv.tasks.prop import PROP_LIKE_DEEPLTL
 
 SPLITS = ("train", "validation", "test")
 # A module is imported once, so every faulty task has another name.
@@ -292,6 +295,61 @@ def test_quotas_add_up_to_the_rows():
     for task in (LTL, COPY):
         for low, high, rows in ((1, 14, 2000), (12, 14, 2000), (1, 9, 2000), (1, 14, 13), (10, 10, 2000)):
             assert sum(quotas(task, low, high, rows).values()) == rows
+
+
+class TestLikeDeepLTL:
+    """Data of propositional logic that are drawn by the rule of DeepLTL's release."""
+
+    OPTIONS = {"task": "prop", "like": "deepltl", "num_symbols": 4, "max_size": 14, "rows": 600}
+
+    def test_lengths_are_those_of_formulas_that_are_drawn_one_by_one(self, tmp_path):
+        prepare(config(**self.OPTIONS), tmp_path / "like", 1, progress=False)
+        found = Counter(row["length"] for row in all_rows(tmp_path / "like"))
+        most = math.ceil(600 * (1 - 0.095) / 3)  # of 12, 13 and 14 nodes
+        expected, seen = Counter[int](), set[str]()
+        for batch in count():
+            for question in PROP_LIKE_DEEPLTL.draw("abcd", 1, 14, batch, 500):
+                size = PROP.size(question)
+                if expected[size] < most and question not in seen and PROP.solve(question) is not None:
+                    seen.add(question)
+                    expected[size] += len(seen) <= 600
+            if len(seen) >= 600:
+                break
+        assert found.total() == expected.total() == 600
+        card = (tmp_path / "like" / "README.md").read_text()
+        assert "with answers. They are drawn as in the release of deepltl. Questions left out" in card
+        for size in range(1, 15):
+            assert abs(found[size] - expected[size]) <= 4 * math.sqrt(expected[size] + 1)
+        # The package's own distribution is another: a length of 10 or more has every fifth of most rows.
+        assert sum(found[size] for size in range(10, 15)) < 0.7 * (600 - int(0.112 * 600))
+
+    def test_no_length_has_more_rows_than_the_long_ones_would(self, tmp_path):
+        few = config(**{**self.OPTIONS, "num_symbols": 2, "min_size": 9, "max_size": 12, "rows": 400})
+        prepare(few, tmp_path / "few", 1, progress=False)
+        lengths = Counter(row["length"] for row in all_rows(tmp_path / "few"))
+        assert lengths.total() == 400 and max(lengths.values()) <= math.ceil(400 * (1 - 0.095))
+
+    def test_only_data_that_ask_for_it_say_so(self):
+        assert "like" not in config(task="prop").recipe() and "--like" not in config(task="prop").command()
+        asked = config(**self.OPTIONS)
+        assert asked.recipe()["like"] == "deepltl" and asked.command().endswith("--like deepltl --rows 600")
+
+    def test_where_it_has_no_rule_it_is_refused(self, capsys, tmp_path):
+        message = "max_size=11: DeepLTL counts sizes from 12 up; ask for at least 12, or leave out like"
+        with pytest.raises(OptionsError, match=message):
+            config(**{**self.OPTIONS, "max_size": 11})
+        assert config(**{**self.OPTIONS, "max_size": 12}) and config(**{**self.OPTIONS, "max_size": 11, "like": ""})
+        command = ["--output", str(tmp_path / "other"), "--rows=20", "--max-size=12", "--workers=1"]
+        assert main([*command, "--like=deepltl"]) != 0
+        assert "like='deepltl': task ltl is not drawn like this; use deepltl with task prop" in capsys.readouterr().err
+        assert main([*command, "--like=deepltl", "--task=prop"]) == 0
+
+    def test_grids_take_it_for_their_trees(self, tmp_path):
+        cells = ["--grid", "--num-symbols=2", "--min-symbols=1", "--max-size=5", "--per-cell=2", "--workers=1"]
+        for like in ([], ["--like=deepltl"]):
+            folder = tmp_path / f"grid{len(like)}"
+            assert main(["--output", str(folder), "--task=prop", *cells, *like]) == 0
+            assert ("--like deepltl" in (folder / "README.md").read_text()) == bool(like)
 
 
 def test_lengths_that_are_exhausted_pass_their_rows_on():

@@ -54,7 +54,7 @@ class TestTables:
 
     def test_all_tables_that_were_promised_exist(self):
         of_sit = [f"sit-{name}" for name in ["1", "2", "3", "4", "6", "heatmap", "supplement", "topn", "cost"]]
-        of_sit += ["sit-epochs", "sit-copy"]
+        of_sit += ["sit-epochs", "sit-scale", "sit-copy"]
         of_ite = [f"ite-{name}" for name in ["2", "3", "5", "6", "symbols", "draws", "7", "8", "ablation"]]
         assert list(TABLES) == [*of_sit, *of_ite, "sit-tuned", "sit-tuned-prop"]
 
@@ -62,6 +62,13 @@ class TestTables:
         trainings = {training for _, row in ALL for training in (row.training, *row.search)}
         assert len({training.name for training in trainings}) == len(trainings)
         assert all(re.fullmatch(r"[\w.=-]+", training.name) for training in trainings)
+
+    def test_streams_are_trained_on_renamed_data_only_where_renaming_merges_symbols(self):
+        for name, data in (("cpu", "normal"), ("paper", "renamed")):
+            rows = {row.labels: row for row in load_scale(name).rows_of(TABLES["sit-tuned"])}
+            same = [rows["LTL", "renamed", kind] for kind in ("streams", "canonical names")]
+            assert {one.data for row in same for one in (row.training, *row.search)} == {data}
+            assert rows["LTL", "renamed", "baseline"].training.data == "renamed"
 
     def test_labels_of_a_table_are_distinct_and_as_many_as_its_heads(self):
         for table in TABLES.values():
