@@ -70,7 +70,7 @@ class SymbolRule:
             }  # fmt: skip
             # The rule of a user's own pairs: at each place a kept word, else a symbol, else a word that stays.
             rule = PairsTask(SPECIAL, "|".join(f"(?:{one.pattern})" for one in kinds.values()), self.keep).rule
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, re.error) as error:
             raise RenamingError(f"{self.said}: {error}; give a regular expression of names") from None
 
         def find(text: str) -> Iterator[tuple[int, int, str]]:
@@ -173,6 +173,9 @@ class Renaming:
         moved = {key: value if key in LABELS else self._moved(value, rename) for key, value in result.items()}
         if "offsets" in result:
             moved["offsets"] = [(self.place(start), self.place(end, True)) for start, end in result["offsets"]]
+        whole = result.get("generated_text")
+        if isinstance(whole, str) and whole.startswith(self.new):  # the question, and what goes on from its last sign
+            moved["generated_text"] = self.text + rename(whole[len(self.new) :])
         start, end = result.get("start"), result.get("end")
         if start is not None and end is not None:
             moved["start"], moved["end"] = self.place(start), self.place(end, True)
@@ -236,7 +239,7 @@ class InvariantModel:
         if not isinstance(votes, int) or votes < 1:
             raise RenamingError(f"votes={votes!r}: must be a whole number of at least 1, such as 5")
         self.model, self.rule, self.votes = model, rule, votes
-        self.tokenizer = getattr(model, "tokenizer", None)
+        self.tokenizer: Any = getattr(model, "tokenizer", None)
         given = names if isinstance(names, Mapping) else dict.fromkeys(rule.kinds, names)
         kinds = dict.fromkeys([*rule.kinds, *given] if not rule.is_function else given)
         self.names: dict[str, tuple[str, ...]] = {kind: self._pool(kind, given.get(kind)) for kind in kinds}

@@ -1,8 +1,4 @@
-"""Does a model's answer change when symbols are renamed? Shares with intervals, for any model and any texts.
-
-Every example is a text as it was written, its renamings, and the answers to all of them with the names given back. An
-answer changes if one of a renaming differs from that to the text as it was written.
-"""
+"""Does a model's answer change when symbols are renamed? Shares with intervals, for any model and any texts."""
 
 from __future__ import annotations
 
@@ -23,61 +19,46 @@ def compute_renaming_invariance(
     """How many answers change under renaming, alpha-covariance, and what renaming does to accuracy.
 
     Args:
-        predictions: For each example its answers with the names given back, that to the text as written first.
+        predictions: For each example its answers with the names given back: first that to the text as it was written,
+            then those to its renamings.
         references: The right answer to each.
-        minified: The answer to each under short names, b for the first symbol, c for the second.
+        minified: The answer to each under short names, also with the names given back.
         symbols: The number of symbols of each.
 
     Returns:
-        `count`; `changed`, the share of examples whose answer some renaming changes, and `changed_answers`, the share
-        of renamings that change an answer; `alpha_covariance`; with references the accuracies `written`, of texts as
-        written, `renamed`, of their renamings, `worst`, of examples with no wrong answer, and `minified`. Each has a
-        95 % interval, as `changed_interval`: Wilson's, or for means over examples the normal one, which one example
-        does not have. `by_symbols` has the same for each number of `symbols`.
+        `count`; `changed`, the share of examples whose answer some renaming changes; `alpha_covariance`; with
+        references the accuracies `written`, `renamed`, `worst`, where every answer to an example must be right, and
+        `minified`. `changed_interval` and its like are 95 % intervals: Wilson's of shares, normal ones of the means
+        `alpha_covariance` and `renamed`, which one example does not have. `by_symbols` has the same for each number.
 
     Raises:
         ValueError: If there are no examples, one has no renaming, or the numbers of examples differ.
     """
-    given = {"references": references, "minified": minified, "symbols": symbols}
-    for name, values in given.items():
+    if not predictions or min(map(len, predictions)) < 2:
+        raise ValueError("predictions: each example needs the answers to its text and to a renaming; give two or more")
+    for name, values in (("references", references), ("minified", minified), ("symbols", symbols)):
         if values is not None and len(values) != len(predictions):
             raise ValueError(f"{len(values)} {name} for {len(predictions)} predictions: give one for each")
-    if not predictions or min(map(len, predictions)) < 2:
-        raise ValueError("predictions: every example needs the answer to its text and to a renaming; give two or more")
-    whole = _measured(range(len(predictions)), predictions, references, minified)
+
+    def measured(rows: Sequence[int]) -> dict[str, Any]:
+        answers = [predictions[row] for row in rows]
+        shares = {"changed": [len({*own}) > 1 for own in answers]}
+        means = {"alpha_covariance": [covariance_of(own) or 0.0 for own in answers]}
+        if references is not None:
+            right = [[answer == references[row] for answer in predictions[row]] for row in rows]
+            shares |= {"written": [own[0] for own in right], "worst": [all(own) for own in right]}
+            means["renamed"] = [fmean(own[1:]) for own in right]
+            if minified is not None:
+                shares["minified"] = [minified[row] == references[row] for row in rows]
+        found: dict[str, Any] = {"count": len(rows)}
+        for name, hits in shares.items():
+            found |= {name: fmean(hits), f"{name}_interval": list(wilson_interval(sum(hits), len(hits)))}
+        for name, values in means.items():
+            found |= {name: fmean(values), f"{name}_interval": [*(mean_interval(values) or ())] or None}
+        return found
+
+    whole = measured(range(len(predictions)))
     if symbols is not None:
         groups = {number: [row for row, own in enumerate(symbols) if own == number] for number in sorted({*symbols})}
-        parts = (
-            {"symbols": number, **_measured(rows, predictions, references, minified)} for number, rows in groups.items()
-        )
-        whole["by_symbols"] = list(parts)
+        whole["by_symbols"] = [{"symbols": number, **measured(rows)} for number, rows in groups.items()]
     return whole
-
-
-def _measured(
-    rows: Sequence[int],
-    predictions: Sequence[Sequence[str]],
-    references: Sequence[str] | None,
-    minified: Sequence[str] | None,
-) -> dict[str, Any]:
-    found: dict[str, Any] = {"count": len(rows)}
-
-    def share(name: str, hits: Sequence[bool]) -> None:
-        found[name], found[f"{name}_interval"] = fmean(hits), list(wilson_interval(sum(hits), len(hits)))
-
-    def mean(name: str, values: Sequence[float]) -> None:
-        interval = mean_interval(values)
-        found[name], found[f"{name}_interval"] = fmean(values), interval and list(interval)
-
-    answers = [predictions[row] for row in rows]
-    share("changed", [len({*own}) > 1 for own in answers])
-    mean("changed_answers", [fmean(answer != written for answer in others) for written, *others in answers])
-    mean("alpha_covariance", [covariance_of(own) or 0.0 for own in answers])
-    if references is not None:
-        right = [[answer == references[row] for answer in predictions[row]] for row in rows]
-        share("written", [own[0] for own in right])
-        mean("renamed", [fmean(own[1:]) for own in right])
-        share("worst", [all(own) for own in right])
-        if minified is not None:
-            share("minified", [minified[row] == references[row] for row in rows])
-    return found
