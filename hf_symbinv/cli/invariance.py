@@ -10,12 +10,17 @@ from typing import Any
 
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import at_least, command_parser
-from hf_symbinv.errors import UserError, first_line
+from hf_symbinv.errors import UserError, first_line, hub_failure
 from hf_symbinv.files import require_writable, write_atomically
 from hf_symbinv.plotting.figures import PICTURES, aligned
 from hf_symbinv.remote import path_here
 
-DESCRIPTION = """\
+FUNCTION = """\
+  def first(texts):
+      return [min(text.split()) for text in texts]
+"""
+
+DESCRIPTION = f"""\
 Rename the symbols of texts, ask a model, and count the answers that change.
 Each text is asked as it is written, under random renamings, and minified: b for
 the first symbol, c for the second. Printed are the share of texts whose answer
@@ -24,12 +29,24 @@ written, renamed, by the worst renaming (all answers to a text must be right),
 and minified, with 95 % intervals, and by number of symbols.
 
 MODEL is a folder, OWNER/NAME on the Hub, or FILE.py:NAME, a function from a
-list of texts to a list of results, which may ask an address.
+list of texts to a list of results. It may ask an address, or be as small as
+
+{FUNCTION}
+which takes a word for the answer by its name.
 
 exit codes: 0 the table is complete, 2 bad usage or input
 """
 
 EXAMPLE = """\
+$ symbinv invariance words.py:first --data sums.jsonl --symbols '[a-z]+' --reference answer
+                      all   95 % interval  symbols 2  symbols 3
+texts                   3                          2          1
+changed           100.0 %  43.9 - 100.0 %    100.0 %    100.0 %
+alpha-covariance    0.917   0.876 - 0.957      0.938      0.875
+right as written  100.0 %  43.9 - 100.0 %    100.0 %    100.0 %
+renamed            47.9 %   43.8 - 52.0 %     46.9 %     50.0 %
+worst               0.0 %    0.0 - 56.1 %      0.0 %      0.0 %
+minified            0.0 %    0.0 - 56.1 %      0.0 %      0.0 %
 """
 # End of an architecture's name -> task of a pipeline; `text2text` has none in transformers 5.
 TASKS = {
@@ -110,15 +127,19 @@ def load(name: str, task: str | None, longest: int | None) -> tuple[Callable[...
     """A callable from texts to results, and what else it is called with.
 
     Raises:
-        UserError: If a function cannot be loaded.
+        UserError: If there is no such function or model.
     """
     path, _, function = name.rpartition(":")
-    if path.endswith(".py"):
-        try:
-            return runpy.run_path(path)[function], {}
-        except Exception as error:  # whatever a user's file raises
-            told = f"{type(error).__name__}: {first_line(error)}"
-            raise UserError(f"{name}: cannot be loaded ({told}); write FILE.py:NAME, a function in it") from error
+    try:
+        return (runpy.run_path(path)[function], {}) if path.endswith(".py") else _load_model(name, task, longest)
+    except Exception as error:  # whatever a user's file raises, and transformers, which uses several types
+        if not path.endswith(".py") and not isinstance(error, (OSError, ValueError, KeyError)):
+            raise
+        told = hub_failure(error, name) or f"{name}: cannot be loaded ({type(error).__name__}: {first_line(error)})"
+        raise UserError(f"{told}; give a folder, OWNER/NAME on the Hub, or FILE.py:NAME, a function in it") from error
+
+
+def _load_model(name: str, task: str | None, longest: int | None) -> tuple[Callable[..., Any], dict[str, Any]]:
     from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
     from hf_symbinv.cli.models import quiet

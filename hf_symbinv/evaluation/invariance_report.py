@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.datasets_scripts.progress import progress_of
-from hf_symbinv.errors import first_line, in_short
+from hf_symbinv.errors import UserError, first_line, in_short
 from hf_symbinv.evaluation.invariant import InvariantModel, Renaming, RenamingError, SymbolRule, Symbols, ask
 from hf_symbinv.files import write_atomically
 from hf_symbinv.metrics.renaming_invariance import compute_renaming_invariance
@@ -145,11 +145,12 @@ class Answers:
                 part = new[start : start + AT_ONCE]
                 try:
                     found = _plain(ask(self.model, part, self.options))
-                except (OSError, RuntimeError) as error:  # such as an address that cannot be reached
-                    kept = f"repeat it with a file for answers, which keeps those before, here {len(self.known)}"
-                    if self.path:
-                        kept = f"{self.path} keeps {len(self.known)} answers; repeat the command to go on from there"
-                    raise RenamingError(f"the model failed ({first_line(error)}); {kept}") from error
+                except UserError:
+                    raise
+                except Exception as error:  # of the user's function, such as an address that cannot be reached
+                    kept = f"{self.path} keeps {len(self.known)} answers" if self.path else "no file keeps answers"
+                    told = f"{type(error).__name__}: {first_line(error)}"
+                    raise RenamingError(f"the model failed ({told}); {kept}; mend it, and repeat the command") from error
                 self.known |= zip(part, found, strict=True)
                 if self.path is not None:
                     with self.path.open("a", encoding="utf-8") as file:

@@ -90,7 +90,7 @@ class TestResuming:
             asked.extend(texts)
             return spells(texts)
 
-        with pytest.raises(RenamingError, match=rf"address is busy\); {path} keeps {AT_ONCE} answers; repeat"):
+        with pytest.raises(RenamingError, match=rf"address is busy\); {path} keeps {AT_ONCE} answers; mend"):
             measure_invariance(slow, TEXTS, RULE, keep=KEEP, answers=path)
         with path.open("a") as file:
             file.write('["half a li')  # as a process leaves it that is killed
@@ -108,7 +108,7 @@ class TestResuming:
         def busy(texts):
             raise TimeoutError("no answer")
 
-        with pytest.raises(RenamingError, match="no answer.*repeat it with a file for answers"):
+        with pytest.raises(RenamingError, match="TimeoutError: no answer.*; no file keeps answers; mend it, and repeat"):
             measure_invariance(busy, TEXTS, RULE, keep=KEEP)
 
     @pytest.mark.parametrize("content", ["text\n", '["a", "b"]\n', '{"model": "other"}\n', "no line", b"\xff"])
