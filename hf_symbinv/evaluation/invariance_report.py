@@ -150,7 +150,9 @@ class Answers:
                 except Exception as error:  # of the user's function, such as an address that cannot be reached
                     kept = f"{self.path} keeps {len(self.known)} answers" if self.path else "no file keeps answers"
                     told = f"{type(error).__name__}: {first_line(error)}"
-                    raise RenamingError(f"the model failed ({told}); {kept}; mend it, and repeat the command") from error
+                    raise RenamingError(
+                        f"the model failed ({told}); {kept}; mend it, and repeat the command"
+                    ) from error
                 self.known |= zip(part, found, strict=True)
                 if self.path is not None:
                     with self.path.open("a", encoding="utf-8") as file:

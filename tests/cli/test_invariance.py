@@ -53,13 +53,17 @@ def test_tables_pictures_and_json(data, symbinv):
 
 def test_a_function_that_cannot_be_loaded(data, symbinv):
     Path("ask.py").write_text("def answer(texts):\n    return texts\n")
-    for model, reason in (("ask.py:other", "KeyError: 'other'"), ("none.py:answer", "FileNotFoundError"), ("ask.py", "")):
+    for model, reason in (
+        ("ask.py:other", "KeyError: 'other'"),
+        ("none.py:answer", "FileNotFoundError"),
+        ("ask.py", ""),
+    ):
         result = symbinv("invariance", model, *data)
         assert result.code == 2 and reason in result.err and result.err.count("\n") == 1, result.err
     unknown = symbinv("invariance", "none/such", *data)
     assert unknown.code == 2 and "give a folder, OWNER/NAME on the Hub, or FILE.py:NAME" in unknown.err
     saved(MODELS["text-classification"](), "model")
-    assert "KeyError: \"Unknown task other" in symbinv("invariance", "model", *data, "--task", "other").err
+    assert 'KeyError: "Unknown task other' in symbinv("invariance", "model", *data, "--task", "other").err
     assert "or FILE.py:NAME, a function in it" in symbinv("invariance", "ask.py:other", *data).err
     assert symbinv("invariance", "ask.py:answer", *data).code == 0
 

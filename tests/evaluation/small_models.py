@@ -47,7 +47,9 @@ def bert(kind):
 
 def gpt2():
     ends = {"bos_token_id": 2, "eos_token_id": 2, "pad_token_id": 1}
-    return shaken(GPT2LMHeadModel(GPT2Config(vocab_size=len(WORDS), n_embd=16, n_layer=1, n_head=2, n_positions=64, **ends)))
+    return shaken(
+        GPT2LMHeadModel(GPT2Config(vocab_size=len(WORDS), n_embd=16, n_layer=1, n_head=2, n_positions=64, **ends))
+    )
 
 
 def bart():

@@ -42,7 +42,9 @@ class TestWhatIsMeasured:
             return spells(texts)
 
         texts = ["let x = y", "let foo = longer"]
-        found = measure_invariance(model, texts, RULE, ["short", "short"], keep=KEEP, renamings=5, names=["b", "longest"])
+        found = measure_invariance(
+            model, texts, RULE, ["short", "short"], keep=KEEP, renamings=5, names=["b", "longest"]
+        )
         groups = [[text for text in asked if re.fullmatch(form, text)] for form in (r"let \w+ = \w+",)]
         assert len(groups[0]) == len(asked)
         assert set(asked) >= {*texts, "let b = longest"}  # as written, and minified
@@ -108,7 +110,9 @@ class TestResuming:
         def busy(texts):
             raise TimeoutError("no answer")
 
-        with pytest.raises(RenamingError, match="TimeoutError: no answer.*; no file keeps answers; mend it, and repeat"):
+        with pytest.raises(
+            RenamingError, match="TimeoutError: no answer.*; no file keeps answers; mend it, and repeat"
+        ):
             measure_invariance(busy, TEXTS, RULE, keep=KEEP)
 
     @pytest.mark.parametrize("content", ["text\n", '["a", "b"]\n', '{"model": "other"}\n', "no line", b"\xff"])

@@ -309,7 +309,10 @@ class TestSymbolsOfAllKinds:
     def test_a_kind_without_names_that_match_asks_for_them(self):
         with pytest.raises(RenamingError, match=r"of kind 'number', .* give names=\{'number': \[...\]\}"):
             invariant(by_hash, {"number": r"\d+"})
-        assert invariant(by_hash, {"number": r"\d+"}, names={"number": ["1", "2"]}).canonical("7 + 9 + 7").new == "1 + 2 + 1"
+        assert (
+            invariant(by_hash, {"number": r"\d+"}, names={"number": ["1", "2"]}).canonical("7 + 9 + 7").new
+            == "1 + 2 + 1"
+        )
 
     def test_a_function_finds_symbols_that_lie_in_others_and_overlap(self):
         """The longest one that begins first counts."""
@@ -387,7 +390,9 @@ class TestBadInput:
 
     def test_a_text_with_more_symbols_than_the_pool(self):
         ask = invariant(by_hash, RULE, names=["b", "c"])
-        with pytest.raises(RenamingError, match=r"'x y z' with 3 symbols: needs more names than the 2 of kind 'symbol'"):
+        with pytest.raises(
+            RenamingError, match=r"'x y z' with 3 symbols: needs more names than the 2 of kind 'symbol'"
+        ):
             ask("x y z")
         assert invariant(len_of, RULE, names={"symbol": ["b", "c", "d"]})("x y z") == 5
 
@@ -421,7 +426,10 @@ class TestElections:
         assert torch.equal(elect([torch.tensor([1.0]), torch.tensor([4.0])]), torch.tensor([2.5]))
 
     def test_whole_numbers_are_votes(self):
-        assert elect([{"n": 1, "score": 0.5}, {"n": 2, "score": 0.5}, {"n": 2, "score": 1.0}]) == {"n": 2, "score": 0.75}
+        assert elect([{"n": 1, "score": 0.5}, {"n": 2, "score": 0.5}, {"n": 2, "score": 1.0}]) == {
+            "n": 2,
+            "score": 0.75,
+        }
 
     def test_a_span_is_in_the_result_if_more_than_half_have_it(self):
         one, two = ({"entity": "X", "start": start, "end": start + 1, "score": 1.0} for start in (0, 2))
