@@ -69,7 +69,9 @@ class SymbolRule:
                 kind: re.compile(pattern) for kind, pattern in symbols.items()
             }  # fmt: skip
             # The rule of a user's own pairs: at each place a kept word, else a symbol, else a word that stays.
-            rule = PairsTask(SPECIAL, "|".join(f"(?:{one.pattern})" for one in kinds.values()), self.keep).rule
+            patterns = [one.pattern for one in kinds.values()]
+            whole = patterns[0] if len(patterns) == 1 else "|".join(f"(?:{pattern})" for pattern in patterns)
+            rule = PairsTask(SPECIAL, whole, self.keep).rule
         except (ValueError, TypeError, AttributeError, re.error) as error:
             raise RenamingError(f"{self.said}: {error}; give a regular expression of names") from None
 
@@ -221,8 +223,8 @@ def invariant(
         RenamingError: If the rule matches nothing or everything, or a name of the pool is none by the rule, stands
             twice, or is not one token.
 
-    Source: for means, Basu et al., Equi-Tuning: Group Equivariant Fine-Tuning of Pretrained Models (2023), equation 2,
-        over a sample of the group.
+    Source: for means, Basu et al., Equi-Tuning: Group Equivariant Fine-Tuning of Pretrained Models (2023); here over a
+        sample of the group.
     """
     return InvariantModel(model, SymbolRule(symbols, keep), names, votes)
 
@@ -287,7 +289,7 @@ class InvariantModel:
             RenamingError: If all of the text is one symbol, or it has more symbols than the pool has names.
         """
         pieces = self.rule.read(text)
-        if len(pieces) == 1 and not isinstance(pieces[0], str) and len(text.split()) > 1:
+        if self.rule.is_function and len(pieces) == 1 and not isinstance(pieces[0], str) and len(text.split()) > 1:
             raise RenamingError(f"{self.rule.said}: takes all of {in_short(text)} for one symbol; match names alone")
         return self.renaming(text, self.available(text, self.names))
 

@@ -1,4 +1,4 @@
-"""`symbinv invariance`: any model of texts, from a folder, a file or an address, and what the documentation shows of it."""
+"""`symbinv invariance`: models of texts, from a folder, a file or an address, and what the documentation shows."""
 
 import json
 import re

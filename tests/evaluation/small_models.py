@@ -1,8 +1,8 @@
 """Small models of transformers that read names, with a tokenizer of whole words."""
 
 import torch
-from tokenizers import Tokenizer, pre_tokenizers
-from tokenizers.models import WordLevel
+from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
+from tokenizers.models import BPE, WordLevel
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
@@ -78,3 +78,15 @@ def saved(model, folder):
     model.save_pretrained(folder)
     tokenizer().save_pretrained(folder)
     return folder
+
+
+def subword_tokenizer():
+    """As GPT-2's: bytes, with the blank before a word in its token, so that a name has two tokens."""
+    words = Tokenizer(BPE())
+    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=["<pad>", "</s>"], initial_alphabet=alphabet)
+    texts = [f"let {name} = ({other} + {name}) in {other}" for name in NAMES for other in NAMES]
+    words.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>", eos_token="</s>", model_max_length=64)

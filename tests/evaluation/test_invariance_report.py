@@ -111,7 +111,7 @@ class TestResuming:
             raise TimeoutError("no answer")
 
         with pytest.raises(
-            RenamingError, match="TimeoutError: no answer.*; no file keeps answers; mend it, and repeat"
+            RenamingError, match=r"TimeoutError: no answer.*; no file keeps answers; mend it, and repeat"
         ):
             measure_invariance(busy, TEXTS, RULE, keep=KEEP)
 
@@ -120,7 +120,7 @@ class TestResuming:
         path = tmp_path / "answers"
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         before = path.read_bytes()
-        with pytest.raises(RenamingError, match="holds no answers of .*; name another file, or remove it"):
+        with pytest.raises(RenamingError, match=r"holds no answers of .*; name another file, or remove it"):
             measure_invariance(spells, TEXTS, RULE, keep=KEEP, answers=path)
         assert path.read_bytes() == before
         path.unlink()
