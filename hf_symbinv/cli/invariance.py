@@ -153,12 +153,12 @@ def _load_model(name: str, task: str | None, longest: int | None) -> tuple[Calla
             return pipeline(task, model=name), greedy
         tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModelForSeq2SeqLM.from_pretrained(name)
 
-    def write(texts: list[str]) -> list[str]:  # one by one, because padding changes last bits
-        ids = [model.generate(**tokenizer(text, return_tensors="pt"), **limit)[0] for text in texts]
+    def write(texts: list[str], **how: Any) -> list[str]:  # one by one, because padding changes last bits
+        ids = [model.generate(**tokenizer(text, return_tensors="pt"), **how)[0] for text in texts]
         return [tokenizer.decode(row, skip_special_tokens=True) for row in ids]
 
-    write.tokenizer = tokenizer  # type: ignore[attr-defined]
-    return write, {}
+    write.tokenizer, write.task = tokenizer, task  # type: ignore[attr-defined]
+    return write, limit
 
 
 def _table(report: dict[str, Any]) -> str:

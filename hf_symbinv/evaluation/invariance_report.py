@@ -55,8 +55,8 @@ def measure_invariance(
     Raises:
         RenamingError: If no text has a symbol, the model fails, or the file is another model's; and as `invariant`.
     """
-    wrapped, asked = InvariantModel(model, SymbolRule(symbols, keep), names), Answers(model, answers, name, options)
-    rule = wrapped.rule
+    rule = SymbolRule(symbols, keep)
+    wrapped, asked = InvariantModel(model, rule, names), Answers(model, answers, name, options)
     own = {row: found for row, text in enumerate(texts) if (found := rule.symbols_of(text))}
     if not own:
         shown = ", ".join(in_short(text, 60) for text in texts[:2])
@@ -68,11 +68,11 @@ def measure_invariance(
     drawn = {kind: [*(pool | dict.fromkeys(wrapped.names.get(kind, ())[:26]))] for kind, pool in pools.items()}
     moved = [[*_renamed(wrapped, texts[row], drawn, renamings), wrapped.canonical(texts[row])] for row in own]
     asked.ask((one.new for row in moved for one in row), progress)
-    found_ = [[answer_of(one.back(asked.known[one.new])) for one in row] for row in moved]
+    said = [[answer_of(one.back(asked.known[one.new])) for one in row] for row in moved]
     report = compute_renaming_invariance(
-        [row[:-1] for row in found_],
+        [row[:-1] for row in said],
         None if references is None else [" ".join(references[row].split()) for row in own],
-        [row[-1] for row in found_],
+        [row[-1] for row in said],
         [len(found) for found in own.values()],
     )
     return {"model": name, **report, "without_symbols": len(texts) - len(own)}
@@ -87,6 +87,8 @@ def _renamed(model: InvariantModel, text: str, pools: Mapping[str, Sequence[str]
         if len(found) <= count:
             one = model.renaming(text, {kind: generator.sample(pool, len(pool)) for kind, pool in available.items()})
             found.setdefault(one.new, one)
+    if len(found) < 2:
+        raise RenamingError(f"{in_short(text)}: no text has other names for its symbols; give names=[...] with more")
     return list(found.values())
 
 
@@ -126,7 +128,8 @@ class Answers:
         self.model, self.path, self.options, self.known = model, path, options, dict[str, Any]()
         if path is None:
             return
-        head = json.dumps({"model": name, "options": _plain(options)})
+        settings = {"model": name, "task": getattr(model, "task", None), "options": _plain(options)}
+        head = json.dumps(settings, default=str)
         try:
             first, *lines = (path.read_text(encoding="utf-8") if path.exists() else "").split("\n")
             lines = lines[:-1]  # what stands behind the last line break was not finished

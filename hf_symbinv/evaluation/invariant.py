@@ -55,12 +55,14 @@ class SymbolRule:
         kinds: Of symbols; one for a function, which may tell others.
 
     Raises:
-        RenamingError: If an expression is none, or takes everything for a symbol.
+        RenamingError: If an expression is none, or takes everything for a symbol, or `keep` is one text.
     """
 
     def __init__(self, symbols: Symbols, keep: Iterable[str] = ()) -> None:
         self.said, self.keep, self.is_function = f"symbols={in_short(symbols)}", tuple(keep), callable(symbols)
         self.kinds: tuple[str, ...] = (KIND,)
+        if isinstance(keep, str):
+            raise RenamingError(f"keep={keep!r}: must be a list of words, such as ['if', 'return']")
         if callable(symbols):
             self._find = symbols
             return

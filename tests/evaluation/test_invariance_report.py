@@ -125,7 +125,17 @@ class TestResuming:
         assert path.read_bytes() == before
         path.unlink()
         assert measure_invariance(spells, TEXTS, RULE, keep=KEEP, answers=path)
-        assert json.loads(path.read_text().splitlines()[0]) == {"model": "model", "options": {}}
+        assert json.loads(path.read_text().splitlines()[0]) == {
+            "model": "model", "task": None, "options": {}
+        }  # fmt: skip
+
+
+def test_names_of_one_alone_cannot_change():
+    with pytest.raises(
+        RenamingError, match=r"'b': no text has other names for its symbols; give names=\[...\] with more"
+    ):
+        measure_invariance(spells, ["b"], RULE, names=["b"])
+    assert measure_invariance(spells, ["b"], RULE, names=["b", "c"])["count"] == 1
 
 
 def test_a_rule_that_matches_nothing_in_the_texts():

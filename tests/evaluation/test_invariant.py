@@ -434,6 +434,11 @@ class TestBadInput:
             invariant(by_hash, r"[a-z]\d?", names=["b", "c"])("x12")
         assert invariant(by_hash, r"[a-z]\d*\b", names=["b", "c"])("x12 + y")
 
+    def test_kept_words_in_one_text(self):
+        with pytest.raises(RenamingError, match=r"keep='if': must be a list of words, such as \['if', 'return'\]"):
+            invariant(by_hash, RULE, keep="if")
+        assert invariant(by_hash, RULE, keep=["if", "return"])
+
     def test_what_is_no_text(self):
         with pytest.raises(RenamingError, match="7: is no text; give a text, or a list of texts"):
             invariant(by_hash, RULE)(["x", 7])
