@@ -47,8 +47,8 @@ class SymbolRule:
 
     Args:
         symbols: A regular expression; or kind → expression, where kinds must not exchange names; or a function from a
-            text to the places `(start, end)` or `(start, end, kind)` of its symbols. A place that lies in another one,
-            or overlaps one that begins before it, is left out.
+            text to the places `(start, end)` or `(start, end, kind)` of its symbols, which reads answers too. A place
+            that lies in another one, or overlaps one that begins before it, is left out.
         keep: Words that are no symbols, such as keywords.
 
     Attributes:
