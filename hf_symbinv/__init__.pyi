@@ -12,6 +12,10 @@ from .evaluation.invariance import RenamingLawError as RenamingLawError
 from .evaluation.invariance import SymbolIds as SymbolIds
 from .evaluation.invariance import assert_invariant as assert_invariant
 from .evaluation.invariance import canonical as canonical
+from .evaluation.invariance_report import measure_invariance as measure_invariance
+from .evaluation.invariant import InvariantModel as InvariantModel
+from .evaluation.invariant import RenamingError as RenamingError
+from .evaluation.invariant import invariant as invariant
 from .logic import Formula as Formula
 from .logic import FormulaSyntaxError as FormulaSyntaxError
 from .logic import Trace as Trace

@@ -12,7 +12,7 @@ import hashlib
 import os
 from importlib.util import find_spec
 
-METRICS = ("alpha_covariance", "edit_distance", "ltl_witness", "prop_assignment")
+METRICS = ("alpha_covariance", "edit_distance", "ltl_witness", "prop_assignment", "renaming_invariance")
 
 
 def register_metrics() -> None:

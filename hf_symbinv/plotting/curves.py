@@ -148,8 +148,8 @@ def curves_table(runs: Sequence[Curves]) -> str:
     return aligned(rows)
 
 
-def draw_alpha_covariance(series: Sequence[Series]) -> Figure:
-    """Alpha-covariance (up) by number of symbols (right), a line per model, with 95 % intervals."""
+def draw_alpha_covariance(series: Sequence[Series], up: str = "alpha-covariance") -> Figure:
+    """Alpha-covariance, or what `up` says, by number of symbols (right), a line per model, with 95 % intervals."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -166,7 +166,7 @@ def draw_alpha_covariance(series: Sequence[Series]) -> Figure:
         )  # fmt: skip
     axes.set_ylim(-0.03, 1.05)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    _finish(axes, "number of symbols", "alpha-covariance")
+    _finish(axes, "number of symbols", up)
     _add_legend(figure, axes.get_legend_handles_labels()[0])
     return figure
 

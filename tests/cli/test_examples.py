@@ -10,11 +10,13 @@ writes the new output into the help texts.
 import importlib
 import os
 import shlex
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from hf_symbinv.cli import COMMANDS
+from hf_symbinv.cli.invariance import FUNCTION
 from hf_symbinv.cli.plot import GRID
 
 # A server does not end by itself; tests/cli/test_serve.py starts one.
@@ -39,9 +41,18 @@ def make_tiny():
     LTL.tokenizer().save_pretrained("runs/tiny")
 
 
+def write_sums():
+    """A function that reads names, and texts that it is right about."""
+    Path("words.py").write_text(textwrap.dedent(FUNCTION))
+    Path("sums.jsonl").write_text("".join(
+        f'{{"question": "{text}", "answer": "{text.split()[-1]}"}}\n' for text in ("y x", "total sum", "c b a")
+    ))  # fmt: skip
+
+
 # What an example takes from the reader's folder.
 GIVEN = {
     "hf_symbinv.cli.plot": lambda: Path("grid.json").write_text(GRID),
+    "hf_symbinv.cli.invariance": write_sums,
     "hf_symbinv.cli.convert": make_baseline,
     "hf_symbinv.cli.push": make_tiny,
     "hf_symbinv.cli.card": make_tiny,

@@ -28,6 +28,9 @@ result = {
     "edit_distance": loaded["edit_distance"].compute(
         predictions=["abca", "p3 p27"], references=["a b c a", "p3 p27 p3"]
     )["per_example"],
+    "renaming_invariance": loaded["renaming_invariance"].compute(
+        predictions=[["x", "x"], ["yes", "no"]], references=["x", "yes"]
+    ),
     "ltl_witness": loaded["ltl_witness"].compute(
         predictions=["a;{b}", "{b}"], formulas=["&aXb", "&aXb"], workers=1, timeout=60
     ),
@@ -80,6 +83,7 @@ def test_every_metric_is_loaded_from_its_space_and_is_right(server, pushed, tmp_
         assert f"GET /spaces/alice/{name}/resolve/main/{name}.py" in server.requests
     assert all(module.startswith("evaluate_modules.metrics.alice--") for module in found["modules"])
     assert (found["alpha_covariance"], found["edit_distance"]) == (0.5, [0, 1])
+    assert (found["renaming_invariance"]["changed"], found["renaming_invariance"]["worst"]) == (0.5, 0.5)
     for name in ("ltl_witness", "prop_assignment"):
         assert (found[name]["accuracy"], found[name]["incorrect"]) == (0.5, 0.5)
         assert [round(bound, 4) for bound in found[name]["accuracy_interval"]] == [0.0945, 0.9055]
@@ -90,6 +94,7 @@ def test_the_app_of_every_space_runs(server, pushed, tmp_path):
     found = run(server, VISIT, METRICS, tmp_path)
     assert found["alpha_covariance"] == ["predictions", "renamings"]
     assert found["edit_distance"] == ["predictions", "references"]
+    assert found["renaming_invariance"] == ["predictions", "references"]
     assert set(found["ltl_witness"]) == set(found["prop_assignment"]) == {"predictions", "references", "formulas"}
     assert json.loads(found["answer"])["alpha_covariance"] == 0.0
     assert "Expecting value: line 1 column 2" in found["error"]

@@ -21,7 +21,7 @@ import itertools
 import math
 import random
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypedDict
 
@@ -122,11 +122,17 @@ def example_alpha_covariance(
         raise ValueError(f"{len(predictions)} predictions for {len(renamings)} renamings: must be equal")
     if len({frozenset(renaming.items()) for renaming in renamings}) != len(renamings):
         raise ValueError("a renaming occurs twice; alpha-equivalent inputs must be distinct")
-    undone = {
-        tuple(_renamed_words(_answer_words(prediction, renaming, base_tokens, notation), undo(renaming)))
-        for prediction, renaming in zip(predictions, renamings, strict=True)
-    }
-    return 1 - (len(undone) - 1) / (len(predictions) - 1) if len(predictions) > 1 else None
+    return covariance_of(
+        [
+            tuple(_renamed_words(_answer_words(prediction, renaming, base_tokens, notation), undo(renaming)))
+            for prediction, renaming in zip(predictions, renamings, strict=True)
+        ]
+    )
+
+
+def covariance_of(undone: Sequence[Hashable]) -> float | None:
+    """Alpha-covariance of one example's predictions, whose renamings are undone; None for fewer than two."""
+    return 1 - (len(set(undone)) - 1) / (len(undone) - 1) if len(undone) > 1 else None
 
 
 def measure_alpha_covariance(

@@ -12,7 +12,7 @@ from hf_symbinv.hub.cards.rendering import check_card
 SIT, ITE, DEEP_LTL = "isik2026names", "isik2025interchangeable", "hahn2021teaching"
 PAPERS = {
     "alpha_covariance": (SIT, ITE), "edit_distance": (ITE,), "ltl_witness": (DEEP_LTL, SIT),
-    "prop_assignment": (DEEP_LTL, ITE),
+    "prop_assignment": (DEEP_LTL, ITE), "renaming_invariance": (SIT, ITE),
 }  # fmt: skip
 CARDS = sorted(Path(hf_symbinv.metrics.__file__).parent.glob("*/README.md"))
 

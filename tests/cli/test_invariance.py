@@ -1,0 +1,127 @@
+"""`symbinv invariance`: models of texts, from a folder, a file or an address, and what the documentation shows."""
+
+import json
+import re
+import runpy
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import hf_symbinv
+
+from ..evaluation.small_models import KEEP, MODELS, RULE, bart, saved
+
+PAGE = (Path(__file__).parents[2] / "docs" / "invariance.md").read_text(encoding="utf-8")
+TEXTS = ["let x = y", "if foo in bar", "return x", "let a = b + c"]
+
+
+def file_of_the_page(name):
+    return re.search(rf":caption: {name}\n\n(.*?)^```$", PAGE, re.M | re.S)[1]
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"question": text, "answer": "LABEL_0"} for text in TEXTS]
+    Path("data.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return ["--data", "data.jsonl", "--symbols", RULE, "--keep", ",".join(KEEP), "--renamings", "3"]
+
+
+@pytest.mark.parametrize("task", [*MODELS, "text2text"])
+def test_the_architecture_says_the_task(task, data, symbinv):
+    saved(bart() if task == "text2text" else MODELS[task](), "model")
+    result = symbinv("invariance", "model", *data, "--json", "--max-new-tokens", "3", "--task", task)
+    found = json.loads(result.out)
+    assert (result.code, found["count"], found["model"]) == (0, 4, "model") and found["alpha_covariance"] < 1
+    assert symbinv("invariance", "model", *data, "--json", "--max-new-tokens", "3").out == result.out
+
+
+def test_tables_pictures_and_json(data, symbinv):
+    saved(MODELS["text-classification"](), "model")
+    files = ["--output", "names.json", "--output", "names.svg", "--reference", "answer"]
+    result = symbinv("invariance", "model", *data, *files)
+    assert result.code == 0 and [line.split()[0] for line in result.out.splitlines()] == [
+        "all", "texts", "changed", "alpha-covariance", "right", "renamed", "worst", "minified"
+    ]  # fmt: skip
+    found = json.loads(Path("names.json").read_text())
+    assert f"{100 * found['changed']:.1f} %" in result.out and "number of symbols" in Path("names.svg").read_text()
+    refused = symbinv("invariance", "model", *data, "--output", "names.txt")
+    assert refused.code == 2 and "unknown kind of file; end it in .json, .png" in refused.err
+
+
+def test_a_function_that_cannot_be_loaded(data, symbinv):
+    Path("ask.py").write_text("def answer(texts):\n    return texts\n")
+    for model, reason in (
+        ("ask.py:other", "KeyError: 'other'"),
+        ("none.py:answer", "FileNotFoundError"),
+        ("ask.py", ""),
+    ):
+        result = symbinv("invariance", model, *data)
+        assert result.code == 2 and reason in result.err and result.err.count("\n") == 1, result.err
+    unknown = symbinv("invariance", "none/such", *data)
+    assert unknown.code == 2 and "give a folder, OWNER/NAME on the Hub, or FILE.py:NAME" in unknown.err
+    saved(MODELS["text-classification"](), "model")
+    assert 'KeyError: "Unknown task other' in symbinv("invariance", "model", *data, "--task", "other").err
+    assert "or FILE.py:NAME, a function in it" in symbinv("invariance", "ask.py:other", *data).err
+    assert symbinv("invariance", "ask.py:answer", *data).code == 0
+
+
+class ToyServer(BaseHTTPRequestHandler):
+    """Speaks as much of OpenAI's protocol as is needed; says the text of the question, and fails at the word `busy`."""
+
+    asked: list = []
+    busy = False
+
+    def do_POST(self):
+        question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert self.path == "/v1/chat/completions" and self.headers["Authorization"] == "Bearer secret"
+        text = question["messages"][0]["content"]
+        if self.busy and len(self.asked) >= 16:
+            self.send_error(503)
+            return
+        self.asked.append(text)
+        body = json.dumps({"choices": [{"message": {"role": "assistant", "content": min(text.split())}}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def address(monkeypatch):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Toy", (ToyServer,), {"asked": []}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("ADDRESS", f"http://127.0.0.1:{server.server_address[1]}/v1")
+    monkeypatch.setenv("MODEL", "toy")
+    monkeypatch.setenv("API_KEY", "secret")
+    yield server.RequestHandlerClass
+    server.shutdown()
+    server.server_close()
+
+
+def test_an_address_is_asked_by_the_ten_lines_of_the_page_and_goes_on_where_it_stopped(data, address, symbinv):
+    Path("address.py").write_text(file_of_the_page("address.py"))
+    command = ["invariance", "address.py:answer", *data, "--answers", "answers.jsonl"]
+    address.busy = True
+    stopped = symbinv(*command, "--renamings", "9")
+    assert stopped.code == 2 and "HTTP Error 503" in stopped.err and "answers.jsonl keeps 16 answers" in stopped.err
+    address.busy, before = False, list(address.asked)
+    assert symbinv(*command, "--renamings", "9").code == 0
+    assert len(address.asked) == len({*address.asked}) and address.asked[:16] == before
+    ask = hf_symbinv.invariant(runpy.run_path("address.py")["answer"], RULE)
+    assert ask(["y + x", "a + b"]) == ["+", "+"]
+
+
+def test_the_first_lines_of_the_page_give_renamings_one_score(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    saved(MODELS["text-classification"](), "alice/bugs")
+    program = file_of_the_page("wrapped.py")
+    assert len([line for line in program.splitlines() if line]) == 5
+    exec(program, {})
+    one, other = eval(capsys.readouterr().out)
+    assert one == other and 0 < one["score"] < 1
