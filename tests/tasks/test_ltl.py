@@ -11,7 +11,7 @@ from hf_symbinv.tasks.ltl import compact_nested_to_the_right
 
 
 def test_its_model_is_the_preset_and_agrees_with_its_tokenizer():
-    config, tokenizer = LTL.config(), LTL.tokenizer()
+    config, tokenizer = LTL.config(num_symbols=5), LTL.tokenizer()
     assert config.to_dict() == SymbolInvariantConfig.from_preset("ltl").to_dict()
     assert config.base_vocab_size == tokenizer.vocab_size == 13
     for name in ("bos_token_id", "pad_token_id", "eos_token_id"):
