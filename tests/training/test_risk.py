@@ -176,7 +176,7 @@ def test_a_run_goes_on_bit_for_bit_and_logs_what_it_learned_from(more, data, tmp
     rows = load_dataset("parquet", data_dir=str(data / "data"))
     changes = {
         "risk_candidates": 2, "trainer.max_steps": 4, "trainer.save_steps": 2, "trainer.logging_steps": 1,
-        "evaluation_rows": 10, "test_rows": 10, **more,
+        "evaluation_rows": 2, "test_rows": 2, "trainer.generation_max_length": 12, **more,
     }  # fmt: skip
     recipe = Recipe.load("ltl-smoke", changes)
     whole = train(recipe, rows, tmp_path / "whole")
