@@ -5,7 +5,7 @@
 
 Spot needs seconds for many a random formula of 50 nodes and 10 symbols, because its automaton reads all symbols at
 once. A question here is made of small random formulas over different symbols, by the operators of the task `ltl`, and
-each part is solved alone. The command made training rows of the bundled model `ltl-base`.
+each part is solved alone. The command made training rows of the bundled model `ltl-canonical`.
 """
 
 import random

@@ -73,7 +73,14 @@ def test_the_base_model_loads_from_the_same_folder(model):
 
 @pytest.mark.parametrize(
     ("name", "largest", "megabytes"),
-    [("ltl-base", 35, 12), ("ltl-patterns", 50, 4), ("ltl-small", 25, 4), ("prop-base", 50, 12), ("prop-small", 10, 4)],
+    [
+        ("ltl-base", 50, 12),
+        ("ltl-canonical", 35, 12),
+        ("ltl-patterns", 50, 4),
+        ("ltl-small", 25, 4),
+        ("prop-base", 50, 12),
+        ("prop-small", 10, 4),
+    ],
 )
 def test_the_folder_is_small_holds_no_pickle_and_tells_how_it_was_made(name, largest, megabytes):
     folder = bundled_checkpoints()[name]

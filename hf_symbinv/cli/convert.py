@@ -16,9 +16,9 @@ from hf_symbinv.tasks.base import symbol_names
 
 DESCRIPTION = """\
 Make a model with streams of a checkpoint with a fixed vocabulary
-(symbol_embedding learned or renamed). Its answers do not depend on names, and it
-has the same parameters but for the symbols' rows (SIT section 5.8). Fine-tune it
-then: symbinv train RECIPE --output FOLDER start=OUTPUT
+(symbol_embedding learned, renamed or canonical). Its answers do not depend on
+names, and it has the same parameters but for the symbols' rows (SIT section 5.8).
+Fine-tune it then: symbinv train RECIPE --output FOLDER start=OUTPUT
 
 exit codes: 0 the model is written, 2 bad usage or input
 """
@@ -40,6 +40,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--placeholder", default="b", metavar="NAME", help="symbol whose row it sees elsewhere (default: %(default)s)"
     )
+    command.add_argument(
+        "--aggregated", action="store_true", help="add EA blocks, without an effect before they are trained"
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object")
     return command
 
@@ -54,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     from hf_symbinv.training.conversion import ConversionError, save_converted
 
     try:
-        model, tokenizer, how = _to_streams(options.source, options.actual, options.placeholder)
+        model, tokenizer, how = _to_streams(options.source, options.actual, options.placeholder, options.aggregated)
     except ConversionError as error:
         raise UserError(f"{options.source}: {error}") from error
     save_converted(model, tokenizer, options.output, source=options.source, how=how)
@@ -70,7 +73,7 @@ def main(arguments: Sequence[str]) -> int:
     return DONE
 
 
-def _to_streams(source: str, actual: str, placeholder: str) -> tuple[Any, Any, str]:
+def _to_streams(source: str, actual: str, placeholder: str, aggregated: bool) -> tuple[Any, Any, str]:
     from hf_symbinv.training.conversion import to_streams
 
     checkpoint = load_quietly(source, "cpu")
@@ -80,9 +83,11 @@ def _to_streams(source: str, actual: str, placeholder: str) -> tuple[Any, Any, s
             f"--actual {actual!r} --placeholder {placeholder!r}: the model has no row for {unknown[0]!r}; use two of "
             f"{' '.join(names)}"
         )
-    referents = [names.index(name) for name in (actual, placeholder)]
+    referents = names.index(actual), names.index(placeholder)
     how = (
         f"The row of symbol {actual} became the actual row, that of {placeholder} the placeholder row; all other "
         "parameters are those of the source (SIT section 5.8)."
     )
-    return to_streams(checkpoint.model, *referents), checkpoint.task.tokenizer(), how
+    if aggregated:
+        how += " Each EA block was added without an effect on the output."
+    return to_streams(checkpoint.model, *referents, aggregated=aggregated), checkpoint.task.tokenizer(), how

@@ -66,6 +66,7 @@ copy-paper
 copy-small
 copy-smoke
 ltl-base
+ltl-canonical
 ltl-fast
 ltl-paper
 ltl-small

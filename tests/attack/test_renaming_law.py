@@ -12,7 +12,9 @@ NAMES = "abcdefgh"
 OTHERS = [*"abcdefghijklmnopqrstuvwxyz", "p26", "p31", "request", "grant_1", "next state", "Ready"]
 
 
-@pytest.fixture(scope="module", params=["ltl-small", "prop-small", "ltl-patterns", "ltl-base", "prop-base"])
+@pytest.fixture(
+    scope="module", params=["ltl-small", "prop-small", "ltl-patterns", "ltl-base", "ltl-canonical", "prop-base"]
+)
 def asked(request):
     """`asked(questions, **options)`: the answers of a bundled model to each, with their scores, and its task."""
     name, task = {
@@ -20,6 +22,7 @@ def asked(request):
         "prop-small": ("prop-assignment", PROP),
         "ltl-patterns": ("ltl-witness", load_task("ltl-operators")),
         "ltl-base": ("ltl-witness", LTL),
+        "ltl-canonical": ("ltl-witness", LTL),
         "prop-base": ("prop-assignment", PROP),
     }[request.param]
     pipe = pipeline(name, model=hf_symbinv.checkpoint(request.param), device="cpu")

@@ -33,6 +33,14 @@ def test_a_baseline_gets_streams(symbinv, baseline, tmp_path):
     assert json.loads(symbinv("info", output, "--json").out)["symbol_embedding"] == "streams"
 
 
+def test_a_canonical_model_gets_the_papers_blocks(symbinv, tmp_path):
+    result = symbinv("convert", "ltl-canonical", "--aggregated", "--output", tmp_path / "converted")
+    assert result.code == 0 and ": streams, EP DP EA CP, 1,494,240 parameters" in result.out
+    text = (tmp_path / "converted" / "README.md").read_text()
+    assert "Each EA block was added without an effect on the output." in text
+    assert symbinv("solve", "--model", tmp_path / "converted", "G a").code in (0, 1)
+
+
 def test_a_conversion_that_is_stopped_leaves_no_folder(symbinv, baseline, tmp_path, monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt

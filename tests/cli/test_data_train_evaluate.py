@@ -177,7 +177,7 @@ class TestTrain:
             (["ltl-smoke", "trainer.colour=1", "--output", "run"], "trainer.colour: unknown argument; transformers."),
             (["ltl-smoke", "trainer.max_step=1", "--output", "run"], "did you mean trainer.max_steps?"),
             (["ltl-smoke", "trainer.eval_strategy=never", "--output", "run"], "trainer: never is not a valid"),
-            (["ltl-smoke", "start=ltl-tiny", "--output", "run"], "or one of ltl-base, ltl-patterns, ltl-small, prop-"),
+            (["ltl-smoke", "start=ltl-tiny", "--output", "run"], "or one of ltl-base, ltl-canonical, ltl-patterns"),
             (["ltl-smoke", "model.d_model=7", "--output", "run"], "model: d_model=7: must be a multiple of"),
             (["ltl-smoke", "task=chess", "--output", "run"], "symbinv train: task='chess': unknown; use one of ltl"),
             (["ltl-smoke", "data.rows=5", "--output", "run"], "rows=5: ask for at least 10"),

@@ -138,6 +138,33 @@ def test_every_view_of_the_two_symbols_gives_a_row():
         assert torch.equal(found[BASE + 2 + view], table[BASE + 1 * 2 + view])
 
 
+def test_canonical_rows_are_taken_as_learned_ones_are():
+    learned, canonical = vanilla(), vanilla("canonical")
+    canonical.load_state_dict(learned.state_dict())
+    one, other = (to_streams(model, 2, 1).state_dict() for model in (learned, canonical))
+    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_aggregated_attention_has_no_effect_before_it_is_trained_and_then_it_learns():
+    model = vanilla()
+    plain, aggregated = to_streams(model), to_streams(model, aggregated=True)
+    assert aggregated.config.components == ["EP", "DP", "EA", "CP"]
+    question, answer = "&UabX&!c|da", "a;{&bc}"
+    torch.testing.assert_close(
+        logits(aggregated, question, answer), logits(plain, question, answer), atol=1e-4, rtol=1e-4
+    )
+    ids = LTL.tokenizer()(question, text_target=answer, return_tensors="pt")
+    aggregated(**ids).loss.backward()
+    assert all(layer.self_attention["EA"].out_proj.weight.grad.any() for layer in aggregated.model.encoder.layers)
+
+
+def test_aggregated_attention_is_refused_where_it_would_have_an_effect():
+    model = vanilla(norm_first=True)
+    with pytest.raises(ConversionError, match=r"aggregated: .*; convert without it"):
+        to_streams(model, aggregated=True)
+    assert to_streams(model).config.components == ["EP", "DP", "CP"]
+
+
 @pytest.mark.parametrize(
     ("fields", "rows", "message"),
     [
