@@ -17,6 +17,18 @@ settings.register_profile("repository", derandomize=True, deadline=None, databas
 settings.load_profile("repository")
 
 
+@pytest.fixture(autouse=True)
+def environment():
+    """What a test, or a program that it runs in this process, sets in the environment is gone for the next test."""
+    before = dict(os.environ)
+    yield
+    for name in {*before, *os.environ} - {"PYTEST_CURRENT_TEST"}:
+        if name not in before:
+            del os.environ[name]
+        elif os.environ.get(name) != before[name]:
+            os.environ[name] = before[name]
+
+
 # Of a node's store, in bytes: the least that Ray takes, and some.
 STORE = 80 * 2**20
 

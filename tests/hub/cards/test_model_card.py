@@ -151,7 +151,7 @@ def test_the_card_of_the_bundled_checkpoint_is_the_commands_own():
     card = (folder / "README.md").read_text()
     facts = read_facts(folder, name="hf_symbinv/checkpoints/ltl-small")
     assert card == model_card(facts, notes=notes_in(card)), "run `symbinv card` with this --name"
-    assert len(facts.results) == 6
+    assert len(facts.results) == 7
 
 
 @pytest.mark.parametrize(
