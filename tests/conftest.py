@@ -1,5 +1,6 @@
 """Settings for every test: offline, one thread, and the same hypothesis examples on every machine."""
 
+import gc
 import os
 import runpy
 import sys
@@ -15,6 +16,16 @@ from hypothesis import settings
 
 settings.register_profile("repository", derandomize=True, deadline=None, database=None)
 settings.load_profile("repository")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def looked_at():
+    """What is there before the tests of a file is not looked at by each collection of garbage during them.
+
+    Trainings collect, and a process that holds thousands of tests takes seconds for it.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
