@@ -12,14 +12,27 @@ os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", HF_EVALUATE_OFFLI
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 settings.register_profile("repository", derandomize=True, deadline=None, database=None)
 settings.load_profile("repository")
 
 
+@pytest.fixture(scope="session")
+def generator_of_hypothesis():
+    """Hypothesis makes its generator in its first test, and asks the collector of garbage who holds it."""
+
+    @settings(max_examples=1)
+    @given(st.none())
+    def first(_):
+        pass
+
+    first()
+
+
 @pytest.fixture(autouse=True, scope="module")
-def looked_at():
+def looked_at(generator_of_hypothesis):
     """What is there before the tests of a file is not looked at by each collection of garbage during them.
 
     Trainings collect, and a process that holds thousands of tests takes seconds for it.
