@@ -12,12 +12,14 @@ from papers.identity.experiments import EXPERIMENTS as IDENTITY
 from papers.lexinvariant.experiments import EXPERIMENTS as LEXINVARIANT
 from papers.renamer.experiments import EXPERIMENTS as RENAMER
 from papers.shapes.experiments import EXPERIMENTS as SHAPES
+from papers.streams.curve import EXPERIMENTS as CURVE
 from papers.streams.questions import EXPERIMENTS as QUESTIONS
 from papers.streams.tables import SIZES
 from papers.streams.tables import TABLES as STREAMS
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (*QUESTIONS, *LEXINVARIANT, *IDENTITY, *RENAMER, *SHAPES, *CODE)
+    experiment.name: experiment
+    for experiment in (*QUESTIONS, *CURVE, *LEXINVARIANT, *IDENTITY, *RENAMER, *SHAPES, *CODE)
 }
 TABLES: dict[str, Table | Experiment] = {**STREAMS, **EXPERIMENTS}
 

@@ -81,7 +81,7 @@ def measure_invariance(
 def _renamed(model: InvariantModel, text: str, pools: Mapping[str, Sequence[str]], count: int) -> list[Renaming]:
     """The text as it is, and different renamings of it; fewer if there are not so many."""
     names = {symbol: symbol[1] for symbol in model.rule.symbols_of(text)}
-    found = {text: Renaming(model.rule, text, names, model.names)}
+    found = {text: Renaming(model.rule, text, names, model.spare)}
     generator, available = random.Random(text), model.available(text, pools)
     for _ in range(20 * count):
         if len(found) <= count:

@@ -32,6 +32,8 @@ KIND = "symbol"
 LABELS = ("label", "labels", "entity", "entity_group", "verdict", "checker")
 # Letters that are no words of English; `a`, `i` and `o` are.
 _LETTERS = "bcdefghjklmnpqrstuvwxyz"
+_PAIRS = (pair for ends in ("123456789", _LETTERS) for pair in product(_LETTERS, ends))
+_CORES = (*_LETTERS, *_LETTERS.upper(), *map("".join, _PAIRS))
 # How names are written where letters alone are none: in LLVM, shells, SPARQL, strings, tags.
 _FORMS = ("{}", "%{}", "@{}", "${}", "_{}", "?{}", '"{}"', "'{}'", "`{}`", "<{}>")
 # What a rule must not take as symbols alone.
@@ -247,15 +249,13 @@ class InvariantModel:
         given = names if isinstance(names, Mapping) else dict.fromkeys(rule.kinds, names)
         kinds = dict.fromkeys([*rule.kinds, *given] if not rule.is_function else given)
         self.names: dict[str, tuple[str, ...]] = {kind: self._pool(kind, given.get(kind)) for kind in kinds}
+        # For names that the model makes up, which it need not know.
+        self.spare = {kind: (*pool, *self._fitting(kind, _CORES)) for kind, pool in self.names.items()}
 
     def _pool(self, kind: str, names: Sequence[str] | None) -> tuple[str, ...]:
         if names is None:
-            cores = [*_LETTERS, *_LETTERS.upper()]
-            cores += map("".join, (pair for ends in ("123456789", _LETTERS) for pair in product(_LETTERS, ends)))
-            whole = [core for core in cores if len(self._tokens(core)) == 1]
-            for form in _FORMS:
-                if fitting := [name for name in map(form.format, whole) if self._is_name(kind, name)]:
-                    return tuple(fitting)
+            if fitting := self._fitting(kind, [core for core in _CORES if len(self._tokens(core)) == 1]):
+                return fitting
             raise RenamingError(
                 f"{self.rule.said}: matches no names that could stand for symbols of kind {kind!r}, such as b, %b and "
                 f"@b; correct the rule, or give names={{{kind!r}: [...]}} that it matches"
@@ -271,6 +271,11 @@ class InvariantModel:
                     "each, or leave names out"
                 )
         return names
+
+    def _fitting(self, kind: str, cores: Sequence[str]) -> tuple[str, ...]:
+        """Names of these letters and words, in the first form in which the rule matches some; none if it never does."""
+        forms = (tuple(name for name in map(form.format, cores) if self._is_name(kind, name)) for form in _FORMS)
+        return next(filter(None, forms), ())
 
     def _is_name(self, kind: str, name: str) -> bool:
         return name not in self.rule.keep and (self.rule.is_function or self.rule.read(name) == [(kind, name)])
@@ -316,7 +321,7 @@ class InvariantModel:
         for kind, old in symbols:
             whose = f"{in_short(text, 60)} with {len(symbols)} symbols"
             names[kind, old] = _first(pools, kind, names.values(), whose)
-        return Renaming(self.rule, text, names, self.names)
+        return Renaming(self.rule, text, names, self.spare)
 
     def __call__(self, inputs: str | Iterable[str], **options: Any) -> Any:
         """The result for a text, or a list of results for several; renamings of one text are asked once.

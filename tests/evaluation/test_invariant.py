@@ -296,9 +296,13 @@ class TestCapture:
         assert self.answer("x yes", "yes", keep=["yes"]) == "yes"
 
     def test_a_spare_name_is_missing(self):
+        def answer(names, rule=r"\b[bcxy]\b"):
+            return invariant(lambda texts: ["x c"] * len(texts), rule, names=names)("b x")
+
         with pytest.raises(RenamingError, match=r"the answer: needs more names .* give names=\{'symbol': \[...\]\}"):
-            self.answer("b x", "x c", names=["b", "c"])
-        assert self.answer("b x", "x c", names={"symbol": ["b", "c", "d"]}) == "d x"
+            answer(["b", "c"], rule=r"\b[bcx]\b")
+        assert answer({"symbol": ["b", "c", "y"]}) == "y x"
+        assert answer(["b", "c"]) == "y x"  # the rule matches y, which the model need not know
 
 
 class TestSymbolsOfAllKinds:

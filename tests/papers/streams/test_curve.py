@@ -1,0 +1,101 @@
+"""Questions by number of symbols: drawn to order, satisfiable, and the same for all models."""
+
+import itertools
+import json
+import random
+
+import datasets
+import pytest
+
+from hf_symbinv.cli import DONE
+from hf_symbinv.logic import Formula, Trace, parse_prefix
+from hf_symbinv.solvers.lasso import truth
+from hf_symbinv.tasks import LTL
+from papers.__main__ import main
+from papers.streams.curve import drawn, has_witness, lasso, renamed
+
+pytest.importorskip("spot")
+pytest.importorskip("aiger_sat")
+
+
+def formulas(count, seed):
+    """Random formulas in base operators over a and b."""
+    generator = random.Random(seed)
+
+    def draw(size):
+        if size < 2:
+            return Formula(generator.choice("01")) if generator.random() < 0.1 else Formula.ap(generator.choice("ab"))
+        if size == 2 or generator.random() < 0.4:
+            return Formula(generator.choice("!X"), (draw(size - 1),))
+        left = generator.randint(1, size - 2)
+        return Formula(generator.choice("&|U"), (draw(left), draw(size - 1 - left)))
+
+    return [draw(generator.randint(1, 9)) for _ in range(count)]
+
+
+def value(formula, values):
+    """The truth of a propositional formula, by its definition."""
+    if formula.name is not None:
+        return values[formula.name]
+    parts = [value(operand, values) for operand in formula.operands]
+    return {"0": lambda: False, "1": lambda: True, "!": lambda: not parts[0], "&": lambda: all(parts),
+            "|": lambda: any(parts)}[formula.operator]()  # fmt: skip
+
+
+@pytest.mark.parametrize(("positions", "loop"), [(1, 0), (2, 0), (2, 1), (3, 1)])
+def test_what_must_hold_on_a_lasso_is_what_the_checker_of_witnesses_says(positions, loop):
+    for formula in formulas(30, seed=positions + 10 * loop):
+        needed = lasso(formula, positions, loop)
+        for bits in itertools.product((False, True), repeat=2 * positions):
+            chosen = {
+                f"{name}@{place}": bits[2 * place + index]
+                for place in range(positions)
+                for index, name in enumerate("ab")
+            }
+            steps = [
+                (Formula.ap("a") if chosen[f"a@{place}"] else ~Formula.ap("a"))
+                & (Formula.ap("b") if chosen[f"b@{place}"] else ~Formula.ap("b"))
+                for place in range(positions)
+            ]
+            trace = Trace(tuple(steps[:loop]), tuple(steps[loop:]))
+            assert value(needed, chosen) == (truth(formula, trace) == "true"), (formula, bits)
+
+
+def test_formulas_with_a_witness_have_one_by_spot_too():
+    for text in ("a", "U a ! a", "& X a X X ! a", "! U 1 ! U 1 a"):
+        assert has_witness(text) and LTL.solve("".join(text.split())) is not None
+    for text in ("& a ! a", "& ! U 1 a X a", "0"):
+        assert not has_witness(text) and LTL.solve("".join(text.split())) is None
+
+
+@pytest.mark.parametrize(("symbols", "smallest", "largest"), [(2, 12, 14), (7, 20, 24)])
+def test_questions_have_as_many_symbols_and_nodes_as_are_asked_for_and_come_again(symbols, smallest, largest):
+    found = drawn(symbols, smallest, largest, 5, seed=3)
+    assert len(set(found)) == 5 and drawn(symbols, smallest, largest, 5, seed=3) == found
+    for text in found:
+        assert len(LTL.symbols(text)) == symbols and smallest <= parse_prefix(text).size <= largest
+
+
+def test_training_rows_get_an_increasing_choice_of_names_or_any():
+    rows = datasets.Dataset.from_dict(
+        {"formula": ["&ba"] * 40, "witness": ["&ba;{1}"] * 40, "symbols": [["b", "a"]] * 40}
+    )
+    data = datasets.DatasetDict({"train": rows, "test": rows})
+    for increasing in (True, False):
+        found = renamed(data, 2, 0, increasing)
+        assert found["test"][0]["formula"] == "&ba" and len(found["train"]) == 80
+        names = [text[1:] for text in found["train"]["formula"]]
+        assert [text[1:3] for text in found["train"]["witness"]] == names and len(set(names)) > 40
+        assert all(first < second for first, second in names) == increasing
+
+
+@pytest.mark.slow
+def test_the_table_at_the_smallest_scale(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    assert main(["symbols-curve", "--output", str(tmp_path)]) == DONE
+    tables = tmp_path / "smoke" / "tables"
+    content = json.loads((tables / "symbols-curve.json").read_text())
+    rows = {row["labels"][0]: row["numbers"] for row in content["rows"]}
+    assert list(rows) == ["streams", "learned rows", "learned rows, invariant", "learned rows, invariant, 5 votes"]
+    assert rows["streams"]["changed"]["value"] == 0
+    assert (tables / "symbols-curve.png").stat().st_size > 5_000
