@@ -27,7 +27,7 @@ from hf_symbinv.solvers import Cluster
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import load_task
 
-_SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout", "memory", "like"}
+_SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout", "memory", "like", "as_solved"}
 _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
 _RENAMED = {"renamed", "like"}
 # What each way to make a data set takes besides --output, --workers and --executor.
@@ -70,6 +70,9 @@ def parser() -> argparse.ArgumentParser:
     )
     drawn.add_argument(
         "--like", metavar="RELEASE", help="drawn as a release does it: prop as deepltl; with --renamed: ite"
+    )
+    drawn.add_argument(
+        "--as-solved", action="store_true", help="answers as the solver writes them, not in the order of the question"
     )
     drawn.add_argument("--grid", action="store_true", help="for each number of symbols and size, in one split, test")
     drawn.add_argument("--per-cell", type=int, help=f"with --grid: pairs, at most (default: {cell.per_cell})")

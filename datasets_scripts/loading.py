@@ -55,7 +55,7 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
     from hf_symbinv.datasets_scripts.questions.builder import RandomQuestions, RandomQuestionsConfig
     from hf_symbinv.tasks import load_task
 
-    known = [*RandomQuestionsConfig(name="custom").recipe(), "like"]  # which a recipe has only where it is given
+    known = [*RandomQuestionsConfig(name="custom", like="deepltl", as_solved=True, task="prop").recipe()]
     for name in options:
         if name not in known:
             near = nearest(name, known)

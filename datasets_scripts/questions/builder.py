@@ -104,13 +104,15 @@ class QuestionsConfig(datasets.BuilderConfig):
             reaches it, or takes `WALL` times as long by the clock, is left out.
         like: A public release whose distribution of questions the data have, as `load_task` takes it; for who makes a
             paper's tables again.
+        as_solved: Answers as the solver writes them, as the papers have them. By default what an answer may say in any
+            order comes in the order of the question's symbols, by `SymbolTask.ordered`; models learn that sooner.
 
     Raises:
         OptionsError: For a value out of range.
         TaskError: For an unknown task.
     """
 
-    version: datasets.Version = field(default_factory=lambda: datasets.Version("2.0.0"))
+    version: datasets.Version = field(default_factory=lambda: datasets.Version("3.0.0"))
     task: str = "ltl"
     num_symbols: int = 5
     min_size: int = 1
@@ -118,6 +120,7 @@ class QuestionsConfig(datasets.BuilderConfig):
     seed: int = 0
     timeout: float = 120.0
     like: str = ""
+    as_solved: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -150,7 +153,7 @@ class QuestionsConfig(datasets.BuilderConfig):
         values = {
             item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in inherited
         }
-        return {name: value for name, value in values.items() if name != "like" or value}
+        return {name: value for name, value in values.items() if name not in ("like", "as_solved") or value}
 
     def command(self) -> str:
         """The command that makes the data; files and folders by their last names, because the others depend on the
@@ -160,8 +163,8 @@ class QuestionsConfig(datasets.BuilderConfig):
             name: " ".join(Path(one).name for one in value) if isinstance(value, tuple) else value
             for name, value in values.items()
         }
-        options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in shown.items())
-        return f"symbinv data --output FOLDER {options}"
+        options = [f"--{name.replace('_', '-')}{'' if value is True else f' {value}'}" for name, value in shown.items()]
+        return f"symbinv data --output FOLDER {' '.join(options)}"
 
 
 @dataclass
@@ -246,10 +249,12 @@ def missing_samples(quota: dict[int, int], have: Counter[int], exhausted: set[in
     return {size: rows - have[size] for size, rows in quota.items() if size not in exhausted and have[size] < rows}
 
 
-def solving_pool(task: SymbolTask, workers: Workers, timeout: float, memory: float = MEMORY) -> ProcessPool | RayPool:
+def solving_pool(
+    task: SymbolTask, workers: Workers, timeout: float, memory: float = MEMORY, as_solved: bool = False
+) -> ProcessPool | RayPool:
     """Processes that find answers with the task's solver, each within `timeout` seconds and `memory` GB."""
     return open_pool(
-        task.solve,
+        task.solve if as_solved else partial(solve_ordered, task),
         workers=workers,
         timeout=timeout,
         initializer=task.prepare,
@@ -257,6 +262,12 @@ def solving_pool(task: SymbolTask, workers: Workers, timeout: float, memory: flo
         memory=memory,
         wall=WALL * timeout,
     )
+
+
+def solve_ordered(task: SymbolTask, question: str) -> Any:
+    """What the task's solver returns; an answer in the order of the question's symbols."""
+    answer = task.solve(question)
+    return task.ordered(question, answer) if is_text(answer) else answer
 
 
 class Candidates:
@@ -460,7 +471,7 @@ def generate(
     quota = most_rows(*asked) if config.like else quotas(*asked)
     missing = partial(missing_samples if config.like else missing_rows, quota)
     with (
-        solving_pool(task, workers, config.timeout, memory) as pool,
+        solving_pool(task, workers, config.timeout, memory, config.as_solved) as pool,
         task.checker(workers=workers, timeout=config.timeout, memory=memory, wall=WALL * config.timeout) as checker,
         Gate(
             task,
@@ -627,7 +638,7 @@ def source_hash(builder: type[RandomQuestions], task: SymbolTask) -> str:
 class RandomQuestions(datasets.GeneratorBasedBuilder):
     """Random questions as a builder; keyword arguments are fields of `RandomQuestionsConfig`."""
 
-    VERSION = datasets.Version("2.0.0")
+    VERSION = datasets.Version("3.0.0")
     BUILDER_CONFIG_CLASS: type[QuestionsConfig] = RandomQuestionsConfig
     SPLITS: tuple[str, ...] = SPLITS
 

@@ -94,7 +94,7 @@ def generate(
     known = set[str]().union(*(training_classes(Path(folder), task) for folder in config.novel))
     sizes, numbers = range(config.min_size, config.max_size + 1), range(config.min_symbols, config.num_symbols + 1)
     with (
-        solving_pool(task, workers, config.timeout, memory) as pool,
+        solving_pool(task, workers, config.timeout, memory, config.as_solved) as pool,
         task.checker(workers=workers, timeout=config.timeout, memory=memory, wall=WALL * config.timeout) as checker,
         progress_of("pairs", len(sizes) * len(numbers) * config.per_cell, show=progress) as bar,
     ):

@@ -31,13 +31,16 @@ from hf_symbinv.tasks import COPY, LTL, PROP
 letters = st.lists(st.sampled_from("abcdef"), unique=True)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """200 rows with 4 symbols."""
-    folder = tmp_path_factory.mktemp("data") / "ltl"
-    config = RandomQuestionsConfig(name="test", num_symbols=4, max_size=10, rows=200)
+def made(folder, **options):
+    config = RandomQuestionsConfig(name="test", num_symbols=4, max_size=10, rows=200, **options)
     prepare(config, folder, 1, progress=False)
     return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """200 rows with 4 symbols, with answers as Spot writes them."""
+    return made(tmp_path_factory.mktemp("data") / "ltl", as_solved=True)
 
 
 @pytest.fixture
@@ -152,6 +155,11 @@ class TestOrdered:
         assert before != after
         with LTL.checker(workers=1) as checker:
             assert {result.verdict for result in checker.check(after)} == {"correct"}
+
+    def test_data_are_drawn_so(self, data, tmp_path):
+        drawn, changed = read_folder(made(tmp_path / "ltl")), ordered(data, LTL)
+        assert {split: pairs(drawn[split]) for split in drawn} == {split: pairs(changed[split]) for split in changed}
+        assert pairs(ordered(drawn, LTL)["train"]) == pairs(drawn["train"])
 
     def test_a_task_without_an_order_is_refused(self):
         with pytest.raises(TransformError, match="ordered: changes no answer of task copy; leave it out"):
