@@ -266,7 +266,7 @@ def solving_pool(
 
 def solve_ordered(task: SymbolTask, question: str) -> Any:
     """What the task's solver returns; an answer in the order of the question's symbols."""
-    answer = task.solve(question)
+    answer: Any = task.solve(question)
     return task.ordered(question, answer) if is_text(answer) else answer
 
 

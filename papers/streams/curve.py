@@ -229,12 +229,11 @@ def training_data(job: Job) -> datasets.DatasetDict:
     return datasets.DatasetDict({"train": kept["train"], "validation": kept["test"], "test": kept["test"]})
 
 
-def renamed(data: datasets.DatasetDict, copies: int, seed: int, increasing: bool) -> datasets.DatasetDict:
-    """Training rows so many times, each time with a random choice of all names.
+def renamed(data: datasets.DatasetDict, seed: int, increasing: bool) -> datasets.DatasetDict:
+    """Training rows with a random choice of all names for each; a training sees each row once at most.
 
     Args:
         data: Splits of `ltl`.
-        copies: Of each row.
         seed: Of the choice.
         increasing: Whether the first symbol of a question gets the first of the names that are chosen, and so on.
     """
@@ -249,8 +248,7 @@ def renamed(data: datasets.DatasetDict, copies: int, seed: int, increasing: bool
         question, answer = (LTL.rename(row[column], renaming) for column in LTL.columns)
         return {"formula": question, "witness": answer, "symbols": list(LTL.symbols(question))}
 
-    rows = datasets.concatenate_datasets([data["train"]] * copies)
-    return datasets.DatasetDict({**data, "train": rows.map(rename, with_indices=True)})
+    return datasets.DatasetDict({**data, "train": data["train"].map(rename, with_indices=True)})
 
 
 def trained(job: Job) -> tuple[Checkpoint, float]:
@@ -267,9 +265,9 @@ def trained(job: Job) -> tuple[Checkpoint, float]:
     folder = job.shared / f"curve-{kind}-seed{job.seed}"
     data = training_data(job)
     if kind == "spread":
-        kind, data = "learned", renamed(data, sizes["copies"], job.seed, increasing=True)
+        kind, data = "learned", renamed(data, job.seed, increasing=True)
     elif kind == "learned":
-        data = renamed(data, 1, job.seed, increasing=False)
+        data = renamed(data, job.seed, increasing=False)
     task = Scale.load(Path(__file__).parent / "scales", sizes["scale"]).tasks["ltl"]
     model = {**task["models"][kind], "num_symbols": MOST}
     trainer = {**task["trainer"], **model.pop("trainer", {}), **sizes["trainer"], "seed": job.seed}
