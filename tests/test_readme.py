@@ -112,7 +112,7 @@ def shell(tmp_path, printed_here):
 
 def test_the_readme_can_be_read_in_one_go():
     lines = README.read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 130
+    assert len(lines) <= 110
     (results,) = re.findall(r"(?:^\|.*\n)+", "\n".join(lines), re.M)
     assert len(results.splitlines()) - 2 <= 6
 

@@ -42,9 +42,9 @@ $ symbinv invariance words.py:first --data sums.jsonl --symbols '[a-z]+' --refer
                       all   95 % interval  symbols 2  symbols 3
 texts                   3                          2          1
 changed           100.0 %  43.9 - 100.0 %    100.0 %    100.0 %
-alpha-covariance    0.917   0.876 - 0.957      0.938      0.875
+alpha-covariance    0.917   0.370 - 0.995      0.938      0.875
 right as written  100.0 %  43.9 - 100.0 %    100.0 %    100.0 %
-renamed            47.9 %   43.8 - 52.0 %     46.9 %     50.0 %
+renamed            47.9 %   11.6 - 86.5 %     46.9 %     50.0 %
 worst               0.0 %    0.0 - 56.1 %      0.0 %      0.0 %
 minified            0.0 %    0.0 - 56.1 %      0.0 %      0.0 %
 """
@@ -168,8 +168,8 @@ def _table(report: dict[str, Any]) -> str:
     for name in (name for name in MEASURES if name in report):
         scale, unit, form = (1, "", ".3f") if name == "alpha_covariance" else (100, " %", ".1f")
         shares = [f"{scale * part[name]:{form}}{unit}" for part in (report, *parts)]
-        interval = " - ".join(f"{scale * bound:{form}}" for bound in report[f"{name}_interval"] or ())
-        rows.append([MEASURES[name], shares[0], f"{interval}{unit}" if interval else "-", *shares[1:]])
+        interval = " - ".join(f"{scale * bound:{form}}" for bound in report[f"{name}_interval"])
+        rows.append([MEASURES[name], shares[0], f"{interval}{unit}", *shares[1:]])
     left_out = report["without_symbols"]
     return aligned(rows) + (f"\nwithout {left_out:,} texts that have no symbol" if left_out else "")
 
@@ -178,7 +178,7 @@ def _series(report: dict[str, Any]) -> list[Any]:
     from hf_symbinv.plotting import Series
 
     return [
-        Series(said, tuple((p["symbols"], p[name], *(p[f"{name}_interval"] or (None, None))) for p in parts))
+        Series(said, tuple((p["symbols"], p[name], *p[f"{name}_interval"]) for p in parts))
         for parts in [report["by_symbols"]]
         for name, said in MEASURES.items()
         if name in report

@@ -10,13 +10,14 @@ from statistics import fmean, stdev
 NORMAL_QUANTILE = 1.959963984540054
 
 
-def wilson_interval(successes: int, count: int) -> tuple[float, float]:
+def wilson_interval(successes: float, count: int) -> tuple[float, float]:
     """Wilson's 95 % score interval for the probability behind `successes` out of `count`.
 
     The probabilities p with `|successes/count - p| <= z sqrt(p (1 - p) / count)`, z = 1.96.
 
     Args:
-        successes: 0 to `count`.
+        successes: 0 to `count`; trials may count with a part of 1, and the interval then is too wide rather than too
+            narrow.
         count: Number of independent trials, at least 1.
 
     Returns:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hf_symbinv.metrics import mean_interval, wilson_interval
+from hf_symbinv.metrics import wilson_interval
 from hf_symbinv.metrics.renaming_invariance import compute_renaming_invariance
 
 ANSWERS = [["a", "a", "a"], ["a", "b", "a"], ["b", "a", "a"], ["a", "b", "c"]]
@@ -15,15 +15,21 @@ def test_shares_are_those_counted_by_hand():
         0.75, (1 + 0.5 + 1 + 0) / 4, 0.25, 0.75
     )  # fmt: skip
     assert found["changed_interval"] == list(wilson_interval(3, 4))
-    assert found["renamed_interval"] == list(mean_interval([1, 0.5, 1, 0]))
+    assert found["renamed_interval"] == list(wilson_interval(2.5, 4))
     assert [(part["symbols"], part["changed"]) for part in found["by_symbols"]] == [(1, 0.5), (2, 1.0)]
 
 
-def test_without_references_there_are_no_accuracies_and_one_example_has_no_mean_interval():
+def test_equal_parts_of_all_examples_have_an_interval_with_a_width():
+    found = compute_renaming_invariance([["a", "a", "b"]] * 3, ["a"] * 3)
+    low, high = found["renamed_interval"]
+    assert low < 0.2 < found["renamed"] == 0.5 < 0.8 < high
+
+
+def test_without_references_there_are_no_accuracies():
     found = compute_renaming_invariance(ANSWERS[1:2])
     assert found == {
         "count": 1, "changed": 1.0, "changed_interval": list(wilson_interval(1, 1)), "alpha_covariance": 0.5,
-        "alpha_covariance_interval": None,
+        "alpha_covariance_interval": list(wilson_interval(0.5, 1)),
     }  # fmt: skip
 
 

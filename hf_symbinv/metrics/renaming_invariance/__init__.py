@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum
 from statistics import fmean
 from typing import Any
 
 from hf_symbinv.metrics.alpha_covariance import covariance_of
-from hf_symbinv.metrics.intervals import mean_interval, wilson_interval
+from hf_symbinv.metrics.intervals import wilson_interval
 
 
 def compute_renaming_invariance(
@@ -28,8 +29,8 @@ def compute_renaming_invariance(
     Returns:
         `count`; `changed`, the share of examples whose answer some renaming changes; `alpha_covariance`; with
         references the accuracies `written`, `renamed`, `worst`, where every answer to an example must be right, and
-        `minified`. `changed_interval` and its like are 95 % intervals: Wilson's of shares, normal ones of the means
-        `alpha_covariance` and `renamed`, which one example does not have. `by_symbols` has the same for each number.
+        `minified`. `changed_interval` and its like are Wilson's 95 % intervals over examples, of which each counts with
+        its part of 1 for `alpha_covariance` and `renamed`. `by_symbols` has the same for each number.
 
     Raises:
         ValueError: If there are no examples, one has no renaming, or the numbers of examples differ.
@@ -42,19 +43,19 @@ def compute_renaming_invariance(
 
     def measured(rows: Sequence[int]) -> dict[str, Any]:
         answers = [predictions[row] for row in rows]
-        shares = {"changed": [len({*own}) > 1 for own in answers]}
-        means = {"alpha_covariance": [covariance_of(own) or 0.0 for own in answers]}
+        parts: dict[str, list[float]] = {
+            "changed": [len({*own}) > 1 for own in answers],
+            "alpha_covariance": [covariance_of(own) or 0.0 for own in answers],
+        }
         if references is not None:
             right = [[answer == references[row] for answer in predictions[row]] for row in rows]
-            shares |= {"written": [own[0] for own in right], "worst": [all(own) for own in right]}
-            means["renamed"] = [fmean(own[1:]) for own in right]
+            parts |= {"written": [own[0] for own in right], "renamed": [fmean(own[1:]) for own in right]}
+            parts["worst"] = [all(own) for own in right]
             if minified is not None:
-                shares["minified"] = [minified[row] == references[row] for row in rows]
+                parts["minified"] = [minified[row] == references[row] for row in rows]
         found: dict[str, Any] = {"count": len(rows)}
-        for name, hits in shares.items():
-            found |= {name: fmean(hits), f"{name}_interval": list(wilson_interval(sum(hits), len(hits)))}
-        for name, values in means.items():
-            found |= {name: fmean(values), f"{name}_interval": [*(mean_interval(values) or ())] or None}
+        for name, values in parts.items():
+            found |= {name: fmean(values), f"{name}_interval": list(wilson_interval(fsum(values), len(values)))}
         return found
 
     whole = measured(range(len(predictions)))
