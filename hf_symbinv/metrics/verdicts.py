@@ -6,7 +6,7 @@ Verdicts exclude each other: `exact` (the reference itself), `correct` (another 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, get_args
 
 from hf_symbinv.logic import FormulaSyntaxError
@@ -42,30 +42,42 @@ def summarize_verdicts(verdicts: Iterable[str]) -> dict[str, Any]:
     return summary
 
 
-def check_all(
-    checker: Checker,
+def compute_verdicts(
+    judge: Callable[..., Checker],
     kind: AnswerKind,
     predictions: Sequence[str],
     formulas: Sequence[str],
-    references: Sequence[str | None] | None,
+    references: Sequence[str | None] | None = None,
     *,
-    notation: str,
-    details: bool,
-    progress: bool,
+    timeout: float = 10.0,
+    workers: int | None = None,
+    progress: bool = False,
+    notation: str = "auto",
+    details: bool = False,
 ) -> dict[str, Any]:
-    """`summarize_verdicts` of what `checker` says about every prediction.
+    """Have every predicted answer judged, and count the verdicts.
 
     Args:
-        checker: Of pairs in prefix notation.
+        judge: Makes a checker of pairs in prefix notation, with `workers` and `timeout`.
         kind: Of predictions and references.
-        predictions, formulas, references: Texts in the notations of `metrics.notations`; as many of each.
-        notation: One of `metrics.notations.NOTATIONS`.
-        details: Add the lists `verdicts` and `messages`.
+        predictions: Answers in prefix or infix notation, each in its own.
+        formulas: As many formulas in prefix or infix notation.
+        references: As many known answers, or None where there is none; without them no verdict is `exact`.
+        timeout: Hard limit for one check in seconds.
+        workers: Number of processes; None takes one for each core.
         progress: Show a progress bar on stderr.
+        notation: `prefix`, `infix` or `lbt` (formulas only) if all texts are in it; `auto` for the rule of
+            `hf_symbinv.metrics.notations`.
+        details: Add the lists `verdicts` and `messages`, one entry for each prediction: a message says why a prediction
+            is not correct.
+
+    Returns:
+        As `summarize_verdicts` does.
 
     Raises:
-        NotationError: If a formula or a reference cannot be read, or the notation of a text is not clear.
+        NotationError: If a formula or a reference cannot be read, or nothing says in which notation it is.
         ValueError: If the numbers of predictions, formulas and references differ or are 0.
+        ImportError: If the solver is not installed.
     """
     for name, column in (("formulas", formulas), ("references", references)):
         if column is not None and len(column) != len(predictions):
@@ -81,9 +93,10 @@ def check_all(
             raise NotationError(f"predictions[{row}]={error}") from None
         except FormulaSyntaxError as error:
             messages[row] = str(error)
-    results = checker.check(list(pairs.values()), [known[row] for row in pairs], progress=progress)
-    for row, result in zip(pairs, results, strict=True):
-        verdicts[row], messages[row] = result.verdict, result.message
+    with judge(workers=workers, timeout=timeout) as checker:
+        results = checker.check(list(pairs.values()), [known[row] for row in pairs], progress=progress)
+        for row, result in zip(pairs, results, strict=True):
+            verdicts[row], messages[row] = result.verdict, result.message
     summary = summarize_verdicts(verdicts)
     return {**summary, "verdicts": verdicts, "messages": messages} if details else summary
 
