@@ -20,7 +20,7 @@ class SymbolInvariantEncoderConfig(PreTrainedConfig):
 
     model_type = "symbol_invariant_encoder"
 
-    encoder: dict | PreTrainedConfig | None = None
+    encoder: Any = None
     base_vocab_size: int | None = None
     mixing_layers: int = 3
 

@@ -40,8 +40,7 @@ class SymbolInvariantEncoderOutput(ModelOutput):
     Attributes:
         last_hidden_state: `(B, L, D)`, for tokens.
         pooler_output: `(B, D)`, for texts: the mean over tokens.
-        symbol_vectors: `(B, S, D)`, for symbols in the order of first appearance: the mean over the tokens of the copy
-            of each, zeros where a text has fewer.
+        symbol_vectors: `(B, S, D)`, for symbols as they first appear: the mean over the copy of each, else zeros.
     """
 
     last_hidden_state: Tensor = None
@@ -118,9 +117,7 @@ class _EncoderWithStreams(PreTrainedModel):
         model = cls(cls.config_class(encoder=given.config, **fields)).to(given.dtype).eval()
         body = getattr(model, cls.base_model_prefix, model)
         body.encoder.load_state_dict(given.state_dict(), strict=False)  # without a pooler
-        with torch.no_grad():
-            for parameter, ids in zip((body.this, body.other), starts, strict=True):
-                parameter.copy_(body.encoder.get_input_embeddings().weight[ids[0]])
+        body.this.data, body.other.data = (body.get_input_embeddings().weight.data[ids[0]].clone() for ids in starts)
         return model, tokenizer
 
     @torch.no_grad()
@@ -155,11 +152,15 @@ class SymbolInvariantEncoder(_EncoderWithStreams):
         if "inputs_embeds" not in inspect.signature(self.encoder.forward).parameters:
             name = type(self.encoder).__name__
             raise ValueError(f"encoder: {name} takes no inputs_embeds, as copies need them; use one that does, as BERT")
-        vector, width = self.encoder.get_input_embeddings().weight[0], config.encoder.hidden_size
+        vector, width = self.get_input_embeddings().weight[0], config.encoder.hidden_size
         self.this, self.other = nn.Parameter(torch.empty_like(vector)), nn.Parameter(torch.empty_like(vector))
         self.gates = nn.Parameter(torch.empty(len(self._last_layers())))
         self.rest = nn.Linear(width, width, bias=False)
         self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The encoder's, which base tokens have."""
+        return self.encoder.get_input_embeddings()
 
     def _last_layers(self) -> list[nn.Module]:
         """The layers before which copies are mixed."""
@@ -172,8 +173,7 @@ class SymbolInvariantEncoder(_EncoderWithStreams):
 
     def _read(self, input_ids: Tensor, mask: Tensor, streams: Streams) -> Tensor:
         """All copies `(B, S, L, D)` of `input_ids (B, L)` with `mask (B, L)`."""
-        is_symbol = input_ids >= self.config.base_vocab_size
-        words = self.encoder.get_input_embeddings()(input_ids.masked_fill(is_symbol, 0))
+        words = self.get_input_embeddings()(input_ids.masked_fill(input_ids >= self.config.base_vocab_size, 0))
         slots = streams.slots[streams.example].unsqueeze(2)  # (N, L, 1)
         vectors = torch.where(slots < 0, words[streams.example], self.other)
         vectors = torch.where(slots == streams.stream[:, None, None], self.this, vectors)

@@ -11,13 +11,15 @@ from papers.harness.tables import Table
 from papers.identity.experiments import EXPERIMENTS as IDENTITY
 from papers.lexinvariant.experiments import EXPERIMENTS as LEXINVARIANT
 from papers.renamer.experiments import EXPERIMENTS as RENAMER
+from papers.rules.experiments import EXPERIMENTS as RULES
 from papers.shapes.experiments import EXPERIMENTS as SHAPES
 from papers.streams.questions import EXPERIMENTS as QUESTIONS
 from papers.streams.tables import SIZES
 from papers.streams.tables import TABLES as STREAMS
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (*QUESTIONS, *LEXINVARIANT, *IDENTITY, *RENAMER, *SHAPES, *CODE)
+    experiment.name: experiment
+    for experiment in (*QUESTIONS, *LEXINVARIANT, *IDENTITY, *RENAMER, *SHAPES, *CODE, *RULES)
 }
 TABLES: dict[str, Table | Experiment] = {**STREAMS, **EXPERIMENTS}
 
