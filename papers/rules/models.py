@@ -1,4 +1,4 @@
-"""Encoders that say at each name of a theory whether the question asks for that person.
+"""Encoders that say at each name of a theory whether that person is young.
 
 A **kind** is what an encoder sees of names: `plain`, the names; `canonical`, those that `hf_symbinv.invariant` puts in
 their place, in training too; `streams`, "this" and "other".
@@ -33,10 +33,10 @@ from hf_symbinv.training.sequences import SequenceCollator
 from papers.harness.experiments import Job, MissingDataError, Result
 from papers.harness.measures import Measure
 from papers.rules.columns import COST, MORE, NEW, TRAINING, USUAL
-from papers.rules.theories import NAMES, OTHERS, Question, draw_question
+from papers.rules.theories import NAMES, OTHERS, Theory, draw_theory
 
-# A name is a capital and small letters, and these words are none.
-PATTERN, KEPT = "[A-Z][a-z]*", ("All", "Who")
+# A name is a capital and small letters, and this word is none.
+PATTERN, KEPT = "[A-Z][a-z]*", ("All",)
 WRAPPED = invariant(list, symbols=PATTERN, keep=KEPT)
 PACKAGE = "all_minilm_l6_v2"
 # Ids, a class or -100 at each of them, and the places of each person's mentions.
@@ -70,7 +70,7 @@ def pretrained(job: Job) -> Path:
 def _make_tiny(folder: Path, layers: int) -> None:
     """A tiny BERT with random weights, which has never seen a text."""
     generator = random.Random(0)
-    texts = [draw_question(generator, NAMES + OTHERS, 2, 4).text for _ in range(500)] + ["this other", *"bcdefghjkl"]
+    texts = [draw_theory(generator, NAMES + OTHERS, 2, 4).text for _ in range(500)] + ["this other", *"bcdefghjkl"]
     special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
     base = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     base.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -98,31 +98,29 @@ def fresh(kind: str, folder: Path, sizes: Mapping[str, Any]) -> tuple[PreTrained
     return model, tokenizer
 
 
-def read(question: Question, kind: str, tokenizer: PreTrainedTokenizerBase) -> Row:
-    """A question as a kind of encoder sees it, with classes at the first tokens of names."""
-    text, names = question.text, dict(zip(question.names, question.names, strict=True))
+def read(theory: Theory, kind: str, tokenizer: PreTrainedTokenizerBase) -> Row:
+    """A theory as a kind of encoder sees it, with classes at the first tokens of names."""
+    text, names = theory.text, dict(zip(theory.names, theory.names, strict=True))
     if kind == "canonical":
         renaming = WRAPPED.canonical(text)
         text, names = renaming.new, {old: new for (_, old), new in renaming.names.items()}
     encoded = tokenizer(text, return_offsets_mapping=True)
     token_at = {start: place for place, (start, end) in enumerate(encoded["offset_mapping"]) if start < end}
-    people = [
-        [token_at[match.start()] for match in re.finditer(rf"\b{names[name]}\b", text)] for name in question.names
-    ]
+    people = [[token_at[match.start()] for match in re.finditer(rf"\b{names[name]}\b", text)] for name in theory.names]
     labels = [-100] * len(encoded["input_ids"])
-    for name, places in zip(question.names, people, strict=True):
+    for name, places in zip(theory.names, people, strict=True):
         for place in places:
-            labels[place] = int(name in question.steps)
+            labels[place] = int(name in theory.steps)
     return {"input_ids": encoded["input_ids"], "labels": labels, "people": people}
 
 
-def questions(job: Job, part: str) -> list[Question]:
+def theories(job: Job, part: str) -> list[Theory]:
     """Those of `train`, or of a part of the test, which is named as its column; new names are the first part's anew."""
     sizes, drawn = job.sizes["data"], USUAL.heading if part == NEW.heading else part
     generator = random.Random(f"{drawn} {job.seed}")  # both pools have as many names, so draws are the same
     count = sizes["rows" if part == "train" else "test_rows"]
     fewest, most = sizes["more" if part == MORE.heading else "people"]
-    return [draw_question(generator, OTHERS if part == NEW.heading else NAMES, fewest, most) for _ in range(count)]
+    return [draw_theory(generator, OTHERS if part == NEW.heading else NAMES, fewest, most) for _ in range(count)]
 
 
 def measure(job: Job) -> dict[Measure, Result]:
@@ -133,14 +131,14 @@ def measure(job: Job) -> dict[Measure, Result]:
     collate = SequenceCollator(tokenizer.pad_token_id)
     arguments = {**job.sizes["trainer"], "seed": job.seed}
     job.say(f"  {arguments['max_steps']} steps, {model.num_parameters():,} parameters")
-    train = [read(question, kind, tokenizer) for question in questions(job, "train")]
+    train = [read(theory, kind, tokenizer) for theory in theories(job, "train")]
     started, spent = time.process_time(), job.folder / "minutes"
     job.train(model, job.folder / "model", arguments, train_dataset=train, data_collator=collate)
     if not spent.exists():
         spent.write_text(str((time.process_time() - started) / 60))
     found: dict[Measure, Result] = {TRAINING: {"values": [float(spent.read_text())]}}
     for part in (USUAL, NEW, MORE):
-        rows = [read(question, kind, tokenizer) for question in questions(job, part.heading)]
+        rows = [read(theory, kind, tokenizer) for theory in theories(job, part.heading)]
         started = time.process_time()
         right = rights(model.eval(), rows, collate, job.sizes["data"]["batch"])
         if part == USUAL:

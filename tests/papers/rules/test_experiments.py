@@ -13,8 +13,8 @@ from papers.__main__ import main as papers
 from papers.catalogue import EXPERIMENTS
 from papers.harness.experiments import Job, MissingDataError
 from papers.rules.columns import COST, KINDS, MORE, NEW, TRAINING, USUAL
-from papers.rules.models import fresh, pretrained, questions, read, rights
-from papers.rules.theories import NAMES, OTHERS, draw_question
+from papers.rules.models import fresh, pretrained, read, rights, theories
+from papers.rules.theories import NAMES, OTHERS, draw_theory
 
 TABLE = EXPERIMENTS["rules-names"]
 
@@ -39,29 +39,29 @@ def test_every_scale_has_a_sentence_and_more_people_than_training(scale):
 def test_each_person_has_one_class_at_all_mentions_and_nothing_else_has_one(kind, folder):
     _, tokenizer = fresh(kind, folder, TABLE.sizes("smoke")["streams"])
     for seed in range(10):
-        question = draw_question(random.Random(seed), NAMES, 2, 4)
-        row = read(question, kind, tokenizer)
-        assert [len(places) for places in row["people"]] == [2] * len(question.names)
-        for name, places in zip(question.names, row["people"], strict=True):
-            assert {row["labels"][place] for place in places} == {int(name in question.steps)}
+        theory = draw_theory(random.Random(seed), NAMES, 2, 4)
+        row = read(theory, kind, tokenizer)
+        assert [len(places) for places in row["people"]] == [2] * len(theory.names)
+        for name, places in zip(theory.names, row["people"], strict=True):
+            assert {row["labels"][place] for place in places} == {int(name in theory.steps)}
         mentions = {place for places in row["people"] for place in places}
         assert {place for place, label in enumerate(row["labels"]) if label >= 0} == mentions
 
 
 @pytest.mark.parametrize("kind", ["canonical", "streams"])
-def test_a_renamed_question_is_the_same_row(kind, folder):
+def test_a_renamed_theory_is_the_same_row(kind, folder):
     _, tokenizer = fresh(kind, folder, TABLE.sizes("smoke")["streams"])
-    one, other = (draw_question(random.Random(3), pool, 2, 4) for pool in (NAMES, OTHERS))
+    one, other = (draw_theory(random.Random(3), pool, 2, 4) for pool in (NAMES, OTHERS))
     assert read(one, kind, tokenizer) == read(other, kind, tokenizer)
     plain = fresh("plain", folder, {})[1]
     assert read(one, "plain", plain)["input_ids"] != read(other, "plain", plain)["input_ids"]
 
 
-def test_new_names_are_the_questions_of_the_first_column(tmp_path):
+def test_new_names_are_the_theories_of_the_first_column(tmp_path):
     job = job_of(tmp_path)
-    usual, new = (questions(job, part.heading) for part in (USUAL, NEW))
-    assert [question.order for question in usual] == [question.order for question in new]
-    assert {name for question in new for name in question.names} <= {*OTHERS}
+    usual, new = (theories(job, part.heading) for part in (USUAL, NEW))
+    assert [theory.order for theory in usual] == [theory.order for theory in new]
+    assert {name for theory in new for name in theory.names} <= {*OTHERS}
 
 
 def test_a_person_is_right_if_every_mention_is():
