@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .versions_symbinv import PreTrainedConfig, later, strict
+from .versions_symbinv import AutoConfig, PreTrainedConfig, strict
 
 
 @strict
@@ -19,6 +19,7 @@ class SymbolInvariantEncoderConfig(PreTrainedConfig):
     """
 
     model_type = "symbol_invariant_encoder"
+    sub_configs = {"encoder": AutoConfig}
 
     encoder: Any = None
     base_vocab_size: int | None = None
@@ -26,7 +27,7 @@ class SymbolInvariantEncoderConfig(PreTrainedConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         if not isinstance(self.encoder, PreTrainedConfig):
-            self.encoder = later("AutoConfig").for_model(**{"model_type": "bert", **(self.encoder or {})})
+            self.encoder = AutoConfig.for_model(**{"model_type": "bert", **(self.encoder or {})})
         if self.base_vocab_size is None:
             self.base_vocab_size = self.encoder.vocab_size
         super().__post_init__(**kwargs)

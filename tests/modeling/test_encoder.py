@@ -1,5 +1,6 @@
 """Encoders of transformers with streams: the law, what a copy sees, what is saved, training, and what is refused."""
 
+import copy
 import random
 import zipfile
 from importlib import resources
@@ -251,6 +252,42 @@ class TestAround:
         batch = again(TEXTS, padding=True, return_tensors="pt")
         torch.testing.assert_close(loaded(**batch)[0], model(**batch)[0])
         assert {name for name, _ in loaded.named_parameters()} == {name for name, _ in model.named_parameters()}
+
+    def test_it_is_loaded_in_another_type_and_with_another_attention(self, folder, tmp_path):
+        model, tokenizer = around(folder, SymbolInvariantEncoderForSequenceClassification)
+        model.save_pretrained(tmp_path)
+        batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
+        half = AutoModelForSequenceClassification.from_pretrained(tmp_path, dtype=torch.bfloat16)
+        assert {parameter.dtype for parameter in half.parameters()} == {torch.bfloat16}
+        torch.testing.assert_close(half(**batch).logits.float(), model(**batch).logits, atol=0.05, rtol=0.05)
+        eager = AutoModelForSequenceClassification.from_pretrained(tmp_path, attn_implementation="eager")
+        assert eager.model.encoder.config._attn_implementation == "eager"
+        torch.testing.assert_close(eager(**batch).logits, model(**batch).logits)
+
+    def test_a_copy_of_a_model_mixes_by_its_own_gates(self, folder):
+        model, tokenizer = around(folder)
+        batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
+        before, other = model(**batch).pooler_output, copy.deepcopy(model)
+        with torch.no_grad():
+            other.gates.fill_(2.0)
+        assert not torch.allclose(other(**batch).pooler_output, before)
+        assert torch.equal(model(**batch).pooler_output, before)
+
+    def test_a_tokenizer_of_bytes_has_words_with_the_blank_before_them(self, tmp_path):
+        base = Tokenizer(models.BPE())
+        base.pre_tokenizer, base.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+        alphabet, special = sorted(pre_tokenizers.ByteLevel.alphabet()), ["<s>", "<pad>", "</s>", "<unk>"]
+        trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=special, initial_alphabet=alphabet)
+        base.train_from_iterator(["it is this and that other one"] * 9, trainer)
+        roles = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+        fast = PreTrainedTokenizerFast(tokenizer_object=base, **roles)
+        fast.save_pretrained(tmp_path)
+        config = AutoConfig.for_model(**{**BERT, "model_type": "roberta", "vocab_size": len(fast)})
+        AutoModel.from_config(config).save_pretrained(tmp_path)
+        model, tokenizer = around(tmp_path)
+        assert torch.equal(model.this, model.get_input_embeddings().weight[fast.convert_tokens_to_ids("Ġthis")])
+        one, other = (tokenizer(text, return_tensors="pt") for text in ("Anna is that", "Wilhelmina is that"))
+        assert torch.equal(model(**one).pooler_output, model(**other).pooler_output)
 
     def test_a_pipeline_classifies_texts_and_their_renamings_alike(self, folder, tmp_path):
         model, tokenizer = around(folder, SymbolInvariantEncoderForSequenceClassification)
