@@ -1,9 +1,12 @@
 """Encoders of transformers with streams: the law, what a copy sees, what is saved, training, and what is refused."""
 
+import ast
 import copy
 import random
+import re
 import zipfile
 from importlib import resources
+from pathlib import Path
 
 import pytest
 import torch
@@ -371,6 +374,19 @@ class TestRefusals:
     def test_embeddings_in_place_of_ids(self):
         with pytest.raises(ValueError, match="inputs_embeds of shape"):
             made()(inputs_embeds=torch.zeros(1, 2, 12))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument")
+def test_the_program_of_the_page_trains_saves_and_classifies(folder, tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "invariance.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r":caption: streams.py\n\n(.*?)^```", page, re.M | re.S)
+    named = '"google-bert/bert-base-uncased"'
+    assert program.count(named) == 1
+    monkeypatch.chdir(tmp_path)
+    exec(compile(program.replace(named, repr(str(folder))), "streams.py", "exec"), {})
+    one, other = ast.literal_eval(capsys.readouterr().out.splitlines()[-1])
+    assert one == other
 
 
 @pytest.fixture(scope="module")
