@@ -36,8 +36,16 @@ from .modeling.classification_symbinv import (
 from .modeling.classification_symbinv import (
     SymbolInvariantForTokenClassification as SymbolInvariantForTokenClassification,
 )
+from .modeling.configuration_encoder_symbinv import SymbolInvariantEncoderConfig as SymbolInvariantEncoderConfig
 from .modeling.configuration_identity_gpt2 import IdentityGPT2Config as IdentityGPT2Config
 from .modeling.configuration_symbinv import SymbolInvariantConfig as SymbolInvariantConfig
+from .modeling.encoder_symbinv import SymbolInvariantEncoder as SymbolInvariantEncoder
+from .modeling.encoder_symbinv import (
+    SymbolInvariantEncoderForSequenceClassification as SymbolInvariantEncoderForSequenceClassification,
+)
+from .modeling.encoder_symbinv import (
+    SymbolInvariantEncoderForTokenClassification as SymbolInvariantEncoderForTokenClassification,
+)
 from .modeling.masked_symbinv import SymbolInvariantForMaskedLM as SymbolInvariantForMaskedLM
 from .modeling.modeling_identity_gpt2 import (
     IdentityGPT2ForSequenceClassification as IdentityGPT2ForSequenceClassification,

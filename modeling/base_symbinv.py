@@ -323,7 +323,7 @@ class TextEncoder(nn.Module):
 
 
 class EncodingModel(SymbolInvariantPreTrainedModel):
-    """An embedder and an encoder: what `SymbolInvariantModel` and `SymbolInvariantEncoder` share."""
+    """An embedder and an encoder: what `SymbolInvariantModel` and `EncoderOnlyModel` share."""
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)

@@ -15,7 +15,7 @@ from .slots_symbinv import Slots, refuse_embeddings
 from .versions_symbinv import SequenceClassifierOutput, TokenClassifierOutput
 
 
-class SymbolInvariantEncoder(EncodingModel):
+class EncoderOnlyModel(EncodingModel):
     """An encoder with its embedder, without head."""
 
     kind = "encoder-only"
@@ -60,7 +60,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         self.num_labels = config.num_labels
         if config.problem_type is None:  # written there, where transformers' pipelines look
             config.problem_type = "regression" if config.num_labels == 1 else "single_label_classification"
-        self.model = SymbolInvariantEncoder(config)
+        self.model = EncoderOnlyModel(config)
         self.pooler = nn.Linear(config.d_model, config.d_model) if config.pooling == "pooler" else None
         self.dropout = Dropout(config.dropout)
         self.classifier = nn.Linear(config.d_model, config.num_labels)
@@ -135,7 +135,7 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
         self.num_labels = config.num_labels
-        self.model = SymbolInvariantEncoder(config)
+        self.model = EncoderOnlyModel(config)
         self.classifier = nn.Linear(config.d_model, config.num_labels)
         self.post_init()
 
@@ -179,7 +179,7 @@ SymbolInvariantForSequenceClassification.register_for_auto_class("AutoModelForSe
 SymbolInvariantForTokenClassification.register_for_auto_class("AutoModelForTokenClassification")
 
 __all__ = [
-    "SymbolInvariantEncoder",
+    "EncoderOnlyModel",
     "SymbolInvariantForSequenceClassification",
     "SymbolInvariantForTokenClassification",
 ]

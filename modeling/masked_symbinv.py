@@ -6,7 +6,7 @@ Letters: B batch, L length, V_n base tokens; read `embedding_symbinv.py` first.
 from torch import Tensor
 
 from .base_symbinv import SymbolInvariantOutput, TokenHeadModel, refuse_taken_labels, require_one_per_token
-from .classification_symbinv import SymbolInvariantEncoder
+from .classification_symbinv import EncoderOnlyModel
 from .configuration_symbinv import SymbolInvariantConfig
 from .slots_symbinv import Slots, refuse_embeddings, slots_to_ids
 
@@ -34,7 +34,7 @@ class SymbolInvariantForMaskedLM(TokenHeadModel):
                 'in the output; use "streams", "canonical", "learned" or "renamed"'
             )
         super().__init__(config)
-        self.model = SymbolInvariantEncoder(config)
+        self.model = EncoderOnlyModel(config)
         self._add_head()
         self.post_init()
 

@@ -267,6 +267,30 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         )
         return cls(base, symbol_pattern=symbol_pattern, base_words=base_words, **kwargs)
 
+    @classmethod
+    def around(
+        cls, tokenizer: Any, symbol_pattern: str | None = None, base_words: Sequence[str] = ()
+    ) -> "SymbolInvariantSubwordTokenizer":
+        """Another fast tokenizer of transformers, with its ids, to which symbols are added.
+
+        Args:
+            tokenizer: A `PreTrainedTokenizerFast`, whose special tokens and greatest length are kept.
+            symbol_pattern, base_words: Of the tokenizer.
+
+        Raises:
+            ValueError: If it is not a fast one, or lacks what the class needs.
+        """
+        if not getattr(tokenizer, "is_fast", False):
+            raise ValueError(
+                f"tokenizer: {type(tokenizer).__name__} is not a fast one, and tells no places in a text; use one that "
+                "has a tokenizer.json"
+            )
+        roles = {role: token for role, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
+        roles["bos_token"] = tokenizer.bos_token or tokenizer.cls_token
+        roles["eos_token"] = tokenizer.eos_token or tokenizer.sep_token
+        options = {"model_max_length": tokenizer.model_max_length, **roles}
+        return cls(tokenizer.backend_tokenizer, symbol_pattern=symbol_pattern, base_words=base_words, **options)
+
     def train_new_from_iterator(
         self,
         text_iterator: Iterable[Sequence[str]],

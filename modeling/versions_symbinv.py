@@ -38,6 +38,9 @@ _TOKENIZERS, _GPT2 = "transformers.tokenization_utils_base", "transformers.model
 HOMES: dict[str, tuple[str, str, str | None]] = {
     "ACT2FN": ("transformers.activations", "5.10", None),
     "AddedToken": (_TOKENIZERS, "5.10", None),
+    "AutoConfig": ("transformers.models.auto.configuration_auto", "5.10", None),
+    "AutoModel": ("transformers.models.auto.modeling_auto", "5.10", None),
+    "AutoTokenizer": ("transformers.models.auto.tokenization_auto", "5.10", None),
     "BaseStreamer": ("transformers.generation.streamers", "5.10", None),
     "BatchEncoding": (_TOKENIZERS, "5.10", None),
     "EncoderNoRepeatNGramLogitsProcessor": (_PROCESSORS, "5.10", None),

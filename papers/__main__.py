@@ -84,6 +84,7 @@ shape-decoder        A decoder alone: strings and their copies (in no paper)
 shape-fresh          Answers with new names: Tseitin's clauses and three-address code (in no paper)
 code-misuse          Misused variables in Python functions (in no paper)
 code-exchange        Exchanged arguments in Python functions (in no paper)
+rules-names          Rules in English about people: who is young? (in no paper)
 """
 
 

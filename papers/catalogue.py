@@ -11,6 +11,7 @@ from papers.harness.tables import Table
 from papers.identity.experiments import EXPERIMENTS as IDENTITY
 from papers.lexinvariant.experiments import EXPERIMENTS as LEXINVARIANT
 from papers.renamer.experiments import EXPERIMENTS as RENAMER
+from papers.rules.experiments import EXPERIMENTS as RULES
 from papers.shapes.experiments import EXPERIMENTS as SHAPES
 from papers.streams.curve import EXPERIMENTS as CURVE
 from papers.streams.questions import EXPERIMENTS as QUESTIONS
@@ -19,7 +20,7 @@ from papers.streams.tables import TABLES as STREAMS
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (*QUESTIONS, *CURVE, *LEXINVARIANT, *IDENTITY, *RENAMER, *SHAPES, *CODE)
+    for experiment in (*QUESTIONS, *CURVE, *LEXINVARIANT, *IDENTITY, *RENAMER, *SHAPES, *CODE, *RULES)
 }
 TABLES: dict[str, Table | Experiment] = {**STREAMS, **EXPERIMENTS}
 

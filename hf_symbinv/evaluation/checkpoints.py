@@ -66,9 +66,20 @@ _GPT2_READER = Kind(
     "a GPT-2 that gives a number or a class",
     'AutoModelForSequenceClassification.from_pretrained("{name}", trust_remote_code=True)', "identity-...",
 )  # fmt: skip
+_ENCODER = Kind(
+    "an encoder with streams that gives each text a class or a number",
+    'pipeline("text-classification", model="{name}", trust_remote_code=True)', "rules-names",
+)  # fmt: skip
+_TOKEN_ENCODER = Kind(
+    "an encoder with streams that gives each token a class",
+    'pipeline("token-classification", model="{name}", trust_remote_code=True)', "rules-names",
+)  # fmt: skip
 _NO_HEAD = Kind("a model without a head", 'AutoModel.from_pretrained("{name}", trust_remote_code=True)', "")
 # Class of a model, as its configuration names it -> its kind.
 KINDS = {
+    "SymbolInvariantEncoder": _NO_HEAD,
+    "SymbolInvariantEncoderForSequenceClassification": _ENCODER,
+    "SymbolInvariantEncoderForTokenClassification": _TOKEN_ENCODER,
     "SymbolInvariantForCausalLM": _LANGUAGE_MODEL,
     "SymbolInvariantForMaskedLM": _FILLER,
     "SymbolInvariantForSequenceClassification": _READER,

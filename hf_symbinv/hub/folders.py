@@ -19,7 +19,7 @@ CARD, CONFIG, TOKENIZER_CONFIG = "README.md", "config.json", "tokenizer_config.j
 WEIGHTS, DATA = "*.safetensors", "data/*.parquet"
 # Of one data set or of several in a repository.
 ALL_DATA = (DATA, f"*/{DATA}")
-MODEL_TYPES = ("symbol_invariant", "identity_gpt2")
+MODEL_TYPES = ("symbol_invariant", "symbol_invariant_encoder", "identity_gpt2")
 INDEX = "model.safetensors.index.json"
 AGAIN = "save the model again"
 # How code that travels with a checkpoint names the rest of it.

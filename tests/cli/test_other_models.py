@@ -12,6 +12,10 @@ from hf_symbinv import (
     IdentityGPT2LMHeadModel,
     IdentityGPT2Model,
     SymbolInvariantConfig,
+    SymbolInvariantEncoder,
+    SymbolInvariantEncoderConfig,
+    SymbolInvariantEncoderForSequenceClassification,
+    SymbolInvariantEncoderForTokenClassification,
     SymbolInvariantForCausalLM,
     SymbolInvariantForMaskedLM,
     SymbolInvariantForSequenceClassification,
@@ -19,6 +23,7 @@ from hf_symbinv import (
     SymbolInvariantModel,
     SymbolInvariantWordTokenizer,
 )
+from hf_symbinv.cli.info import ENCODER_FIELDS
 from hf_symbinv.evaluation.checkpoints import KINDS
 from hf_symbinv.hub.cards.relatives import RELATIVES
 from hf_symbinv.training.fitting import fit
@@ -54,6 +59,11 @@ def of_tokens():
     return SymbolInvariantConfig(**sizes, **SIZES, decoder_layers=0)
 
 
+def of_encoder():
+    bert = {"model_type": "bert", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9}
+    return SymbolInvariantEncoderConfig(encoder=bert, mixing_layers=1)
+
+
 def headless():
     return SymbolInvariantModel(SymbolInvariantConfig.from_preset("ltl", encoder_layers=1, decoder_layers=1, **SIZES))
 
@@ -75,6 +85,18 @@ MODELS = {
     "SymbolInvariantForCausalLM": (
         language_model, "lexinvariant", words(CHARACTERS), 'use pipeline("text-generation", model="{}", '
         f"trust_remote_code=True); {MEASURED}: lexinv-...",
+    ),
+    "SymbolInvariantEncoder": (
+        lambda: SymbolInvariantEncoder(of_encoder()), ENCODER_FIELDS, None,
+        'use AutoModel.from_pretrained("{}", trust_remote_code=True)',
+    ),
+    "SymbolInvariantEncoderForSequenceClassification": (
+        lambda: SymbolInvariantEncoderForSequenceClassification(of_encoder()), ENCODER_FIELDS, None,
+        f'use pipeline("text-classification", model="{{}}", trust_remote_code=True); {MEASURED}: rules-names',
+    ),
+    "SymbolInvariantEncoderForTokenClassification": (
+        lambda: SymbolInvariantEncoderForTokenClassification(of_encoder()), ENCODER_FIELDS, None,
+        f'use pipeline("token-classification", model="{{}}", trust_remote_code=True); {MEASURED}: rules-names',
     ),
     "SymbolInvariantModel": (
         headless, None, None, 'use AutoModel.from_pretrained("{}", trust_remote_code=True)'
@@ -117,7 +139,7 @@ def test_info_shows_what_tells_models_of_the_family_apart(symbinv, saved):
     assert result.code == 0 and result.err == ""
     assert content["class"] == name and content["parameters"] == model.num_parameters()
     assert content["license"] == "not stated" and "trained with" not in content
-    shown = RELATIVES[family].fields if family else ("components", "symbol_embedding")
+    shown = RELATIVES[family].fields if isinstance(family, str) else family or ("components", "symbol_embedding")
     assert all(content[field] == getattr(model.config, field) for field in shown)
 
 

