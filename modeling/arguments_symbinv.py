@@ -69,7 +69,7 @@ _REASONS = {
     "num_beam_groups": _ON_THE_HUB + "use num_beams with do_sample=True for answers that differ",
     "diversity_penalty": "it belongs to groups of beams, which are refused; use num_beams with do_sample=True",
     "constraints force_words_ids": _ON_THE_HUB + "use a logits_processor, a grammar or prefix_allowed_tokens_fn",
-    "synced_gpus": "processes that share weights would wait for each other; gather the weights, as ZeRO-2 or DDP does",
+    "synced_gpus": "processes that share weights would wait for each other; gather the weights first, as with ZeRO-2",
 }
 REFUSED = {name: why for names, why in _REASONS.items() for name in names.split()}
 
