@@ -4,7 +4,7 @@ Letters: B questions, R rows (beams of questions), K slots, V_n base tokens, C c
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import partial
 from typing import Any
 
 import torch
@@ -46,46 +46,40 @@ _ID_ARGUMENTS = (
 )  # fmt: skip
 
 _ON_THE_HUB = "transformers moved this search to code on the Hub, and that code knows no symbols; "
-_OF_ASSISTANTS = "it belongs to assistants, which are refused; leave it out"
-_OF_GUIDANCE = "it belongs to guidance_scale, which is refused; leave it out"
-_OF_CACHES = "the model's own cache grows with what is written, and its beams share the encoder's keys; leave it out"
-
-# Argument -> why a model over symbols cannot follow it, and what to do.
-REFUSED = {
+# Arguments -> why a model over symbols cannot follow them, and what to do.
+_REASONS = {
     "watermarking_config": "a watermark hangs on ids, so the names of symbols would change an answer; leave it out",
-    "token_healing": "it looks for longer names of the last token, but the name of a symbol means nothing; leave it "
-    "out",
-    "assistant_model": "a symbol that was guessed and taken back would keep its stream; leave it out",
-    "prompt_lookup_num_tokens": "a symbol that was guessed and taken back would keep its stream; leave it out",
+    "token_healing": "it extends the name of the last token, but the name of a symbol means nothing; leave it out",
+    "assistant_model prompt_lookup_num_tokens": "a symbol that was guessed and taken back would keep its stream; leave "
+    "it out",
     "is_assistant": "the model assists no other; leave it out",
-    "assistant_tokenizer": _OF_ASSISTANTS,
-    "assistant_early_exit": _OF_ASSISTANTS,
+    "assistant_tokenizer assistant_early_exit": "it belongs to assistants, which are refused; leave it out",
     "use_mtp": "the model predicts one token at a time; leave it out",
     "speculation_type": "no draft model of this type knows symbols; leave it out",
     "guidance_scale": "a pass without its question has other symbols to be compared with; use a logits_processor",
-    "negative_prompt_ids": _OF_GUIDANCE,
-    "negative_prompt_attention_mask": _OF_GUIDANCE,
+    "negative_prompt_ids negative_prompt_attention_mask": "it belongs to guidance_scale, which is refused; leave it "
+    "out",
     "custom_generate": "another loop would not know slots; call it with the model: custom_generate(model, …)",
-    "cache_implementation": _OF_CACHES,
-    "cache_config": _OF_CACHES,
-    "max_cache_len": _OF_CACHES,
+    "cache_implementation cache_config max_cache_len": "the model's own cache grows with what is written, and its "
+    "beams share the encoder's keys; leave it out",
     "prefill_chunk_size": "a question is read at once; leave it out",
     "penalty_alpha": _ON_THE_HUB + "use do_sample=True or num_beams",
     "low_memory": "it belongs to contrastive search, which is refused; leave it out",
     "dola_layers": _ON_THE_HUB + "leave it out",
     "num_beam_groups": _ON_THE_HUB + "use num_beams with do_sample=True for answers that differ",
     "diversity_penalty": "it belongs to groups of beams, which are refused; use num_beams with do_sample=True",
-    "constraints": _ON_THE_HUB + "use a logits_processor, a grammar or prefix_allowed_tokens_fn",
-    "force_words_ids": _ON_THE_HUB + "use a logits_processor, a grammar or prefix_allowed_tokens_fn",
-    "synced_gpus": "processes that share weights would wait for each other's steps; gather the weights first, as with "
-    "ZeRO-2 or DDP",
+    "constraints force_words_ids": _ON_THE_HUB + "use a logits_processor, a grammar or prefix_allowed_tokens_fn",
+    "synced_gpus": "processes that share weights would wait for each other; gather the weights first, as with ZeRO-2",
 }
+REFUSED = {name: why for names, why in _REASONS.items() for name in names.split()}
 
 # Values that ask for nothing, where it is not 0.
 _NEUTRAL = {"guidance_scale": 1, "num_beam_groups": 1, "cache_implementation": "dynamic"}
 
 # What transformers takes where nobody says: tokens of an answer, and the likeliest tokens that samples are drawn from.
 _NEW_TOKENS, _TOP_K = 20, 50
+# The settings of transformers, and our own.
+_SETTINGS = {name for name in vars(GenerationConfig()) if not name.startswith("_")} | {"grammar", "num_fresh_symbols"}
 
 
 class Settings:
@@ -93,7 +87,7 @@ class Settings:
 
     def __init__(self, arguments: Mapping[str, Any], generation_config: Any, model_config: Any):
         configs = [vars(config) for config in (model_config, generation_config) if config is not None]
-        self.names = _known_names().union(*configs)  # of all settings that there are
+        self.names = _SETTINGS.union(*configs)  # of all settings that there are
         self.arguments = {name: value for name, value in arguments.items() if name in self.names}
         self._values: dict[str, Any] = dict.fromkeys(name for config in configs for name in config)
         for config in configs:
@@ -111,9 +105,9 @@ class Settings:
             return int(length)
         return prompt_length + (_NEW_TOKENS if new_tokens is None else int(new_tokens))
 
-    def refuse_arguments(self, call: Mapping[str, Any], refused: Mapping[str, str]) -> None:
-        """Refuses what a model cannot follow, here or in a `call`, with the reason and remedy in `refused`."""
-        for name, why in refused.items():
+    def refuse_arguments(self, call: Mapping[str, Any]) -> None:
+        """Refuses what a model cannot follow, here or in a `call`, with the reason and remedy."""
+        for name, why in REFUSED.items():
             value = call.get(name, self.get(name))
             is_plain = isinstance(value, (bool, int, float, str))
             if value is None or (is_plain and value == _NEUTRAL.get(name, 0)):
@@ -136,13 +130,6 @@ class Settings:
                     )
 
 
-@cache
-def _known_names() -> frozenset[str]:
-    """The settings of transformers, and our own."""
-    names = {name for name in vars(GenerationConfig()) if not name.startswith("_")}
-    return frozenset(names | {"grammar", "num_fresh_symbols"})
-
-
 def flat(value: Any) -> list[int]:
     """The ids in a number, a tensor or lists of lists; none in None."""
     if value is None:
@@ -161,14 +148,9 @@ def usual_processors(
     `prefix_allowed_tokens_fn` of slot ids, and the rows of a question; None for none.
     """
     found: list[Any] = []
+    add = partial(_add, found, settings)
     length, device = prompts.shape[1], prompts.device
     eos = torch.tensor(list(told.eos), device=device)
-
-    def add(name: str, make: Callable[[Any], Any], off: Any = None, needed: bool = True) -> None:
-        value = settings.get(name)
-        if value is not None and value != off and needed:
-            found.append(make(value))
-
     has_source, ends = source is not None, len(told.eos) > 0
     encoder_penalty, decay = EncoderRepetitionPenaltyLogitsProcessor, ExponentialDecayLengthPenalty
     add("sequence_bias", SequenceBiasLogitsProcessor)
@@ -193,29 +175,31 @@ def usual_processors(
 
 def warpers(settings: Settings, told: Any) -> list[Callable[[Tensor, Tensor], Tensor]]:
     """What narrows the distribution that is drawn from, in transformers' order, and a normalisation."""
-    get, found = settings.get, []
+    found: list[Any] = []
+    get, add = settings.get, partial(_add, found, settings)
     keep = {"min_tokens_to_keep": 1 if told.beams == 1 else 1 + max(1, len(told.eos))}
     if told.sample:
         top_k = _TOP_K if get("top_k") is None and "top_k" not in settings.arguments else get("top_k")
-        if get("temperature") not in (None, 1.0):
-            found.append(TemperatureLogitsWarper(float(get("temperature"))))
-        if get("top_h") is not None:
-            found.append(TopHLogitsWarper(get("top_h")))
+        add("temperature", lambda value: TemperatureLogitsWarper(float(value)), 1.0)
+        add("top_h", TopHLogitsWarper)
         if top_k:
             found.append(TopKLogitsWarper(top_k, **keep))
-        if (get("top_p") or 1.0) < 1.0:
-            found.append(TopPLogitsWarper(get("top_p"), **keep))
-        if get("min_p") is not None:
-            found.append(MinPLogitsWarper(get("min_p"), **keep))
-        if (get("typical_p") or 1.0) < 1.0:
-            found.append(TypicalLogitsWarper(get("typical_p"), **keep))
-        if get("epsilon_cutoff"):
-            found.append(EpsilonLogitsWarper(get("epsilon_cutoff"), **keep))
-        if get("eta_cutoff"):
-            found.append(EtaLogitsWarper(get("eta_cutoff"), **keep))
-    if get("renormalize_logits"):
-        found.append(LogitNormalization())
+        add("top_p", partial(TopPLogitsWarper, **keep), needed=(get("top_p") or 1.0) < 1.0)
+        add("min_p", partial(MinPLogitsWarper, **keep))
+        add("typical_p", partial(TypicalLogitsWarper, **keep), needed=(get("typical_p") or 1.0) < 1.0)
+        add("epsilon_cutoff", partial(EpsilonLogitsWarper, **keep), 0)
+        add("eta_cutoff", partial(EtaLogitsWarper, **keep), 0)
+    add("renormalize_logits", lambda value: LogitNormalization(), False)
     return found
+
+
+def _add(
+    found: list[Any], settings: Settings, name: str, make: Callable[[Any], Any], off: Any = None, needed: bool = True
+) -> None:
+    """Adds to those `found` what the setting of this name makes, unless it is None or says that it is `off`."""
+    value = settings.get(name)
+    if value is not None and value != off and needed:
+        found.append(make(value))
 
 
 def allowed_in_slots(
@@ -223,8 +207,8 @@ def allowed_in_slots(
 ) -> Callable[[int, Tensor], list[int]]:
     """A user's `prefix_allowed_tokens_fn`, a `function (T,)` of an input's index and ids, as one of slot ids.
 
-    It leaves out symbols that do not occur in the input; if the model `invents` some, the next new one stays. It raises
-    a ValueError if that leaves nothing.
+    It leaves out symbols that the input does not have, but the next new one if the model `invents` some, and raises a
+    ValueError if that leaves nothing.
     """
     base, views = names.base_vocab_size, names.num_views
 
@@ -234,23 +218,17 @@ def allowed_in_slots(
         if invents:  # up to the next new symbol
             last = max(sum(referent >= 0 for referent in referents), 1 + (int(written.max()) - base) // views)
             referents = own.referents(last + 1)[0].tolist()
-        slots = {referent: slot for slot, referent in enumerate(referents) if referent >= 0}
+        ids = {
+            base + referent * views + view: base + slot * views + view
+            for slot, referent in enumerate(referents)
+            for view in range(views)
+            if referent >= 0
+        }
         wanted = flat(function(index, own.outside(written.unsqueeze(0))[0]))
-        found = []
-        for token in wanted:
-            referent, view = divmod(token - base, views)
-            if token < base:
-                found.append(token)
-            elif referent in slots:
-                found.append(base + slots[referent] * views + view)
+        found = [ids.get(token, token) for token in wanted if token < base or token in ids]
         if wanted and not found:
-            raise ValueError(
-                f"prefix_allowed_tokens_fn allows {wanted} only, symbols that input {index} does not have; allow one "
-                "of its symbols or a base token"
-            )
+            said = f"prefix_allowed_tokens_fn allows {wanted} only, symbols that input {index} does not have"
+            raise ValueError(f"{said}; allow one of its symbols or a base token")
         return found
 
     return allowed
-
-
-__all__ = ["REFUSED", "Settings", "allowed_in_slots", "flat", "usual_processors", "warpers"]

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .cache_symbinv import OutputWithCache, SymbolInvariantCache
+from .cache_symbinv import OutputWithCache, SymbolInvariantCache, own_cache
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import (
     GaussianEmbedding,
@@ -55,9 +55,8 @@ class SymbolInvariantOutput(OutputWithCache):
         loss: scalar, if labels were given.
         logits: in id space `(B, T, max(vocab_size, largest id + 1))`, -inf for symbols that an example cannot write; in
             slot space `(B, T, V_n + K · num_views)`, column V_n + s · num_views + v for view v of the symbol with
-            referent `slot_referents[b, s]`. Where symbols come in, ids have columns for one referent more: a new symbol
-            stands at the smallest one that has not occurred by then; in slot space it stands at slot 0, the anonymous
-            stream, and with canonical names at the first slot that is free.
+            referent `slot_referents[b, s]`. A new symbol, where symbols come in, stands at the smallest referent that
+            has not occurred by then, or at slot 0, the anonymous stream, with canonical names at the first free slot.
         cache: on request, also as `past_key_values`: keys and values of all tokens, for the next step.
         hidden_states, decoder_hidden_states, encoder_hidden_states: on request, the embeddings and each layer's output,
             `(B, S, L, D)`.
@@ -128,23 +127,22 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         if new_num_tokens is not None:
             raise ValueError(
                 f"resize_token_embeddings({new_num_tokens}): rows are fixed when a model is made (base_vocab_size, and "
-                'num_symbols for "learned", "canonical" and "renamed"); other models can use new symbols at once, '
-                "without rows"
+                'num_symbols for "learned", "canonical" and "renamed"); others can use new symbols without rows'
             )
         return self.get_input_embeddings()
 
     def get_submodule(self, target: str) -> nn.Module:
         """As `torch.nn.Module.get_submodule`; where PEFT asks for embeddings to put a prompt before, a ValueError."""
         if target == "embeddings.word_embeddings":
-            raise ValueError(
-                "prompt, prefix and P-tuning put vectors before the text, but each stream sees the text its own way; "
-                "use LoRA, DoRA or IA3"
-            )
+            why = "prompt, prefix and P-tuning put vectors before the text, but each stream sees the text its own way"
+            raise ValueError(f"{why}; use LoRA, DoRA or IA3")
         return super().get_submodule(target)
 
-    def _keeps_cache(self, use_cache: bool | None) -> bool:
-        """Whether to return a cache: as the call says, else as the configuration does, but not in training."""
-        return self.config.use_cache and not self.training if use_cache is None else use_cache
+    def _cache(self, past_key_values: Any, cache: Any, use_cache: bool | None) -> SymbolInvariantCache | None:
+        """The cache that a call was given by either name, or a new one if it wants one; by default not in training."""
+        known = own_cache(past_key_values, cache)
+        wanted = self.config.use_cache and not self.training if use_cache is None else use_cache
+        return SymbolInvariantCache() if known is None and wanted else known
 
     def _as_wanted(self, output: ModelOutput, return_dict: bool | None) -> Any:
         """`output`, or a tuple of its values if the call, or else the configuration, wants one."""
@@ -155,14 +153,29 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         wanted = self.config.output_attentions if output_attentions is None else output_attentions
         return [[] if wanted else None for _ in range(count)]
 
-    def _wants_states(self, output_hidden_states: bool | None) -> bool:
-        """Whether to return hidden states: as the call says, else as the configuration does."""
-        return bool(self.config.output_hidden_states if output_hidden_states is None else output_hidden_states)
+    def _recorded(self, states: tuple, output_hidden_states: bool | None, *traces: list | None) -> list[tuple | None]:
+        """Hidden `states` if the call, or else the configuration, wants them, and `traces`, for an output."""
+        wanted = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        return [states if wanted else None, *(None if trace is None else tuple(trace) for trace in traces)]
 
-    def _place(
-        self, hidden_states: Tensor, symbol_slots: Tensor, active: Tensor, past: int, attention_mask: Tensor | None
-    ) -> tuple[Tensor, Sequence]:
-        """Gives embeddings `(B·N, S, T, D)`, which follow `past` cached tokens, to a decoder as it wants them."""
+    def _decode(
+        self,
+        input_ids: Tensor,
+        symbol_slots: Tensor,
+        slots: Slots,
+        attention_mask: Tensor | None,
+        cache: SymbolInvariantCache | None,
+        traces: Listed[list | None],
+        encoded: Tensor | None = None,
+        source: Sequence | None = None,
+    ) -> tuple[Tensor, ...]:
+        """The embeddings `(B·N, S, T, D)` of texts `input_ids (B·N, T)` and each decoder layer's output.
+
+        The texts follow the tokens in the cache; `symbol_slots (B·N, T)` and `slots` are theirs, and
+        `attention_mask (B·N, past + T)`, None for no padding. Attention knows `source` of `encoded (B, S, L, D)`.
+        """
+        past = 0 if cache is None else cache.get_seq_length()
+        hidden_states = self.embedding(input_ids, symbol_slots, slots)
         config, length, device = self.config, hidden_states.shape[2], hidden_states.device
         if attention_mask is None:
             positions = torch.arange(past, past + length, device=device).unsqueeze(0)
@@ -176,8 +189,8 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         else:
             added = sinusoidal_positions(positions, config.d_model, hidden_states.dtype)
             hidden_states = hidden_states + added.unsqueeze(1)
-        eager = config._attn_implementation == "eager"
-        return self.dropout(hidden_states), Sequence(symbol_slots, active, mask, angles, eager=eager)
+        target = Sequence(symbol_slots, slots.active, mask, angles, eager=config._attn_implementation == "eager")
+        return self.decoder(self.dropout(hidden_states), encoded, target, source, cache, traces)
 
     def _init_weights(self, module: nn.Module) -> None:
         """Glorot-uniform matrices, zero biases; embedding rows of length about 1, as they are normalised anyway.
@@ -185,20 +198,19 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         With `initializer_range` all of these but biases are normal, as in BERT.
         """
         spread, length_one = self.config.initializer_range, self.config.d_model**-0.5
+        if isinstance(module, (nn.Linear, nn.LayerNorm, GaussianEmbedding)):
+            nn.init.zeros_(module.bias)
         if isinstance(module, nn.Linear):
             if spread is None:
                 nn.init.xavier_uniform_(module.weight)
             else:
                 nn.init.normal_(module.weight, std=spread)
-            nn.init.zeros_(module.bias)
         elif isinstance(module, nn.LayerNorm):
             nn.init.ones_(module.weight)
-            nn.init.zeros_(module.bias)
         elif isinstance(module, (StreamsEmbedding, OneStreamEmbedding)):
             nn.init.normal_(module.weight, std=spread or length_one)
             if isinstance(module, GaussianEmbedding):
                 nn.init.ones_(module.scale)
-                nn.init.zeros_(module.bias)
         elif isinstance(module, RelativeBias):
             nn.init.normal_(module.weight, std=length_one)  # as T5
         elif isinstance(module, LearnedPositions):  # as large as the embeddings that they are added to
@@ -254,8 +266,8 @@ class Encoder(nn.Module):
         The first layer knows `first` of the sequence, the others `source`. `trace` gets the weights of every block.
         """
         states = [hidden_states]
-        for index, layer in enumerate([*self.layers] * self.passes):
-            states.append(layer(states[-1], first if index == 0 else source, trace=trace))
+        for layer in [*self.layers] * self.passes:
+            states.append(layer(states[-1], first if len(states) == 1 else source, trace=trace))
         return (*states[:-1], self.norm(states[-1]))
 
 
@@ -308,18 +320,11 @@ class TextEncoder(nn.Module):
         self._model = (model,)  # in a tuple, or it would be a module of this one
 
     def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        prompt_ids: Tensor | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-        return_dict: bool | None = None,
+        self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, *args: Any, **options: Any
     ) -> Any:
-        """As `encode`, of `input_ids (B, L)`, `attention_mask (B, L)`, `prompt_ids (B, T)`; also as a tuple."""
-        model = self._model[0]
-        output = model.encode(input_ids, attention_mask, prompt_ids, output_attentions, output_hidden_states)
-        return model._as_wanted(output, return_dict)
+        """As `encode`, of `input_ids (B, L)` and `attention_mask (B, L)`; with `return_dict=False` as a tuple."""
+        model, return_dict = self._model[0], options.pop("return_dict", None)
+        return model._as_wanted(model.encode(input_ids, attention_mask, *args, **options), return_dict)
 
 
 class EncodingModel(SymbolInvariantPreTrainedModel):
@@ -338,7 +343,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
 
     def encode(
         self,
-        input_ids: Tensor,
+        input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
         prompt_ids: Tensor | None = None,
         output_attentions: bool | None = None,
@@ -371,13 +376,14 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         if isinstance(self.embedding, ViewsEmbedding):
             first = replace(source, mask=coreferent(input_ids, attention_mask, config).unsqueeze(1))
         states = self.encoder(self.dropout(hidden_states), source, trace, first)
+        hidden, attentions = self._recorded(states, output_hidden_states, trace)
         return SymbolInvariantOutput(
             last_hidden_state=states[-1],
+            hidden_states=hidden,
+            attentions=attentions,
             slot_referents=slots.referents,
             symbol_slots=symbol_slots,
             slot_vectors=slots.vectors,
-            hidden_states=states if self._wants_states(output_hidden_states) else None,
-            attentions=None if trace is None else tuple(trace),
             attention_mask=attention_mask,
         )
 
@@ -387,15 +393,21 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
     ) -> tuple[Slots, Tensor]:
         """Checks what `encode` was given; the slots, and the referents of `input_ids (B, L)`."""
         base, views = self.config.base_vocab_size, self.config.num_views
+        grows = isinstance(self.embedding, GrowingEmbedding)
         if num_streams is not None:
-            refuse_num_streams(self.embedding, num_streams, prompt)
-            referents = referents_of(input_ids, base, attention_mask, views, check=False)
+            if grows or not isinstance(self.embedding, StreamsEmbedding) or num_streams < 1 or prompt is not None:
+                raise ValueError(
+                    f"num_streams={num_streams}: it fixes the streams of a batch to at least 1, for a model with "
+                    'symbol_embedding="streams" whose answers have no new symbols, and no decoder_input_ids; leave it '
+                    "out"
+                )
+            referents = referents_of(input_ids, base, views, attention_mask, check=False)
             return Slots.in_order(referents, self.config.canonical_slots, num_streams), referents
         check_source(input_ids, attention_mask)
-        referents = referents_of(input_ids, base, attention_mask, views)
-        if isinstance(self.embedding, GrowingEmbedding):  # nothing of an answer may reach the encoder
+        referents = referents_of(input_ids, base, views, attention_mask)
+        if grows:  # nothing of an answer may reach the encoder
             return Slots.from_referents(self.embedding.assign(referents).referents), referents
-        more = [] if prompt is None else [referents_of(prompt, base, None, views)]
+        more = [] if prompt is None else [referents_of(prompt, base, views)]
         return self.embedding.assign(torch.cat((referents, *more), dim=1)), referents
 
     def _symbol_slots(self, referents: Tensor, slots: Slots) -> Tensor:
@@ -456,16 +468,6 @@ class TokenHeadModel(SymbolInvariantPreTrainedModel):
         return label_columns(labels, slots, self.config.base_vocab_size, self.config.num_views, unknown)
 
 
-def refuse_num_streams(embedding: nn.Module, num_streams: int, prompt: Tensor | None) -> None:
-    """Refuses to fix streams with a `prompt (B, T)`, or for an `embedding` without any or whose symbols come in."""
-    fits = isinstance(embedding, StreamsEmbedding) and not isinstance(embedding, GrowingEmbedding)
-    if not fits or num_streams < 1 or prompt is not None:
-        raise ValueError(
-            f"num_streams={num_streams}: it fixes the streams of a batch to at least 1, for a model with "
-            'symbol_embedding="streams" whose answers have no new symbols, and no decoder_input_ids; leave it out'
-        )
-
-
 def accept_missing_head(model: nn.Module, keys: Any) -> None:
     """Takes the head's weight, which a checkpoint has under the embedding's name, out of torch's missing `keys`."""
     present = [head for head, embedding in TIED_WEIGHTS.items() if embedding not in keys.missing_keys]
@@ -488,10 +490,5 @@ def refuse_taken_labels(
 def require_one_per_token(labels: Tensor, logits: Tensor, noun: str) -> None:
     """Refuses `labels (B, L)` that are not one for each token of `logits (B, L, C)`, each a `noun`."""
     if labels.shape != logits.shape[:2]:
-        raise ValueError(
-            f"labels has shape {tuple(labels.shape)}, input_ids {tuple(logits.shape[:2])}; give one {noun} per "
-            "token, and -100 where there is none"
-        )
-
-
-__all__ = ["SymbolInvariantOutput", "SymbolInvariantPreTrainedModel"]
+        shapes = f"labels has shape {tuple(labels.shape)}, input_ids {tuple(logits.shape[:2])}"
+        raise ValueError(f"{shapes}; give one {noun} per token, and -100 where there is none")

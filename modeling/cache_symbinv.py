@@ -108,8 +108,7 @@ class SymbolInvariantCache:
     def fork(self, referents: Tensor, per_stream: Iterable[int], heads: int) -> None:
         """Has a stream for each of `referents (R, S)`, which begin with those known.
 
-        A symbol that occurs for the first time has seen placeholders only, as the anonymous stream, slot 0: its keys
-        begin as a copy of that one's in the blocks `per_stream`, and nothing is read again.
+        A new one begins as a copy of the anonymous stream's keys, slot 0, in the blocks `per_stream`.
         """
         known, self.referents = self.referents, referents
         if known is None or known.shape[1] == referents.shape[1]:
@@ -126,10 +125,7 @@ class SymbolInvariantCache:
             return
         renamed = names(self.referents)
         if ((renamed < 0) & (self.referents >= 0)).any():
-            raise ValueError(
-                "past_key_values knows symbols that do not occur in input_ids; pass the whole text, the part that the "
-                "cache holds too"
-            )
+            raise ValueError("past_key_values knows symbols that do not occur in input_ids; pass the whole text")
         self.referents = renamed
 
 
@@ -166,10 +162,6 @@ def own_cache(past_key_values: object, cache: object = None) -> SymbolInvariantC
     # Compared as text: a checkpoint's own code and the package have two classes of caches.
     if given is None or type(given).__name__ == "SymbolInvariantCache":
         return given  # type: ignore[return-value]
-    raise ValueError(
-        f"past_key_values is a {type(given).__name__}: keys of streams need a SymbolInvariantCache, which also holds "
-        "the encoder's once per question; leave it out, or pass the one that an output has"
-    )
-
-
-__all__ = ["OutputWithCache", "SymbolInvariantCache", "own_cache"]
+    why = "keys of streams need a SymbolInvariantCache, which also holds the encoder's once per question"
+    remedy = "leave it out, or pass the one that an output has"
+    raise ValueError(f"past_key_values is a {type(given).__name__}: {why}; {remedy}")

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .arguments_symbinv import Settings
 from .base_symbinv import Decoder, SymbolInvariantOutput, SymbolInvariantPreTrainedModel, TokenHeadModel
-from .cache_symbinv import SymbolInvariantCache, own_cache
+from .cache_symbinv import SymbolInvariantCache
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import CausalStreamsEmbedding, GaussianEmbedding, make_embedding
 from .generation_symbinv import Beginning, SlotGenerationMixin, new_symbols
@@ -49,17 +49,14 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         inputs_embeds: None = None,
         cache: SymbolInvariantCache | None = None,
     ) -> SymbolInvariantOutput | tuple:
-        """Reads a batch; as `SymbolInvariantForCausalLM.forward`, without labels and draws.
-
-        So are `input_ids (B, T)`, `attention_mask (B, past + T)`, `slot_vectors (B, K, D)`, `slot_referents (B, K)`.
+        """Reads a batch: `input_ids (B, T)`, `attention_mask (B, past + T)`, `slot_vectors (B, K, D)`,
+        `slot_referents (B, K)` and the others are as for `SymbolInvariantForCausalLM.forward`.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds)
         check_source(input_ids, None)
-        known = own_cache(past_key_values, cache)
-        if known is None and self._keeps_cache(use_cache):
-            known = SymbolInvariantCache()
+        known = self._cache(past_key_values, cache, use_cache)
         past = 0 if known is None else known.get_seq_length()
-        referents = referents_of(input_ids, self.config.base_vocab_size, None)
+        referents = referents_of(input_ids, self.config.base_vocab_size)
         attention_mask = self._mask(input_ids, attention_mask, past, known)
         if isinstance(self.embedding, CausalStreamsEmbedding):
             if attention_mask is not None:
@@ -70,15 +67,14 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
             symbol_slots = slots.of(referents)
         else:
             slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past > 0)
-        hidden_states = self.embedding(input_ids, symbol_slots, slots)
-        hidden_states, target = self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
         (trace,) = self._traces(output_attentions, 1)
-        states = self.decoder(hidden_states, None, target, None, known, (trace, None))
+        states = self._decode(input_ids, symbol_slots, slots, attention_mask, known, (trace, None))
+        hidden, attentions = self._recorded(states, output_hidden_states, trace)
         output = SymbolInvariantOutput(
             last_hidden_state=states[-1],
             cache=known,
-            hidden_states=states if self._wants_states(output_hidden_states) else None,
-            attentions=None if trace is None else tuple(trace),
+            hidden_states=hidden,
+            attentions=attentions,
             slot_referents=slots.referents,
             slot_vectors=slots.vectors,
             slot_active=slots.active if slots.by_place else None,
@@ -98,10 +94,8 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
                 before = own.new_ones(batch, past) if before is None else before
                 attention_mask = torch.cat((before, own), dim=1)
         elif attention_mask.shape != (batch, past + length):
-            raise ValueError(
-                f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {(batch, length)} after "
-                f"{past} cached tokens; it must be {(batch, past + length)}"
-            )
+            shapes = f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {(batch, length)}"
+            raise ValueError(f"{shapes} after {past} cached tokens; it must be {(batch, past + length)}")
         if cache is not None:
             cache.mask = attention_mask
         return attention_mask
@@ -112,10 +106,8 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         """The slots, drawn or as given, and the slot `(B, T)` of each of `referents (B, T)`, -1 for -1."""
         batch, count, draws = referents.shape[0], self.config.num_symbols, isinstance(self.embedding, GaussianEmbedding)
         if vectors is None and draws and is_late:
-            raise ValueError(
-                "past_key_values without slot_vectors: the cached tokens were read with other rows than would be "
-                "drawn now; pass the slot_vectors of the output that the cache came from"
-            )
+            why = "past_key_values without slot_vectors: the cached tokens were read with other rows than a new draw's"
+            raise ValueError(f"{why}; pass the slot_vectors of the output that the cache came from")
         shape, kind = (batch, count, self.config.d_model), self.config.symbol_embedding
         if vectors is not None and not draws:
             raise ValueError(f'slot_vectors: symbol_embedding="{kind}" draws none; leave them out')
@@ -129,15 +121,10 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
                 vectors = self.embedding.draw(batch)
             natural = torch.arange(count, device=referents.device).expand(batch, -1)
             if order is not None and (order.shape != natural.shape or not torch.equal(order.sort(1).values, natural)):
-                raise ValueError(
-                    f"slot_referents of shape {tuple(order.shape)}: must be {tuple(natural.shape)}, and every row must "
-                    f"have each referent 0 … {count - 1} once"
-                )
+                shapes = f"slot_referents of shape {tuple(order.shape)}: must be {tuple(natural.shape)}"
+                raise ValueError(f"{shapes}, and every row must have each referent 0 … {count - 1} once")
             slots = Slots.from_referents(natural if order is None else order, vectors)
-        if order is None and not self.embedding.shuffles:
-            return slots, referents
-        slot_of = slots.referents.argsort(1)
-        return slots, torch.where(referents >= 0, slot_of.gather(1, referents.clamp(min=0)), -1)
+        return slots, referents if order is None and not self.embedding.shuffles else slots.of(referents)
 
 
 class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
@@ -257,30 +244,17 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
             shift_labels, scored = labels[:, 1:], (logits[:, :-1], cosines[:, :-1])
         if shift_labels is not None:
             if shift_labels.shape != scored[0].shape[:2]:
-                raise ValueError(
-                    f"shift_labels has shape {tuple(shift_labels.shape)}, logits are of {tuple(scored[0].shape[:2])} "
-                    "tokens; give each token the label of the next one"
-                )
+                shapes = f"shift_labels has shape {tuple(shift_labels.shape)}, logits are of {(*scored[0].shape[:2],)}"
+                raise ValueError(f"{shapes} tokens; give each token the label of the next one")
             if not streams:  # to streams, a symbol without a row is a new one
-                self.model.embedding.refuse_unknown(self._referents(shift_labels if labels is None else labels))
-            columns = self._label_columns(shift_labels, slots) if shuffled else shift_labels
+                given, base = shift_labels if labels is None else labels, self.config.base_vocab_size
+                self.model.embedding.refuse_unknown(referents_of(given, base, check=False))
+            columns = self._columns(shift_labels, slots) if shuffled else shift_labels
             loss = self._loss(scored, columns, num_items_in_batch)
         if shuffled and return_id_logits:
             logits = slots_to_ids(logits, slots, self.config)
         shared = {key: outputs.get(key) for key in outputs if key not in ("last_hidden_state", "slot_active")}
         return self._as_wanted(SymbolInvariantOutput(loss=loss, logits=logits, **shared), return_dict)
-
-    def _referents(self, labels: Tensor) -> Tensor:
-        base = self.config.base_vocab_size
-        return torch.where(labels >= base, labels - base, -1)
-
-    def _label_columns(self, labels: Tensor, slots: Slots) -> Tensor:
-        """The column in slot space of each of `labels (B, T)`, those of position t for position t."""
-        if isinstance(self.model.embedding, CausalStreamsEmbedding):
-            return self._columns(labels, slots)
-        referents = self._referents(labels)
-        own = slots.referents.argsort(1).gather(1, referents.clamp(min=0))
-        return torch.where(referents >= 0, self.config.base_vocab_size + own, labels)
 
     def _begin(self, input_ids: Tensor | None, settings: Settings, call: dict[str, Any]) -> Beginning:
         """With streams, symbols are numbered by their first occurrence inside, so a renamed text is the same.
@@ -337,19 +311,15 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
     def _names(self, input_ids: Tensor, attention_mask: Tensor | None) -> Names:
         check_source(input_ids, attention_mask)
         base = self.config.base_vocab_size
-        return Names(Slots.in_order(referents_of(input_ids, base, attention_mask)).referents, base)
+        return Names(Slots.in_order(referents_of(input_ids, base, attention_mask=attention_mask)).referents, base)
 
 
 def refuse_rows(**given: Any) -> None:
     """Refuses what is only for embedders that draw rows, or have one for every symbol."""
     for name, value in given.items():
         if value is not None:
-            raise ValueError(
-                f'{name}: symbol_embedding="streams" draws no rows and numbers symbols by their first occurrence; '
-                "leave it out"
-            )
+            why = 'symbol_embedding="streams" draws no rows and numbers symbols by their first occurrence'
+            raise ValueError(f"{name}: {why}; leave it out")
 
 
 SymbolInvariantForCausalLM.register_for_auto_class("AutoModelForCausalLM")
-
-__all__ = ["SymbolInvariantDecoder", "SymbolInvariantForCausalLM"]

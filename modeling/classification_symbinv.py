@@ -4,7 +4,7 @@ Letters: B batch, S streams, L length, D model width, C labels.
 """
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .base_symbinv import EncodingModel, SymbolInvariantOutput, SymbolInvariantPreTrainedModel, require_one_per_token
 from .configuration_symbinv import SymbolInvariantConfig
@@ -27,8 +27,8 @@ class EncoderOnlyModel(EncodingModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
@@ -68,9 +68,9 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        labels: torch.Tensor | None = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        labels: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
@@ -91,7 +91,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         )
         return self._as_wanted(output, return_dict)
 
-    def _pool(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+    def _pool(self, hidden_states: Tensor, attention_mask: Tensor) -> Tensor:
         """The prediction `(B, C)` of `hidden_states (B, L, D)`."""
         if self.config.pooling in ("first", "pooler"):
             first = attention_mask.bool().int().argmax(1)
@@ -103,7 +103,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         total = self.classifier(hidden_states).masked_fill(~mask, 0).sum(1)  # (B, C)
         return total / mask.sum(1) if self.config.pooling == "mean" else total
 
-    def _loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    def _loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         if self.config.problem_type == "single_label_classification":
             return nn.functional.cross_entropy(logits, labels.flatten())
@@ -141,13 +141,13 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
 
     def forward(
         self,
-        input_ids: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        labels: torch.Tensor | None = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        labels: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
-        num_items_in_batch: torch.Tensor | int | None = None,
+        num_items_in_batch: Tensor | int | None = None,
         inputs_embeds: None = None,
     ) -> TokenClassifierOutput | tuple:
         """Logits `(B, L, C)` of `input_ids (B, L)` under `attention_mask (B, L)`, and with labels the cross-entropy.
@@ -177,9 +177,3 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
 
 SymbolInvariantForSequenceClassification.register_for_auto_class("AutoModelForSequenceClassification")
 SymbolInvariantForTokenClassification.register_for_auto_class("AutoModelForTokenClassification")
-
-__all__ = [
-    "EncoderOnlyModel",
-    "SymbolInvariantForSequenceClassification",
-    "SymbolInvariantForTokenClassification",
-]

@@ -17,8 +17,7 @@ class IdentityGPT2Config(GPT2Config):
         identity_qk: add the scores; a trainable scalar a per head.
         identity_vo: add the outputs; a trainable scalar b per head.
         identity_initial: a and b of a new model, or of a GPT-2 checkpoint that has none. 0 leaves GPT-2 as it was.
-        identity_multiplier: the stored scalars are a and b divided by this, so that an optimiser of Adam's kind moves a
-            and b as if their learning rate was so many times larger.
+        identity_multiplier: a and b are stored divided by this; Adam moves them as with so many times the rate.
 
     Raises:
         ValueError: for a multiplier that is not positive, with cross-attention, which has no input of its own, or for a
@@ -50,10 +49,7 @@ class IdentityGPT2Config(GPT2Config):
         if self.identity_multiplier <= 0:
             raise ValueError(f"identity_multiplier={self.identity_multiplier}: must be positive; 1 changes nothing")
         if self.add_cross_attention:
-            raise ValueError(
-                "add_cross_attention=True: the identity terms are those of self-attention; use a model without "
-                "cross-attention"
-            )
+            raise ValueError("add_cross_attention=True: the identity terms are those of self-attention; leave it out")
 
 
 _FIELDS = ("identity_qk", "identity_vo", "identity_initial", "identity_multiplier")

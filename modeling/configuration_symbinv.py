@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from .versions_symbinv import PreTrainedConfig, later, logging, strict
@@ -16,24 +16,18 @@ _INHERITED_KEYS = {
     "_attn_implementation", "_commit_hash", "_name_or_path", "_output_attentions", "attn_implementation", "auto_map",
     "experts_implementation", "model_type", "name_or_path", "num_labels", "output_attentions", "torch_dtype",
 }  # fmt: skip
-
 # Under this name `from_dict` hands the keys of a file that are no fields to the constructor.
 _OTHERS = "_keys_of_others"
 
-# Token ids of the two logics: 0 <s>, 1 <pad>, 2 </s>, 3 … 7 are 0 1 & | !; LTL goes on with ; { } U X, propositional
-# logic with xor <->.
-_LTL_ARITY = {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 11: 2, 12: 1}
-_LASSO_GRAMMAR = {
-    "name": "lasso", "operand": [3, 4], "unary": [7], "binary": [5, 6],
-    "separator": 8, "cycle_start": 9, "cycle_end": 10,
-}  # fmt: skip
-
-# Sizes: SIT Table 5; components: SIT Tables 2 and 3, first rows; positions: SIT section 5.2.
+# Sizes: SIT Table 5; components: SIT Tables 2 and 3, first rows; positions: SIT section 5.2. Ids of the two logics are
+# 0 <s>, 1 <pad>, 2 </s>, 3 … 7 for 0 1 & | !; LTL goes on with ; { } U X, propositional logic with xor <->.
 PRESETS: dict[str, dict[str, Any]] = {
     "ltl": {
         "base_vocab_size": 13, "num_symbols": 5, "d_model": 64, "encoder_layers": 8, "decoder_layers": 8,
-        "num_attention_heads": 4, "d_ff": 1024, "components": ["EP", "DP", "EA", "CP"],
-        "encoder_positions": "tree", "token_arity": _LTL_ARITY, "grammar": _LASSO_GRAMMAR,
+        "num_attention_heads": 4, "d_ff": 1024, "components": ["EP", "DP", "EA", "CP"], "encoder_positions": "tree",
+        "token_arity": {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 11: 2, 12: 1},
+        "grammar": {"name": "lasso", "operand": [3, 4], "unary": [7], "binary": [5, 6],
+                    "separator": 8, "cycle_start": 9, "cycle_end": 10},
     },
     "prop": {
         "base_vocab_size": 10, "num_symbols": 5, "d_model": 96, "d_ff": 768, "encoder_layers": 6, "decoder_layers": 6,
@@ -122,7 +116,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
         label_smoothing: share of the probability spread over all that can be written; instead of the Trainer's own.
         pooling: for sequence classification `"sum"`, `"mean"`, `"first"` of the tokens' outputs, or BERT's `"pooler"`.
         regression_loss: `"mse"`, mean squared error, or `"mape"`, mean absolute percentage error, for regression.
-        grammar: grammar of the answers, a default for `generation_config.grammar`; see `GrammarLogitsProcessor`.
+        grammar: grammar of the answers, a default for `generation_config.grammar`; see `GrammarProcessor`.
         canonical_slots: slots by first appearance, so renamed inputs are the same tensors; False shuffles, for tests.
         use_cache: return keys and values for the next decoding step.
         pad_token_id, bos_token_id, eos_token_id, decoder_start_token_id: base ids.
@@ -198,10 +192,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
         others = kwargs.pop(_OTHERS, {})
         for name in kwargs:
             if name == "vocab_size":
-                raise ValueError(
-                    "vocab_size follows from base_vocab_size + num_symbols * num_views and cannot be set; set "
-                    "num_symbols instead"
-                )
+                why = "follows from base_vocab_size + num_symbols * num_views and cannot be set"
+                raise ValueError(f"vocab_size {why}; set num_symbols instead")
             if name not in _INHERITED_KEYS:
                 near = difflib.get_close_matches(name, self.__dataclass_fields__, n=1)
                 remedy = f"did you mean {near[0]}?" if near else "SymbolInvariantConfig's docstring lists the fields"
@@ -220,17 +212,14 @@ class SymbolInvariantConfig(PreTrainedConfig):
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
-        """As `PreTrainedConfig.from_dict`: keeps keys that are no fields, and warns of one that is nearly a field.
-
-        Others write such keys into config.json: a quantisation, a newer transformers, notes.
-        """
+        """As `PreTrainedConfig.from_dict`: keeps keys that are no fields, and warns of one that is nearly a field."""
         names = {*cls.__dataclass_fields__, *_INHERITED_KEYS, "vocab_size"}
         own = {name: value for name, value in config_dict.items() if name in names}
         others = {name: value for name, value in config_dict.items() if name not in names}
         for name, value in others.items():
             if near := difflib.get_close_matches(name, cls.__dataclass_fields__, n=1, cutoff=0.8):
-                logger.warning("%s=%r in the configuration is no field and has no effect; did you mean %s?",
-                               name, value, near[0])  # fmt: skip
+                said = "%s=%r in the configuration is no field and has no effect; did you mean %s?"
+                logger.warning(said, name, value, near[0])
         return super().from_dict({**own, _OTHERS: others} if others else own, **kwargs)
 
     @property
@@ -275,35 +264,30 @@ class SymbolInvariantConfig(PreTrainedConfig):
         for name, value in fields.items():
             odd = isinstance(value, float) and not math.isfinite(value)
             _refuse({f"{name}={value}: must be finite; JSON has no such number, so the model could not be saved": odd})
-        for name in ("base_vocab_size", "num_views", "d_model", "num_attention_heads", "d_ff", "max_positions"):
-            _refuse({f"{name}={fields[name]}: must be at least 1": fields[name] < 1})
-        for name, rest in (("encoder_layers", " decoder without encoder"), ("decoder_layers", "n encoder alone")):
-            _refuse({f"{name}={fields[name]}: must be at least 1, or 0 for a{rest}": fields[name] < 0})
-        least, std = 0 if self.symbol_embedding in ("streams", "views") else 1, self.initializer_range
-        wrong = {
-            f"encoder_passes={self.encoder_passes}: must be at least 1": self.encoder_passes < 1,
-            f"num_symbols={self.num_symbols}: must be at least {least}": self.num_symbols < least,
-            f"d_model={self.d_model}: must be a multiple of 2 * num_attention_heads = {2 * self.num_attention_heads}, "
-            "so that every head has an even width to rotate": self.d_model % (2 * self.num_attention_heads) != 0,
-            f"dropout={self.dropout}: must be a probability in [0, 1)": not 0 <= self.dropout < 1,
-            f"label_smoothing={self.label_smoothing}: must be a share in [0, 1)": not 0 <= self.label_smoothing < 1,
-            f"layer_norm_eps={self.layer_norm_eps}: must be positive": self.layer_norm_eps <= 0,
-            f"initializer_range={std}: must be positive, as BERT's 0.02, or None": std is not None and std <= 0,
-            f"rope_theta={self.rope_theta}: must be positive": self.rope_theta <= 0,
-            f"identity_multiplier={self.identity_multiplier}: must be positive; "
-            "1 changes nothing": self.identity_multiplier <= 0,
-        }
-        _refuse(wrong)
-        last = self.base_vocab_size - 1
-        for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
-            is_wrong = fields[name] is not None and not 0 <= fields[name] <= last
-            _refuse({f"{name}={fields[name]}: must be a base id, 0 … {last} (base_vocab_size - 1)": is_wrong})
+        last, least = self.base_vocab_size - 1, 0 if self.symbol_embedding in ("streams", "views") else 1
+        ones = ("base_vocab_size", "num_views", "d_model", "num_attention_heads", "d_ff", "max_positions")
+        ids, base_id = ("pad", "bos", "eos", "decoder_start"), f"a base id, 0 … {last} (base_vocab_size - 1)"
+        rules: list[tuple[str, Callable[[Any], bool], str]] = [
+            *((name, lambda value: value >= 1, "at least 1") for name in (*ones, "encoder_passes")),
+            ("encoder_layers", lambda value: value >= 0, "at least 1, or 0 for a decoder without encoder"),
+            ("decoder_layers", lambda value: value >= 0, "at least 1, or 0 for an encoder alone"),
+            ("num_symbols", lambda value: value >= least, f"at least {least}"),
+            ("dropout", lambda value: 0 <= value < 1, "a probability in [0, 1)"),
+            ("label_smoothing", lambda value: 0 <= value < 1, "a share in [0, 1)"),
+            ("layer_norm_eps", lambda value: value > 0, "positive"),
+            ("initializer_range", lambda value: value is None or value > 0, "positive, as BERT's 0.02, or None"),
+            ("rope_theta", lambda value: value > 0, "positive"),
+            ("identity_multiplier", lambda value: value > 0, "positive; 1 changes nothing"),
+            *((f"{name}_token_id", lambda value: value is None or 0 <= value <= last, base_id) for name in ids),
+        ]
+        _refuse({f"{name}={fields[name]}: must be {rule}": not fits(fields[name]) for name, fits, rule in rules})
+        heads = 2 * self.num_attention_heads
+        rule = f"a multiple of 2 * num_attention_heads = {heads}, so that every head has an even width to rotate"
+        _refuse({f"d_model={self.d_model}: must be {rule}": self.d_model % heads != 0})
 
     def validate_activation(self) -> None:
         """Refuses an activation that transformers does not know."""
-        known = later("ACT2FN")
-
-        name = self.activation_function
+        known, name = later("ACT2FN"), self.activation_function
         near = difflib.get_close_matches(name, known, n=1)
         remedy = f"did you mean {near[0]}?" if near else "use a name of transformers.activations.ACT2FN, such as relu"
         _refuse({f"activation_function={name!r}: unknown; {remedy}": name not in known})
@@ -370,10 +354,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
     def validate_problem(self) -> None:
         """Refuses a problem type that `SymbolInvariantForSequenceClassification` has no loss for."""
         if self.problem_type not in (None, "regression", "single_label_classification"):
-            raise ValueError(
-                f'problem_type="{self.problem_type}": use "regression" or "single_label_classification", or None for '
-                "regression with one label and classification with more"
-            )
+            known = '"regression" or "single_label_classification", or None for regression with one label and'
+            raise ValueError(f'problem_type="{self.problem_type}": use {known} classification with more')
 
     def validate_tokens(self) -> None:
         """Refuses token tables that do not fit the vocabulary or the positions."""
@@ -422,38 +404,26 @@ _GRAMMAR_KEYS = {
 
 
 def check_grammar(grammar: dict[str, Any], base_vocab_size: int, num_views: int = 1) -> None:
-    """Raises a ValueError for a grammar that no `GrammarLogitsProcessor` can follow.
-
-    That is no dict, another name than "lasso" and "assignment", a missing key, no base id, or symbols of several views.
-    """
+    """Raises a ValueError for a grammar that no `GrammarProcessor` can follow, or with symbols of several views."""
     name = grammar.get("name") if isinstance(grammar, Mapping) else None
     names = ", ".join(f'{{"name": "{known}", …}}' for known in _GRAMMAR_KEYS)
-    keys = _GRAMMAR_KEYS.get(str(name), ())
+    keys, many = _GRAMMAR_KEYS.get(str(name), ()), num_views != 1
     missing = [key for key in keys if key not in grammar]
-    wrong = {
-        f"grammar={grammar!r}: unknown grammar; use {names} or None": not keys,
-        f"grammar={grammar!r}: {', '.join(missing)} missing; give the ids of these tokens": bool(missing),
-    }
-    _refuse(wrong)
+    _refuse({f"grammar={grammar!r}: unknown grammar; use {names} or None": not keys})
+    _refuse({f"grammar={grammar!r}: {', '.join(missing)} missing; give the ids of these tokens": missing})
     for key in keys:
         ids = grammar[key] if isinstance(grammar[key], list) else [grammar[key]]
         fits = all(type(token) is int and 0 <= token < base_vocab_size for token in ids)
         _refuse({f"grammar: {key}={grammar[key]!r}: must be base ids, 0 … {base_vocab_size - 1}": not fits})
-    wrong = {
-        f"grammar={name!r} with num_views={num_views}: grammars know symbols of one view; use grammar=None": num_views
-        != 1,
-        "grammar: values=[]: give the ids of the values that symbols can have": grammar.get("values") == [],
-    }
-    _refuse(wrong)
+    _refuse({f"grammar={name!r} with num_views={num_views}: grammars know symbols of one view; use grammar=None": many})
+    _refuse({"grammar: values=[]: give the ids of the values that symbols can have": grammar.get("values") == []})
 
 
 def check_grammar_alone(config: Any) -> None:
     """Raises a ValueError for a grammar beside `num_fresh_symbols`, if answers may have new symbols."""
     if config.answers_have_new_symbols:
-        raise ValueError(
-            f"grammar with num_fresh_symbols={config.num_fresh_symbols}: grammars know the symbols of the question "
-            "only; use grammar=None, or remove num_fresh_symbols"
-        )
+        why = f"with num_fresh_symbols={config.num_fresh_symbols}: grammars know the symbols of the question only"
+        raise ValueError(f"grammar {why}; use grammar=None, or remove num_fresh_symbols")
 
 
 def _token_id(key: Any) -> int:
@@ -471,5 +441,3 @@ def _refuse(wrong: Mapping[str, object]) -> None:
 
 
 SymbolInvariantConfig.register_for_auto_class()  # saved checkpoints bring the code along
-
-__all__ = ["SymbolInvariantConfig"]

@@ -1,16 +1,11 @@
 """How symbols become vectors on the way in; `head_symbinv.py` has the way out.
 
 Ids are renamed to **slots** first (`assign`): slot · num_views + view takes the place of referent · num_views + view.
-An embedder is two modules that share one parameter, an embedding and a head. The embeddings:
-
-- `StreamsEmbedding` numbers the referents of one example 0 … k-1 in the order of their first appearance, so
-  alpha-equivalent inputs become the same tensors; slot s of an example is seen by stream s.
-- `VocabularyEmbedding` (`learned`, `renamed`) has one learned row per symbol, and per view of it if there are several.
-  `RandomEmbedding` (`random`) draws a part of each symbol's row, and `GaussianEmbedding` (`gaussian`) a whole row per
-  symbol and sequence. All have one stream, and slot r is referent r, unless rows are permuted.
-- `CanonicalEmbedding` (`canonical`) has learned rows and one stream; each example's first symbol has the first row.
-- `ViewsEmbedding` (`views`) has a row per view, one stream, no slots and no head.
-- `CausalStreamsEmbedding` and `GrowingCanonicalEmbedding` have symbols that come in while a text grows.
+An embedder is two modules that share one parameter, an embedding and a head. With `StreamsEmbedding` the slots of an
+example are its symbols in the order of their first appearance, and slot s is seen by stream s; `CanonicalEmbedding` has
+the same slots in one stream. With the others, which have one stream too, slot r is referent r, unless rows are
+permuted; `ViewsEmbedding` has no slots. `CausalStreamsEmbedding` and `GrowingCanonicalEmbedding` have symbols that come
+in while a text grows.
 
 Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence length, D model width, V_n base tokens.
 """
@@ -18,20 +13,21 @@ Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence
 import math
 import random
 from abc import ABC, abstractmethod
+from functools import partial
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .configuration_symbinv import SymbolInvariantConfig, num_vectors
 from .slots_symbinv import Slots, is_exporting, occurred_by, reads_values
 
 
-def learned_rows(weight: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
+def learned_rows(weight: Tensor, config: SymbolInvariantConfig) -> Tensor:
     """The rows of `weight (rows, D)` as they are looked up and projected on, `(rows, D)`."""
     return nn.functional.normalize(weight, dim=1) if config.normalize_embeddings else weight
 
 
-def random_rows(weight: torch.Tensor, vectors: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
+def random_rows(weight: Tensor, vectors: Tensor, config: SymbolInvariantConfig) -> Tensor:
     """Dual-part rows as they are looked up and projected on, `(V_n + K · num_views, D)`; see `RandomEmbedding`.
 
     `weight (V_n + num_views, D - D_random)` has the learned part of each base token and, last, of all symbols in each
@@ -47,7 +43,7 @@ def random_rows(weight: torch.Tensor, vectors: torch.Tensor, config: SymbolInvar
     return nn.functional.normalize(rows, dim=1) if config.normalize_embeddings else rows
 
 
-def gaussian_rows(vectors: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
+def gaussian_rows(vectors: Tensor, config: SymbolInvariantConfig) -> Tensor:
     """Rows drawn per sequence, `vectors (B, K, D)`, as they are looked up and projected on, `(B, K, D)`."""
     if config.normalize_embeddings:
         return nn.functional.normalize(vectors, dim=2)
@@ -59,9 +55,7 @@ def embedding_factor(config: SymbolInvariantConfig) -> float:
     return math.sqrt(config.d_model) if config.scale_embedding and not config.embedding_norm else 1.0
 
 
-def look_up(
-    table: torch.Tensor, input_ids: torch.Tensor, symbol_slots: torch.Tensor, config: SymbolInvariantConfig
-) -> torch.Tensor:
+def look_up(table: Tensor, input_ids: Tensor, symbol_slots: Tensor, config: SymbolInvariantConfig) -> Tensor:
     """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)`, -1 at base tokens, in one stream: `(B, 1, L, D)`.
 
     The rows are those of `table (V_n + K · num_views, D)`, times `embedding_factor`, without positions.
@@ -90,17 +84,12 @@ class StreamsEmbedding(nn.Module):
         self.config = config
         self.weight = nn.Parameter(torch.empty(config.base_vocab_size + 2 * config.num_views, config.d_model))
 
-    @property
-    def shuffles(self) -> bool:
-        """Whether two calls of `assign` with the same referents may give other slots."""
-        return not self.config.canonical_slots
-
-    def assign(self, referents: torch.Tensor) -> Slots:
+    def assign(self, referents: Tensor) -> Slots:
         """Slots for the symbols of `referents (B, L)`, -1 at base tokens; while exporting, `num_symbols` of them."""
         width = max(self.config.num_symbols, 1) if is_exporting() else None
         return Slots.in_order(referents, self.config.canonical_slots, width)
 
-    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
         """Embeds `input_ids (B, L)` as each stream sees them: `(B, S, L, D)`, times `embedding_factor`, no positions.
 
         `symbol_slots (B, L)` has the slot of each symbol, -1 at base tokens.
@@ -125,13 +114,14 @@ class OneStreamEmbedding(nn.Module, ABC):
 
     @property
     def shuffles(self) -> bool:
+        """Whether two calls of `assign` with the same referents may give other slots."""
         return False
 
     @abstractmethod
-    def assign(self, referents: torch.Tensor) -> Slots:
+    def assign(self, referents: Tensor) -> Slots:
         """Slots for the symbols of `referents (B, L)`, -1 at base tokens."""
 
-    def refuse_unknown(self, referents: torch.Tensor) -> None:
+    def refuse_unknown(self, referents: Tensor) -> None:
         """Raises a ValueError for any of `referents (B, L)` from `num_symbols` on, which has no row."""
         if torch.compiler.is_compiling():
             return
@@ -148,7 +138,7 @@ class OneStreamEmbedding(nn.Module, ABC):
             )
 
     @abstractmethod
-    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
         """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)`, -1 at base tokens: `(B, 1, L, D)`, no positions."""
 
 
@@ -171,7 +161,7 @@ class VocabularyEmbedding(OneStreamEmbedding):
     def shuffles(self) -> bool:
         return self.training and self.config.symbol_embedding == "renamed"
 
-    def assign(self, referents: torch.Tensor) -> Slots:
+    def assign(self, referents: Tensor) -> Slots:
         """Slots for `referents (B, L)`: slot s is referent s, or in training of `renamed` the s-th of a permutation."""
         config, count = self.config, self.config.num_symbols
         self.refuse_unknown(referents)
@@ -181,7 +171,7 @@ class VocabularyEmbedding(OneStreamEmbedding):
         order = torch.randperm(count) if self.shuffles else torch.arange(count)
         return Slots.from_referents(order.to(referents.device).expand(referents.shape[0], -1))
 
-    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
         """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, times `embedding_factor`."""
         return look_up(learned_rows(self.weight, self.config), input_ids, symbol_slots, self.config)
 
@@ -197,20 +187,19 @@ class CanonicalEmbedding(VocabularyEmbedding):
 
     unknown = "does not occur in the input, and rows belong to symbols of the input"
 
-    def assign(self, referents: torch.Tensor) -> Slots:
+    def assign(self, referents: Tensor) -> Slots:
         """Slots for `referents (B, L)`: slot s is the s-th that appears."""
         width = self.config.num_symbols if is_exporting() else None
         found = Slots.in_order(referents, self.config.canonical_slots, width).referents
         return Slots.from_referents(self.with_rows(found))
 
-    def with_rows(self, found: torch.Tensor) -> torch.Tensor:
+    def with_rows(self, found: Tensor) -> Tensor:
         """The symbols `found (B, K')` in order, and -1 up to the number of rows, `(B, num_symbols)`."""
         missing = self.config.num_symbols - found.shape[1]
         if missing < 0:
-            raise ValueError(
-                f"an example has {found.shape[1]} symbols: this model has rows for {self.config.num_symbols} symbols "
-                'in one example (symbol_embedding="canonical"); use one with a larger num_symbols, or with "streams"'
-            )
+            rows = f'{self.config.num_symbols} symbols in one example (symbol_embedding="canonical")'
+            said = f"an example has {found.shape[1]} symbols: this model has rows for {rows}"
+            raise ValueError(f'{said}; use one with a larger num_symbols, or with "streams"')
         return nn.functional.pad(found, (0, missing), value=-1)
 
 
@@ -221,11 +210,11 @@ class ViewsEmbedding(OneStreamEmbedding):
         super().__init__(config)
         self.weight = nn.Parameter(torch.empty(config.base_vocab_size + config.num_views, config.d_model))
 
-    def assign(self, referents: torch.Tensor) -> Slots:
+    def assign(self, referents: Tensor) -> Slots:
         """No slot for any of `referents (B, L)`."""
         return Slots.from_referents(referents.new_full((referents.shape[0], 1), -1))
 
-    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
         """Embeds `input_ids (B, L)` by view as `(B, 1, L, D)`; `symbol_slots (B, L)` make no difference."""
         base = self.config.base_vocab_size
         rows = torch.where(input_ids < base, input_ids, base + (input_ids - base) % self.config.num_views)
@@ -233,7 +222,7 @@ class ViewsEmbedding(OneStreamEmbedding):
         return nn.functional.embedding(rows, table).unsqueeze(1) * embedding_factor(self.config)
 
 
-def coreferent(input_ids: torch.Tensor, attention_mask: torch.Tensor, config: SymbolInvariantConfig) -> torch.Tensor:
+def coreferent(input_ids: Tensor, attention_mask: Tensor, config: SymbolInvariantConfig) -> Tensor:
     """Where two tokens of `input_ids (B, L)` are coreferential, `(B, L, L)` bool.
 
     Symbols are if they have the same referent, whatever their views, and base tokens if they are equal. Padding, where
@@ -267,16 +256,14 @@ class RandomEmbedding(OneStreamEmbedding):
         self.weight = nn.Parameter(torch.empty(rows, config.d_model - config.random_dim))
         # Logits have a column per symbol up to the largest of the batch, so a huge one is an oversight.
         self._limit = int(min(max(2**12, config.num_symbols), num_vectors(config.random_method, config.random_dim)))
+        self._draw = partial(random_vectors, config.random_method, config.random_dim)
         self.start_session(0)
 
     def start_session(self, seed: int) -> None:
         """Draws the random part of every symbol for the evaluation to come; a new model starts with seed 0."""
         self.session_vectors = self._draw(self._limit, torch.Generator("cpu").manual_seed(seed))
 
-    def _draw(self, count: int, generator: torch.Generator | None = None) -> torch.Tensor:
-        return random_vectors(self.config.random_method, self.config.random_dim, count, generator)
-
-    def assign(self, referents: torch.Tensor) -> Slots:
+    def assign(self, referents: Tensor) -> Slots:
         """Slots for `referents (B, L)`: slot r is referent r; an example has those of training and its own."""
         base, known, views = self.config.base_vocab_size, self.config.num_symbols, self.config.num_views
         largest = known - 1 if is_exporting() else int(referents.max())
@@ -295,13 +282,13 @@ class RandomEmbedding(OneStreamEmbedding):
         vectors = self._draw(width) if self.training else self.session_vectors[:width]
         return Slots.from_referents(table, vectors.to(self.weight))
 
-    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
         """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, scaled by sqrt(D)."""
         table = random_rows(self.weight, slots.vectors, self.config)
         return look_up(table, input_ids, symbol_slots, self.config)
 
 
-def permute_some(moved: torch.Tensor) -> torch.Tensor:
+def permute_some(moved: Tensor) -> Tensor:
     """A random permutation per row, `(B, K)` int64, that leaves a place alone unless `moved (B, K)` bool."""
     places = torch.arange(moved.shape[1], device=moved.device).expand(moved.shape)
     # Those that move come first, in the order of their places and in a random order; the others follow in order.
@@ -331,7 +318,7 @@ class GaussianEmbedding(OneStreamEmbedding):
         self.scale = nn.Parameter(torch.empty(config.d_model))
         self.bias = nn.Parameter(torch.empty(config.d_model))
 
-    def draw(self, batch: int, generator: torch.Generator | None = None) -> torch.Tensor:
+    def draw(self, batch: int, generator: torch.Generator | None = None) -> Tensor:
         """Rows `(batch, num_symbols, D)` of the symbols of so many sequences; on the generator's device if given."""
         config, device = self.config, self.weight.device
         shape = (batch, config.num_symbols, config.d_model)
@@ -346,13 +333,13 @@ class GaussianEmbedding(OneStreamEmbedding):
         is_random = torch.rand(shape[:2], **options).to(device) < config.random_share
         return torch.where(is_random.unsqueeze(2), rows, learned)
 
-    def assign(self, referents: torch.Tensor) -> Slots:
+    def assign(self, referents: Tensor) -> Slots:
         """Slots for `referents (B, L)`: slot s is referent s, with a new draw."""
         self.refuse_unknown(referents)
         order = torch.arange(self.config.num_symbols, device=referents.device)
         return Slots.from_referents(order.expand(referents.shape[0], -1), self.draw(referents.shape[0]))
 
-    def forward(self, input_ids: torch.Tensor, symbol_slots: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
         """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, scaled and shifted."""
         # Neither here nor in `GaussianHead` is the table of base tokens copied per sequence.
         base_rows = learned_rows(self.weight[: self.config.base_vocab_size], self.config)
@@ -370,7 +357,7 @@ class CausalStreamsEmbedding(StreamsEmbedding):
     """
 
     @reads_values
-    def assign(self, referents: torch.Tensor, known: torch.Tensor | None = None) -> Slots:
+    def assign(self, referents: Tensor, known: Tensor | None = None) -> Slots:
         """As `Slots.coming_in`, for `referents (B, T)` behind those that are `known (B, S')`; not for export."""
         _refuse_export()
         return Slots.coming_in(referents, known, self.config.canonical_slots)
@@ -383,7 +370,7 @@ class GrowingCanonicalEmbedding(CanonicalEmbedding):
     """
 
     @reads_values
-    def assign(self, referents: torch.Tensor, known: torch.Tensor | None = None) -> Slots:
+    def assign(self, referents: Tensor, known: Tensor | None = None) -> Slots:
         """Slots for the symbols of `referents (B, T)` behind those that are `known (B, K)`, with `active (B, K, T)`."""
         _refuse_export()
         if known is None:
@@ -396,21 +383,16 @@ class GrowingCanonicalEmbedding(CanonicalEmbedding):
 
 def _refuse_export() -> None:
     if is_exporting():
-        raise ValueError(
-            "torch.export: symbols come in while a text grows, so a graph has no fixed number of streams; export an "
-            "encoder-decoder without num_fresh_symbols, or a decoder without streams"
-        )
+        why = "torch.export: symbols come in while a text grows, so a graph has no fixed number of streams"
+        raise ValueError(f"{why}; export an encoder-decoder without num_fresh_symbols, or a decoder without streams")
 
 
-def random_vectors(method: str, width: int, count: int, generator: torch.Generator | None = None) -> torch.Tensor:
-    """Draws random parts, no two the same while they have at most 32 dimensions.
+def random_vectors(method: str, width: int, count: int, generator: torch.Generator | None = None) -> Tensor:
+    """Draws `(count, width)` random parts, float32; on the CPU, as is the `generator`. Refuses more than there are.
 
-    - `normal`: standard normal in every dimension (these are not checked to differ);
-    - `neighbors`: of the points {-1, 0, 1}^width but 0, uniformly;
-    - `hypercube`: of the corners {-1, 1}^width, uniformly.
-
-    Points are integers whose digits are the coordinates, so no set is materialised. `generator` is on the CPU, as is
-    the result, `(count, width)` float32. Refuses to draw more than there are.
+    They are standard normal (`normal`), or uniformly of the points {-1, 0, 1}^width but 0 (`neighbors`) or of the
+    corners {-1, 1}^width (`hypercube`), of which no two are the same while they have at most 32 dimensions. Points are
+    integers whose digits are the coordinates, so no set is materialised.
 
     Source: ITE section 4.2.
     """
@@ -418,10 +400,8 @@ def random_vectors(method: str, width: int, count: int, generator: torch.Generat
         return torch.randn(count, width, generator=generator, device="cpu")
     values, limit = (2 if method == "hypercube" else 3), num_vectors(method, width)
     if count > limit:
-        raise ValueError(
-            f"{count} vectors: random_method={method!r} with random_dim={width} has {limit} different ones; use fewer "
-            "symbols or a larger random_dim"
-        )
+        said = f"{count} vectors: random_method={method!r} with random_dim={width} has {limit} different ones"
+        raise ValueError(f"{said}; use fewer symbols or a larger random_dim")
     if limit == math.inf:
         digits = torch.randint(values, (count, width), generator=generator, device="cpu")
     else:
@@ -439,11 +419,12 @@ GrowingEmbedding = CausalStreamsEmbedding | GrowingCanonicalEmbedding
 
 def make_embedding(config: SymbolInvariantConfig) -> Embedding:
     """The embedding that `config.symbol_embedding` names, where symbols come in while a text grows one that grows."""
-    if config.symbol_embedding == "streams":
-        grows = config.answers_have_new_symbols or config.kind == "decoder-only"
-        return (CausalStreamsEmbedding if grows else StreamsEmbedding)(config)
-    if config.symbol_embedding == "canonical":
-        return (GrowingCanonicalEmbedding if config.answers_have_new_symbols else CanonicalEmbedding)(config)
-    own: dict[str, type[RandomEmbedding | GaussianEmbedding | ViewsEmbedding]]
-    own = {"random": RandomEmbedding, "gaussian": GaussianEmbedding, "views": ViewsEmbedding}
+    grows = config.answers_have_new_symbols or config.kind == "decoder-only"
+    own: dict[str, type[Embedding]] = {
+        "streams": CausalStreamsEmbedding if grows else StreamsEmbedding,
+        "canonical": GrowingCanonicalEmbedding if grows else CanonicalEmbedding,
+        "random": RandomEmbedding,
+        "gaussian": GaussianEmbedding,
+        "views": ViewsEmbedding,
+    }
     return own.get(config.symbol_embedding, VocabularyEmbedding)(config)

@@ -62,7 +62,7 @@ class Streams:
     def of(cls, input_ids: Tensor, attention_mask: Tensor | None, base_vocab_size: int) -> "Streams":
         """The streams of `input_ids (B, L)` under `attention_mask (B, L)`; a text without symbols has one."""
         check_source(input_ids, attention_mask)
-        referents = referents_of(input_ids, base_vocab_size, attention_mask)
+        referents = referents_of(input_ids, base_vocab_size, attention_mask=attention_mask)
         slots = Slots.in_order(referents)
         return cls(slots.of(referents), slots.active, *slots.active.nonzero(as_tuple=True))
 

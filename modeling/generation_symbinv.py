@@ -1,10 +1,9 @@
 """`generate`: arguments of transformers in, ids out, and in between one search in slot space.
 
-Ids are renamed to slots before the search starts and back when it ends: alpha-equivalent inputs are then the same
-tensors all the way, ties included, and their outputs are renamings of each other bit for bit. Whatever is called
-between the two sees slot ids, V_n + slot · num_views + view, and scores with V_n + K · num_views columns: a user's
-logits processor or stopping criterion. `slot_referents` tells whose slot it is. Streamers, outputs and
-`prefix_allowed_tokens_fn` get ids.
+Ids are renamed to slots before the search and back behind it, so alpha-equivalent inputs are the same tensors all the
+way, ties included, and their outputs are renamings of each other bit for bit. A user's logits processors and stopping
+criteria see slot ids, V_n + slot · num_views + view, and scores with V_n + K · num_views columns; `slot_referents`
+tells whose slot it is. Streamers, outputs and `prefix_allowed_tokens_fn` get ids.
 
 Every view of a symbol of the input may be written. With `num_fresh_symbols` the slots behind those of question and
 prompt are for new symbols, in the order of writing; outside, they are called by the smallest referents left.
@@ -20,13 +19,13 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
-from .arguments_symbinv import REFUSED, Settings, allowed_in_slots, flat, usual_processors, warpers
+from .arguments_symbinv import Settings, allowed_in_slots, flat, usual_processors, warpers
 from .cache_symbinv import OutputWithCache, SymbolInvariantCache, own_cache
 from .configuration_symbinv import check_grammar, check_grammar_alone
 from .grammar_symbinv import GRAMMARS, GrammarProcessor
 from .search_symbinv import Found, Reader, Told, search
 from .slots_symbinv import Names, Slots, inferred_mask, referents_of, refuse_counts, refuse_embeddings, refuse_lost
-from .versions_symbinv import BaseStreamer, GenerationMixin
+from .versions_symbinv import BaseStreamer, GenerationMixin, SuppressTokensLogitsProcessor
 
 
 @dataclass
@@ -74,15 +73,25 @@ class Beginning:
     never_written: Sequence[int] = ()  # ids that are for the beginning of answers, or for behind their ends
 
 
-class SlotGenerationMixin(GenerationMixin):
+class WithoutPages:
+    """Refuses continuous batching."""
+
+    def generate_batch(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: continuous batching keeps keys in pages, which this attention cannot read."""
+        raise ValueError(
+            f"continuous batching (generate_batch, init_continuous_batching, cache_implementation='paged'): the "
+            f"attention of {type(self).__name__} reads no pages; use generate, with inputs of similar length together"
+        )
+
+    init_continuous_batching = generate_batch
+
+
+class SlotGenerationMixin(WithoutPages, GenerationMixin):
     """What models share that write: settings, processors, the search, and what comes out of it."""
 
     config: Any
-    refused = REFUSED  # arguments of `generate` and why they are refused
-
-    def _begin(self, input_ids: Tensor | None, settings: Settings, call: dict[str, Any]) -> Beginning:
-        """Where the search of a call starts; takes what it uses out of `call`. Every kind of model has its own."""
-        raise NotImplementedError
+    # Where the search of a call starts, of input ids, settings and the call, which loses what is used.
+    _begin: Callable[[Tensor | None, Settings, dict[str, Any]], Beginning]
 
     @torch.no_grad()
     def generate(self, inputs: Tensor | None = None, generation_config: Any = None, **kwargs: Any) -> Any:
@@ -111,7 +120,7 @@ class SlotGenerationMixin(GenerationMixin):
         """
         settings = Settings(kwargs, generation_config, self.generation_config)
         call = {name: value for name, value in kwargs.items() if name not in settings.names}
-        settings.refuse_arguments(call, self.refused)
+        settings.refuse_arguments(call)
         refuse_embeddings(**{name: call.pop(name, None) for name in ("inputs_embeds", "decoder_inputs_embeds")})
         input_ids = call.pop("input_ids", None) if inputs is None else inputs
         cache = own_cache(call.pop("past_key_values", None), call.pop("cache", None))
@@ -136,10 +145,8 @@ class SlotGenerationMixin(GenerationMixin):
         beams, wanted, batch = get("num_beams") or 1, get("num_return_sequences") or 1, len(start.prompts)
         sample, returns_dict = bool(get("do_sample")), bool(get("return_dict_in_generate"))
         if wanted > 1 and wanted > beams and not (sample and beams == 1):
-            raise ValueError(
-                f"num_return_sequences={wanted}, num_beams={beams}: a search gives one answer per beam; raise "
-                "num_beams, or for samples set do_sample=True and num_beams=1"
-            )
+            said = f"num_return_sequences={wanted}, num_beams={beams}: a search gives one answer per beam"
+            raise ValueError(f"{said}; raise num_beams, or for samples set do_sample=True and num_beams=1")
         if beams > 1 and tools["streamer"] is not None:
             raise ValueError(f"streamer with num_beams={beams}: beams change what was written; use num_beams=1")
         shared = beams if beams > 1 else wanted  # rows of a question
@@ -147,56 +154,36 @@ class SlotGenerationMixin(GenerationMixin):
             if start.names is not None:  # inside, the cache knows symbols by number
                 cache.rename(start.names.numbers)
             if cache.rows not in (0, batch, batch * shared):
-                raise ValueError(
-                    f"past_key_values has {cache.rows} rows, but {batch} inputs with their beams have "
-                    f"{batch * shared}; give a cache of so many rows, or leave it out"
-                )
+                said = f"past_key_values has {cache.rows} rows, but {batch} inputs with their beams have"
+                raise ValueError(f"{said} {batch * shared}; give a cache of so many rows, or leave it out")
         prompt = prompts.shape[1]
         length = settings.max_length(prompt)
         if length <= prompt:
-            raise ValueError(
-                f"max_length={length}: the prompt has {prompt} tokens already; raise max_length or pass max_new_tokens"
-            )
+            raise ValueError(f"max_length={length}: the prompt has {prompt} tokens already; raise it or max_new_tokens")
         eos = flat(get("eos_token_id"))
         record = [name for name in ("scores", "logits") if returns_dict and get(f"output_{name}")]
         kinds = [kind for kind in ("attentions", "hidden_states") if returns_dict and get(f"output_{kind}")]
         own = "" if start.encoder is None else "decoder_"
         record += [f"{own}{kind}" for kind in kinds] + ["cross_attentions"] * ("attentions" in kinds and own != "")
-        told = Told(
-            max_length=length,
-            eos=eos,
-            pad=next(token for token in (get("pad_token_id"), *eos, 0) if token is not None),
-            beams=beams,
-            sample=sample,
-            length_penalty=1.0 if get("length_penalty") is None else get("length_penalty"),
-            early_stopping=get("early_stopping") or False,
-            max_time=get("max_time"),
-            stops=_stops(settings, tools, start),
-            record=record,
-        )
+        pad = next(token for token in (get("pad_token_id"), *eos, 0) if token is not None)
+        told = Told(length, eos, pad, beams, sample, stops=_stops(settings, tools, start), record=record)
+        told.length_penalty = 1.0 if get("length_penalty") is None else get("length_penalty")
+        told.early_stopping, told.max_time = get("early_stopping") or False, get("max_time")
 
         def others(rows: Sequence[int]) -> dict[str, Any]:
             questions = [row // shared for row in rows]
             questions = list(dict.fromkeys(questions)) if own else questions  # each is encoded once
             return {"kinds": kinds, **start.inputs(questions, len(rows) // len(questions))}
 
-        read = Reader(
-            start.step,
-            prompts.repeat_interleave(shared, 0),
-            others,
-            mask=None if start.mask is None else start.mask.repeat_interleave(shared, 0),
-            cache=cache,
-            beams=beams,
-            shared=shared,
-            together=shared if own else beams,
-            all_steps=bool(record),
-            columns=start.columns,
-        )
+        mask = None if start.mask is None else start.mask.repeat_interleave(shared, 0)
+        together = shared if own else beams
+        rows = prompts.repeat_interleave(shared, 0)
+        read = Reader(start.step, rows, others, mask, cache, beams, shared, together, bool(record), start.columns)
         streamer = tools["streamer"]
         if streamer is not None and start.names is not None:
             streamer = IdStreamer(streamer, start.names)
-        found = search(read, told, self._processors(start, settings, told, tools, shared), streamer)
-        fields = self._fields(found, start, told, wanted if beams > 1 else 1)
+        found, steps = search(read, told, self._processors(start, settings, told, tools, shared), streamer)
+        fields = self._fields(found, steps, start, told, wanted if beams > 1 else 1)
         if cache is not None and not read.is_plain:
             cache.reset()  # it holds some rows only, or in another order
         elif cache is not None and start.names is not None:
@@ -221,9 +208,15 @@ class SlotGenerationMixin(GenerationMixin):
         found = usual_processors(settings, told, start.prompts, source, allowed)
         grammar = settings.get("grammar", start.grammar)
         if start.never_written and grammar is None:  # no grammar has these
-            found.append(OnlySome(start.never_written, None))
+            found.append(SuppressTokensLogitsProcessor(start.never_written, start.prompts.device))
         if start.limit is not None:
-            found.append(OnlySome((), start.limit.repeat_interleave(shared)))
+            limits = start.limit.repeat_interleave(shared).unsqueeze(1)  # (R, 1)
+
+            def within(text: Tensor, scores: Tensor) -> Tensor:
+                columns = torch.arange(scores.shape[1], device=scores.device)
+                return scores.masked_fill(columns >= limits.to(scores.device), -torch.inf)
+
+            found.append(within)
         if grammar is not None:
             check_grammar_alone(self.config)
             check_grammar(grammar, self.config.base_vocab_size, self.config.num_views)
@@ -234,11 +227,11 @@ class SlotGenerationMixin(GenerationMixin):
             found.append(follower)
         return [*found, *(tools["logits_processor"] or []), *warpers(settings, told)]
 
-    def _fields(self, found: Found, start: Beginning, told: Told, wanted: int) -> dict[str, Any]:
+    def _fields(self, found: Found, recorded: Any, start: Beginning, told: Told, wanted: int) -> dict[str, Any]:
         """The best answers of each search as tensors, and what was recorded of the steps: fields of an output."""
         prompts, rows, points, origins = start.prompts.tolist(), [], [], []
-        each = len(found.sequences) // len(prompts)  # searches of a question
-        for number, answers in enumerate(found.sequences):
+        each = len(found) // len(prompts)  # searches of a question
+        for number, answers in enumerate(found):
             answers = [*answers, *[(float("-inf"), *answers[0][1:])] * (wanted - len(answers))][:wanted]
             for point, tokens, chosen in answers:
                 rows.append([*prompts[number // each], *tokens])
@@ -246,7 +239,7 @@ class SlotGenerationMixin(GenerationMixin):
                 origins.append(chosen)
         width, device = max(map(len, rows)), start.prompts.device
         sequences = torch.tensor([row + [told.pad] * (width - len(row)) for row in rows], device=device)
-        steps = {name: tuple(values) for name, values in found.steps.items()}
+        steps = {name: tuple(values) for name, values in recorded.items()}
         if start.names is not None:
             sequences = start.names.outside(sequences)
             for name in steps.keys() & {"scores", "logits"}:
@@ -283,12 +276,6 @@ class SlotGenerationMixin(GenerationMixin):
         step = torch.arange(length, device=sequences.device)
         return steps[step, beam_indices.clamp(min=0), tokens].masked_fill(behind, 0.0)
 
-    def generate_batch(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: continuous batching keeps keys in pages, which this attention cannot read."""
-        refuse_pages(self)
-
-    init_continuous_batching = generate_batch
-
 
 class SymbolInvariantGenerationMixin(SlotGenerationMixin):
     """`generate` for encoder-decoders: greedy, beam search, sampling and n-best, as in `transformers`."""
@@ -304,22 +291,18 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
         prompt_mask = call.pop("decoder_attention_mask", None)
         if input_ids is not None and mask is None:
             mask = inferred_mask(input_ids, config)
-        if outputs is not None:
-            _check_encoded(outputs, input_ids, mask)
-        elif input_ids is None:
-            raise ValueError(
-                "generate() got no input_ids; pass the tokenizer's output: generate(**tokenizer(question, …))"
-            )
-        read: Any = input_ids if outputs is None else outputs.slot_referents
-        if prompt is not None and len(prompt) != len(read):
-            name = "input_ids" if outputs is None else "encoder_outputs"
-            raise ValueError(
-                f"decoder_input_ids has batch {len(prompt)}, {name} {len(read)}; give one prompt per input"
-            )
-        if outputs is None:
-            asked = (bool(settings.get(name)) for name in ("output_attentions", "output_hidden_states"))
-            outputs = self.model.encode(input_ids, mask, prompt, *asked)
+        asked = (bool(settings.get(name)) for name in ("output_attentions", "output_hidden_states"))
+        outputs = self.model.encoded(outputs, prompt, input_ids, mask, *asked)
+        for name, given in {"input_ids": input_ids, "attention_mask": mask}.items():
+            if given is not None and given.shape != outputs.symbol_slots.shape:
+                sizes = tuple(given.shape), tuple(outputs.symbol_slots.shape)
+                said = f"{name} has shape {sizes[0]}, but encoder_outputs is of inputs of shape {sizes[1]}"
+                raise ValueError(f"{said}; pass those that were encoded, or leave one of the two out")
         grows, known = config.answers_have_new_symbols, outputs.slot_referents
+        if prompt is not None and len(prompt) != len(known):
+            raise ValueError(
+                f"decoder_input_ids has batch {len(prompt)}, the inputs {len(known)}; give one prompt per input"
+            )
         numbers = torch.arange(known.shape[1], device=known.device).expand_as(known)
         limit = columns = None
         if grows:  # an anonymous stream has no number, and symbols of the prompt follow those of the question
@@ -328,7 +311,7 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
             own = (known >= 0).sum(1)
             known = known.gather(1, (known < 0).int().sort(dim=1, stable=True).indices)  # those that exist first
             if prompt is not None:
-                known = Slots.in_order(torch.cat((known, referents_of(prompt, base, None, views)), dim=1)).referents
+                known = Slots.in_order(torch.cat((known, referents_of(prompt, base, views)), dim=1)).referents
             refuse_counts("decoder_input_ids", (known >= 0).sum(1) - own, limit)
             columns, limit = base + (int(own.max()) + limit) * views, base + (own + limit) * views
         names = Names(known, base, views)
@@ -345,7 +328,7 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
         if prompt is None:
             prompt = start_ids
         else:
-            lost = (prompt >= base) & (names.numbers(referents_of(prompt, base, None, views)) < 0)
+            lost = (prompt >= base) & (names.numbers(referents_of(prompt, base, views)) < 0)
             remedy = "encode with prompt_ids=decoder_input_ids, or leave encoder_outputs out"
             refuse_lost("decoder_input_ids", prompt, lost, f"has no stream in encoder_outputs; {remedy}")
             prompt = names.inside(prompt)
@@ -374,19 +357,17 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
     ) -> Tensor:
         """The referent `(B, K)` of each slot in a call of `generate` with these arguments, -1 where a slot has none.
 
-        They are those of `input_ids (B, L)`, without padding by `attention_mask (B, L)` or else by padding tokens, and
-        of `decoder_input_ids (B, T)`, the beginnings of answers. With `num_fresh_symbols` the names of new ones follow:
-        the smallest referents that are left, in ascending order.
+        Those of `input_ids (B, L)` come first, by `attention_mask (B, L)` or padding tokens, then those of
+        `decoder_input_ids (B, T)`; with `num_fresh_symbols` the smallest referents left follow, in ascending order.
         """
         config, base, views = self.config, self.config.base_vocab_size, self.config.num_views
         mask = inferred_mask(input_ids, config) if attention_mask is None else attention_mask
-        read = [referents_of(input_ids, base, mask, views)]
+        question = joined = referents_of(input_ids, base, views, mask)
         if decoder_input_ids is not None:
-            read.append(referents_of(decoder_input_ids, base, None, views))
-        joined = torch.cat(read, dim=1)
+            joined = torch.cat((question, referents_of(decoder_input_ids, base, views)), dim=1)
         if not config.answers_have_new_symbols:
             return self.model.embedding.assign(joined).referents
-        own = (Slots.in_order(read[0]).referents >= 0).sum(1)
+        own = (Slots.in_order(question).referents >= 0).sum(1)
         names = Names(Slots.in_order(joined).referents, base, views)
         return _with_new(names, base + (own + config.num_fresh_symbols) * views)
 
@@ -395,34 +376,18 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
 _TOOLS = ("logits_processor", "stopping_criteria", "prefix_allowed_tokens_fn", "streamer", "tokenizer")
 
 
-class OnlySome:
-    """A logits processor that forbids some base tokens, or else columns of each row from `limits (R,)` on."""
-
-    def __init__(self, forbidden: Sequence[int], limits: Tensor | None):
-        self.forbidden, self.limits = list(forbidden), limits
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Sets forbidden `scores (R, C)` to -inf, whatever `input_ids (R, T)` are."""
-        if self.limits is None:
-            return scores.index_fill(1, torch.tensor(self.forbidden, device=scores.device), -torch.inf)
-        columns = torch.arange(scores.shape[1], device=scores.device)
-        return scores.masked_fill(columns >= self.limits.to(scores.device).unsqueeze(1), -torch.inf)
-
-
 class IdStreamer(BaseStreamer):
     """Hands slot ids on to a user's streamer as ids."""
 
     def __init__(self, streamer: BaseStreamer, names: Names):
         self.streamer, self.names = streamer, names
 
+        self.end = streamer.end
+
     def put(self, value: Tensor) -> None:
         """Hands on `value (B, T)`, the prompts, or `(B,)`, the next token of each text."""
         rows = value if value.dim() == 2 else value.unsqueeze(1)
         self.streamer.put(self.names.outside(rows).reshape(value.shape))
-
-    def end(self) -> None:
-        """Says that nothing follows."""
-        self.streamer.end()
 
 
 def _stops(settings: Settings, tools: dict[str, Any], start: Beginning) -> Callable[[Tensor, Any], Tensor] | None:
@@ -437,17 +402,15 @@ def _stops(settings: Settings, tools: dict[str, Any], start: Beginning) -> Calla
             ids = text if start.names is None else start.names.outside(text)
             answers = ids[:, start.prompts.shape[1] :].tolist()
             texts = (tokenizer.decode(row, skip_special_tokens=True) for row in answers)
-            return torch.tensor([any(one in answer for one in wanted) for answer in texts], device=text.device)
+            return torch.tensor([any(one in answer for one in wanted) for answer in texts])
 
         criteria.append(spells)
-    if not criteria:
-        return None
 
     def stops(text: Tensor, scores: Any) -> Tensor:
         found = [torch.as_tensor(criterion(text, scores), device=text.device) for criterion in criteria]
         return torch.stack([one.expand(len(text)) for one in found]).any(0)
 
-    return stops
+    return stops if criteria else None
 
 
 def new_symbols(config: Any, settings: Settings, none: str) -> Any:
@@ -464,29 +427,3 @@ def _with_new(names: Names, limit: Tensor) -> Tensor:
     counts = ((limit - names.base_vocab_size) // names.num_views).unsqueeze(1)  # (B, 1)
     width = max(int(counts.max()), 1)
     return names.referents(width).masked_fill(torch.arange(width, device=counts.device) >= counts, -1)
-
-
-def _check_encoded(outputs: Any, input_ids: Tensor | None, mask: Tensor | None) -> None:
-    """Refuses what was encoded if it does not fit the other inputs."""
-    if getattr(outputs, "slot_referents", None) is None:
-        raise ValueError(
-            f"encoder_outputs is a {type(outputs).__name__}; it must be what get_encoder() returns with "
-            "return_dict=True, which knows the symbols"
-        )
-    for name, given in {"input_ids": input_ids, "attention_mask": mask}.items():
-        if given is not None and given.shape != outputs.symbol_slots.shape:
-            raise ValueError(
-                f"{name} has shape {tuple(given.shape)}, but encoder_outputs is of inputs of shape "
-                f"{tuple(outputs.symbol_slots.shape)}; pass those that were encoded, or leave one of the two out"
-            )
-
-
-def refuse_pages(model: Any) -> NoReturn:
-    """Refuses continuous batching, by the name of a model."""
-    raise ValueError(
-        f"continuous batching (generate_batch, init_continuous_batching, cache_implementation='paged'): the attention "
-        f"of {type(model).__name__} reads no pages; use generate, with inputs of similar length together"
-    )
-
-
-__all__ = ["SlotGenerationMixin", "SymbolInvariantGenerateOutput", "SymbolInvariantGenerationMixin", "refuse_pages"]

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .configuration_symbinv import check_grammar
-
 
 class Grammar(ABC):
     """A grammar of answers, of the token ids of `config.grammar`, as the subclass says."""
@@ -25,9 +23,6 @@ class Grammar(ABC):
     shortest: tuple[str, ...]  # the tokens of the shortest answer
 
     def __init__(self, tokens: dict[str, Any], base_vocab_size: int, eos_token_id: int):
-        check_grammar(tokens, base_vocab_size)
-        if tokens["name"] != self.name:
-            raise ValueError(f"grammar={tokens!r}: {type(self).__name__} follows the grammar {self.name!r} only")
         self.tokens, self.base_vocab_size, self.eos_token_id = tokens, base_vocab_size, eos_token_id
 
     @abstractmethod
@@ -86,10 +81,8 @@ class LassoGrammar(Grammar):
         if role in ("operand", "unary", "binary"):
             awaited = state.awaited + {"operand": -1, "unary": 0, "binary": 1}[role]
             return state._replace(awaited=awaited, at_start=False)
-        if role == "separator":
-            return state._replace(awaited=1, at_start=True)
-        if role == "cycle_start":
-            return state._replace(awaited=1, at_start=True, in_cycle=True)
+        if role in ("separator", "cycle_start"):
+            return state._replace(awaited=1, at_start=True, in_cycle=state.in_cycle or role == "cycle_start")
         return state._replace(closed=state.closed or role == "cycle_end")
 
     def allowed(self, state: _Trace, left: int, columns: int) -> Sequence[bool]:
@@ -109,8 +102,7 @@ class LassoGrammar(Grammar):
         return [may[self._roles.get(token, "operand")] for token in range(columns)]
 
     def needs(self, state: _Trace) -> int:
-        """Those of the longest way to close the trace behind one more operator."""
-        return state.awaited + 6
+        return state.awaited + 6  # the longest way to close the trace behind one more operator
 
 
 class _Assignment(NamedTuple):
@@ -135,7 +127,6 @@ class AssignmentGrammar(Grammar):
     shortest = ("a symbol", "its value", "EOS")
 
     def start(self, symbols: int) -> _Assignment:
-        """The state before an assignment of so many symbols at most."""
         return _Assignment(symbols)
 
     def follow(self, state: _Assignment, token: int) -> _Assignment:
@@ -154,8 +145,7 @@ class AssignmentGrammar(Grammar):
         return base + [may_name and token not in state.used for token in range(self.base_vocab_size, columns)]
 
     def needs(self, state: _Assignment) -> int:
-        """A value and EOS."""
-        return 2
+        return 2  # a value and EOS
 
 
 GRAMMARS: dict[str, type[Grammar]] = {grammar.name: grammar for grammar in (LassoGrammar, AssignmentGrammar)}
@@ -180,19 +170,16 @@ class GrammarProcessor:
         """Reads the beginnings of the answers, start tokens first; refuses what no answer can begin with or meet."""
         grammar, room = self.grammar, self.max_length - 1
         if len(prompts[0]) == 1 and room < len(grammar.shortest):
-            raise ValueError(
-                f"at most {room} new tokens: the shortest {grammar.noun} has {len(grammar.shortest)} "
-                f"({', '.join(grammar.shortest)}); raise max_new_tokens or pass grammar=None"
-            )
+            shortest = f"the shortest {grammar.noun} has {len(grammar.shortest)} ({', '.join(grammar.shortest)})"
+            raise ValueError(f"at most {room} new tokens: {shortest}; raise max_new_tokens or pass grammar=None")
         for row, prompt in enumerate(prompts):
             for place, token in enumerate(prompt[1:], 1):
                 columns = max(token + 1, grammar.base_vocab_size)
                 if not grammar.allowed(self.states[row], self.max_length - place - 1, columns)[token]:
                     shown = token if token < grammar.base_vocab_size else "a symbol"
-                    raise ValueError(
-                        f"decoder_input_ids[{row}, {place}], {shown}: no {grammar.noun} within max_length continues "
-                        "so; correct the beginning or pass grammar=None"
-                    )
+                    why = f"no {grammar.noun} within max_length continues so"
+                    where = f"decoder_input_ids[{row}, {place}], {shown}"
+                    raise ValueError(f"{where}: {why}; correct the beginning or pass grammar=None")
                 self.states[row] = grammar.follow(self.states[row], token)
         self.length = len(prompts[0])
 
@@ -220,6 +207,3 @@ class GrammarProcessor:
         may[:, grammar.base_vocab_size :] = False
         may[:, grammar.eos_token_id] |= ~may.any(1)
         return kept.masked_fill((kept == -torch.inf).all(1, keepdim=True) & may, 0.0)
-
-
-__all__ = ["GRAMMARS", "AssignmentGrammar", "Grammar", "GrammarProcessor", "LassoGrammar"]

@@ -9,14 +9,14 @@ import math
 from abc import ABC, abstractmethod
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import gaussian_rows, learned_rows, random_rows
 from .slots_symbinv import Slots
 
 
-def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
+def mean_over_streams(hidden_states: Tensor, active: Tensor) -> Tensor:
     """The mean `(B, L, D)` of `hidden_states (B, S, L, D)` over each example's own streams.
 
     They are those of `active (B, S)`, or at each place those of `active (B, S, L)`.
@@ -25,12 +25,10 @@ def mean_over_streams(hidden_states: torch.Tensor, active: torch.Tensor) -> torc
     return torch.einsum("bsld,bs->bld" if active.dim() == 2 else "bsld,bsl->bld", hidden_states, weights)
 
 
-def aggregate_streams(hidden_states: torch.Tensor, symbol_slots: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
+def aggregate_streams(hidden_states: Tensor, symbol_slots: Tensor, active: Tensor) -> Tensor:
     """One view `(B, L, D)` of all streams, `hidden_states (B, S, L, D)`: their mean, and at each symbol its own stream.
 
-    `symbol_slots (B, L)` is -1 at base tokens; `active (B, S)` or `active (B, S, L)` are the streams of the mean.
-
-    Source: SIT Algorithm 2.
+    `symbol_slots (B, L)` is -1 at base tokens; `active (B, S)` or `(B, S, L)` is as above. Source: SIT Algorithm 2.
     """
     index = symbol_slots.clamp(min=0)[:, None, :, None].expand(-1, 1, -1, hidden_states.shape[-1])
     own = hidden_states.gather(1, index).squeeze(1)
@@ -45,25 +43,22 @@ class Head(nn.Module, ABC):
         self.config, self.weight = config, weight
 
     @abstractmethod
-    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def forward(self, hidden_states: Tensor, slots: Slots) -> Tensor:
         """Logits `(B, L, V_n + K · num_views)` of `hidden_states (B, S, L, D)`, with the embedding's slots.
 
         Column V_n + s · num_views + v is view v of the symbol of slot s, or of a new one where `slots.new` is s; it is
         -inf where no symbol can be written from that slot.
         """
 
-    def features(self, hidden_states: torch.Tensor) -> torch.Tensor:
+    def features(self, hidden_states: Tensor) -> Tensor:
         """`hidden_states (B, S, L, D)` as they are projected."""
         return nn.functional.normalize(hidden_states, dim=-1) if self.config.normalize_features else hidden_states
 
 
 class StreamsHead(Head):
-    """Base tokens from the mean over streams, each symbol from its own stream.
+    """Base tokens from the mean over streams, each symbol from its own: SIT Algorithm 5 and section 3.3."""
 
-    Source: SIT Algorithm 5; normalisations SIT section 3.3.
-    """
-
-    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def forward(self, hidden_states: Tensor, slots: Slots) -> Tensor:
         """Logits `(B, L, V_n + S · num_views)` of `hidden_states (B, S, L, D)`, -inf where a slot writes no symbol."""
         table, base = learned_rows(self.weight, self.config), self.config.base_vocab_size
         hidden_states = self.features(hidden_states)
@@ -78,14 +73,14 @@ class StreamsHead(Head):
 class VocabularyHead(Head):
     """Projects on the learned rows of base tokens and symbols."""
 
-    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def forward(self, hidden_states: Tensor, slots: Slots) -> Tensor:
         """Logits `(B, L, V_n + K · num_views)` of `hidden_states (B, 1, L, D)`, -inf where a slot writes no symbol."""
         logits = self.features(hidden_states).squeeze(1) @ self.table(slots).T
         missing = ~slots.writable.transpose(1, 2).repeat_interleave(self.config.num_views, 2)
         missing = nn.functional.pad(missing, (self.config.base_vocab_size, 0))  # (B, 1 or L, V_n + K · num_views)
         return logits.masked_fill(missing, -math.inf)
 
-    def table(self, slots: Slots) -> torch.Tensor:
+    def table(self, slots: Slots) -> Tensor:
         """The `(V_n + K · num_views, D)` rows that are projected on."""
         return learned_rows(self.weight, self.config)
 
@@ -93,17 +88,14 @@ class VocabularyHead(Head):
 class RandomHead(VocabularyHead):
     """Identical to VocabularyHead except: a part of each symbol's row is that of its slot in `slots.vectors`."""
 
-    def table(self, slots: Slots) -> torch.Tensor:
+    def table(self, slots: Slots) -> Tensor:
         return random_rows(self.weight, slots.vectors, self.config)
 
 
 class GaussianHead(Head):
-    """Projects on the learned rows of base tokens and on the rows of this sequence's symbols.
+    """Projects on the learned rows of base tokens and on the rows of this sequence's symbols. Source: LI section 2."""
 
-    Source: LI section 2.
-    """
-
-    def forward(self, hidden_states: torch.Tensor, slots: Slots) -> torch.Tensor:
+    def forward(self, hidden_states: Tensor, slots: Slots) -> Tensor:
         """Logits `(B, L, V_n + num_symbols)` of `hidden_states (B, 1, L, D)`."""
         hidden_states = self.features(hidden_states).squeeze(1)  # (B, L, D)
         base = hidden_states @ learned_rows(self.weight[: self.config.base_vocab_size], self.config).T  # (B, L, V_n)

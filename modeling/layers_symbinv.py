@@ -1,10 +1,8 @@
 """Positions, attention over streams, feed-forward, and the encoder and decoder layers made of them.
 
-`attend`, `feed_forward` and `Dropout` compute in the way that suits device and size; all ways give the same to
-rounding.
-
 Hidden states are `(B, S, L, D)`: every layer shares its weights among the streams. Aggregated blocks let each stream
-attend to one view of all streams, whose keys and values exist once per example.
+attend to one view of all streams, whose keys and values exist once per example. `attend`, `feed_forward` and `Dropout`
+compute in the way that suits device and size; all ways give the same to rounding.
 
 Letters: B batch, N beams per example, S streams, L source length, T target length, K keys, H heads, D model width.
 """
@@ -14,7 +12,7 @@ from collections.abc import Sequence as Listed
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .cache_symbinv import SymbolInvariantCache
 from .configuration_symbinv import SymbolInvariantConfig
@@ -31,12 +29,12 @@ SHORT = 64
 ROWS = 1024
 
 
-def position_ids(attention_mask: torch.Tensor) -> torch.Tensor:
+def position_ids(attention_mask: Tensor) -> Tensor:
     """Positions `(B, L)` that count the tokens of `attention_mask (B, L)` from 0; padding before them gets 0."""
     return (attention_mask.long().cumsum(1) - 1).clamp(min=0)
 
 
-def rotary_angles(positions: torch.Tensor, config: SymbolInvariantConfig, dtype: torch.dtype) -> torch.Tensor:
+def rotary_angles(positions: Tensor, config: SymbolInvariantConfig, dtype: torch.dtype) -> Tensor:
     """Cosines and sines of the rotary embedding at `positions (B, L)`, `(2, B, 1, L, 1, E)`, for `rotate`.
 
     The first half of the sines is negated, so that rotating only has to swap halves. Source: Su et al. 2024, equation
@@ -53,13 +51,13 @@ def rotary_angles(positions: torch.Tensor, config: SymbolInvariantConfig, dtype:
     return both.to(dtype)[:, :, None, :, None]
 
 
-def rotate(states: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
+def rotate(states: Tensor, angles: Tensor) -> Tensor:
     """Rotates `states (B, S, L, H, E)` by `angles (2, B or 1, 1, L, 1, E)`."""
     cos, sin = angles
     return torch.addcmul(states * cos, states.roll(states.shape[-1] // 2, -1), sin)
 
 
-def sinusoidal_positions(positions: torch.Tensor, width: int, dtype: torch.dtype) -> torch.Tensor:
+def sinusoidal_positions(positions: Tensor, width: int, dtype: torch.dtype) -> Tensor:
     """Sines and cosines, interleaved, `(B, L, width)`, at `positions (B, L)`: Vaswani et al. 2017, section 3.5."""
     wide = torch.promote_types(dtype, torch.float32)
     exponents = torch.arange(0, width, 2, device=positions.device, dtype=wide) / width
@@ -67,7 +65,7 @@ def sinusoidal_positions(positions: torch.Tensor, width: int, dtype: torch.dtype
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2).to(dtype)
 
 
-def tree_positions(arity: torch.Tensor, width: int) -> torch.Tensor:
+def tree_positions(arity: Tensor, width: int) -> Tensor:
     """The path of each token of a prefix formula in its syntax tree, as zeros and ones.
 
     A step to a left or only child is (1, 0), to a right child (0, 1); the step nearest the token comes first and the
@@ -113,14 +111,14 @@ class RelativeBias(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(self.buckets, config.num_attention_heads))
 
-    def bucket(self, distance: torch.Tensor) -> torch.Tensor:
+    def bucket(self, distance: Tensor) -> Tensor:
         """The bucket of each `distance (...)`, int64 and not negative, from a query back to a key; same shape."""
         exact = self.buckets // 2
         steps = (distance.clamp(min=1).float() / exact).log() / math.log(self.max_distance / exact)
         far = exact + (steps * (self.buckets - exact)).long()
         return torch.where(distance < exact, distance, far.clamp(max=self.buckets - 1))
 
-    def forward(self, length: int, past: int, mask: torch.Tensor | None) -> torch.Tensor:
+    def forward(self, length: int, past: int, mask: Tensor | None) -> Tensor:
         """What is added to the scores of T = `length` queries after `past` tokens, `(B or 1, H, T, past + T)`.
 
         It is -inf where `mask (B or 1, 1, T, past + T)` bool is False; None for nowhere.
@@ -138,7 +136,7 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(config.max_positions, config.d_model))
 
-    def forward(self, positions: torch.Tensor) -> torch.Tensor:
+    def forward(self, positions: Tensor) -> Tensor:
         """`(B, L, D)` at `positions (B, L)`; refuses one that has no vector."""
         limit = len(self.weight)
         if not is_exporting() and positions.shape[1] > limit and int(positions.max()) >= limit:
@@ -148,21 +146,13 @@ class LearnedPositions(nn.Module):
 
 
 def attend(
-    queries: torch.Tensor,
-    keys: torch.Tensor,
-    values: torch.Tensor,
-    mask: torch.Tensor | None,
-    eager: bool,
-    output_weights: bool,
-) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """softmax(Q Kᵀ / sqrt(E) + mask) V, computed in the way that suits device, size and request.
+    queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, eager: bool, output_weights: bool
+) -> tuple[Tensor, Tensor | None]:
+    """softmax(Q Kᵀ / sqrt(E) + mask) V, `(B, G, Q, E)`, and with `output_weights` the softmax `(B, G, Q, K)`.
 
     Of `queries (B, G, Q, E)`, `keys (B, G, K, E)` and `values (B, G, K, E)`. `mask (B or 1, G or 1, Q or 1, K)` is
     bool, True where a query may attend, or floats that are added to the scores; None for attention everywhere. With
     `eager` (`attn_implementation="eager"`) it is written out, whatever the device.
-
-    Returns:
-        `(B, G, Q, E)`, and with `output_weights` the weights `(B, G, Q, K)`.
     """
     if not (eager or output_weights):
         # Written out, the backward pass over short sequences takes a CPU a third to two thirds of the fused one's time.
@@ -173,10 +163,10 @@ def attend(
     return weights @ values, weights if output_weights else None
 
 
-def attention_weights(queries: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """softmax(Q Kᵀ / sqrt(E) + mask), `(B, G, Q, K)`, with a softmax in float32 at least.
+def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
+    """The softmax of `attend`, in float32 at least, of `queries (B, G, Q, E)` and `keys (B, G, K, E)`.
 
-    Of `queries (B, G, Q, E)` and `keys (B, G, K, E)`; `mask (B or 1, G or 1, Q or 1, K)` is as that of `attend`.
+    `mask (B or 1, G or 1, Q or 1, K)` is as there.
     """
     scores = (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(-1, -2)  # (B, G, Q, K)
     if mask is not None:
@@ -186,12 +176,16 @@ def attention_weights(queries: torch.Tensor, keys: torch.Tensor, mask: torch.Ten
     return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(scores.dtype)
 
 
-def feed_forward(states: torch.Tensor, first: nn.Linear, activation: nn.Module, second: nn.Linear) -> torch.Tensor:
-    """W_2 f(W_1 x + b_1) + b_2, computed in the way that suits device and size.
-
-    Maps x, the `states (..., D)`, to the same shape; `first` has W_1 `(F, D)` and b_1, `second` W_2 `(D, F)` and b_2.
-    """
-    if not (fits_cache(states) and isinstance(activation, nn.ReLU) and is_plain(first) and is_plain(second)):
+def feed_forward(states: Tensor, first: nn.Linear, activation: nn.Module, second: nn.Linear) -> Tensor:
+    """W_2 f(W_1 x + b_1) + b_2 of x, the `states (..., D)`; `first` has W_1 `(F, D)` and b_1, `second` W_2 and b_2."""
+    in_pieces = (  # rows enough on a CPU, in a precision in which gradients can be summed in pieces
+        not torch.compiler.is_compiling()
+        and states.device.type == "cpu"
+        and states.numel() > ROWS * states.shape[-1]
+        and states.dtype in (torch.float32, torch.float64)
+        and not torch.is_autocast_enabled("cpu")
+    )
+    if not (in_pieces and isinstance(activation, nn.ReLU) and is_plain(first) and is_plain(second)):
         return second(activation(first(states)))
     weights = (first.weight, first.bias, second.weight, second.bias)
     return cached_feed_forward(states.reshape(-1, states.shape[-1]), *weights).view_as(states)  # of (R, D)
@@ -206,29 +200,12 @@ def is_plain(linear: nn.Linear) -> bool:
     return all(type(parameter) is nn.Parameter for parameter in own["_parameters"].values())
 
 
-def fits_cache(states: torch.Tensor) -> bool:
-    """Whether `states (..., D)` are rows enough on a CPU, in a precision in which gradients can be summed in pieces."""
-    return (
-        not torch.compiler.is_compiling()
-        and states.device.type == "cpu"
-        and states.numel() > ROWS * states.shape[-1]
-        and states.dtype in (torch.float32, torch.float64)
-        and not torch.is_autocast_enabled("cpu")
-    )
-
-
-def cached_feed_forward(
-    rows: torch.Tensor, weight1: torch.Tensor, bias1: torch.Tensor, weight2: torch.Tensor, bias2: torch.Tensor
-) -> torch.Tensor:
-    """W_2 relu(W_1 x + b_1) + b_2, whose wide middle goes through the cache of a CPU and never through memory.
+class _CachedFeedForward(torch.autograd.Function):
+    """W_2 relu(W_1 x + b_1) + b_2 of x `(R, D)`, whose wide middle goes through the cache of a CPU, not through memory.
 
     The middle is computed again in the backward pass. Equal to the plain products to rounding, and deterministic.
-    Maps x, the `rows (R, D)`, to the same shape, by `weight1 (F, D)`, `bias1 (F,)`, `weight2 (D, F)`, `bias2 (D,)`.
     """
-    return _CachedFeedForward.apply(rows, weight1, bias1, weight2, bias2)
 
-
-class _CachedFeedForward(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight1, bias1, weight2, bias2):  # type: ignore[no-untyped-def]
         ctx.save_for_backward(x, weight1, bias1, weight2)
@@ -254,6 +231,9 @@ class _CachedFeedForward(torch.autograd.Function):
         return gradient_x, gradient1.T, gradient_bias1, gradient2, gradient.sum(0)
 
 
+cached_feed_forward = _CachedFeedForward.apply
+
+
 class _Masked(torch.autograd.Function):
     """`scale * states`, and 0 where `dropped (…)` is True. Keeps one byte per element for the backward pass."""
 
@@ -276,7 +256,7 @@ class Dropout(nn.Dropout):
     The probability is rounded to a multiple of 2^-16 and what is kept is scaled by the rounded one, so means are exact.
     """
 
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
+    def forward(self, states: Tensor) -> Tensor:
         """Drops numbers of `states (...)`, whatever their shape, in training; gives the same shape."""
         if not self.training or self.p == 0:
             return states
@@ -292,13 +272,13 @@ class Dropout(nn.Dropout):
 class Sequence:
     """What attention needs to know of a sequence besides its hidden states."""
 
-    symbol_slots: torch.Tensor  # (B, L) int64, the slot of each symbol, -1 at base tokens
-    active: torch.Tensor  # (B, S) bool, the streams that take part in means, or (B, S, L), at each place
+    symbol_slots: Tensor  # (B, L) int64, the slot of each symbol, -1 at base tokens
+    active: Tensor  # (B, S) bool, the streams that take part in means, or (B, S, L), at each place
     # (B or 1, 1, queries or 1, K) bool, True where a query may attend, or (B or 1, H, queries, K) floats that are added
     # to the scores; None for attention everywhere.
-    mask: torch.Tensor | None
-    angles: torch.Tensor | None  # (2, B or 1, 1, L, 1, E), rotary; None if positions were added to the embeddings
-    positions: torch.Tensor | None = None  # (B or 1, 1, L, D), added to what queries and keys are made of
+    mask: Tensor | None
+    angles: Tensor | None  # (2, B or 1, 1, L, 1, E), rotary; None if positions were added to the embeddings
+    positions: Tensor | None = None  # (B or 1, 1, L, D), added to what queries and keys are made of
     eager: bool = False  # whether attention is written out, whatever the device
 
 
@@ -317,11 +297,11 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.config, self.norm_first = config, config.norm_first
 
-    def read(self, hidden_states: torch.Tensor) -> torch.Tensor:
+    def read(self, hidden_states: Tensor) -> Tensor:
         """What the block computes from, of `hidden_states (B, S, L, D)`; same shape."""
         return self.norm(hidden_states) if self.norm_first else hidden_states
 
-    def add(self, hidden_states: torch.Tensor, computed: torch.Tensor) -> torch.Tensor:
+    def add(self, hidden_states: Tensor, computed: Tensor) -> Tensor:
         """The new hidden states, of the old `hidden_states (B, S, L, D)` and what was `computed (B, S, L, D)`."""
         hidden_states = hidden_states + (self.dropout(computed) if self.training else computed)
         return hidden_states if self.norm_first else self.norm(hidden_states)
@@ -342,8 +322,7 @@ class Attention(ResidualBlock):
 
     def __init__(self, config: SymbolInvariantConfig, aggregated: bool, cache_index: int = 0):
         super().__init__(config)
-        self.aggregated, self.cache_index = aggregated, cache_index
-        self.heads = config.num_attention_heads
+        self.aggregated, self.cache_index, self.heads = aggregated, cache_index, config.num_attention_heads
         self.q_proj = nn.Linear(config.d_model, config.d_model)
         self.k_proj = nn.Linear(config.d_model, config.d_model)
         self.v_proj = nn.Linear(config.d_model, config.d_model)
@@ -355,8 +334,8 @@ class Attention(ResidualBlock):
         self.has_identity = config.identity_qk or config.identity_vo  # keys come with their inputs beside them
 
     def to_itself(
-        self, hidden_states: torch.Tensor, own: Sequence, cache: SymbolInvariantCache | None, trace: list | None
-    ) -> torch.Tensor:
+        self, hidden_states: Tensor, own: Sequence, cache: SymbolInvariantCache | None, trace: list | None
+    ) -> Tensor:
         """The new `hidden_states (B, S, T, D)`, which attend to themselves and to what the cache holds."""
         read = self.read(hidden_states)
         if self.aggregated:
@@ -371,13 +350,13 @@ class Attention(ResidualBlock):
 
     def to_source(
         self,
-        hidden_states: torch.Tensor,
-        encoded: torch.Tensor,
+        hidden_states: Tensor,
+        encoded: Tensor,
         own: Sequence,
         source: Sequence,
         cache: SymbolInvariantCache | None,
         trace: list | None,
-    ) -> torch.Tensor:
+    ) -> Tensor:
         """The new `hidden_states (B·N, S, T, D)`, which attend to what was `encoded (B, S', L, D)`."""
         read = self.read(hidden_states)
         states = None if cache is None else cache.cross.get(self.cache_index)
@@ -392,14 +371,8 @@ class Attention(ResidualBlock):
         return self.add(hidden_states, self(read, self.queries(read, own), *states, source, trace))
 
     def forward(
-        self,
-        read: torch.Tensor,
-        queries: torch.Tensor,
-        keys: torch.Tensor,
-        values: torch.Tensor,
-        source: Sequence,
-        trace: list | None,
-    ) -> torch.Tensor:
+        self, read: Tensor, queries: Tensor, keys: Tensor, values: Tensor, source: Sequence, trace: list | None
+    ) -> Tensor:
         """What the queries of each beam find among the keys of its source, `(B·N, S, T, D)`, for `add`.
 
         `queries (B·N, S, T, H, E)` were made of `read (B·N, S, T, D)`. `keys (B, S·H, K, E)`, with identities twice as
@@ -444,7 +417,7 @@ class Attention(ResidualBlock):
             attended = attended + mixed.reshape(attended.shape)
         return attended
 
-    def _with_gram(self, own: torch.Tensor, inputs: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor | None:
+    def _with_gram(self, own: Tensor, inputs: Tensor, mask: Tensor | None) -> Tensor | None:
         """`mask` with `a_h x xᵀ` of the queries' inputs `own (B, N, S, T, D)` and the keys' `(B, 1 or S, K, D)`."""
         if self.identity_qk is None:
             return mask
@@ -457,28 +430,26 @@ class Attention(ResidualBlock):
             return scores
         return torch.where(mask, scores, -math.inf) if mask.dtype == torch.bool else scores + mask
 
-    def queries(self, read: torch.Tensor, own: Sequence) -> torch.Tensor:
+    def queries(self, read: Tensor, own: Sequence) -> Tensor:
         """Queries `(B, S, L, H, E)` of what was `read (B, S, L, D)`."""
         placed = read if own.positions is None else read + own.positions
         queries = self.q_proj(placed).unflatten(-1, (self.heads, -1))
         return queries if own.angles is None else rotate(queries, own.angles)
 
-    def key_values(self, hidden_states: torch.Tensor, source: Sequence) -> tuple[torch.Tensor, torch.Tensor]:
+    def key_values(self, hidden_states: Tensor, source: Sequence) -> tuple[Tensor, Tensor]:
         """Keys and values of `hidden_states (B, S, K, D)`, in the shapes that `forward` takes."""
         if self.aggregated:
             hidden_states = aggregate_streams(hidden_states, source.symbol_slots, source.active).unsqueeze(1)
         keys, values = self._projected(hidden_states, source, self.k_proj, self.v_proj)
         return self._with_inputs(_by_head(keys), hidden_states), _by_head(values)
 
-    def _with_inputs(self, keys: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+    def _with_inputs(self, keys: Tensor, inputs: Tensor) -> Tensor:
         """`keys` by head, and beside them with identities the `inputs (B, S, K, D)` that they were made of."""
         if not self.has_identity:
             return keys
         return torch.cat((keys, _by_head(inputs.unflatten(-1, (self.heads, -1)))), dim=-1)
 
-    def _projected(
-        self, hidden_states: torch.Tensor, own: Sequence, *projections: nn.Linear
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def _projected(self, hidden_states: Tensor, own: Sequence, *projections: nn.Linear) -> tuple[Tensor, Tensor]:
         """Heads `(B, S, L, heads, E)` side by side: of all projections but the last, with positions; of the last."""
         if own.positions is None:
             joined = self._joined(hidden_states, *projections)
@@ -488,7 +459,7 @@ class Attention(ResidualBlock):
             last = self._joined(hidden_states, projections[-1])
         return first if own.angles is None else rotate(first, own.angles), last
 
-    def _joined(self, hidden_states: torch.Tensor, *projections: nn.Linear) -> torch.Tensor:
+    def _joined(self, hidden_states: Tensor, *projections: nn.Linear) -> Tensor:
         """Heads of all projections side by side, `(B, S, L, projections·H, E)`; one product if they are plain."""
         if all(map(is_plain, projections)):
             weight, bias = (torch.cat([getattr(one, name) for one in projections]) for name in ("weight", "bias"))
@@ -498,7 +469,7 @@ class Attention(ResidualBlock):
         return joined.unflatten(-1, (len(projections) * self.heads, -1))
 
 
-def _by_head(states: torch.Tensor) -> torch.Tensor:
+def _by_head(states: Tensor) -> Tensor:
     """`(B, S, L, H, E)` → `(B, S·H, L, E)`."""
     return states.transpose(2, 3).flatten(1, 2)
 
@@ -514,10 +485,17 @@ class FeedForward(ResidualBlock):
         self.norm = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
+    def forward(self, hidden_states: Tensor) -> Tensor:
         """Maps `hidden_states (B, S, L, D)` to the same shape."""
         computed = feed_forward(self.read(hidden_states), self.fc1, self.activation, self.fc2)
         return self.add(hidden_states, computed)
+
+
+def blocks(config: SymbolInvariantConfig, kinds: Listed[str], layer_index: int) -> nn.ModuleDict:
+    """The attention blocks of these kinds that a layer has, in this order, by name."""
+    names = [name for name in kinds if name in (config.components or ())]
+    places = enumerate(names, layer_index * len(names))
+    return nn.ModuleDict({name: Attention(config, name.endswith("A"), place) for place, name in places})
 
 
 class EncoderLayer(GradientCheckpointingLayer):
@@ -525,11 +503,10 @@ class EncoderLayer(GradientCheckpointingLayer):
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
-        names = [name for name in ("EP", "EA") if name in (config.components or ())]
-        self.self_attention = nn.ModuleDict({name: Attention(config, aggregated=name == "EA") for name in names})
+        self.self_attention = blocks(config, ("EP", "EA"), 0)
         self.feed_forward = FeedForward(config)
 
-    def forward(self, hidden_states: torch.Tensor, source: Sequence, trace: list | None = None) -> torch.Tensor:
+    def forward(self, hidden_states: Tensor, source: Sequence, trace: list | None = None) -> Tensor:
         """Maps `hidden_states (B, S, L, D)` to the same shape; `trace` gets the weights of each attention block."""
         for block in self.self_attention.values():
             hidden_states = block.to_itself(hidden_states, source, None, trace)
@@ -541,26 +518,20 @@ class DecoderLayer(GradientCheckpointingLayer):
 
     def __init__(self, config: SymbolInvariantConfig, layer_index: int):
         super().__init__()
-        components = config.components or ()
-        own = [name for name in ("DP", "DA") if name in components]
-        cross = [name for name in components if name in ("CP", "CA")]
-        self.self_attention = nn.ModuleDict(
-            {name: Attention(config, name == "DA", layer_index * len(own) + i) for i, name in enumerate(own)}
-        )
-        self.cross_attention = nn.ModuleDict(
-            {name: Attention(config, name == "CA", layer_index * len(cross) + i) for i, name in enumerate(cross)}
-        )
+        cross = [name for name in config.components or () if name in ("CP", "CA")]
+        self.self_attention = blocks(config, ("DP", "DA"), layer_index)
+        self.cross_attention = blocks(config, cross, layer_index)
         self.feed_forward = FeedForward(config)
 
     def forward(
         self,
-        hidden_states: torch.Tensor,
-        encoded: torch.Tensor | None,
+        hidden_states: Tensor,
+        encoded: Tensor | None,
         target: Sequence,
         source: Sequence | None,
         cache: SymbolInvariantCache | None = None,
         traces: Listed[list | None] = (None, None),
-    ) -> torch.Tensor:
+    ) -> Tensor:
         """Maps `hidden_states (B·N, S, T, D)` to the same shape; they attend to what was `encoded (B, S, L, D)`.
 
         `traces` get the weights of each self-attention and of each cross-attention block.

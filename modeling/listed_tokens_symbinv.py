@@ -1,24 +1,14 @@
 """What tokenizers share whose base tokens are a list: prefix notation, texts by a rule, words of a table.
 
-Read `numbering_symbinv.py` first: it says which ids symbols have. A subclass says how to cut a text, `_cut`, and how to
-write one, `_join`.
+Read `numbering_symbinv.py` first. A subclass says how to cut a text, `_cut`, and how to write one, `_join`.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from .numbering_symbinv import (
-    Names,
-    Span,
-    SymbolEncoding,
-    SymbolNumbering,
-    TokenizationError,
-    as_list,
-    columns_of,
-    refuse_unknown,
-)  # fmt: skip
+from .numbering_symbinv import Names, Span, SymbolEncoding, SymbolNumbering, TokenizationError, as_list
 from .versions_symbinv import AddedToken, BatchEncoding, PaddingStrategy, PythonBackend, TruncationStrategy
 
 # Options of a call that `prepare_for_model` takes, and those that `pad` takes.
@@ -46,6 +36,9 @@ class ListedTokens(SymbolNumbering, PythonBackend):
 
     model_input_names = ["input_ids", "attention_mask"]
     _no_base_token, _base_rule = re.compile(r"\s"), "a string without white space"
+    # Of a subclass: start and end of each token of a text, with a base id or the name of a symbol; the text of tokens.
+    _cut: Callable[[str], Iterator[tuple[int, int, int | str]]]
+    _join: Callable[[list[str]], str]
 
     def __init__(
         self,
@@ -56,8 +49,14 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         eos_token: str | AddedToken = "</s>",
         **kwargs: Any,
     ) -> None:
-        _check_views(views)
         self.views = list(views)
+        if not views or views[0] != "":
+            raise ValueError(f"views={self.views}: the first must be '', a name as it is listed in symbols")
+        for end in self.views[1:]:
+            if not isinstance(end, str) or not end.isprintable() or re.search(r'[\s"]', end):
+                raise ValueError(f"views={self.views}: {end!r} must be printable, without white space and quotes")
+            if sum(isinstance(other, str) and other.endswith(end) for other in self.views[1:]) > 1 or not end:
+                raise ValueError(f"views={self.views}: {end!r} ends two of the views; every end must tell one view")
         if base_tokens is None:
             raise ValueError("base_tokens are missing; list the tokens of fixed identity, or load a saved tokenizer")
         special, listed = [str(bos_token), str(pad_token), str(eos_token)], list(base_tokens)
@@ -76,8 +75,7 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         self.num_views = self.num_views if len(views) == 1 else len(views)
         self._ids = {token: index for index, token in enumerate(listed)}
         self._specials = tuple(special)
-        # Without special tokens, which no text has.
-        self._plain_ids = {token: index for token, index in self._ids.items() if token not in special}
+        self._plain_ids = {token: index for token, index in self._ids.items() if token not in special}  # as texts have
         options = {"special_tokens_pattern": "eos", "split_special_tokens": True, **kwargs}
         roles = {"bos_token": bos_token, "pad_token": pad_token, "eos_token": eos_token}
         super().__init__(base_tokens=listed, views=self.views, **roles, **options)
@@ -102,30 +100,8 @@ class ListedTokens(SymbolNumbering, PythonBackend):
             raise TokenizationError(f"{token!r} is {len(tokens)} tokens; give each on its own")
         return tokens[0] if isinstance(tokens[0], int) else self._symbol_id(tokens[0], names)
 
-    def _add_tokens(self, new_tokens: list[str] | list[AddedToken], special_tokens: bool = False) -> int:
-        for token in new_tokens:
-            self._check_special(str(token))
-        return super()._add_tokens(new_tokens, special_tokens)
-
-    def add_special_tokens(self, special_tokens_dict: dict[str, Any], **kwargs: Any) -> int:
-        """Give special roles to base tokens; see transformers.
-
-        Raises:
-            ValueError: If a token is not a base token; nothing changes then.
-        """
-        for value in special_tokens_dict.values():
-            for token in value if isinstance(value, (list, tuple)) else [value]:
-                self._check_special(str(token))
-        return super().add_special_tokens(special_tokens_dict, **kwargs)
-
-    def _check_special(self, token: str) -> None:
-        if token not in self._ids:
-            raise ValueError(
-                f"{token!r}: a model's base tokens are fixed, and symbols need no registration; make a tokenizer with "
-                "this token among its base_tokens"
-            )
-
-    # Views
+    def _is_base(self, token: str) -> bool:
+        return token in self._ids
 
     def _view(self, name: str) -> int:
         """The view that the end of a symbol's name tells."""
@@ -150,12 +126,6 @@ class ListedTokens(SymbolNumbering, PythonBackend):
             )
         return stem + self.views[view]
 
-    # How a subclass cuts a text; every subclass has its own `_cut` and `_join`, so those here never run
-
-    def _cut(self, text: str) -> Iterator[tuple[int, int, int | str]]:
-        """Start and end of each token of a text, and the id of a base token or the name of a symbol."""
-        raise NotImplementedError
-
     def _scan(self, text: str) -> list[int | str]:
         """The tokens of a text."""
         return [token for _, _, token in self._cut(text)]
@@ -168,14 +138,8 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         """The tokens of a word of a text that was cut before."""
         return self._scan(word)
 
-    def _join(self, words: list[str]) -> str:
-        """The text of tokens."""
-        raise NotImplementedError
-
     def _check(self, tokens: list[int | str], text: str | list[str], is_target: bool) -> None:
         """Refuse a text for what its tokens say together."""
-
-    # Encoding
 
     def _encode_plus(
         self,
@@ -192,11 +156,10 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         **kwargs: Any,
     ) -> BatchEncoding:
         # What stands in a text is text, so its special tokens need no care.
-        refuse_unknown(kwargs, {*_PREPARING, *_PADDING, "split_special_tokens", "sanitize_control_tokens"})
-        columns, is_batch = columns_of(text, text_pair, is_split_into_words)
+        known = {*_PREPARING, *_PADDING, "split_special_tokens", "sanitize_control_tokens"}
+        columns, is_batch, numberings = self._examples(text, text_pair, is_split_into_words, symbols, kwargs, known)
         if return_offsets_mapping and len(columns) == 2:
             raise TokenizationError("return_offsets_mapping is not supported for pairs of texts; encode each alone")
-        numberings = self._numberings(symbols, len(columns[0]))
         rows = [
             [self._ids_of(one, names, is_target, is_split_into_words) for one in texts]
             for *texts, names in zip(*columns, numberings, strict=True)
@@ -263,11 +226,8 @@ class ListedTokens(SymbolNumbering, PythonBackend):
     def _spans_of(self, text: Any, is_split: bool) -> list[Span]:
         if not is_split:
             return self._spans(text)
-        return [
-            span
-            for word in text
-            for span in (self._spans(word) if len(self._scan_word(word)) > 1 else [(0, len(word))])
-        ]
+        each = (self._spans(word) if len(self._scan_word(word)) > 1 else [(0, len(word))] for word in text)
+        return [*chain.from_iterable(each)]
 
     def _offsets(self, spans: list[Span], mask: list[int]) -> list[Span]:
         """The spans of a row of tokens, which may have been cut."""
@@ -288,8 +248,6 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         tokens = self._tokens_of(text, False)
         return [self.base_tokens[token] if isinstance(token, int) else self._word(token) for token in tokens]
 
-    # Decoding
-
     def _decode(
         self,
         token_ids: Any,
@@ -306,18 +264,3 @@ class ListedTokens(SymbolNumbering, PythonBackend):
     def convert_tokens_to_string(self, tokens: list[str]) -> str:
         """The text of `tokens`, in the form that decoding would give it."""
         return self._join(tokens)
-
-
-def _check_views(views: Sequence[str]) -> None:
-    """Refuse ends of names that do not tell views apart."""
-    others = list(views)[1:]
-    if not views or views[0] != "":
-        raise ValueError(f"views={list(views)}: the first must be '', a name as it is listed in symbols")
-    for end in others:
-        if not isinstance(end, str) or not end.isprintable() or re.search(r'[\s"]', end):
-            raise ValueError(f"views={list(views)}: {end!r} must be printable, without white space and quotes")
-        if sum(isinstance(other, str) and other.endswith(end) for other in others) > 1 or not end:
-            raise ValueError(f"views={list(views)}: {end!r} ends two of the views; every end must tell one view")
-
-
-__all__ = ["ListedTokens"]

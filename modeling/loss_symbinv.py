@@ -3,7 +3,7 @@
 import math
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .configuration_symbinv import SymbolInvariantConfig
 
@@ -25,20 +25,20 @@ class AdaCos(nn.Module):
     """
 
     max_scale = 100.0
-    scale: torch.Tensor
+    scale: Tensor
 
     def __init__(self, num_classes: int):
         super().__init__()
         self.initial_scale = math.sqrt(2) * math.log(max(num_classes - 1, 2))
         self.register_buffer("scale", torch.tensor(self.initial_scale))
-        self._pending: list[torch.Tensor] = []
+        self._pending: list[Tensor] = []
 
-    def forward(self, cosines: torch.Tensor) -> torch.Tensor:
+    def forward(self, cosines: Tensor) -> Tensor:
         """Logits `(B, T, C)`: `cosines (B, T, C)` times the scale."""
         return cosines * self.scale
 
     @torch.no_grad()
-    def observe(self, cosines: torch.Tensor, targets: torch.Tensor, num_items: int | None) -> None:
+    def observe(self, cosines: Tensor, targets: Tensor, num_items: int | None) -> None:
         """Takes in a micro-batch, `cosines (tokens, classes)`, -inf for classes that do not exist, `targets (tokens,)`.
 
         Tokens with the target -100 do not count. The scale changes when `num_items` tokens, of all micro-batches and
@@ -63,7 +63,7 @@ class AdaCos(nn.Module):
         self.scale = torch.where(total > 0, scale, self.scale)  # a step without labels teaches nothing
 
 
-def _gather_processes(columns: torch.Tensor) -> torch.Tensor:
+def _gather_processes(columns: Tensor) -> Tensor:
     """The `(rows, columns)` of all processes side by side; each may bring another number, filled up with zeros."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return columns
@@ -77,13 +77,13 @@ def _gather_processes(columns: torch.Tensor) -> torch.Tensor:
 
 
 def token_loss(
-    logits: torch.Tensor,
-    cosines: torch.Tensor,
-    columns: torch.Tensor,
-    num_items: torch.Tensor | int | None,
+    logits: Tensor,
+    cosines: Tensor,
+    columns: Tensor,
+    num_items: Tensor | int | None,
     adacos: AdaCos | None,
     config: SymbolInvariantConfig,
-) -> torch.Tensor:
+) -> Tensor:
     """Cross-entropy summed over labels, divided by their number in the whole optimizer step.
 
     With `config.label_smoothing` e it is `(1 - e) (-log p_y) + e mean_k (-log p_k)`, the mean over all base tokens and
@@ -107,5 +107,5 @@ def token_loss(
     return total / (keep.sum().clamp(min=1) if num_items is None else num_items)
 
 
-def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
+def _at_least_float32(tensor: Tensor) -> Tensor:
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

@@ -29,10 +29,8 @@ class SymbolInvariantForMaskedLM(TokenHeadModel):
 
     def __init__(self, config: SymbolInvariantConfig):
         if config.symbol_embedding == "views":
-            raise ValueError(
-                'symbol_embedding="views": all symbols have one row and one stream, so none can be told from another '
-                'in the output; use "streams", "canonical", "learned" or "renamed"'
-            )
+            why = "all symbols have one row and one stream, so none can be told from another in the output"
+            raise ValueError(f'symbol_embedding="views": {why}; use "streams", "canonical", "learned" or "renamed"')
         super().__init__(config)
         self.model = EncoderOnlyModel(config)
         self._add_head()
@@ -82,5 +80,3 @@ class SymbolInvariantForMaskedLM(TokenHeadModel):
 
 
 SymbolInvariantForMaskedLM.register_for_auto_class("AutoModelForMaskedLM")
-
-__all__ = ["SymbolInvariantForMaskedLM"]

@@ -9,13 +9,13 @@ Letters: B batch, T queries, K keys, H heads, D model width.
 
 import re
 from functools import wraps
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .configuration_identity_gpt2 import IdentityGPT2Config
-from .generation_symbinv import refuse_pages
+from .generation_symbinv import WithoutPages
 from .versions_symbinv import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     GPT2Attention,
@@ -45,12 +45,12 @@ class IdentityGPT2Attention(GPT2Attention):
 
     def forward(
         self,
-        hidden_states: torch.Tensor,
+        hidden_states: Tensor,
         past_key_values: Any = None,
-        attention_mask: torch.Tensor | None = None,
+        attention_mask: Tensor | None = None,
         cache: Any = None,
         **kwargs: object,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[Tensor, Tensor]:
         """Maps x, the normalised `hidden_states (B, T, D)`, to the same shape, and gives the weights `(B, H, T, K)`.
 
         `attention_mask (B, 1, T, K)` is added to the scores. Newer versions of transformers call the past `cache`.
@@ -96,10 +96,8 @@ def _refuse_other_values(path: Any, given: dict[str, Any], own: Any) -> None:
     for name in (*_UNSEEN, "identity_multiplier") if has_scalars else _UNSEEN:
         before, now = getattr(made, name), getattr(own, name)
         if before != now:
-            raise ValueError(
-                f"{name}={now}: {path} was made with {name}={before}, and its weights are another model's with other "
-                f"values; leave {name} out"
-            )
+            said = f"{name}={now}: {path} was made with {name}={before}"
+            raise ValueError(f"{said}, and its weights are another model's with other values; leave {name} out")
 
 
 class OtherShapesError(ValueError, RuntimeError):
@@ -122,10 +120,8 @@ class _OwnAttention:
         elif kind == "gpt2":
             config = IdentityGPT2Config.from_dict(config.to_dict())
         else:
-            raise ValueError(
-                f"config.model_type={kind!r}: {type(self).__name__} is made of an IdentityGPT2Config, or of a "
-                "GPT2Config; give one of these"
-            )
+            own = type(self).__name__
+            raise ValueError(f"config.model_type={kind!r}: {own} is made of an IdentityGPT2Config or a GPT2Config")
         checkpointing = getattr(config, "gradient_checkpointing", False)  # of old files; transformers takes it away
         super().__init__(config)  # type: ignore[call-arg]
         if checkpointing:
@@ -147,23 +143,17 @@ class _OwnAttention:
             _refuse_other_values(path, kwargs, model.config)
         if info["mismatched_keys"] and not accepted:
             name, stored, own = min(info["mismatched_keys"])
-            raise OtherShapesError(
-                f"{path}: {name} has shape {tuple(stored)}, and {tuple(own)} in a model of this configuration; leave "
-                "out n_embd, n_layer, vocab_size and n_positions, so that the checkpoint's are taken"
-            )
+            said = f"{path}: {name} has shape {tuple(stored)}, and {tuple(own)} in a model of this configuration"
+            raise OtherShapesError(f"{said}; leave out n_embd, n_layer, vocab_size and n_positions")
         inside = [name for name in info["missing_keys"] if cls is IdentityGPT2Model or name.startswith("transformer.")]
         if inside:
-            raise ValueError(
-                f"{path}: has no {min(inside)} and {len(inside) - 1} more weights of GPT-2; give a checkpoint of GPT-2 "
-                "with as many layers as the configuration"
-            )
+            said = f"{path}: has no {min(inside)} and {len(inside) - 1} more weights of GPT-2"
+            raise ValueError(f"{said}; give a checkpoint of GPT-2 with as many layers as the configuration")
         beyond = [name for name in info["unexpected_keys"] if re.search(r"(^|\.)h\.\d+\.", name)]
         if beyond:
-            raise ValueError(
-                f"{path}: has {min(beyond)} and {len(beyond) - 1} more weights for which a model of this configuration "
-                f"(n_layer={model.config.n_layer}) has no place; leave out n_layer, identity_qk and identity_vo, so "
-                "that the checkpoint's are taken"
-            )
+            said = f"{path}: has {min(beyond)} and {len(beyond) - 1} more weights for which a model of this"
+            place = f"configuration (n_layer={model.config.n_layer}) has no place"
+            raise ValueError(f"{said} {place}; leave out n_layer, identity_qk and identity_vo")
         return (model, info) if report else model
 
 
@@ -185,7 +175,7 @@ class IdentityGPT2Model(_OwnAttention, GPT2Model):
                     nn.init.constant_(scalars, self.config.identity_initial / self.config.identity_multiplier)
 
 
-class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
+class IdentityGPT2LMHeadModel(WithoutPages, _OwnAttention, GPT2LMHeadModel):
     """GPT-2 as a language model, with identity-reparametrised attention; source: as the attention's, section 6."""
 
     def __init__(self, config: IdentityGPT2Config | GPT2Config):
@@ -193,12 +183,6 @@ class IdentityGPT2LMHeadModel(_OwnAttention, GPT2LMHeadModel):
         self.loss_type = "ForCausalLM"  # which transformers does not see from the name
         self.transformer = IdentityGPT2Model(self.config)
         self.post_init()
-
-    def generate_batch(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: keys with x beside them fit no pages."""
-        refuse_pages(self)
-
-    init_continuous_batching = generate_batch
 
     @wraps(GPT2LMHeadModel.forward)
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .base_symbinv import Decoder, EncodingModel, SymbolInvariantOutput, TokenHeadModel, refuse_taken_labels
-from .cache_symbinv import SymbolInvariantCache, own_cache
+from .cache_symbinv import SymbolInvariantCache
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import GrowingEmbedding, OneStreamEmbedding
 from .generation_symbinv import SymbolInvariantGenerationMixin
@@ -68,9 +68,7 @@ class SymbolInvariantModel(EncodingModel):
                 model, or if a model with one stream meets a symbol without a row.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
-        known = own_cache(past_key_values, cache)
-        if known is None and self._keeps_cache(use_cache):
-            known = SymbolInvariantCache()
+        known = self._cache(past_key_values, cache, use_cache)
         asked = output_attentions, output_hidden_states
         encoded = self.encoded(encoder_outputs, decoder_input_ids, input_ids, attention_mask, *asked, num_streams)
         states = encoded.last_hidden_state
@@ -86,7 +84,7 @@ class SymbolInvariantModel(EncodingModel):
         source = self._source(slots, encoded.symbol_slots, mask, rotary)
         slots = slots.repeat_interleave(answers)
         base, views = self.config.base_vocab_size, self.config.num_views
-        referents = referents_of(decoder_input_ids, base, None, views, check=num_streams is None)
+        referents = referents_of(decoder_input_ids, base, views, check=num_streams is None)
         if isinstance(self.embedding, GrowingEmbedding):
             slots = self.grown(referents, slots, decoder_attention_mask, known)
         symbol_slots = self._symbol_slots(referents, slots)
@@ -94,15 +92,15 @@ class SymbolInvariantModel(EncodingModel):
             lost = (referents >= 0) & (symbol_slots < 0)
             refuse_lost("decoder_input_ids", decoder_input_ids, lost, f"{self.embedding.unknown}; it cannot be read")
         own, cross = self._traces(output_attentions, 2)
-        every_state = self.decode(
-            decoder_input_ids, symbol_slots, slots, states, source, decoder_attention_mask, known, (own, cross)
-        )
+        text = decoder_input_ids, symbol_slots, slots, decoder_attention_mask
+        every_state = self._decode(*text, known, (own, cross), states, source)
+        hidden, own_attentions, cross_attentions = self._recorded(every_state, output_hidden_states, own, cross)
         output = SymbolInvariantOutput(
             last_hidden_state=every_state[-1],
             cache=known,
-            decoder_hidden_states=every_state if self._wants_states(output_hidden_states) else None,
-            decoder_attentions=None if own is None else tuple(own),
-            cross_attentions=None if cross is None else tuple(cross),
+            decoder_hidden_states=hidden,
+            decoder_attentions=own_attentions,
+            cross_attentions=cross_attentions,
             encoder_last_hidden_state=states,
             encoder_hidden_states=encoded.hidden_states,
             encoder_attentions=encoded.attentions,
@@ -113,39 +111,18 @@ class SymbolInvariantModel(EncodingModel):
         return self._as_wanted(output, return_dict)
 
     def encoded(
-        self, given: Any, decoder_input_ids: Tensor | None, input_ids: Tensor | None, *args: Any
+        self, given: Any, prompt: Tensor | None, input_ids: Tensor | None, mask: Tensor | None, *args: Any
     ) -> SymbolInvariantOutput:
-        """What the encoder made of a batch: as it was given, else `encode` of `input_ids (B, L)`.
+        """What the encoder made of a batch: as it was given, else `encode` of `input_ids (B, L)` under `mask (B, L)`.
 
-        The symbols of `decoder_input_ids (B·N, T)` get streams too if there is one answer per input.
+        The symbols of the decoder's `prompt (B·N, T)` get streams too if there is one answer per input.
         """
         if given is not None:
             return as_encoded(given)
         if input_ids is None:
             raise ValueError("input_ids and encoder_outputs are both None; pass one of them")
-        one_each = decoder_input_ids is not None and decoder_input_ids.shape[0] == input_ids.shape[0]
-        return self.encode(input_ids, args[0], decoder_input_ids if one_each else None, *args[1:])
-
-    def decode(
-        self,
-        input_ids: Tensor,
-        symbol_slots: Tensor,
-        slots: Slots,
-        encoded: Tensor,
-        source: Sequence,
-        attention_mask: Tensor | None,
-        cache: SymbolInvariantCache | None,
-        traces: Listed[list | None] = (None, None),
-    ) -> tuple[Tensor, ...]:
-        """The embeddings `(B·N, S, T, D)` of answers `input_ids (B·N, T)` and each decoder layer's output.
-
-        The answers follow the tokens in the cache; `symbol_slots (B·N, T)` and `slots` are theirs, and
-        `attention_mask (B·N, past + T)`, None for no padding. Attention knows `source` of `encoded (B, S, L, D)`.
-        """
-        past = 0 if cache is None else cache.get_seq_length()
-        hidden_states = self.embedding(input_ids, symbol_slots, slots)
-        hidden_states, target = self._place(hidden_states, symbol_slots, slots.active, past, attention_mask)
-        return self.decoder(hidden_states, encoded, target, source, cache, traces)
+        one_each = prompt is not None and prompt.shape[0] == input_ids.shape[0]
+        return self.encode(input_ids, mask, prompt if one_each else None, *args)
 
     def grown(
         self, referents: Tensor, slots: Slots, attention_mask: Tensor | None, cache: SymbolInvariantCache | None
@@ -199,10 +176,10 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         cache: SymbolInvariantCache | None = None,
         num_streams: int | None = None,
     ) -> SymbolInvariantOutput | tuple:
-        """Logits, and with `labels` the loss.
+        """Logits, and with `labels` the loss; what is not listed is as for `SymbolInvariantModel.forward`.
 
-        `input_ids (B, L)`, `attention_mask (B, L)`, `decoder_input_ids (B·N, T)`,
-        `decoder_attention_mask (B·N, past + T)` and all that is not listed are as for `SymbolInvariantModel.forward`.
+        So are `input_ids (B, L)`, `attention_mask (B, L)`, `decoder_input_ids (B·N, T)` and
+        `decoder_attention_mask (B·N, past + T)`.
 
         Args:
             labels: `(B·N, T)` int64 ids, -100 where nothing is to be predicted. Their symbols must occur in the input,
@@ -226,8 +203,11 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         if labels is not None:
             slots = Slots.from_referents(encoded.slot_referents)
             slots = slots.repeat_interleave(answers_per_input("labels", len(labels), len(slots.referents)))
-            if grows:
-                self._refuse_many(labels, slots.referents)
+            if grows:  # more new symbols than the model may write
+                new = referents_of(labels, *self._base_and_views, check=False)
+                found = self.model.embedding.assign(new, slots.referents).referents
+                counts = (found >= 0).sum(1) - (slots.referents >= 0).sum(1)
+                refuse_counts("labels", counts, config.num_fresh_symbols)
             else:
                 columns = self._columns(labels, slots, check=num_streams is None)
             if decoder_input_ids is None:
@@ -273,24 +253,16 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
 
         Where symbols come in, `C` counts ids and a new symbol has the smallest that has not occurred.
         """
-        base, views = self._base_and_views
-        symbol_slots = torch.where(input_ids >= base, (input_ids - base) // views, -1)
+        symbol_slots = referents_of(input_ids, *self._base_and_views, check=False)
         if self.config.answers_have_new_symbols:  # whose referents are slots inside
             slots = self.model.grown(symbol_slots, slots, attention_mask, cache)
             symbol_slots = slots.of(symbol_slots)
-        own: list | None = [] if "attentions" in kinds else None
-        cross: list | None = [] if "attentions" in kinds else None
-        states = self.model.decode(input_ids, symbol_slots, slots, encoded, source, attention_mask, cache, (own, cross))
+        own, cross = traces = self._traces("attentions" in kinds, 2)
+        states = self.model._decode(input_ids, symbol_slots, slots, attention_mask, cache, traces, encoded, source)
         logits, _ = self._scores(states[-1], slots)
         if slots.by_place:
             logits = slots_to_ids(logits, slots, self.config)
         return {"logits": logits, "decoder_attentions": own, "cross_attentions": cross, "decoder_hidden_states": states}
-
-    def _refuse_many(self, labels: Tensor, known: Tensor) -> None:
-        """Refuses answers with more new symbols than the model may write behind those `known (B·N, K)`."""
-        base, views = self.config.base_vocab_size, self.config.num_views
-        found = self.model.embedding.assign(torch.where(labels >= base, (labels - base) // views, -1), known).referents
-        refuse_counts("labels", (found >= 0).sum(1) - (known >= 0).sum(1), self.config.num_fresh_symbols)
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
         """`labels (B, T)` shifted right behind the start token, with padding for -100."""
@@ -322,14 +294,10 @@ def as_encoded(given: Any) -> SymbolInvariantOutput:
             fields["hidden_states" if layers[0].dim() == 4 else "attentions"] = layers
         named = SymbolInvariantOutput(**fields)
     if getattr(named, "symbol_slots", None) is None:
-        raise ValueError(
-            f"encoder_outputs is a {type(given).__name__} without slot_referents and symbol_slots, which tell whose "
-            "streams it holds; pass what get_encoder() returned"
-        )
+        why = "without slot_referents and symbol_slots, which tell whose streams it holds"
+        raise ValueError(f"encoder_outputs is a {type(given).__name__} {why}; pass what get_encoder() returned")
     return named
 
 
 SymbolInvariantModel.register_for_auto_class("AutoModel")
 SymbolInvariantForConditionalGeneration.register_for_auto_class("AutoModelForSeq2SeqLM")
-
-__all__ = ["SymbolInvariantForConditionalGeneration", "SymbolInvariantModel"]

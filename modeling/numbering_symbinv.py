@@ -5,8 +5,8 @@ below V_n are base tokens. Each example is numbered anew, in the order of first 
 the answer, so that texts which are renamings of each other have the same ids, in every process and session. Names are a
 part of the example: `batch.symbols` has them, and decoding takes them.
 
-Read `Names`, then `SymbolNumbering`. A tokenizer is a way to cut texts beside it: `tokenization_symbinv.py` for prefix
-notation, `text_symbinv.py`, `words_symbinv.py` and `subwords_symbinv.py` for other texts.
+A tokenizer is a way to cut texts beside `SymbolNumbering`: `tokenization_symbinv.py` for prefix notation,
+`text_symbinv.py`, `words_symbinv.py` and `subwords_symbinv.py` for other texts.
 """
 
 import re
@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from .versions_symbinv import BatchEncoding, PreTrainedTokenizerBase, logging, to_py_obj
+from .versions_symbinv import AddedToken, BatchEncoding, PreTrainedTokenizerBase, logging, to_py_obj
 
 logger = logging.get_logger(__name__)
 IGNORED_LABEL = -100
@@ -32,26 +32,19 @@ class TokenizationError(ValueError):
     """
 
     def __init__(self, reason: str, text: str | list[str] | None = None, position: int = 0) -> None:
-        self.reason = reason
-        self.text = text
-        self.position = position
-        if text is None:
-            super().__init__(reason)
-        else:
+        self.reason, self.text, self.position = reason, text, position
+        if text is not None:
             start, stop = max(0, position - 20), position + 20
             excerpt = f"{'...' if start else ''}{text[start:stop]!r}{'...' if stop < len(text) else ''}"
-            super().__init__(f"position {position} of {excerpt}: {reason}")
+            reason = f"position {position} of {excerpt}: {reason}"
+        super().__init__(reason)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.reason, self.text, self.position)
 
 
 def checked_name(name: object) -> str:
-    """A name that a symbol may have.
-
-    Raises:
-        TokenizationError: If it is no text, or what decoding writes for a missing name.
-    """
+    """A name that a symbol may have; refuses what is no text, or what decoding writes for a missing name."""
     if not isinstance(name, str) or not name:
         raise TokenizationError(f"symbol name {name!r}: must be a non-empty string")
     if _PLACEHOLDER.fullmatch(name):
@@ -71,17 +64,10 @@ def take_older(settings: dict[str, Any]) -> dict[str, int]:
 
 
 class Names:
-    """The symbols of one example, numbered as they come. NFC and NFD of a name are one symbol.
+    """The symbols of one example, numbered as they come; `listed` has their names, each as it was written first.
 
-    Attributes:
-        listed: The name of each number, as it was written first.
-
-    Args:
-        given: Names of the numbers 0, 1, ...
-        is_closed: Whether no other names get a number.
-
-    Raises:
-        TokenizationError: If a name is none, or stands twice.
+    NFC and NFD of a name are one symbol. The names `given` have the numbers 0, 1, …, and if they are closed no other
+    gets one. A name that is none, or stands twice among them, is refused.
     """
 
     __slots__ = ("_is_closed", "_numbers", "listed")
@@ -102,10 +88,8 @@ class Names:
         if number is None:
             if self._is_closed:
                 shown = " ".join(self.listed if len(self.listed) <= 6 else [*self.listed[:5], "...", self.listed[-1]])
-                raise TokenizationError(
-                    f"symbol {name!r}: this tokenizer has a fixed list of names ({shown}), as its model has a row for "
-                    "each; use these names, or a model with streams"
-                )
+                why = f"this tokenizer has a fixed list of names ({shown}), as its model has a row for each"
+                raise TokenizationError(f"symbol {name!r}: {why}; use these names, or a model with streams")
             number = self._numbers[key] = len(self.listed)
             self.listed.append(checked_name(name))
         return number
@@ -160,10 +144,8 @@ class SymbolNumbering(PreTrainedTokenizerBase):
         self.fixed_names = None if names is None else list(names)
         self._fixed = None if self.fixed_names is None else Names(self.fixed_names, is_closed=True)
 
-    # Names, which tokenizers with views override
-
     def _parts(self, name: str) -> tuple[str, int]:
-        """A symbol's name in the first view, and its view."""
+        """A symbol's name in the first view, and its view; tokenizers with views override this and the next two."""
         return name, 0
 
     def _named(self, stem: str, view: int) -> str:
@@ -186,8 +168,6 @@ class SymbolNumbering(PreTrainedTokenizerBase):
         if number >= len(names):
             return f"⟨symbol{number}.{view}⟩" if view else f"⟨symbol{number}⟩"
         return self._word(self._named(names[number], view))
-
-    # Vocabulary
 
     def __len__(self) -> int:
         """Ids of base tokens, and of fixed names."""
@@ -218,14 +198,28 @@ class SymbolNumbering(PreTrainedTokenizerBase):
         index = self._checked_id(index)
         return self._base_token(index) if index < self.vocab_size else self._symbol_word(index, names, new_names)
 
+    def _add_tokens(self, new_tokens: list[str] | list[AddedToken], special_tokens: bool = False) -> int:
+        self._require_base(new_tokens)
+        return super()._add_tokens(new_tokens, special_tokens)
+
+    def add_special_tokens(self, special_tokens_dict: dict[str, Any], **kwargs: Any) -> int:
+        """Give special roles to base tokens; see transformers. For another token a ValueError, and nothing changes."""
+        for value in special_tokens_dict.values():
+            self._require_base(value if isinstance(value, (list, tuple)) else [value])
+        return super().add_special_tokens(special_tokens_dict, **kwargs)
+
+    def _require_base(self, tokens: Iterable[Any]) -> None:
+        for token in map(str, tokens):
+            if not self._is_base(token):
+                why = "a model's base tokens are fixed, and symbols need no registration"
+                raise ValueError(f"{token!r}: {why}; make a tokenizer with this token among its base tokens")
+
     def _checked_id(self, index: Any) -> int:
         if not isinstance(index, int) or isinstance(index, bool) or (index < 0 and index != IGNORED_LABEL):
             raise TokenizationError(
                 f"token id {index!r}: must be an integer of at least 0, or {IGNORED_LABEL} for an ignored label"
             )
         return self.pad_token_id if index == IGNORED_LABEL else index
-
-    # Encoding and decoding
 
     def __call__(
         self,
@@ -237,7 +231,7 @@ class SymbolNumbering(PreTrainedTokenizerBase):
         symbols: Sequence[Any] | None = None,
         return_symbols: bool = False,
         max_target_length: int | None = None,
-        target_options: dict[str, Any] | None = None,
+        target_spans: Any = None,
         **kwargs: Any,
     ) -> BatchEncoding:
         """Encode one text or a list of texts; see transformers, and the class for `symbols`.
@@ -250,19 +244,18 @@ class SymbolNumbering(PreTrainedTokenizerBase):
         Raises:
             TokenizationError: If a text cannot be encoded, or targets come alone.
         """
-        if text_target is None and (text_pair_target is not None or any((target_options or {}).values())):
+        if text_target is None and (text_pair_target is not None or target_spans):
             raise TokenizationError("text_pair_target and target_spans are of a text_target, and there is none")
         found: Any = None
         if text is not None or text_target is None:
             found = super().__call__(text, text_pair, symbols=symbols, **kwargs)
             symbols = found.symbols
         elif symbols is None and self._fixed is None:
-            raise TokenizationError(
-                "text_target alone: its symbols have the numbers that they have in the text, which is not known; "
-                "encode both in one call, tokenizer(texts, text_target=answers), or give symbols=batch.symbols"
-            )
+            why = "text_target alone: its symbols have the numbers that they have in the text, which is not known"
+            remedy = "encode both in one call, tokenizer(texts, text_target=answers), or give symbols=batch.symbols"
+            raise TokenizationError(f"{why}; {remedy}")
         if text_target is not None:
-            options = {**kwargs, **(target_options or {}), "symbols": symbols, "is_target": True}
+            options = {**kwargs, "spans": target_spans, "pair_spans": None, "symbols": symbols, "is_target": True}
             if max_target_length is not None:
                 options["max_length"] = max_target_length
             targets = super().__call__(text_target, text_pair_target, **options)
@@ -315,16 +308,24 @@ class SymbolNumbering(PreTrainedTokenizerBase):
             return [list(given)] * count
         each, rest = divmod(count, len(given))
         if rest or not each or (each > 1 and not may_repeat):
-            raise TokenizationError(
-                f"symbols: {len(given)} lists of names for {count} rows; give a list for each example"
-            )
+            shown = f"symbols: {len(given)} lists of names for {count} rows"
+            raise TokenizationError(f"{shown}; give a list for each example")
         return [list(names) for names in given for _ in range(each)]
 
-    def _numberings(self, symbols: Any, count: int) -> list[Names]:
-        """The names of each of `count` examples before it is read."""
-        if self._fixed is not None:
-            return [self._fixed] * count
-        return [Names(names) for names in self._names_of(symbols, count)]
+    def _examples(
+        self, text: Any, text_pair: Any, is_split: bool, symbols: Any, options: dict[str, Any], known: Collection[str]
+    ) -> tuple[list[list[Any]], bool, list[Names]]:
+        """As `columns_of`, and the names of each example before it is read, of a call with options that must be known.
+
+        Those of other versions of transformers may be unset.
+        """
+        for name, value in options.items():
+            if name not in known and value is not None and value is not False:
+                raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")
+        columns, is_batch = columns_of(text, text_pair, is_split)
+        count = len(columns[0])
+        names = [self._fixed] * count if self._fixed else [Names(given) for given in self._names_of(symbols, count)]
+        return columns, is_batch, names
 
 
 def as_list(value: Any) -> list[Any]:
@@ -332,13 +333,6 @@ def as_list(value: Any) -> list[Any]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise TokenizationError(f"{value!r} is a {type(value).__name__}; pass a string or a list of strings")
     return list(value)
-
-
-def refuse_unknown(given: dict[str, Any], known: Collection[str]) -> None:
-    """Refuse options of a call that nothing would come of; those of other versions of transformers may be unset."""
-    for name, value in given.items():
-        if name not in known and value is not None and value is not False:
-            raise TypeError(f"{name}={value!r}: the tokenizer has no such option; leave it out")
 
 
 def columns_of(text: Any, text_pair: Any, is_split: bool) -> tuple[list[list[Any]], bool]:
@@ -358,6 +352,3 @@ def columns_of(text: Any, text_pair: Any, is_split: bool) -> tuple[list[list[Any
     if any(len(pair) != len(texts) for pair in pairs):
         raise TokenizationError(f"{len(texts)} texts and {len(pairs[0])} pairs for them; give one for each")
     return [texts, *pairs], True
-
-
-__all__ = ["Names", "SymbolEncoding", "SymbolNumbering", "TokenizationError"]

@@ -22,17 +22,11 @@ from .grammar_symbinv import GrammarProcessor
 # Searches that are done are no longer computed once at most this share of those computed last is still open: our
 # choice, because leaving some out copies the cache of the others.
 SHARE = 7 / 8
-# What the search records itself; the rest are outputs of the model.
-_OWN = ("logits", "scores")
 
 
 @dataclass
 class Told:
-    """What a search goes by.
-
-    `early_stopping` True ends a search with its N-th answer; False, when the best open beam is no better than the worst
-    answer; "never", when it could not be better even if all its tokens to come were free.
-    """
+    """What a search goes by."""
 
     max_length: int  # tokens at most, the prompt included
     eos: Sequence[int]  # ids that end an answer
@@ -40,6 +34,8 @@ class Told:
     beams: int = 1  # N
     sample: bool = False  # draw candidates instead of taking the best
     length_penalty: float = 1.0  # a score is log-probability / tokens ** length_penalty
+    # True ends a search with its N-th answer; False, when the best open beam is no better than the worst answer;
+    # "never", when it could not be better even if all its tokens to come were free.
     early_stopping: bool | str = False
     max_time: float | None = None  # seconds; None for no limit
     stops: Callable[..., Tensor] | None = None  # of texts (rows, T + 1) and scores, which rows end, (rows,) bool
@@ -55,18 +51,14 @@ class Answer(NamedTuple):
     token: int
 
 
-@dataclass
-class Found:
-    """Of each search N answers or fewer, the best first, and what was to be recorded, step by step."""
-
-    sequences: list[list[tuple[float, list[int], list[int]]]]  # score, tokens behind the prompt, and the row of each
-    steps: dict[str, list[Any]]
+# Of each search N answers or fewer, the best first: score, tokens behind the prompt, and the row of each of these.
+Found = list[list[tuple[float, list[int], list[int]]]]
 
 
 def search(
     read: "Reader", told: Told, processors: Sequence[Callable[[Tensor, Tensor], Tensor]], streamer: Any = None
-) -> Found:
-    """Continues prompts until nothing better can come.
+) -> tuple[Found, dict[str, list[Any]]]:
+    """Continues prompts until nothing better can come; gives what was found, and what was to be recorded step by step.
 
     Each step scores `N · C` candidates of every search. The best `(1 + ends) · N` of them, or as many draws, are
     looked at, so that N remain though each beam may end in every way. A candidate that ends among the first N is an
@@ -103,9 +95,9 @@ def search(
         values = logits if beams == 1 else logits.log_softmax(-1)
         for processor in processors:
             values = processor(text, values)
-        columns = values.shape[1]
+        columns, own = values.shape[1], {"logits": logits, "scores": values}
         for name in told.record:
-            steps[name].append({"logits": logits, "scores": values}[name] if name in _OWN else tuple(output[name]))
+            steps[name].append(own[name] if name in own else tuple(output[name]))
 
         # 2. The candidates of each search, for which the device is waited for.
         if beams > 1:
@@ -131,10 +123,8 @@ def search(
                     answers[one].append(Answer(point / length**told.length_penalty, step, rows[parent], token))
                     tokens[rows[0]] = token  # for a streamer, and as the last token of a text
             if not going and not answers[one]:
-                raise ValueError(
-                    f"no token may follow answer {one} after {length - 1} tokens: processors forbid all that are "
-                    "possible; allow one, such as the token that ends an answer"
-                )
+                said = f"no token may follow answer {one} after {length - 1} tokens: processors forbid all"
+                raise ValueError(f"{said} that are possible; allow one, such as the token that ends an answer")
             going = sorted(going, key=lambda candidate: -candidate[0])[:beams]
             answers[one] = sorted(answers[one], key=lambda answer: -answer.score)[:beams]
             if not going or not _may_improve(going[0][0], answers[one], told, length, prompt):
@@ -157,14 +147,12 @@ def search(
             streamer.put(written.cpu())
     if streamer is not None:
         streamer.end()
-    sequences = [[(answer.score, *_traced(answer, history)) for answer in own] for own in answers]
-    return Found(sequences, steps)
+    return [[(answer.score, *_traced(answer, history)) for answer in one] for one in answers], steps
 
 
 def best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The largest of `values (U, N · C)` and their places, `(U, count)` or as many as there are."""
-    largest, places = values.max(1, keepdim=True) if count == 1 else values.topk(min(count, values.shape[1]))
-    return largest, places
+    return values.max(1, keepdim=True) if count == 1 else values.topk(min(count, values.shape[1]))
 
 
 def draw(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -174,8 +162,7 @@ def draw(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     likeliest come first. Where fewer have a probability, the last ones have none.
     """
     probabilities = values.softmax(1)
-    keys = probabilities / torch.empty_like(probabilities).exponential_()
-    places = best(keys, count)[1]
+    places = best(probabilities / torch.empty_like(probabilities).exponential_(), count)[1]
     drawn, order = values.gather(1, places).sort(1, descending=True)
     return drawn, places.gather(1, order)
 
@@ -207,33 +194,31 @@ def _traced(answer: Answer, history: Sequence[tuple[list[int], list[int]]]) -> t
     return tokens[::-1], rows[::-1]
 
 
+@dataclass
 class Reader:
     """Feeds a model step by step: from a cache only what is new of each row.
 
     The first step reads each prompt once, whatever its samples and beams.
     """
 
-    def __init__(
-        self,
-        step: Callable[..., dict[str, Any]],  # tokens (rows, T), mask, cache and other inputs → logits (rows, T, C), …
-        prompts: Tensor,  # (R, T) slot ids, the rows of a prompt one behind the other
-        others: Callable[[Sequence[int]], dict[str, Any]],  # from rows, the other inputs that the model needs for them
-        *,
-        mask: Tensor | None,  # (R, T), 1 at tokens, 0 at padding; None for no padding
-        cache: SymbolInvariantCache | None,  # of the tokens before; None to read all of them at every step
-        beams: int,  # N
-        shared: int,  # rows of a prompt
-        together: int,  # rows that stay or leave together: those that share an encoder's output, or beams of a search
-        all_steps: bool,  # compute all rows at every step
-        columns: int | None = None,  # of logits at every step; None for those that the model gives
-    ):
-        self.step, self.prompts, self.others, self.mask = step, prompts, others, mask
-        self.cache, self.beams, self.shared, self.together, self.all_steps = cache, beams, shared, together, all_steps
-        own = all_steps or (cache is not None and cache.rows == len(prompts))
-        self.rows: Sequence[int] = range(0, len(prompts), 1 if own else shared)  # that are computed, as they lie
-        self.place = {row: row if own else row // shared for row in range(len(prompts))}  # where each of them lies
-        self.given = others(self.rows)
-        self.has_begun, self.columns, self.is_plain = False, columns, len(self.rows) == len(prompts)
+    step: Callable[..., dict[str, Any]]  # tokens (rows, T), mask, cache and other inputs → logits (rows, T, C), …
+    prompts: Tensor  # (R, T) slot ids, the rows of a prompt one behind the other
+    others: Callable[[Sequence[int]], dict[str, Any]]  # from rows, the other inputs that the model needs for them
+    mask: Tensor | None  # (R, T), 1 at tokens, 0 at padding; None for no padding
+    cache: SymbolInvariantCache | None  # of the tokens before; None to read all of them at every step
+    beams: int  # N
+    shared: int  # rows of a prompt
+    together: int  # rows that stay or leave together: those that share an encoder's output, or beams of a search
+    all_steps: bool  # compute all rows at every step
+    columns: int | None = None  # of logits at every step; None for those that the model gives
+
+    def __post_init__(self) -> None:
+        count = len(self.prompts)
+        own = self.all_steps or (self.cache is not None and self.cache.rows == count)
+        self.rows: Sequence[int] = range(0, count, 1 if own else self.shared)  # that are computed, as they lie
+        self.place = {row: row if own else row // self.shared for row in range(count)}  # where each of them lies
+        self.given = self.others(self.rows)
+        self.has_begun, self.is_plain = False, len(self.rows) == count
 
     def __call__(self, text: Tensor, parents: Sequence[int], still: Sequence[int]) -> dict[str, Any]:
         """The model's output for the last tokens of `text (R, T)`, whose rows continue `parents`; `still` are open."""
@@ -295,6 +280,3 @@ class Reader:
         if len(self.rows) == count:
             return last[torch.tensor([self.place[row] for row in range(count)], device=last.device)]
         return last.new_zeros(count, last.shape[1]).index_copy_(0, torch.tensor(self.rows, device=last.device), last)
-
-
-__all__ = ["Found", "Reader", "Told", "search"]

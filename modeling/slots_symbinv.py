@@ -2,10 +2,10 @@
 
 The referents of one example are numbered 0 … k-1 in the order of their first appearance, so alpha-equivalent inputs
 become the same tensors. Where symbols come in while a text grows, one **anonymous** stream, slot 0, stands for all that
-have not occurred yet: each shows placeholders everywhere, as it does, so what it says of its own symbol means *a new
-symbol*. When a symbol first occurs, its stream forks from the anonymous one. Means over streams must be causal too: at
-each place they take the anonymous stream and those of symbols that have occurred by then. A mean over all streams would
-tell how many symbols are still to come.
+have not occurred yet, since each of theirs would show placeholders everywhere. What it says of its own symbol means *a
+new symbol*, and when a symbol first occurs, its stream forks from it. Means over streams must be causal too: at each
+place they take the anonymous stream and those of symbols that have occurred by then, or they would tell how many are
+still to come.
 
 Letters: B batch, R rows (beams of examples), S streams, K slots, L or T length, V_n base tokens, C columns.
 """
@@ -30,10 +30,7 @@ is_exporting: Callable[[], bool] = getattr(
 
 
 def reads_values(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Runs `function` between two graphs of `torch.compile`: it reads values, to check them or to choose a shape.
-
-    A graph breaks once then, and not at every value. While exporting, it is recorded, and must not read any.
-    """
+    """Runs `function`, which reads values, between two graphs of `torch.compile`; while exporting it must read none."""
     outside = torch.compiler.disable(function)
 
     @wraps(function)
@@ -45,15 +42,12 @@ def reads_values(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Slots:
-    """Which symbol each slot of each example stands for.
-
-    `active` are the streams that take part in means; with streams S = K. An example without symbols has one anonymous
-    stream: active, with referent -1. Where symbols come in while a text grows, it is by place, `(B, S, L)`: then a slot
-    counts from the place on where its symbol is known.
-    """
+    """Which symbol each slot of each example stands for; an example without symbols has one anonymous stream."""
 
     referents: Tensor  # (B, K) int64, the referent of each slot, -1 where there is none
-    active: Tensor  # (B, S) or (B, S, L) bool
+    # Bool, the streams that take part in means: (B, S), with streams S = K, or where symbols come in while a text grows
+    # (B, S, L), by place: from that on where a slot's symbol is known.
+    active: Tensor
     vectors: Tensor | None = None  # the random part of rows, (K, D_random) for all examples or (B, K, D_random)
 
     @classmethod
@@ -158,14 +152,9 @@ def check_source(input_ids: Tensor | None, attention_mask: Tensor | None) -> Non
     if attention_mask is None:
         return
     if attention_mask.shape != input_ids.shape:
-        raise ValueError(
-            f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)}; "
-            "they must be equal"
-        )
-    if torch.compiler.is_compiling():
-        return
-    has_token = attention_mask.bool().any(1)
-    if not has_token.all():
+        shapes = f"attention_mask has shape {tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)}"
+        raise ValueError(f"{shapes}; they must be equal")
+    if not torch.compiler.is_compiling() and not (has_token := attention_mask.bool().any(1)).all():
         row = int((~has_token).nonzero()[0, 0])
         raise ValueError(f"attention_mask row {row} has no token; every input needs at least one")
 
@@ -174,11 +163,9 @@ def refuse_embeddings(**given: Tensor | None) -> None:
     """Refuses embeddings in the place of ids; None, which PEFT passes, is none."""
     for name, value in given.items():
         if value is not None:
-            raise ValueError(
-                f"{name} of shape {tuple(value.shape)}: a symbol has another vector in each stream, so this model "
-                f"reads ids only; pass {name.replace('inputs_embeds', 'input_ids')}, and adapt it by LoRA, DoRA or "
-                "IA3, not by prompt tuning"
-            )
+            why = "a symbol has another vector in each stream, so this model reads ids only"
+            remedy = f"pass {name.replace('inputs_embeds', 'input_ids')}, and adapt it by LoRA, DoRA or IA3"
+            raise ValueError(f"{name} of shape {tuple(value.shape)}: {why}; {remedy}, not by prompt tuning")
 
 
 def refuse_lost(name: str, ids: Tensor, lost: Tensor, why: str) -> None:
@@ -199,18 +186,18 @@ def refuse_counts(name: str, counts: Tensor, limit: int) -> None:
 
 
 def referents_of(
-    input_ids: Tensor, base_vocab_size: int, attention_mask: Tensor | None, num_views: int = 1, check: bool = True
+    input_ids: Tensor, base: int, num_views: int = 1, attention_mask: Tensor | None = None, check: bool = True
 ) -> Tensor:
-    """The referent `(B, L)` of each of `input_ids (B, L)`; -1 at base tokens and where `attention_mask (B, L)` is 0.
+    """The referent `(B, L)` of each of `input_ids (B, L)`, -1 below V_n and where `attention_mask (B, L)` is 0.
 
     Refuses a negative id, unless it is not to `check` or a graph is made.
     """
     if check and not torch.compiler.is_compiling() and input_ids.numel() and int(input_ids.min()) < 0:
         raise ValueError(f"input id {int(input_ids.min())}: ids must not be negative; pad with pad_token_id")
-    is_symbol = input_ids >= base_vocab_size
+    is_symbol = input_ids >= base
     if attention_mask is not None:
         is_symbol = is_symbol & attention_mask.bool()
-    referents = input_ids - base_vocab_size
+    referents = input_ids - base
     return torch.where(is_symbol, referents if num_views == 1 else referents // num_views, -1)
 
 
@@ -222,7 +209,7 @@ def label_columns(labels: Tensor, slots: Slots, base_vocab_size: int, num_views:
     a slot, or that is new where no row is left, is refused; `unknown` says what is wrong with it. With None none is.
     """
     is_symbol, symbols = labels >= base_vocab_size, labels - base_vocab_size
-    slot = slots.of(torch.where(is_symbol, symbols // num_views, -1))
+    slot = slots.of(referents_of(labels, base_vocab_size, num_views, check=False))
     if slots.by_place:
         active, new = slots.active[:, :, : labels.shape[1]], slots.new[:, : labels.shape[1]]
         occurred = (slot >= 0) & active.gather(1, slot.clamp(min=0).unsqueeze(1)).squeeze(1)
@@ -244,23 +231,27 @@ def slots_to_ids(logits: Tensor, slots: Slots, config: Any) -> Tensor:
     there is a column for each smaller one.
     """
     base, views = config.base_vocab_size, config.num_views
+    width = _id_width(slots.referents, base, config.vocab_size, views)
     if not slots.by_place:
-        return _known_to_ids(logits, slots, base, config.vocab_size, views)
+        return _known_to_ids(logits, slots.referents, base, width, views)
     view = torch.arange(views, device=logits.device)
     free = slots.new < slots.active.shape[1]  # (B, T)
     column = base + slots.new.where(free, 0).unsqueeze(2) * views + view  # (B, T, num_views)
     new = logits.gather(2, column).masked_fill(~free.unsqueeze(2), -math.inf)
     unknown = ~slots.active.transpose(1, 2).repeat_interleave(views, 2)  # (B, T, K · num_views)
     logits = logits.masked_fill(nn.functional.pad(unknown, (base, 0)), -math.inf)
-    known = _known_to_ids(logits, slots, base, config.vocab_size, views)
-    known = nn.functional.pad(known, (0, views), value=-math.inf)
-    return known.scatter(2, base + _smallest_new(slots).unsqueeze(2) * views + view, new)
+    known = _known_to_ids(logits, slots.referents, base, width + views, views)
+    candidates = torch.arange(slots.referents.shape[1] + 1, device=logits.device)
+    is_candidate = slots.referents.unsqueeze(2) == candidates  # (B, K, candidates); -1 is none
+    occurred = is_candidate.transpose(1, 2).float() @ slots.active.float() > 0  # (B, candidates, T)
+    smallest = (~occurred).int().argmax(1)  # (B, T), the referent of a new symbol
+    return known.scatter(2, base + smallest.unsqueeze(2) * views + view, new)
 
 
-def _known_to_ids(logits: Tensor, slots: Slots, base: int, vocab_size: int, num_views: int) -> Tensor:
-    width = _id_width(slots.referents, base, vocab_size, num_views)
+def _known_to_ids(logits: Tensor, referents: Tensor, base: int, width: int, num_views: int) -> Tensor:
+    """`logits (B, T, V_n + K · num_views)` of slots with these `referents (B, K)` by id, `(B, T, width)`."""
     views = torch.arange(num_views, device=logits.device)
-    columns = (1 + slots.referents.unsqueeze(2) * num_views + views).clamp(min=0)  # (B, K, num_views); 0 is for none
+    columns = (1 + referents.unsqueeze(2) * num_views + views).clamp(min=0)  # (B, K, num_views); 0 is for none
     columns = columns.flatten(1).unsqueeze(1).expand(-1, logits.shape[1], -1)
     symbols = logits.new_full((*logits.shape[:2], 1 + width - base), -math.inf)
     symbols = symbols.scatter(2, columns, logits[..., base:])[..., 1:]
@@ -274,19 +265,10 @@ def _id_width(referents: Tensor, base: int, vocab_size: int, num_views: int) -> 
         return vocab_size
     width = max(vocab_size, base + (int(referents.max()) + 1) * num_views)
     if width > max(vocab_size, WIDEST):
-        raise ValueError(
-            f"symbol id {width - 1}: logits in id space have a column for each smaller id, so ids must be below "
-            f"{WIDEST}; pass return_id_logits=False for logits in slot space, or number symbols from {base}"
-        )
+        why = f"logits in id space have a column for each smaller id, so ids must be below {WIDEST}"
+        remedy = f"pass return_id_logits=False for logits in slot space, or number symbols from {base}"
+        raise ValueError(f"symbol id {width - 1}: {why}; {remedy}")
     return width
-
-
-def _smallest_new(slots: Slots) -> Tensor:
-    """The smallest referent `(B, T)` that has not occurred by each place, of slots with `active (B, K, T)`."""
-    candidates = torch.arange(slots.referents.shape[1] + 1, device=slots.referents.device)
-    is_candidate = slots.referents.unsqueeze(2) == candidates  # (B, K, candidates); -1 is none
-    occurred = is_candidate.transpose(1, 2).float() @ slots.active.float() > 0  # (B, candidates, T)
-    return (~occurred).int().argmax(1)
 
 
 @dataclass(frozen=True)
@@ -316,7 +298,7 @@ class Names:
     def inside(self, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """`ids (B, T)` with slots for referents; those where `attention_mask (B, T)` is 0 stand for nothing."""
         base, views = self.base_vocab_size, self.num_views
-        slot = self.numbers(referents_of(ids, base, attention_mask, views))
+        slot = self.numbers(referents_of(ids, base, views, attention_mask))
         return torch.where(slot >= 0, base + slot * views + (ids - base) % views, ids.clamp(max=base - 1))
 
     def renamed(self, slots: Tensor) -> Tensor:
@@ -328,23 +310,13 @@ class Names:
     def outside(self, ids: Tensor) -> Tensor:
         """Slot `ids (R, T)`, R a multiple of B, as a user has them."""
         base, views = self.base_vocab_size, self.num_views
-        referents = self.renamed(torch.where(ids >= base, (ids - base) // views, -1))
+        referents = self.renamed(referents_of(ids, base, views, check=False))
         return torch.where(referents >= 0, base + referents * views + (ids - base) % views, ids)
 
     def scores_outside(self, steps: Sequence[Tensor], vocab_size: int) -> tuple[Tensor, ...]:
         """By id, `(R, max(vocab_size, largest id + 1))`, the scores `steps (R, C)` of each step; -inf for no slot."""
         base, views = self.base_vocab_size, self.num_views
         count = (steps[0].shape[1] - base) // views
-        referents = self.referents(count).repeat_interleave(len(steps[0]) // len(self.known), 0)
-        view = torch.arange(views, device=referents.device)
-        columns = (base + referents.unsqueeze(2) * views + view).flatten(1)  # (R, K · num_views)
-        width = max(vocab_size, int(columns.max()) + 1) if count else vocab_size
-        moved = []
-        for step in steps:
-            out = step.new_full((len(step), width), -math.inf)
-            out[:, :base] = step[:, :base]
-            moved.append(out.scatter(1, columns.to(step.device), step[:, base:]))
-        return tuple(moved)
-
-
-__all__ = ["Names", "Slots", "check_source", "inferred_mask", "label_columns", "referents_of", "slots_to_ids"]
+        referents = self.referents(count).repeat_interleave(len(steps[0]) // len(self.known), 0).to(steps[0].device)
+        width = max(vocab_size, base + (int(referents.max()) + 1) * views) if count else vocab_size
+        return tuple(_known_to_ids(step.unsqueeze(1), referents, base, width, views).squeeze(1) for step in steps)

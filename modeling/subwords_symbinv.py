@@ -10,21 +10,14 @@ import inspect
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any
 
 from tokenizers import Encoding, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from .numbering_symbinv import (
-    Names,
-    SymbolEncoding,
-    SymbolNumbering,
-    TokenizationError,
-    columns_of,
-    refuse_unknown,
-    take_older,
-)
-from .text_symbinv import composed, skeleton
+from .numbering_symbinv import Names, SymbolEncoding, SymbolNumbering, TokenizationError, take_older
+from .text_symbinv import compiled, composed, skeleton
 from .versions_symbinv import AddedToken, BatchEncoding, TokenizersBackend
 
 # Unicode keeps these two for the inside of programs: the first stands for a symbol's first character, the other for
@@ -59,12 +52,11 @@ def _find(
     place = 0
     for start, end, name in sorted(given):
         if not place <= start < end <= len(text):
-            raise TokenizationError(
+            reason = (
                 f"symbol {name!r} at ({start}, {end}): a span must have a character, lie in the text of {len(text)} "
-                "characters, and begin where the one before it has ended or later",
-                text,
-                start,
+                "characters, and begin where the one before it has ended or later"
             )
+            raise TokenizationError(reason, text, start)
         spans[start], place = (end, name), end
     return spans
 
@@ -85,18 +77,12 @@ def _hidden(text: str, spans: _Spans) -> str:
 
 
 class _Encodings(Sequence):
-    """The library's encodings of a batch, with symbols in place of noncharacters; each is made when it is asked for.
-
-    Args:
-        raw: The library's.
-        spans: Of the text, and of its pair if there is one, for each of them.
-        ids: Name → id, for each of them.
-        hidden: The id of `_FIRST`.
-    """
+    """The library's encodings of a batch, with symbols in place of noncharacters; each is made when it is asked for."""
 
     def __init__(
         self, raw: list[Encoding], spans: list[Sequence[_Spans]], ids: list[dict[str, int]], hidden: int
     ) -> None:
+        # Of each of them the spans of its text, and of its pair if there is one, and name → id; `hidden` is _FIRST's.
         self._raw, self._spans, self._ids, self._hidden = raw, spans, ids, hidden
 
     def __len__(self) -> int:
@@ -142,7 +128,8 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
     spans=[(start, end, name), ...])`, where `name` says which symbol stands at `text[start:end]`, so that two
     variables that are both written `x` can be told apart; `spans` of a list of texts is a list of such lists.
     `pair_spans` and `target_spans` are the same for `text_pair` and `text_target`. A text that is truncated has the
-    ids with which the whole text begins.
+    ids with which the whole text begins. A span that is not valid, and a text with the noncharacters U+FDD0 or U+FDD1,
+    are refused by a TokenizationError.
 
     Args:
         tokenizer_object: A `tokenizers.Tokenizer` for base text, whose ids are 0 … V_n - 1; `train` makes one.
@@ -194,16 +181,10 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         base.add_tokens([AddedToken(_FIRST, normalized=False, special=False)])
         self._num_base = len(ids)
         self.symbol_pattern, self.base_words = symbol_pattern, list(map(composed, base_words))
-        self._symbol = _compiled(symbol_pattern)
-        super().__init__(
-            tokenizer_object=base,
-            symbol_pattern=symbol_pattern,
-            base_words=self.base_words,
-            bos_token=bos_token,
-            pad_token=pad_token,
-            eos_token=eos_token,
-            **{"clean_up_tokenization_spaces": False, **kwargs},
-        )
+        self._symbol = None if symbol_pattern is None else compiled(symbol_pattern, "symbol_pattern ")
+        kwargs = {"clean_up_tokenization_spaces": False, "symbol_pattern": symbol_pattern, **kwargs}
+        roles = {"bos_token": bos_token, "pad_token": pad_token, "eos_token": eos_token}
+        super().__init__(tokenizer_object=base, base_words=self.base_words, **roles, **kwargs)
 
     @classmethod
     def convert_to_native_format(cls, trust_remote_code: bool = False, **kwargs: Any) -> dict[str, Any]:
@@ -232,8 +213,7 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
             symbol_pattern, base_words, kwargs: Of the tokenizer; the special tokens among them come first in its ids.
 
         Raises:
-            ValueError: If `kind` is none of the two, or there are not as many lists of spans as texts.
-            TokenizationError: If a span is not valid.
+            ValueError: If `kind` is none of the two, a span is not valid, or there are not as many lists as texts.
         """
         roles = {**_SPECIAL, **{role: token for role, token in kwargs.items() if role.endswith("_token")}}
         named = [token for token in roles.values() if isinstance(token, (str, AddedToken))]
@@ -242,25 +222,20 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
             base = Tokenizer(models.BPE())
             base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
             base.decoder = decoders.ByteLevel()
-            trainer: Any = trainers.BpeTrainer(
-                vocab_size=vocab_size,
-                special_tokens=special,
-                initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-                show_progress=False,
-            )
+            alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+            trainer: Any = partial(trainers.BpeTrainer, initial_alphabet=alphabet)
         elif kind == "words":
             unknown = str(kwargs.setdefault("unk_token", "<unk>"))
+            special += [] if unknown in special else [unknown]
             base = Tokenizer(models.WordLevel(unk_token=unknown))
             base.pre_tokenizer = pre_tokenizers.Whitespace()
-            trainer = trainers.WordLevelTrainer(
-                vocab_size=vocab_size, special_tokens=[*dict.fromkeys([*special, unknown])], show_progress=False
-            )
+            trainer = trainers.WordLevelTrainer
         else:
             raise ValueError(f"kind={kind!r}: must be subwords or words")
         rows = zip(texts, repeat(None)) if spans is None else zip(texts, spans, strict=True)
-        pattern = _compiled(symbol_pattern)
+        pattern = None if symbol_pattern is None else compiled(symbol_pattern, "symbol_pattern ")
         parts = (part for text, given in rows for part in _between(text, _find(text, given, pattern, base_words)))
-        base.train_from_iterator(parts, trainer)
+        base.train_from_iterator(parts, trainer(vocab_size=vocab_size, special_tokens=special, show_progress=False))
         eos = str(roles["eos_token"])
         base.post_processor = processors.TemplateProcessing(
             single=f"$A {eos}", pair=f"$A {eos} $B:1 {eos}:1", special_tokens=[(eos, base.token_to_id(eos))]
@@ -291,25 +266,13 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         options = {"model_max_length": tokenizer.model_max_length, **roles}
         return cls(tokenizer.backend_tokenizer, symbol_pattern=symbol_pattern, base_words=base_words, **options)
 
-    def train_new_from_iterator(
-        self,
-        text_iterator: Iterable[Sequence[str]],
-        vocab_size: int,
-        length: int | None = None,
-        new_special_tokens: Any = None,
-        special_tokens_map: Any = None,
-        **kwargs: Any,
-    ) -> Any:
+    def train_new_from_iterator(self, text_iterator: Iterable[Any], vocab_size: int, *args: Any, **kwargs: Any) -> Any:
         """As transformers', from what stands beside the symbols; only for a tokenizer with a `symbol_pattern`."""
         if self._symbol is None:
             raise ValueError("train_new_from_iterator takes no spans of symbols; use train(texts, vocab_size, spans)")
         texts = (text for batch in text_iterator for text in ([batch] if isinstance(batch, str) else batch))
         parts = (part for text in texts for part in _between(text, _find(text, None, self._symbol, self.base_words)))
-        return super().train_new_from_iterator(
-            parts, vocab_size, length, new_special_tokens, special_tokens_map, **{"show_progress": False, **kwargs}
-        )
-
-    # Vocabulary
+        return super().train_new_from_iterator(parts, vocab_size, *args, **{"show_progress": False, **kwargs})
 
     @property
     def vocab_size(self) -> int:
@@ -321,14 +284,8 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         base = {token: index for token, index in super().get_vocab().items() if index != self._num_base}
         return {**self._fixed_ids(), **base}
 
-    def _add_tokens(self, new_tokens: list[str] | list[AddedToken], special_tokens: bool = False) -> int:
-        for token in new_tokens:
-            if self._tokenizer.token_to_id(str(token)) is None:
-                raise ValueError(
-                    f"{str(token)!r}: a model's base tokens are fixed, and symbols need no registration; train a "
-                    "tokenizer with this token among its special ones"
-                )
-        return super()._add_tokens(new_tokens, special_tokens)
+    def _is_base(self, token: str) -> bool:
+        return self._tokenizer.token_to_id(token) is not None
 
     def _token_id(self, token: str, names: Names) -> int:
         index = self._tokenizer.token_to_id(token)
@@ -336,26 +293,6 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
 
     def _base_token(self, index: int) -> str:
         return self._tokenizer.id_to_token(index)
-
-    # Encoding
-
-    def __call__(
-        self,
-        text: Any = None,
-        text_pair: Any = None,
-        text_target: Any = None,
-        text_pair_target: Any = None,
-        *,
-        target_spans: Any = None,
-        **kwargs: Any,
-    ) -> BatchEncoding:
-        """As `SymbolNumbering` says; the docstring of the class has what is different.
-
-        Raises:
-            TokenizationError: If a span is not valid, or a text has the noncharacters U+FDD0 or U+FDD1.
-        """
-        options = {"spans": target_spans, "pair_spans": None}
-        return super().__call__(text, text_pair, text_target, text_pair_target, target_options=options, **kwargs)
 
     def _encode_plus(
         self,
@@ -370,12 +307,10 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         **kwargs: Any,
     ) -> BatchEncoding:
         known = inspect.signature(super()._encode_plus).parameters
-        refuse_unknown(kwargs, known)
         if is_split_into_words:
             raise TokenizationError("is_split_into_words is not supported, as blanks are base text; join the words")
-        columns, is_batch = columns_of(text, text_pair, False)
+        columns, is_batch, numberings = self._examples(text, text_pair, False, symbols, kwargs, known)
         count = len(columns[0])
-        numberings = self._numberings(symbols, count)
         if not count:
             return SymbolEncoding({"input_ids": [], "attention_mask": []}, tensor_type=return_tensors)
         found_spans = []  # of texts, and of pairs
@@ -418,8 +353,6 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         result.symbols = [listed[row] for row in origin] if is_nested else listed[0]
         return result
 
-    # Decoding
-
     def _decode(
         self,
         token_ids: Any,
@@ -449,13 +382,4 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         return self._decode(ids, symbols=self.fixed_names or names.listed)
 
 
-def _compiled(pattern: str | None) -> "re.Pattern[str] | None":
-    try:
-        return None if pattern is None else re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"symbol_pattern {pattern!r} is no regular expression: {error}") from error
-
-
 SymbolInvariantSubwordTokenizer.register_for_auto_class()
-
-__all__ = ["SymbolInvariantSubwordTokenizer"]

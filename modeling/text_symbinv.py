@@ -27,14 +27,19 @@ def composed(word: str) -> str:
     return word if word.isascii() else unicodedata.normalize("NFC", word)
 
 
+def compiled(pattern: Any, where: str = "") -> "re.Pattern[str]":
+    """A regular expression; refuses what is none, with `where` it was given."""
+    try:
+        return re.compile(pattern)
+    except (re.error, TypeError) as error:
+        raise ValueError(f"{where}{pattern!r} is no regular expression: {error}; see Python's module re") from None
+
+
 def skeleton(text: str) -> tuple[str, Sequence[int]]:
-    """A text in composed form without combining marks, and where each of its characters stands in the text.
+    """A text in composed form without combining marks, and where each character of it, and its end, stands in the text.
 
     Python's expressions see a mark as a character of its own, which is no letter. So expressions are matched without
     marks, and a match has the marks behind each of its characters.
-
-    Returns:
-        The characters, and a position for each and for the end.
     """
     if text.isascii():
         return text, range(len(text) + 1)
@@ -52,13 +57,8 @@ def cut(
 ) -> Iterator[tuple[int, int, int]]:
     """Start and end of every word of a text, and which of `patterns` it matches: the first that does at its place.
 
-    Args:
-        text: In which `gap` matches what lies between words.
-        gap, patterns: Regular expressions.
-        listed: If given, all words of the first of `patterns`.
-
-    Raises:
-        TokenizationError: If none matches.
+    The `gap` matches what lies between words, and `listed`, if given, has all words of the first pattern. Where none
+    matches, a TokenizationError is raised.
     """
     plain, starts = skeleton(text)
     place = 0
@@ -91,19 +91,13 @@ class TextRule:
 
     Args:
         symbol_pattern: Regular expression of the names of symbols, for composed texts (NFC) without combining marks; a
-            name has the marks of its characters.
-        base_words: Words with a fixed meaning that match it, or that would be cut into several.
-
-    Raises:
-        ValueError: If the expression is none or matches the empty text, or a base word has white space.
+            name has the marks of its characters. One that is none or matches the empty text is refused.
+        base_words: Words with a fixed meaning that match it, or that would be cut into several; without white space.
     """
 
     def __init__(self, symbol_pattern: str, base_words: Iterable[str] = ()) -> None:
         self.symbol_pattern, self.base_words = symbol_pattern, tuple(base_words)
-        try:
-            symbol = re.compile(symbol_pattern)
-        except (re.error, TypeError) as error:
-            raise ValueError(f"{symbol_pattern!r} is no regular expression: {error}; see Python's module re") from None
+        symbol = compiled(symbol_pattern)
         if symbol.match(""):
             raise ValueError(f"{symbol_pattern!r} matches the empty text; ask for a character, as with + instead of *")
         for word in self.base_words:
@@ -176,26 +170,18 @@ class SymbolInvariantTextTokenizer(ListedTokens):
         self.older_names = take_older(kwargs)
         self.base_words = list(base_words) or list(older)
         self.rule, self.spaced, self.data = TextRule(symbol_pattern, self.base_words), spaced, dict(data or {})
-        super().__init__(
-            base_tokens,
-            symbol_pattern=symbol_pattern,
-            base_words=self.base_words,
-            spaced=spaced,
-            data=self.data,
-            **kwargs,
-        )
+        kwargs |= {"symbol_pattern": symbol_pattern, "base_words": self.base_words, "spaced": spaced, "data": self.data}
+        super().__init__(base_tokens, **kwargs)
         self._by_word = {composed(token): index for token, index in self._plain_ids.items()}
 
     def _cut(self, text: str) -> Iterator[tuple[int, int, int | str]]:
         for start, end, is_symbol in self.rule.cut(text):
             word = composed(text[start:end])
             if not is_symbol and word not in self._by_word:
+                rule, known = self.rule.symbol_pattern, len(self._by_word)
                 remedy = nearest(word, self._by_word, "train with texts that have it, or write it otherwise")
-                reason = (
-                    f"{word!r} is no symbol by the rule {self.rule.symbol_pattern!r}, and none of the "
-                    f"{len(self._by_word)} base words of training; {remedy}"
-                )
-                raise TokenizationError(reason, text, start)
+                reason = f"{word!r} is no symbol by the rule {rule!r}, and none of the {known} base words of training"
+                raise TokenizationError(f"{reason}; {remedy}", text, start)
             yield start, end, word if is_symbol else self._by_word[word]
 
     def _check(self, tokens: list[int | str], text: str | list[str], is_target: bool) -> None:
@@ -213,5 +199,3 @@ def nearest(word: str, known: Iterable[str], otherwise: str) -> str:
 
 
 SymbolInvariantTextTokenizer.register_for_auto_class()
-
-__all__ = ["SymbolInvariantTextTokenizer", "TextRule"]

@@ -44,32 +44,31 @@ class SymbolInvariantTokenizer(ListedTokens):
 
     Args:
         base_tokens, kwargs: Those of `ListedTokens`. In every view a symbol is a leaf of a tree.
-        token_arity: Base token → number of children. When empty, texts are not checked to be trees.
-
-    Raises:
-        ValueError: If the tables contradict each other.
+        token_arity: Base token → number of children. When empty, texts are not checked to be trees. A ValueError is
+            raised if the tables contradict each other.
     """
 
     _no_base_token = re.compile(r'[\s"]|^[a-z]$')
     _base_rule = "a string without white space and quotes, and no lower-case letter"
 
     def __init__(
-        self,
-        base_tokens: Iterable[str] | None = None,
-        token_arity: dict[str, int] | None = None,
-        **kwargs: Any,
+        self, base_tokens: Iterable[str] | None = None, token_arity: dict[str, int] | None = None, **kwargs: Any
     ) -> None:
         self.older_names = take_older(kwargs)
         self.token_arity = dict(token_arity or {})
         super().__init__(base_tokens, token_arity=self.token_arity, **kwargs)
-        _check_arity(self.token_arity, self._plain_ids)
+        for token, children in self.token_arity.items():
+            if token not in self._plain_ids:
+                raise ValueError(
+                    f"token_arity: {token!r} is special or no base token; only other base tokens have children"
+                )
+            if not isinstance(children, int) or isinstance(children, bool) or children < 0:
+                raise ValueError(f"token_arity: {token!r} has {children!r} children; must be an int of at least 0")
         self._growth: dict[int | str, int | None] = dict.fromkeys(self._ids.values())
         self._growth |= {self._ids[token]: count - 1 for token, count in self.token_arity.items()}
         # Everything that a COMPACT text may hold.
         self._compact: dict[str, int | str] = {chr(code): chr(code) for code in range(ord("a"), ord("z") + 1)}
         self._compact |= {token: index for token, index in self._plain_ids.items() if len(token) == 1}
-
-    # Encoding
 
     def _scan(self, text: str) -> list[int | str]:
         if not _IS_SPACED.search(text):
@@ -155,11 +154,7 @@ class SymbolInvariantTokenizer(ListedTokens):
         return self._spans(text)[index][0] if isinstance(text, str) else index
 
     def prepare_for_model(self, ids: list[int], pair_ids: list[int] | None = None, **kwargs: Any) -> BatchEncoding:
-        """As transformers', but for one text, and what is too long is refused.
-
-        Raises:
-            TokenizationError: For a pair, and with `truncation` for more than `max_length` tokens.
-        """
+        """As transformers', but a pair, and with `truncation` a text of more than `max_length` tokens, is refused."""
         if pair_ids is not None:
             raise TokenizationError("text_pair is not supported, as a text is one formula; encode each on its own")
         for name in ("return_overflowing_tokens", "stride"):
@@ -173,8 +168,6 @@ class SymbolInvariantTokenizer(ListedTokens):
                 "else; raise max_length or leave this text out"
             )
         return found
-
-    # Decoding
 
     def _join(self, words: list[str]) -> str:
         texts = [word for word in words if word not in self._specials]
@@ -196,17 +189,4 @@ def _quote(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _check_arity(token_arity: dict[str, int], base_tokens: Iterable[str]) -> None:
-    """Refuse children of what has none."""
-    for token, children in token_arity.items():
-        if token not in base_tokens:
-            raise ValueError(
-                f"token_arity: {token!r} is special or no base token; only other base tokens have children"
-            )
-        if not isinstance(children, int) or isinstance(children, bool) or children < 0:
-            raise ValueError(f"token_arity: {token!r} has {children!r} children; must be an int of at least 0")
-
-
 SymbolInvariantTokenizer.register_for_auto_class()
-
-__all__ = ["SymbolInvariantTokenizer", "TokenizationError"]

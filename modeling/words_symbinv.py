@@ -1,16 +1,14 @@
 """Tokenizer for any text that regular expressions cut into words of a table: code, expressions, characters.
 
-Names that are views of one symbol corefer, as the registers `%rax` and `%eax` do, whatever they are called. The table
-numbers its symbols, so that data sets can be arrays of ids, or they are numbered anew in each example.
+Names that are views of one symbol corefer, as the registers `%rax` and `%eax` do, whatever they are called.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .listed_tokens_symbinv import ListedTokens
 from .numbering_symbinv import TokenizationError
-from .text_symbinv import composed, cut, nearest
+from .text_symbinv import compiled, composed, cut, nearest
 
 
 class SymbolInvariantWordTokenizer(ListedTokens):
@@ -35,7 +33,7 @@ class SymbolInvariantWordTokenizer(ListedTokens):
         joint: Decoding writes it between words.
         add_bos_token: Whether a text begins with `bos_token`.
         numbered_anew: Whether the symbols of each example are numbered in the order of their appearance; if not, they
-            have the numbers of the table, and the list of names is fixed.
+            have the numbers of the table, so that data sets can be arrays of ids, and the list of names is fixed.
 
     Raises:
         ValueError: If the tables contradict each other, or a regular expression is none.
@@ -59,27 +57,26 @@ class SymbolInvariantWordTokenizer(ListedTokens):
         first = {number: self._by_parts[number, view] for number, view in sorted(self._by_parts, reverse=True)}
         self._stems = [first[number] for number in sorted(first)]
         self._numbers = {stem: number for number, stem in first.items()}
-        _check_table(self._table, self._by_parts, sorted(first), num_views, base_tokens)
-        try:
-            self._patterns = [re.compile(str(pattern)) for pattern, _ in patterns]
-            self._gap = re.compile(separators)
-        except re.error as error:
-            raise ValueError(f"patterns: {error.pattern!r} is no regular expression: {error}") from error
+        for name, (number, view) in self._table.items():
+            if name in base_tokens:
+                raise ValueError(f"symbol {name!r}: is a base token too; give it a name of its own")
+            if number < 0 or not 0 <= view < num_views:
+                said = f"symbol {name!r}: number {number} and view {view} must be at least 0"
+                raise ValueError(f"{said}, and the view below num_views={num_views}")
+        if len(self._by_parts) < len(self._table):
+            raise ValueError("symbols: two names have the same number and view; give each another")
+        numbers = sorted(first)
+        if numbers != list(range(len(numbers))):
+            raise ValueError(f"symbols: have the numbers {numbers}; number them 0, 1, ... without a gap")
+        self._patterns = [compiled(str(pattern), "patterns: ") for pattern, _ in patterns]
+        self._gap = compiled(separators, "separators: ")
         self._kinds, self.joint = [token for _, token in patterns], joint
         self.num_views = num_views
         kwargs["fixed_names"] = None if numbered_anew else self._stems
-        super().__init__(
-            base_tokens,
-            **kwargs,
-            symbols={name: list(parts) for name, parts in self._table.items()},
-            num_views=num_views,
-            patterns=[list(pair) for pair in patterns],
-            separators=separators,
-            joint=joint,
-            add_bos_token=add_bos_token,
-            numbered_anew=numbered_anew,
-            special_tokens_pattern="bos" if add_bos_token else "none",
-        )
+        kwargs |= {"symbols": {name: list(parts) for name, parts in self._table.items()}, "num_views": num_views}
+        kwargs |= {"patterns": [list(pair) for pair in patterns], "separators": separators, "joint": joint}
+        kwargs |= {"add_bos_token": add_bos_token, "numbered_anew": numbered_anew}
+        super().__init__(base_tokens, special_tokens_pattern="bos" if add_bos_token else "none", **kwargs)
         for token in self._kinds:
             if token is not None and token not in self._ids:
                 raise ValueError(f"{token!r}: stands for a pattern, and must be one of the base_tokens")
@@ -114,28 +111,4 @@ class SymbolInvariantWordTokenizer(ListedTokens):
         return name
 
 
-def _check_table(
-    table: Mapping[str, tuple[int, int]],
-    by_parts: Mapping[tuple[int, int], str],
-    numbers: Sequence[int],
-    num_views: int,
-    base_tokens: Sequence[str],
-) -> None:
-    """Refuse a table of symbols that contradicts itself."""
-    for name, (number, view) in table.items():
-        if name in base_tokens:
-            raise ValueError(f"symbol {name!r}: is a base token too; give it a name of its own")
-        if number < 0 or not 0 <= view < num_views:
-            raise ValueError(
-                f"symbol {name!r}: number {number} and view {view} must be at least 0, and the view below "
-                f"num_views={num_views}"
-            )
-    if len(by_parts) < len(table):
-        raise ValueError("symbols: two names have the same number and view; give each another")
-    if list(numbers) != list(range(len(numbers))):
-        raise ValueError(f"symbols: have the numbers {list(numbers)}; number them 0, 1, ... without a gap")
-
-
 SymbolInvariantWordTokenizer.register_for_auto_class()
-
-__all__ = ["SymbolInvariantWordTokenizer"]

@@ -9,7 +9,7 @@ from transformers import AutoModelForSeq2SeqLM
 
 from hf_symbinv.logic import parse_assignment
 from hf_symbinv.modeling.configuration_symbinv import check_grammar
-from hf_symbinv.modeling.grammar_symbinv import AssignmentGrammar, GrammarProcessor, LassoGrammar
+from hf_symbinv.modeling.grammar_symbinv import AssignmentGrammar, GrammarProcessor
 
 from .tiny import EOS, START, formula_with, pad, tiny_model
 
@@ -168,11 +168,6 @@ def test_a_wrong_grammar_is_refused(grammar, message):
         tiny_model("prop", dtype=torch.float32).generate(torch.tensor([[BASE, EOS]]), grammar=grammar, max_new_tokens=9)
     with pytest.raises(ValueError, match=message):
         check_grammar(grammar, BASE)
-
-
-def test_the_tokens_of_another_grammar_are_refused():
-    with pytest.raises(ValueError, match="LassoGrammar follows the grammar 'lasso' only"):
-        LassoGrammar(GRAMMAR, BASE, EOS)
 
 
 def test_the_preset_has_the_grammar_and_a_checkpoint_keeps_it(tmp_path):

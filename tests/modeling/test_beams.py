@@ -60,18 +60,17 @@ class TestEncodedInputs:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"return_dict": False}, "encoder_outputs is a tuple; it must be what get_encoder"),
             (
                 {"decoder_input_ids": [[START, BASE + 77]] * 9},
                 r"decoder_input_ids\[0, 1\]=90: this symbol has no stream",
             ),
-            ({"decoder_input_ids": [[START]]}, "decoder_input_ids has batch 1, encoder_outputs 9"),
+            ({"decoder_input_ids": [[START]]}, "decoder_input_ids has batch 1, the inputs 9"),
             ({"attention_mask": [[1, 1]]}, r"attention_mask has shape \(1, 2\), but encoder_outputs is of inputs of"),
         ],
     )
     def test_that_do_not_fit_are_refused(self, model, batch, changes, message):
         with torch.no_grad():
-            encoded = model.get_encoder()(**batch, return_dict=changes.pop("return_dict", True))
+            encoded = model.get_encoder()(**batch)
         arguments = {"attention_mask": batch["attention_mask"]}
         arguments |= {name: torch.tensor(value) for name, value in changes.items()}
         with pytest.raises(ValueError, match=message):

@@ -422,7 +422,7 @@ def test_a_generation_config_is_honoured_and_its_grammar_too(model, sources):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, r"generate\(\) got no input_ids; pass the tokenizer's output"),
+        ({}, "input_ids and encoder_outputs are both None; pass one of them"),
         ({"inputs": torch.tensor([[5, -1, 13]])}, "input id -1: ids must not be negative"),
         ({"inputs": torch.zeros(1, 0, dtype=torch.long)}, r"input_ids has shape \(1, 0\); it must be"),
         ({"inputs": torch.tensor([5, 13, 2])}, r"input_ids has shape \(3,\); it must be"),
@@ -432,7 +432,7 @@ def test_a_generation_config_is_honoured_and_its_grammar_too(model, sources):
         ),
         (
             {"inputs": torch.tensor([[13, 2]]), "decoder_input_ids": torch.tensor([[0], [0]])},
-            "decoder_input_ids has batch 2, input_ids 1",
+            "decoder_input_ids has batch 2, the inputs 1",
         ),
         (
             {"inputs": torch.tensor([[13, 2]]), "cache_implementation": "static"},

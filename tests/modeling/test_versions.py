@@ -53,8 +53,6 @@ def test_older_versions_are_refused_with_the_range_and_the_remedy(version):
 
 @pytest.mark.parametrize("name", versions_symbinv.HOMES)
 def test_every_name_of_transformers_is_where_this_version_has_it(name):
-    _, since, until = versions_symbinv.HOMES[name]
-    assert tuple(map(int, since.split("."))) >= versions_symbinv.LOWEST and (until is None or until > since)
     assert getattr(versions_symbinv, name) is not None
 
 
