@@ -42,7 +42,7 @@ SEED = 1
 
 RANGES = ((2, 5), (6, 8), (9, 12), (13, 20))
 BY_RANGE = {ends: Named(f"{ends[0]} - {ends[1]} symbols") for ends in RANGES}
-CHANGED, MILLISECONDS, MINUTES = Named("changed"), Named("ms an answer"), Named("training, min")
+CHANGED, MILLISECONDS = Named("changed"), Named("ms an answer")
 # Only drawn: right answers and questions, by number of symbols and by size.
 BY_SYMBOLS, BY_SIZE = Named("right by symbols"), Named("right by size")
 
@@ -251,8 +251,8 @@ def renamed(data: datasets.DatasetDict, seed: int, increasing: bool) -> datasets
     return datasets.DatasetDict({**data, "train": data["train"].map(rename, with_indices=True)})
 
 
-def trained(job: Job) -> tuple[Checkpoint, float]:
-    """The model of a row, and the minutes of its training; rows that differ in how they are asked share it.
+def trained(job: Job) -> Checkpoint:
+    """The model of a row; rows that differ in how they are asked share it.
 
     Raises:
         OutOfTimeError: If there was no time to finish; the next call goes on.
@@ -276,7 +276,7 @@ def trained(job: Job) -> tuple[Checkpoint, float]:
     record = train(recipe, data, folder, max_seconds=job.time_left())
     if not record["finished"]:
         raise OutOfTimeError
-    return load_checkpoint(str(folder)), record["results"]["train_runtime"] / 60
+    return load_checkpoint(str(folder))
 
 
 def speaker(checkpoint: Checkpoint, beams: int) -> Texts:
@@ -316,8 +316,7 @@ def measure(job: Job) -> dict[Measure, Result]:
     from hf_symbinv.tasks import LTL, symbol_names
 
     sizes = job.sizes
-    checkpoint, minutes = trained(job)
-    say = asked(speaker(checkpoint, sizes["beams"]), job.values["votes"])
+    say = asked(speaker(trained(job), sizes["beams"]), job.values["votes"])
     started, answers = time.process_time(), dict[str, list[str]]()
     every = questions(job)
     for kind, texts in every.items():
@@ -342,7 +341,6 @@ def measure(job: Job) -> dict[Measure, Result]:
     report = measure_invariance(say, texts, "[a-z]", names=symbol_names(MOST), renamings=sizes["renamings"])
     found[CHANGED] = {"correct": round(report["changed"] * len(texts)), "count": len(texts)}
     found[MILLISECONDS] = {"values": [1000 * spent / (count * len(every))]}
-    found[MINUTES] = {"values": [minutes]}
     return {**found, BY_SYMBOLS: {"right": by_symbols}, BY_SIZE: {"right": by_size}}
 
 
@@ -395,10 +393,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         title="Right answers by number of symbols and by size, and when a wrapper is enough",
         source="in no paper",
         heads=("model",),
-        measures=(*BY_RANGE.values(), CHANGED, MILLISECONDS, MINUTES),
+        measures=(*BY_RANGE.values(), CHANGED, MILLISECONDS),
         unit=(
-            "Witnesses that Spot verifies, in percent; questions whose answer another naming changes, in percent; "
-            "milliseconds of processor time for an answer, and minutes of training"
+            "Witnesses that Spot verifies, in percent; questions whose answer another naming changes, in percent; and "
+            "milliseconds of processor time for an answer"
         ),
         rows=tuple(_rows()),
         measure=measure,
