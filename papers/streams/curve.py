@@ -347,12 +347,13 @@ def measure(job: Job) -> dict[Measure, Result]:
 def draw(found: Sequence[tuple[Setting, Findings]], folder: Path) -> None:
     """Two pictures side by side, `symbols-curve.png` and `.svg`: by number of symbols, and by size."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     from hf_symbinv.metrics import wilson_interval
     from hf_symbinv.plotting.figures import LINES
     from papers.harness.pictures import finish
 
-    figure = Figure(figsize=(9.4, 4.2), layout="constrained")
+    figure = Figure(figsize=(8.4, 4.2), layout="constrained")
     both = figure.subplots(1, 2, sharey=True)
     labels = dict.fromkeys(row.labels[-1] for row, _ in found)
     for axes, measure, title in zip(both, (BY_SYMBOLS, BY_SIZE), ("symbols of the question", "its nodes"), strict=True):
@@ -365,14 +366,14 @@ def draw(found: Sequence[tuple[Setting, Findings]], folder: Path) -> None:
             places = sorted(count)
             low, high = zip(*(wilson_interval(right[place], count[place]) for place in places), strict=True)
             style: dict[str, Any] = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 4}
-            axes.plot(
-                places, [100 * right[place] / count[place] for place in places], linewidth=1.4, label=label, **style
-            )
+            style["label"] = label if axes is both[0] else None
+            axes.plot(places, [100 * right[place] / count[place] for place in places], linewidth=1.4, **style)
             axes.fill_between(places, [100 * end for end in low], [100 * end for end in high], color=colour, alpha=0.1)
         axes.set_xlabel(title, fontsize=9)
         axes.set_ylim(-3, 103)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     both[0].set_ylabel("right, %", fontsize=9)
-    finish(figure, both[0], folder, "symbols-curve")
+    finish(figure, both, folder, "symbols-curve")
 
 
 def _rows() -> Iterator[Setting]:
