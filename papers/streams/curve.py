@@ -129,33 +129,28 @@ def _trace(positions: int, loop: int, values: Mapping[str, bool]) -> Trace:
 
 def drawn(symbols: int, smallest: int, largest: int, count: int, seed: int) -> list[str]:
     """Different random formulas that have a `witness`, of exactly so many symbols, the first ones of the alphabet."""
-    found = dict[str, None]()
-    for batch in itertools.count():
-        for question, _ in _pairs(((symbols,), smallest, largest, f"{seed} {symbols} {batch}")):
-            if len(found) < count:
-                found[question] = None
-        if len(found) == count:
-            return list(found)
-    raise AssertionError
+    found, every = dict[str, None](), pairs((symbols,), smallest, largest, f"{seed} {symbols}")
+    while len(found) < count:
+        found[next(every)[0]] = None
+    return list(found)
 
 
-def _pairs(order: tuple[Sequence[int], int, int, str]) -> list[tuple[str, str]]:
-    """Formulas and their witnesses; the number of symbols of each is one of those asked for."""
+def pairs(numbers: Sequence[int], smallest: int, largest: int, seed: str) -> Iterator[tuple[str, str]]:
+    """Random formulas and their witnesses without end; the number of symbols of each is one of `numbers`."""
     from hf_symbinv.solvers import ProcessPool
     from hf_symbinv.tasks import LTL
 
-    numbers, smallest, largest, seed = order
-    generator, found = random.Random(seed), []
-    with ProcessPool(_draw, workers=1, timeout=SECONDS, initializer=LTL.prepare, isolate=1) as pool:
-        [outcome] = pool.map([(smallest, largest, generator.randrange(2**31))])
-    if outcome.status != "done":
-        raise RuntimeError(f"formulas of {smallest} to {largest} nodes: {outcome.status}")
-    for formula in outcome.value:
-        question = merged(formula, generator.choice(numbers), generator)
-        answer = None if question is None else witness(question)
-        if question is not None and answer is not None:
-            found.append((question, answer))
-    return found
+    for batch in itertools.count():
+        generator = random.Random(f"{seed} {batch}")
+        with ProcessPool(_draw, workers=1, timeout=SECONDS, initializer=LTL.prepare, isolate=1) as pool:
+            [outcome] = pool.map([(smallest, largest, generator.randrange(2**31))])
+        if outcome.status != "done":
+            raise RuntimeError(f"formulas of {smallest} to {largest} nodes: {outcome.status}")
+        for formula in outcome.value:
+            question = merged(formula, generator.choice(numbers), generator)
+            answer = None if question is None else witness(question)
+            if question is not None and answer is not None:
+                yield question, answer
 
 
 def _draw(order: tuple[int, int, int]) -> list[str]:
@@ -214,18 +209,18 @@ def training_data(job: Job) -> datasets.DatasetDict:
         seen = {form("".join(text.split())) for texts in questions(job).values() for text in texts}
         rows: list[dict[str, Any]] = []
         numbers = range(1, sizes["num_symbols"] + 1)
-        for batch in itertools.count():
-            for spaced, answer in _pairs((numbers, sizes["min_size"], sizes["max_size"], f"rows {batch}")):
-                question = "".join(spaced.split())
-                if len(rows) < sizes["rows"] and form(question) not in seen:
-                    seen.add(form(question))
-                    names = LTL.symbols(question)
-                    rows.append({"formula": question, "witness": answer, "symbols": names, "length": len(question)})
-            if len(rows) == sizes["rows"]:
-                break
-        datasets.Dataset.from_list(rows).to_parquet(file)
-    every = datasets.Dataset.from_parquet(str(file))
-    kept = every.train_test_split(sizes["held_out"], shuffle=False)
+        every = pairs(numbers, sizes["min_size"], sizes["max_size"], "rows")
+        while len(rows) < sizes["rows"]:
+            spaced, answer = next(every)
+            question = "".join(spaced.split())
+            if form(question) not in seen:
+                seen.add(form(question))
+                names = LTL.symbols(question)
+                rows.append({"formula": question, "witness": answer, "symbols": names, "length": len(question)})
+        part = file.with_suffix(".part")
+        datasets.Dataset.from_list(rows).to_parquet(part)
+        part.replace(file)
+    kept = datasets.Dataset.from_parquet(str(file)).train_test_split(sizes["held_out"], shuffle=False)
     return datasets.DatasetDict({"train": kept["train"], "validation": kept["test"], "test": kept["test"]})
 
 
