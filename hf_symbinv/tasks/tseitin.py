@@ -14,6 +14,7 @@ from itertools import islice
 
 from hf_symbinv.logic.clauses import clauses_to_infix, clauses_to_prefix, parse_clauses, read_clauses
 from hf_symbinv.solvers.clauses import judge, normalized_clauses, tseitin_clauses
+from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.tasks.prop import PropTask
 
 
@@ -55,6 +56,9 @@ class TseitinTask(PropTask):
 
     def normalized(self, answer: str) -> str:
         return normalized_clauses(answer)
+
+    # Clauses follow the formula's gates, and leave nothing open.
+    ordered, completed = SymbolTask.ordered, SymbolTask.completed  # type: ignore[assignment]
 
     def read_answer(self, text: str) -> str:
         """Clauses in infix, `(c | !a) & (a)`, or prefix notation, `c!a;a`, in prefix notation.

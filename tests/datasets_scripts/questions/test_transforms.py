@@ -26,7 +26,7 @@ from hf_symbinv.datasets_scripts.questions.transforms import (
 )
 from hf_symbinv.datasets_scripts.storage import Pair, write_split
 from hf_symbinv.logic import assignment_to_prefix, parse_assignment, parse_trace, trace_to_prefix
-from hf_symbinv.tasks import COPY, LTL, PROP
+from hf_symbinv.tasks import COPY, LTL, PROP, TASKS, load_task
 
 letters = st.lists(st.sampled_from("abcdef"), unique=True)
 
@@ -160,6 +160,16 @@ class TestOrdered:
         drawn, changed = read_folder(made(tmp_path / "ltl")), ordered(data, LTL)
         assert {split: pairs(drawn[split]) for split in drawn} == {split: pairs(changed[split]) for split in changed}
         assert pairs(ordered(drawn, LTL)["train"]) == pairs(drawn["train"])
+
+    @pytest.mark.parametrize("name", TASKS)
+    def test_answers_of_every_task_stay_right(self, name):
+        task = load_task(name)
+        task.prepare()
+        found = [(text, task.solve(text)) for text in task.draw(tuple("abc"), 3, 8, 0, 40)]
+        solved = [(text, answer) for text, answer in found if answer is not None]
+        assert len(solved) > 5
+        for text, answer in solved:
+            assert task.judge(text, task.ordered(text, answer))[0] == "correct", (text, answer)
 
     def test_a_task_without_an_order_is_refused(self):
         with pytest.raises(TransformError, match="ordered: changes no answer of task copy; leave it out"):
