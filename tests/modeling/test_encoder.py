@@ -2,8 +2,10 @@
 
 import ast
 import copy
+import importlib
 import random
 import re
+import warnings
 import zipfile
 from importlib import resources
 from pathlib import Path
@@ -35,6 +37,10 @@ from hf_symbinv import (
     SymbolInvariantSubwordTokenizer,
 )
 from hf_symbinv.modeling.encoder_symbinv import Streams
+
+with warnings.catch_warnings():  # DeBERTa of transformers 5.10 compiles functions as it is imported
+    warnings.simplefilter("ignore", DeprecationWarning)
+    importlib.import_module("transformers.models.deberta_v2.modeling_deberta_v2")
 
 BASE = 40
 COMMON = {"vocab_size": BASE, "pad_token_id": 0}
