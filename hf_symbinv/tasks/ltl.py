@@ -107,6 +107,8 @@ class LTLTask(FormulaTask):
 
     def ordered(self, question: str, answer: str) -> str:
         """The trace with the literals of each step in the order in which the formula names them."""
+        if "&" not in answer and "|" not in answer:  # no step has two literals
+            return answer
         return trace_to_prefix(parse_trace(answer).in_order(self.symbols(question)))
 
     def worlds(self, symbols: int) -> Worlds:
