@@ -70,6 +70,7 @@ from hf_symbinv.solvers import Checker
 from hf_symbinv.solvers.cluster import RayPool, Workers, open_pool
 from hf_symbinv.solvers.pool import MEMORY, Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
+from hf_symbinv.tasks.base import solve_ordered
 from hf_symbinv.values import described, is_kind, is_text
 
 # Rounds in a row in which no question of a size gets an answer, after which that size counts as exhausted.
@@ -262,12 +263,6 @@ def solving_pool(
         memory=memory,
         wall=WALL * timeout,
     )
-
-
-def solve_ordered(task: SymbolTask, question: str) -> Any:
-    """What the task's solver returns; an answer in the order of the question's symbols."""
-    answer: Any = task.solve(question)
-    return task.ordered(question, answer) if is_text(answer) else answer
 
 
 class Candidates:

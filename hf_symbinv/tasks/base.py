@@ -79,6 +79,15 @@ def size_of(task: SymbolTask, question: str) -> int:
     return found
 
 
+def solve_ordered(task: SymbolTask, question: str) -> Any:
+    """What the task's solver returns; an answer in the order of the question's symbols.
+
+    It stands here for the processes that solve: where data sets are written, they would import `datasets`.
+    """
+    answer: Any = task.solve(question)
+    return task.ordered(question, answer) if is_text(answer) else answer
+
+
 class SymbolTask(ABC):
     """A kind of question about interchangeable symbols.
 
@@ -366,4 +375,4 @@ class SymbolTask(ABC):
         return f"{type(self).__name__}()"
 
 
-__all__ = ["MeasureError", "SymbolTask", "size_of", "symbol_names", "symbols_of"]
+__all__ = ["MeasureError", "SymbolTask", "size_of", "solve_ordered", "symbol_names", "symbols_of"]

@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -42,6 +43,7 @@ from hf_symbinv.logic import parse_prefix
 from hf_symbinv.solvers import Checker
 from hf_symbinv.solvers.ltl import load_spot
 from hf_symbinv.tasks import COPY, LTL, PROP, TASKS, load_task
+from hf_symbinv.tasks.base import solve_ordered
 from hf_symbinv.tasks.prop import PROP_LIKE_DEEPLTL
 
 SPLITS = ("train", "validation", "test")
@@ -398,6 +400,15 @@ def test_a_question_that_reaches_the_limit_changes_its_own_row_alone(task, tmp_p
     assert len({len(rows) for rows in found}) == 1
     for rows, lost in zip(found[1:], failed[1:], strict=True):
         assert found[0] - rows == found[0] & lost
+
+
+@pytest.mark.parametrize("function", [partial(draw_batch, LTL), partial(solve_ordered, LTL), LTL.judge])
+def test_processes_that_draw_solve_and_judge_import_nothing_that_writes_or_reads_data_sets(function):
+    program = "import pickle, sys; pickle.load(sys.stdin.buffer); print({'datasets', 'torch'} & set(sys.modules))"
+    light = {**os.environ, "HF_SYMBINV_LIGHT": "1"}
+    pickled = pickle.dumps(function)
+    done = subprocess.run([sys.executable, "-c", program], env=light, input=pickled, capture_output=True, check=True)
+    assert done.stdout.strip() == b"set()"
 
 
 @pytest.mark.parametrize("low, high, rows", [(1, 14, 10), (12, 30, 10), (5, 20, 40)])
