@@ -11,14 +11,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from hf_symbinv.datasets_scripts.errors import OptionsError, refuse
+from hf_symbinv.datasets_scripts.folders import WORK
 from hf_symbinv.datasets_scripts.questions import grid, transforms
 from hf_symbinv.datasets_scripts.questions import two_line_texts as texts
-from hf_symbinv.datasets_scripts.questions.builder import (
-    WORK,
-    FewerRowsWarning,
-    RandomQuestionsConfig,
-    prepare,
-)
+from hf_symbinv.datasets_scripts.questions.builder import FewerRowsWarning, RandomQuestionsConfig, prepare
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
 from hf_symbinv.datasets_scripts.storage import FOLDERS, number_of_rows, split_files, splits_of
 from hf_symbinv.errors import exits_refused

@@ -203,6 +203,13 @@ def test_rooms_that_are_imported_everywhere_are_light():
     }
 
 
+def test_a_file_of_the_package_has_at_most_600_lines():
+    files = [path for room in ("hf_symbinv", *OUTER_PACKAGES) for path in (ROOT / room).rglob("*.py")]
+    lines = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+    assert len(lines) > 150
+    assert [name for name, count in lines.items() if count > 600] == []
+
+
 def test_pipelines_stand_on_evaluation():
     path = ROOT / "hf_symbinv" / "pipelines.py"
     rooms = {name.split(".")[1] for _, name in imports(path, "hf_symbinv") if name.startswith("hf_symbinv.")}

@@ -25,18 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.datasets_scripts.errors import OptionsError
+from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.progress import progress_of
-from hf_symbinv.datasets_scripts.questions.builder import (
-    WALL,
-    Harvest,
-    QuestionsConfig,
-    RandomQuestions,
-    Rounds,
-    claimed,
-    left_out,
-    missing_samples,
-    solving_pool,
-)
+from hf_symbinv.datasets_scripts.questions.builder import QuestionsConfig, RandomQuestions, left_out
+from hf_symbinv.datasets_scripts.questions.rounds import WALL, Harvest, Rounds, missing_samples, solving_pool
 from hf_symbinv.datasets_scripts.questions.sampling import GRID_DROUGHT, GridGate
 from hf_symbinv.datasets_scripts.questions.transforms import digest, training_classes
 from hf_symbinv.datasets_scripts.storage import Pair, publish

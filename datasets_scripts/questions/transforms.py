@@ -25,7 +25,7 @@ import pyarrow.parquet
 from datasets.table import InMemoryTable
 
 from hf_symbinv.datasets_scripts.errors import TransformError
-from hf_symbinv.datasets_scripts.questions.builder import claimed
+from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.storage import Pair, publish, require_whole, schema, split_files, splits_of
 from hf_symbinv.errors import in_short
 from hf_symbinv.files import reading_parquet

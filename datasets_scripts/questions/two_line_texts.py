@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hf_symbinv.datasets_scripts.errors import TextsError
+from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.progress import progress_of
-from hf_symbinv.datasets_scripts.questions.builder import assign_splits, claimed
+from hf_symbinv.datasets_scripts.questions.builder import assign_splits
 from hf_symbinv.datasets_scripts.storage import Pair, publish, read_pairs
 from hf_symbinv.files import COMPRESSED
 from hf_symbinv.hub.cards.dataset import UNKNOWN, Origin

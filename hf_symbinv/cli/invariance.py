@@ -102,7 +102,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _measured(options: argparse.Namespace) -> dict[str, Any]:
-    from hf_symbinv.datasets_scripts.pairs import read_pairs
+    from hf_symbinv.datasets_scripts.pair_files import read_pairs
     from hf_symbinv.evaluation.invariance_report import measure_invariance
 
     question = options.question_column

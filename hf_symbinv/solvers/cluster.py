@@ -29,16 +29,15 @@ from typing import Any
 
 from hf_symbinv.errors import UserError, first_line
 from hf_symbinv.extras import missing_extra
+from hf_symbinv.solvers.plan import Plan, no_preparation
 from hf_symbinv.solvers.pool import (
     LARGEST_CHUNK,
     MEMORY,
     PREPARE_SECONDS,
     WINDOW_PER_WORKER,
     Outcome,
-    Plan,
     PoolError,
     ProcessPool,
-    _nothing,
 )
 
 # Work per task of Ray: a task costs some milliseconds, and a core without one some more.
@@ -156,7 +155,7 @@ def open_pool(
     *,
     workers: Workers,
     timeout: float,
-    initializer: Callable[[], object] = _nothing,
+    initializer: Callable[[], object] = no_preparation,
     isolate: int | None = None,
     memory: float = MEMORY,
     wall: float | None = None,

@@ -37,9 +37,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from hf_symbinv.auto_classes import imports_transformers
 from hf_symbinv.errors import UserError, explain
-from hf_symbinv.solvers.worker import HEADER, IDLE, STAMP, Result, Setup, encode
+from hf_symbinv.solvers.plan import Plan, no_preparation
+from hf_symbinv.solvers.worker import HEADER, IDLE, STAMP, Result, encode
 
 # Work per message: enough that the 0.1 ms a message costs is lost in it, little enough that the pool stays responsive.
 CHUNK_SECONDS = 0.02
@@ -206,50 +206,6 @@ def _close_all(workers: list[_Worker]) -> None:
         workers.pop().close()
 
 
-def _nothing() -> None:
-    """The initializer of a pool that needs none."""
-
-
-class Plan(NamedTuple):
-    """What a pool computes, within which limits; it can be sent to other processes.
-
-    Attributes:
-        setup: Of its processes.
-        timeout, wall, isolate: As `ProcessPool` takes them.
-    """
-
-    setup: Setup
-    timeout: float
-    wall: float
-    isolate: int | None
-
-    @classmethod
-    def of(
-        cls,
-        function: Callable[[Any], Any],
-        timeout: float,
-        initializer: Callable[[], object],
-        isolate: int | None,
-        memory: float,
-        wall: float | None,
-    ) -> Plan:
-        """The plan of arguments of `ProcessPool`.
-
-        Raises:
-            ValueError: For an argument out of range, or a function that other processes cannot import.
-        """
-        if not memory > 0:
-            raise ValueError(f"memory={memory}: the limit must be positive gigabytes; use math.inf for no limit")
-        if not timeout > 0:
-            raise ValueError(f"timeout={timeout}: the limit must be positive seconds; use math.inf for no limit")
-        if isolate is not None and isolate < 1:
-            raise ValueError(f"isolate={isolate}: a run has at least one item; use None to do without runs")
-        light = not any(imports_transformers(file) for file in _files(function))
-        path = tuple(sys.path)
-        setup = Setup(path, _pickled(function), _pickled(initializer), isolate is not None, light, memory)
-        return cls(setup, timeout, timeout if wall is None else wall, isolate)
-
-
 class ProcessPool:
     """Calls a function on items in other processes, with a hard limit for every item.
 
@@ -277,7 +233,7 @@ class ProcessPool:
         *,
         workers: int | None = None,
         timeout: float,
-        initializer: Callable[[], object] = _nothing,
+        initializer: Callable[[], object] = no_preparation,
         isolate: int | None = None,
         memory: float = MEMORY,
         wall: float | None = None,
@@ -404,35 +360,6 @@ class Attempt:
         if self._outcome is None and self._pool._mapping:
             self._pool._mapping = False
             self._pool.close()
-
-
-def _parts(function: Callable[..., Any]) -> Iterator[Any]:
-    """A function and the arguments of a `functools.partial`, and the objects of those that are methods."""
-    for part in (function, *getattr(function, "args", ())):
-        yield part
-        yield getattr(part, "__self__", None)
-
-
-def _files(function: Callable[..., Any]) -> Iterator[Path]:
-    """The files of other packages that define the parts of a function."""
-    for part in _parts(function):
-        name = getattr(part, "__module__", None) or ""
-        file = Path(getattr(sys.modules.get(name), "__file__", None) or "")
-        if file.suffix == ".py" and file.is_file() and name.partition(".")[0] != "hf_symbinv":
-            yield file
-
-
-def _pickled(function: Callable[..., Any]) -> bytes:
-    for part in _parts(function):
-        if getattr(part, "__module__", None) == "__main__":
-            name = getattr(part, "__qualname__", repr(part))
-            raise ValueError(
-                f"{name}: what the main script defines cannot be imported by other processes; move it into a module"
-            )
-    try:
-        return pickle.dumps(function)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise ValueError(f"{function!r}: use a function at the top level of a module ({error})") from error
 
 
 class _Job:

@@ -28,8 +28,8 @@ import datasets
 import numpy as np
 
 from hf_symbinv.datasets_scripts.errors import refuse
+from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.progress import progress_of
-from hf_symbinv.datasets_scripts.questions.builder import claimed
 from hf_symbinv.datasets_scripts.storage import SPLITS, drawn_split
 from hf_symbinv.errors import UserError
 from hf_symbinv.hub.cards.dataset import UNKNOWN

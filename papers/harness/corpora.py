@@ -14,7 +14,7 @@ from typing import IO
 
 import datasets
 
-from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError
+from hf_symbinv.datasets_scripts.errors import WorkFolderError
 from hf_symbinv.errors import UserError
 from papers.harness.experiments import MissingDataError
 

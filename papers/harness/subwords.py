@@ -23,7 +23,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from hf_symbinv.datasets_scripts.errors import refuse
-from hf_symbinv.datasets_scripts.questions.builder import claimed
+from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_table
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category

@@ -43,7 +43,7 @@ import datasets
 import pyarrow
 
 from hf_symbinv.datasets_scripts.errors import refuse
-from hf_symbinv.datasets_scripts.questions.builder import claimed
+from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_table
 from hf_symbinv.errors import UserError, in_short
 from hf_symbinv.files import write_atomically

@@ -31,7 +31,7 @@ import pyarrow
 import pyarrow.parquet
 
 from hf_symbinv.datasets_scripts.errors import refuse
-from hf_symbinv.datasets_scripts.questions.builder import claimed
+from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.storage import CARD, ROWS_PER_FILE, SPLITS, dataset_info, split_files, write_table
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category

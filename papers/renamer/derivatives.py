@@ -28,7 +28,7 @@ import datasets
 import pyarrow
 
 from hf_symbinv.datasets_scripts.errors import refuse
-from hf_symbinv.datasets_scripts.questions.builder import claimed
+from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.errors import UserError
 from hf_symbinv.hub.cards.dataset import LICENSE
 from hf_symbinv.solvers.pool import ProcessPool

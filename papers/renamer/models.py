@@ -22,7 +22,7 @@ import datasets
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel
 
-from hf_symbinv.datasets_scripts.questions.builder import WorkFolderError
+from hf_symbinv.datasets_scripts.errors import WorkFolderError
 from hf_symbinv.errors import InUseError
 from hf_symbinv.logic.referents import SymbolIds, random_renaming
 from hf_symbinv.training.fitting import STATE

@@ -234,7 +234,7 @@ def low(monkeypatch):
     """Limits that no option sets, low enough to wait for."""
     monkeypatch.setattr("hf_symbinv.solvers.pool.PREPARE_SECONDS", 20.0)
     monkeypatch.setattr("hf_symbinv.datasets_scripts.questions.sampling.DRAW_SECONDS", 3.0)
-    monkeypatch.setattr("hf_symbinv.datasets_scripts.questions.builder.FRUITLESS_ROUNDS", 1)
+    monkeypatch.setattr("hf_symbinv.datasets_scripts.questions.rounds.FRUITLESS_ROUNDS", 1)
     monkeypatch.setattr("hf_symbinv.tasks.contract.DRAW_SECONDS", 3.0)
 
 

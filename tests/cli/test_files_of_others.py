@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hf_symbinv.answers import read_dimacs_file, read_specification_file, read_tlsf_file
 from hf_symbinv.answers.traces import read_recording
-from hf_symbinv.datasets_scripts.pairs import read_pairs
+from hf_symbinv.datasets_scripts.pair_files import read_pairs
 from hf_symbinv.errors import UserError
 
 CASES = Path(__file__).parent.parent / "cases"

@@ -4,7 +4,8 @@ import pytest
 
 from hf_symbinv.answers import read_dimacs_file, read_specification_file, read_tlsf_file
 from hf_symbinv.answers.traces import read_recording
-from hf_symbinv.datasets_scripts.pairs import load_pairs, read_pairs
+from hf_symbinv.datasets_scripts.pair_files import read_pairs
+from hf_symbinv.datasets_scripts.pairs import load_pairs
 from hf_symbinv.errors import UserError
 
 TLSF = "INFO {{ SEMANTICS: Mealy }} MAIN {{ INPUTS {{ a; }} GUARANTEE {{ {} }} }}"

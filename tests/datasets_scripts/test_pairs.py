@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 
 from hf_symbinv import load_data
 from hf_symbinv.datasets_scripts.errors import PairsFormatError
-from hf_symbinv.datasets_scripts.pairs import (
-    Cut,
-    Row,
-    cut,
-    held_out_rows,
-    load_pairs,
-    parts_of,
-    read_pairs,
-    split_pairs,
-)
+from hf_symbinv.datasets_scripts.pair_files import Row, read_pairs
+from hf_symbinv.datasets_scripts.pairs import Cut, cut, held_out_rows, load_pairs, parts_of, split_pairs
 from hf_symbinv.tasks import PairsTask
 from hf_symbinv.tasks.pairs import SPECIAL
 

@@ -21,19 +21,20 @@ from tqdm import tqdm
 
 from hf_symbinv import __version__
 from hf_symbinv.datasets_scripts.command import main
-from hf_symbinv.datasets_scripts.errors import OptionsError
+from hf_symbinv.datasets_scripts.errors import OptionsError, WorkFolderError
 from hf_symbinv.datasets_scripts.questions.benchmarks import Copying, LtlRandom, PropRandom
 from hf_symbinv.datasets_scripts.questions.builder import (
-    FRUITLESS_ROUNDS,
     FewerRowsWarning,
-    Harvest,
     RandomQuestionsConfig,
-    Rounds,
-    WorkFolderError,
     assign_splits,
     left_out,
-    missing_rows,
     prepare,
+)
+from hf_symbinv.datasets_scripts.questions.rounds import (
+    FRUITLESS_ROUNDS,
+    Harvest,
+    Rounds,
+    missing_rows,
     quotas,
     solving_pool,
 )
@@ -423,7 +424,7 @@ def test_drawing_ends_where_no_question_gets_an_answer_or_those_of_one_size_alon
         def solve(self, questions, name):
             return [Harvest([Pair(text, "") for text in questions if len(text) == self.answered])]
 
-    monkeypatch.setattr("hf_symbinv.datasets_scripts.questions.builder.FRUITLESS_ROUNDS", 5)
+    monkeypatch.setattr("hf_symbinv.datasets_scripts.questions.rounds.FRUITLESS_ROUNDS", 5)
     for answered in (high, 0):
         with gate("abc", min_size=low, max_size=high, task=COPY) as source:
             rounds = Solved(source, None, None, tmp_path, None)
