@@ -6,12 +6,15 @@ import argparse
 import json
 import runpy
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from hf_symbinv.auto_classes import imports_transformers, register_auto_classes
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import at_least, command_parser
-from hf_symbinv.errors import UserError, first_line, hub_failure
-from hf_symbinv.files import require_writable, write_atomically
+from hf_symbinv.errors import UserError, first_line, hub_failure, in_short
+from hf_symbinv.files import bundled_checkpoints, require_writable, write_atomically
+from hf_symbinv.logic.notation import is_spaced
 from hf_symbinv.plotting.figures import PICTURES, aligned
 from hf_symbinv.remote import path_here
 
@@ -28,8 +31,9 @@ some renaming changes, alpha-covariance and, with --reference, the accuracy as
 written, renamed, by the worst renaming (all answers to a text must be right),
 and minified, with 95 % intervals, and by number of symbols.
 
-MODEL is a folder, OWNER/NAME on the Hub, or FILE.py:NAME, a function from a
-list of texts to a list of results. It may ask an address, or be as small as
+MODEL is a folder, a bundled name, OWNER/NAME on the Hub, or FILE.py:NAME, a
+function from a list of texts to a list of results. It may ask an address, or be
+as small as
 
 {FUNCTION}
 which takes a word for the answer by its name.
@@ -131,19 +135,27 @@ def load(name: str, task: str | None, longest: int | None) -> tuple[Callable[...
     """
     path, _, function = name.rpartition(":")
     try:
-        return (runpy.run_path(path)[function], {}) if path.endswith(".py") else _load_model(name, task, longest)
+        if not path.endswith(".py"):
+            return _load_model(str(bundled_checkpoints().get(name, name)), task, longest)
+        if imports_transformers(Path(path)):
+            register_auto_classes()
+        return runpy.run_path(path)[function], {}
     except Exception as error:  # whatever a user's file raises, and transformers, which uses several types
         if not path.endswith(".py") and not isinstance(error, (OSError, ValueError, KeyError)):
             raise
         told = hub_failure(error, name) or f"{name}: cannot be loaded ({type(error).__name__}: {first_line(error)})"
-        raise UserError(f"{told}; give a folder, OWNER/NAME on the Hub, or FILE.py:NAME, a function in it") from error
+        raise UserError(
+            f"{told}; give a folder, a bundled name, OWNER/NAME on the Hub, or FILE.py:NAME, a function in it"
+        ) from error
 
 
 def _load_model(name: str, task: str | None, longest: int | None) -> tuple[Callable[..., Any], dict[str, Any]]:
     from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
+    from hf_symbinv import SymbolInvariantTokenizer
     from hf_symbinv.cli.models import quiet
 
+    register_auto_classes()
     limit = {} if longest is None else {"max_new_tokens": longest}
     with quiet():
         architecture = (AutoConfig.from_pretrained(name).architectures or [""])[0]
@@ -153,9 +165,22 @@ def _load_model(name: str, task: str | None, longest: int | None) -> tuple[Calla
             return pipeline(task, model=name), greedy
         tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModelForSeq2SeqLM.from_pretrained(name)
 
+    def answer(text: str, **how: Any) -> str:
+        batch = tokenizer(text, return_tensors="pt")
+        names = getattr(batch, "symbols", None)  # of our tokenizers
+        options = {} if names is None else {"symbols": names}
+        written: str = tokenizer.batch_decode(model.generate(**batch, **how), skip_special_tokens=True, **options)[0]
+        # A formula of one-letter names has no blanks, and renamed it would be written in another way.
+        return " ".join(written) if type(tokenizer) is SymbolInvariantTokenizer and not is_spaced(written) else written
+
     def write(texts: list[str], **how: Any) -> list[str]:  # one by one, because padding changes last bits
-        ids = [model.generate(**tokenizer(text, return_tensors="pt"), **how)[0] for text in texts]
-        return [tokenizer.decode(row, skip_special_tokens=True) for row in ids]
+        answers = []
+        for text in texts:
+            try:
+                answers.append(answer(text, **how))
+            except ValueError as error:
+                raise UserError(f"{in_short(text)}: {name} cannot answer it ({first_line(error)})") from error
+        return answers
 
     write.tokenizer, write.task = tokenizer, task  # type: ignore[attr-defined]
     return write, limit

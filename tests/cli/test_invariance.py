@@ -3,6 +3,8 @@
 import json
 import re
 import runpy
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -38,6 +40,18 @@ def test_the_architecture_says_the_task(task, data, symbinv):
     assert symbinv("invariance", "model", *data, "--json", "--max-new-tokens", "3").out == result.out
 
 
+def test_a_model_of_the_package_is_measured_by_a_process_that_knows_its_classes(tmp_path):
+    rows = [("U request grant", "grant ; { 1 }"), ("X X c", "1 ; 1 ; c ; { 1 }"), ("U d & a c", "& a c ; { 1 }")]
+    (tmp_path / "formulas.csv").write_text("".join(f"{row[0]},{row[1]}\n" for row in [("question", "answer"), *rows]))
+    command = [sys.executable, "-m", "hf_symbinv.cli", "invariance", "ltl-small", "--data", "formulas.csv", "--json"]
+    asked = [*command, "--symbols", "[a-z]+", "--reference", "answer", "--renamings", "8"]
+    found = json.loads(subprocess.run(asked, cwd=tmp_path, capture_output=True, check=True).stdout)
+    assert (found["count"], found["changed"], found["worst"], found["minified"]) == (3, 0.0, 1.0, 1.0)
+    (tmp_path / "formulas.csv").write_text("question,answer\nG request,1\n")
+    refused = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
+    assert refused.returncode == 2 and "cannot answer it (position 0 of 'G request': 'G' is neither" in refused.stderr
+
+
 def test_tables_pictures_and_json(data, symbinv):
     saved(MODELS["text-classification"](), "model")
     files = ["--output", "names.json", "--output", "names.svg", "--reference", "answer"]
@@ -61,7 +75,7 @@ def test_a_function_that_cannot_be_loaded(data, symbinv):
         result = symbinv("invariance", model, *data)
         assert result.code == 2 and reason in result.err and result.err.count("\n") == 1, result.err
     unknown = symbinv("invariance", "none/such", *data)
-    assert unknown.code == 2 and "give a folder, OWNER/NAME on the Hub, or FILE.py:NAME" in unknown.err
+    assert unknown.code == 2 and "give a folder, a bundled name, OWNER/NAME on the Hub, or FILE.py:NAME" in unknown.err
     saved(MODELS["text-classification"](), "model")
     assert 'KeyError: "Unknown task other' in symbinv("invariance", "model", *data, "--task", "other").err
     assert "or FILE.py:NAME, a function in it" in symbinv("invariance", "ask.py:other", *data).err
