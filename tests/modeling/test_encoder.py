@@ -36,7 +36,7 @@ from hf_symbinv import (
     SymbolInvariantEncoderForTokenClassification,
     SymbolInvariantSubwordTokenizer,
 )
-from hf_symbinv.modeling.encoder_symbinv import Streams
+from hf_symbinv.modeling.slots_symbinv import Streams
 
 with warnings.catch_warnings():  # DeBERTa of transformers 5.10 compiles functions as it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -305,6 +305,28 @@ class TestAround:
         classify = pipeline("text-classification", model=str(tmp_path))
         assert classify("Anna owes Bob money") == classify("Bob owes Anna money") == classify("Zoe owes Yuri money")
 
+    @pytest.mark.parametrize("cls", CLASSES)
+    def test_states_and_attentions_are_given_on_request_for_each_copy(self, cls):
+        """Without mixing, those of a copy are those of the encoder that reads the copy alone."""
+        model = made(cls=cls)
+        body = getattr(model, "model", model)
+        model.set_attn_implementation("eager")
+        with torch.no_grad():
+            body.gates.zero_()
+            table = body.get_input_embeddings()
+            table.weight[1], table.weight[2] = body.this, body.other
+        batch, wanted = batch_of([[BASE + 4, 5, BASE], [7]]), {"output_hidden_states": True, "output_attentions": True}
+        found = model(**batch, **wanted)
+        for place, ids in ((0, [1, 5, 2]), (1, [2, 5, 1])):
+            alone = body.encoder(torch.tensor([ids]), **wanted)
+            for name in ("hidden_states", "attentions"):
+                for one, other in zip(found[name], alone[name], strict=True):
+                    torch.testing.assert_close(one[0, place], other[0])
+        assert found.hidden_states[0].shape == (2, 2, 3, 12) and not found.hidden_states[-1][1, 1].any()
+        assert model(**batch).get("hidden_states") is None and model(**batch).get("attentions") is None
+        model.config.output_hidden_states = True
+        assert len(model(**batch).hidden_states) == 4
+
     def test_a_tuple_is_given_on_request(self, folder):
         model, tokenizer = around(folder, SymbolInvariantEncoderForTokenClassification)
         batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
@@ -349,6 +371,29 @@ class TestTraining:
 
 
 class TestRefusals:
+    def test_a_graph_for_export(self):
+        with pytest.raises(
+            ValueError, match=r"torch\.export: a text has as many copies as symbols, and a graph has a fix"
+        ):
+            torch.export.export(MADE["bert"], (), batch_of([[BASE, 5, BASE + 1]]), strict=False)
+
+    def test_other_rows_than_the_encoder_has(self, folder, tmp_path):
+        assert made().resize_token_embeddings() is not None
+        for model in (made(), made(cls=SymbolInvariantEncoderForSequenceClassification)):
+            with pytest.raises(
+                ValueError, match=r"resize_token_embeddings\(50\): ids from 40 on are symbols; add tokens"
+            ):
+                model.resize_token_embeddings(50)
+        fast, given = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+        fast.add_tokens(["snows"])
+        given.resize_token_embeddings(len(fast))
+        fast.save_pretrained(tmp_path)
+        given.save_pretrained(tmp_path)
+        model, tokenizer = around(tmp_path)
+        batch = tokenizer("Anna snows", return_tensors="pt")
+        assert batch["input_ids"].tolist() == [[2, len(fast), len(fast) - 1, 3]]
+        assert model(**batch).pooler_output.isfinite().all()
+
     def test_a_tokenizer_that_is_not_fast(self):
         with pytest.raises(ValueError, match=r"tokenizer: object is not a fast one.*use one that has a tokenizer.json"):
             SymbolInvariantSubwordTokenizer.around(object())
