@@ -339,6 +339,53 @@ class TestAround:
         assert batch["input_ids"].shape == (1, 16) and model(**batch).pooler_output.shape == (1, 12)
 
 
+# Names of one to three words, some of which begin others; sentences of words and of numbers that stand for names.
+NAMES = st.lists(st.sampled_from(["Anna", "Bob", "Li", "Maria"]), min_size=1, max_size=3).map(" ".join)
+SENTENCES = st.lists(st.one_of(st.integers(0, 11), st.sampled_from(["owes", "money", "kind"])), max_size=24)
+TWELVE = st.lists(NAMES, min_size=12, max_size=12, unique=True)
+
+
+@pytest.fixture(scope="module")
+def readers(folder):
+    """One of each class and type, with random parameters, and their tokenizer."""
+    pattern = "[A-Z][a-z]+(?: [A-Z][a-z]+)*"
+    tokenizer = SymbolInvariantSubwordTokenizer.around(AutoTokenizer.from_pretrained(folder), pattern)
+    bert = {**BERT, "vocab_size": tokenizer.vocab_size, "max_position_embeddings": 128}
+    config = SymbolInvariantEncoderConfig(encoder=bert, mixing_layers=2, output_hidden_states=True)
+    set_seed(0)
+    models = [cls(config).to(dtype).eval() for cls in CLASSES for dtype in (torch.float32, torch.bfloat16)]
+    for parameter in (one for model in models for one in model.parameters()):
+        parameter.data.add_(0.3 * torch.randn_like(parameter))
+    return models, tokenizer
+
+
+class TestTheLawOfTexts:
+    @settings(max_examples=40, deadline=None)
+    @given(st.lists(SENTENCES, min_size=1, max_size=4), TWELVE, TWELVE, st.randoms(use_true_random=False))
+    def test_other_names_and_other_ids_change_no_output_bit_for_bit(self, readers, sentences, first, second, generator):
+        models, tokenizer = readers
+        one, other = (
+            tokenizer(
+                [" , ".join(names[word] if isinstance(word, int) else word for word in words) for words in sentences],
+                padding=True,
+                return_tensors="pt",
+            )
+            for names in (first, second)
+        )
+        assert torch.equal(one["input_ids"], other["input_ids"])
+        symbols = range(tokenizer.vocab_size, tokenizer.vocab_size + 12)
+        for row in other["input_ids"]:
+            ids = dict(zip(symbols, generator.sample(range(symbols.start, symbols.stop + 9), 12), strict=True))
+            row.copy_(torch.tensor([ids.get(token, token) for token in row.tolist()]))
+        with torch.no_grad():
+            for model in models:
+                found, expected = model(**other), model(**one)
+                assert list(found) == list(expected) and "hidden_states" in found
+                for part, same in zip(found.values(), expected.values(), strict=True):
+                    pairs = zip(part, same, strict=True) if isinstance(part, tuple) else [(part, same)]
+                    assert all(torch.equal(*pair) for pair in pairs)
+
+
 class TestTraining:
     @pytest.mark.parametrize("cls", list(CLASSES)[1:])
     def test_trainer_teaches_it_a_task(self, folder, cls, tmp_path):
