@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -85,6 +86,8 @@ class _EncoderWithStreams(PreTrainedModel):
         if any(len(ids) != 1 or ids[0] == fast.unk_token_id for ids in starts) or len(words) != 2:
             raise ValueError(f"words={words!r}: must be two, each a token of {encoder}; leave them out, or give others")
         given = AutoModel.from_pretrained(encoder, **kwargs)
+        if (folder := Path(encoder)).is_dir():
+            given.config.name_or_path = folder.resolve().name  # the rest of a path tells about somebody's machine
         fields = {"base_vocab_size": tokenizer.vocab_size, "pad_token_id": tokenizer.pad_token_id, **(config or {})}
         model = cls(cls.config_class(encoder=given.config, **fields)).to(given.dtype).eval()
         body = getattr(model, cls.base_model_prefix, model)

@@ -254,6 +254,7 @@ class TestAround:
         assert {"model.safetensors", "encoder_symbinv.py", "configuration_encoder_symbinv.py"} <= {
             p.name for p in tmp_path.iterdir()
         }
+        assert str(folder.parent) not in (tmp_path / "config.json").read_text()
         loaded = CLASSES[cls].from_pretrained(tmp_path)
         assert type(loaded) is cls and type(loaded.config.encoder).model_type == "bert"
         again = AutoTokenizer.from_pretrained(tmp_path)
