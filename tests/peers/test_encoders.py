@@ -55,6 +55,7 @@ FIXED_ROWS = "ids from the number of rows on are symbols, and would be others"
     }
 )
 class SymbolInvariantEncoderTest(ReasonsAreNeeded, ModelTesterMixin, unittest.TestCase):
+    _is_composite = True
     test_torch_exportable = False  # a text has as many copies as symbols, and a graph a fixed number
     all_model_classes = (
         SymbolInvariantEncoder,
