@@ -4,7 +4,7 @@
 
 The encoder reads a text once for each symbol in it. In the copy of a symbol one vector, at first that of "this",
 stands at all its places, and another one, at first that of "other", at those of all other symbols. Names reach no copy.
-Copies lie in the batch axis, and tell each other what they found: read `Streams`, then `SymbolInvariantEncoder`.
+Copies lie in the batch axis, as `Streams` has them, and tell each other what they found.
 
 Letters: B batch, S streams, N copies (all streams of all texts), L length, D width, C labels, V_n base tokens.
 """
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 
 from .configuration_encoder_symbinv import SymbolInvariantEncoderConfig
 from .head_symbinv import aggregate_streams
-from .slots_symbinv import Slots, check_source, reads_values, referents_of, refuse_embeddings
+from .slots_symbinv import Streams, refuse_embeddings
 from .subwords_symbinv import SymbolInvariantSubwordTokenizer
 from .versions_symbinv import (
     AutoModel,
@@ -41,42 +42,14 @@ class SymbolInvariantEncoderOutput(ModelOutput):
         last_hidden_state: `(B, L, D)`, for tokens.
         pooler_output: `(B, D)`, for texts: the mean over tokens.
         symbol_vectors: `(B, S, D)`, for symbols as they first appear: the mean over the copy of each, else zeros.
+        hidden_states, attentions: on request what the encoder gives of each copy, `(B, S, L, D)` and `(B, S, H, L, L)`.
     """
 
     last_hidden_state: Tensor = None
     pooler_output: Tensor = None
     symbol_vectors: Tensor = None
-
-
-@dataclass(frozen=True)
-class Streams:
-    """Where the copies of a batch belong."""
-
-    slots: Tensor  # (B, L) int64, the number of the symbol in its text, -1 elsewhere
-    active: Tensor  # (B, S) bool, which copies there are
-    example: Tensor  # (N,) int64, the text of each copy
-    stream: Tensor  # (N,) int64, the symbol of each copy
-
-    @classmethod
-    @reads_values
-    def of(cls, input_ids: Tensor, attention_mask: Tensor | None, base_vocab_size: int) -> "Streams":
-        """The streams of `input_ids (B, L)` under `attention_mask (B, L)`; a text without symbols has one."""
-        check_source(input_ids, attention_mask)
-        referents = referents_of(input_ids, base_vocab_size, attention_mask=attention_mask)
-        slots = Slots.in_order(referents)
-        return cls(slots.of(referents), slots.active, *slots.active.nonzero(as_tuple=True))
-
-    def spread(self, copies: Tensor) -> Tensor:
-        """`copies (N, L, D)` by text, `(B, S, L, D)`, with zeros where there is no copy."""
-        dense = copies.new_zeros(*self.active.shape, *copies.shape[1:])
-        return dense.index_put((self.example, self.stream), copies)
-
-    def own_and_rest(self, copies: Tensor) -> tuple[Tensor, Tensor]:
-        """At symbols of `copies (B, S, L, D)` what their own copy has, and the mean of the others; 0 elsewhere."""
-        at = self.slots.unsqueeze(2)
-        own = copies.gather(1, at.clamp(min=0).unsqueeze(1).expand(-1, 1, -1, copies.shape[3])).squeeze(1)  # (B, L, D)
-        rest = (copies.sum(1) - own) / (self.active.sum(1)[:, None, None] - 1).clamp(min=1)
-        return own.masked_fill(at < 0, 0), rest.masked_fill(at < 0, 0)
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
 
 
 class _EncoderWithStreams(PreTrainedModel):
@@ -113,12 +86,23 @@ class _EncoderWithStreams(PreTrainedModel):
         if any(len(ids) != 1 or ids[0] == fast.unk_token_id for ids in starts) or len(words) != 2:
             raise ValueError(f"words={words!r}: must be two, each a token of {encoder}; leave them out, or give others")
         given = AutoModel.from_pretrained(encoder, **kwargs)
+        if (folder := Path(encoder)).is_dir():
+            given.config.name_or_path = folder.resolve().name  # the rest of a path tells about somebody's machine
         fields = {"base_vocab_size": tokenizer.vocab_size, "pad_token_id": tokenizer.pad_token_id, **(config or {})}
         model = cls(cls.config_class(encoder=given.config, **fields)).to(given.dtype).eval()
         body = getattr(model, cls.base_model_prefix, model)
         body.encoder.load_state_dict(given.state_dict(), strict=False)  # without a pooler
         body.this.data, body.other.data = (body.get_input_embeddings().weight.data[ids[0]].clone() for ids in starts)
         return model, tokenizer
+
+    def resize_token_embeddings(self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any) -> nn.Module:
+        """Refused unless it is None: ids from `base_vocab_size` on are symbols, which need no rows."""
+        if new_num_tokens is not None:
+            raise ValueError(
+                f"resize_token_embeddings({new_num_tokens}): ids from {self.config.base_vocab_size} on are symbols; "
+                "add tokens to the encoder and to its tokenizer, save both, and give them streams by `around`"
+            )
+        return self.get_input_embeddings()
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -162,6 +146,10 @@ class SymbolInvariantEncoder(_EncoderWithStreams):
         """The encoder's, which base tokens have."""
         return self.encoder.get_input_embeddings()
 
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Puts others in their place."""
+        self.encoder.set_input_embeddings(value)
+
     def _last_layers(self) -> list[nn.Module]:
         """The layers before which copies are mixed."""
         count, wanted = self.config.encoder.num_hidden_layers, self.config.mixing_layers
@@ -171,8 +159,8 @@ class SymbolInvariantEncoder(_EncoderWithStreams):
             raise ValueError(f"mixing_layers={wanted}: {name} has a list of {len(layers)} layers; use so many at most")
         return layers[len(layers) - wanted :]
 
-    def _read(self, input_ids: Tensor, mask: Tensor, streams: Streams) -> Tensor:
-        """All copies `(B, S, L, D)` of `input_ids (B, L)` with `mask (B, L)`."""
+    def _read(self, input_ids: Tensor, mask: Tensor, streams: Streams, **wanted: bool) -> Any:
+        """What the encoder says of all copies of `input_ids (B, L)` with `mask (B, L)`, and what else is wanted."""
         words = self.get_input_embeddings()(input_ids.masked_fill(input_ids >= self.config.base_vocab_size, 0))
         slots = streams.slots[streams.example].unsqueeze(2)  # (N, L, 1)
         vectors = torch.where(slots < 0, words[streams.example], self.other)
@@ -185,22 +173,27 @@ class SymbolInvariantEncoder(_EncoderWithStreams):
         with ExitStack() as hooks:
             for layer, gate in zip(self._last_layers(), self.gates, strict=True):
                 hooks.callback(layer.register_forward_pre_hook(partial(mix, gate)).remove)
-            return streams.spread(self.encoder(inputs_embeds=vectors, attention_mask=mask[streams.example])[0])
+            return self.encoder(inputs_embeds=vectors, attention_mask=mask[streams.example], **wanted)
 
     def forward(
         self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, return_dict: bool | None = None,
-        inputs_embeds: None = None,
+        inputs_embeds: None = None, output_hidden_states: Any = None, output_attentions: bool | None = None,
     ) -> SymbolInvariantEncoderOutput | tuple:  # fmt: skip
         """Vectors of texts, tokens and symbols of `input_ids (B, L)` under `attention_mask (B, L)`."""
         refuse_embeddings(inputs_embeds=inputs_embeds)
         streams = Streams.of(input_ids, attention_mask, self.config.base_vocab_size)
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        copies, count = self._read(input_ids, mask, streams), mask.sum(1, keepdim=True)
+        asked = {"output_hidden_states": output_hidden_states, "output_attentions": output_attentions}
+        asked = {name: getattr(self.config, name) if value is None else value for name, value in asked.items()}
+        seen = self._read(input_ids, mask, streams, **{name: value for name, value in asked.items() if value})
+        copies, count = streams.spread(seen[0]), mask.sum(1, keepdim=True)
         view = aggregate_streams(copies, streams.slots, streams.active) + self.rest(streams.own_and_rest(copies)[1])
         output = SymbolInvariantEncoderOutput(
             last_hidden_state=view,
             pooler_output=view.masked_fill(mask.unsqueeze(2) == 0, 0).sum(1) / count,
             symbol_vectors=copies.masked_fill(mask[:, None, :, None] == 0, 0).sum(2) / count.unsqueeze(2),
+            hidden_states=streams.spread_all(getattr(seen, "hidden_states", None)),
+            attentions=streams.spread_all(getattr(seen, "attentions", None)),
         )
         return self._as_wanted(output, return_dict)
 
@@ -217,14 +210,16 @@ class _WithHead(_EncoderWithStreams):
 
     def forward(
         self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, labels: Tensor | None = None,
-        return_dict: bool | None = None, inputs_embeds: None = None, **kwargs: Any,
+        return_dict: bool | None = None, inputs_embeds: None = None, output_hidden_states: Any = None,
+        output_attentions: bool | None = None, **kwargs: Any,
     ) -> Any:  # fmt: skip
         """`logits (…, C)` of `input_ids (B, L)` under `attention_mask (B, L)`, and of `labels (…)` the mean loss."""
-        output = self.model(input_ids, attention_mask, True, inputs_embeds)
+        output = self.model(input_ids, attention_mask, True, inputs_embeds, output_hidden_states, output_attentions)
         logits = self.classifier(self.dense(getattr(output, self.vectors)).tanh())
         given = {"logits": logits, "pooled_logits": logits, "labels": labels, "config": self.config, **kwargs}
         loss = None if labels is None else self.loss_function(**given)
-        return self._as_wanted(self.output_class(loss=loss, logits=logits), return_dict)
+        states = {"hidden_states": output.hidden_states, "attentions": output.attentions}
+        return self._as_wanted(self.output_class(loss=loss, logits=logits, **states), return_dict)
 
 
 class SymbolInvariantEncoderForSequenceClassification(_WithHead):

@@ -7,7 +7,8 @@ new symbol*, and when a symbol first occurs, its stream forks from it. Means ove
 place they take the anonymous stream and those of symbols that have occurred by then, or they would tell how many are
 still to come.
 
-Letters: B batch, R rows (beams of examples), S streams, K slots, L or T length, V_n base tokens, C columns.
+Letters: B batch, R rows (beams of examples), S streams, N copies (all streams of all examples), K slots, L or T length,
+V_n base tokens, C columns.
 """
 
 import math
@@ -320,3 +321,42 @@ class Names:
         referents = self.referents(count).repeat_interleave(len(steps[0]) // len(self.known), 0).to(steps[0].device)
         width = max(vocab_size, base + (int(referents.max()) + 1) * views) if count else vocab_size
         return tuple(_known_to_ids(step.unsqueeze(1), referents, base, width, views).squeeze(1) for step in steps)
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Where copies of texts, one for each symbol, belong, which an encoder reads one beside the other."""
+
+    slots: Tensor  # (B, L) int64, the number of the symbol in its text, -1 elsewhere
+    active: Tensor  # (B, S) bool, which copies there are
+    example: Tensor  # (N,) int64, the text of each copy
+    stream: Tensor  # (N,) int64, the symbol of each copy
+
+    @classmethod
+    @reads_values
+    def of(cls, input_ids: Tensor, attention_mask: Tensor | None, base_vocab_size: int) -> "Streams":
+        """The streams of `input_ids (B, L)` under `attention_mask (B, L)`; a text without symbols has one."""
+        if is_exporting():
+            raise ValueError(
+                "torch.export: a text has as many copies as symbols, and a graph has a fixed number of them"
+            )
+        check_source(input_ids, attention_mask)
+        referents = referents_of(input_ids, base_vocab_size, attention_mask=attention_mask)
+        slots = Slots.in_order(referents)
+        return cls(slots.of(referents), slots.active, *slots.active.nonzero(as_tuple=True))
+
+    def spread(self, copies: Tensor) -> Tensor:
+        """`copies (N, L, D)` by text, `(B, S, L, D)`, with zeros where there is no copy."""
+        dense = copies.new_zeros(*self.active.shape, *copies.shape[1:])
+        return dense.index_put((self.example, self.stream), copies)
+
+    def spread_all(self, parts: Sequence[Tensor | None] | None) -> tuple[Tensor | None, ...] | None:
+        """Each of `parts (N, …)` by text, as `spread`, and None for None."""
+        return None if parts is None else tuple(part if part is None else self.spread(part) for part in parts)
+
+    def own_and_rest(self, copies: Tensor) -> tuple[Tensor, Tensor]:
+        """At symbols of `copies (B, S, L, D)` what their own copy has, and the mean of the others; 0 elsewhere."""
+        at = self.slots.unsqueeze(2)
+        own = copies.gather(1, at.clamp(min=0).unsqueeze(1).expand(-1, 1, -1, copies.shape[3])).squeeze(1)  # (B, L, D)
+        rest = (copies.sum(1) - own) / (self.active.sum(1)[:, None, None] - 1).clamp(min=1)
+        return own.masked_fill(at < 0, 0), rest.masked_fill(at < 0, 0)

@@ -19,7 +19,6 @@ from hf_symbinv.hub.cards.relatives import relative_of
 from hf_symbinv.tasks import load_task
 
 # What tells models of this family apart.
-ENCODER_FIELDS = ("base_vocab_size", "mixing_layers", "num_labels")
 FIELDS: tuple[str, ...] = (
     "symbol_embedding", "components", "d_model", "encoder_layers", "encoder_passes", "decoder_layers",
     "num_attention_heads", "d_ff", "encoder_positions", "decoder_positions", "loss", "base_vocab_size", "num_symbols",
@@ -116,8 +115,6 @@ def _checkpoint(name: str, task: str | None) -> dict[str, Any]:
         folder, model = other
         relative = relative_of(model.config.to_dict())
         fields = FIELDS if relative is None else relative.fields
-        if type(model).__name__.startswith("SymbolInvariantEncoder"):
-            fields = ENCODER_FIELDS
         kind = {"class": type(model).__name__}
     content: dict[str, Any] = {
         "model": name,

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from hf_symbinv.files import read_object, require_listed, require_sums
 from hf_symbinv.hub.cards.dataset import card_of_several
+from hf_symbinv.hub.cards.facts import MODEL_TYPES
 from hf_symbinv.hub.code import with_code
 from hf_symbinv.hub.errors import PushError
 from hf_symbinv.hub.gate import check_files, chosen_files
@@ -19,7 +20,6 @@ CARD, CONFIG, TOKENIZER_CONFIG = "README.md", "config.json", "tokenizer_config.j
 WEIGHTS, DATA = "*.safetensors", "data/*.parquet"
 # Of one data set or of several in a repository.
 ALL_DATA = (DATA, f"*/{DATA}")
-MODEL_TYPES = ("symbol_invariant", "symbol_invariant_encoder", "identity_gpt2")
 INDEX = "model.safetensors.index.json"
 AGAIN = "save the model again"
 # How code that travels with a checkpoint names the rest of it.

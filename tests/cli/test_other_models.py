@@ -23,7 +23,6 @@ from hf_symbinv import (
     SymbolInvariantModel,
     SymbolInvariantWordTokenizer,
 )
-from hf_symbinv.cli.info import ENCODER_FIELDS
 from hf_symbinv.evaluation.checkpoints import KINDS
 from hf_symbinv.hub.cards.relatives import RELATIVES
 from hf_symbinv.training.fitting import fit
@@ -87,15 +86,15 @@ MODELS = {
         f"trust_remote_code=True); {MEASURED}: lexinv-...",
     ),
     "SymbolInvariantEncoder": (
-        lambda: SymbolInvariantEncoder(of_encoder()), ENCODER_FIELDS, None,
+        lambda: SymbolInvariantEncoder(of_encoder()), "encoder", None,
         'use AutoModel.from_pretrained("{}", trust_remote_code=True)',
     ),
     "SymbolInvariantEncoderForSequenceClassification": (
-        lambda: SymbolInvariantEncoderForSequenceClassification(of_encoder()), ENCODER_FIELDS, None,
+        lambda: SymbolInvariantEncoderForSequenceClassification(of_encoder()), "encoder", None,
         f'use pipeline("text-classification", model="{{}}", trust_remote_code=True); {MEASURED}: rules-names',
     ),
     "SymbolInvariantEncoderForTokenClassification": (
-        lambda: SymbolInvariantEncoderForTokenClassification(of_encoder()), ENCODER_FIELDS, None,
+        lambda: SymbolInvariantEncoderForTokenClassification(of_encoder()), "encoder", None,
         f'use pipeline("token-classification", model="{{}}", trust_remote_code=True); {MEASURED}: rules-names',
     ),
     "SymbolInvariantModel": (
@@ -139,7 +138,7 @@ def test_info_shows_what_tells_models_of_the_family_apart(symbinv, saved):
     assert result.code == 0 and result.err == ""
     assert content["class"] == name and content["parameters"] == model.num_parameters()
     assert content["license"] == "not stated" and "trained with" not in content
-    shown = RELATIVES[family].fields if isinstance(family, str) else family or ("components", "symbol_embedding")
+    shown = RELATIVES[family].fields if family else ("components", "symbol_embedding")
     assert all(content[field] == getattr(model.config, field) for field in shown)
 
 

@@ -36,7 +36,7 @@ from hf_symbinv import (
     SymbolInvariantEncoderForTokenClassification,
     SymbolInvariantSubwordTokenizer,
 )
-from hf_symbinv.modeling.encoder_symbinv import Streams
+from hf_symbinv.modeling.slots_symbinv import Streams
 
 with warnings.catch_warnings():  # DeBERTa of transformers 5.10 compiles functions as it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -254,6 +254,7 @@ class TestAround:
         assert {"model.safetensors", "encoder_symbinv.py", "configuration_encoder_symbinv.py"} <= {
             p.name for p in tmp_path.iterdir()
         }
+        assert str(folder.parent) not in (tmp_path / "config.json").read_text()
         loaded = CLASSES[cls].from_pretrained(tmp_path)
         assert type(loaded) is cls and type(loaded.config.encoder).model_type == "bert"
         again = AutoTokenizer.from_pretrained(tmp_path)
@@ -305,6 +306,28 @@ class TestAround:
         classify = pipeline("text-classification", model=str(tmp_path))
         assert classify("Anna owes Bob money") == classify("Bob owes Anna money") == classify("Zoe owes Yuri money")
 
+    @pytest.mark.parametrize("cls", CLASSES)
+    def test_states_and_attentions_are_given_on_request_for_each_copy(self, cls):
+        """Without mixing, those of a copy are those of the encoder that reads the copy alone."""
+        model = made(cls=cls)
+        body = getattr(model, "model", model)
+        model.set_attn_implementation("eager")
+        with torch.no_grad():
+            body.gates.zero_()
+            table = body.get_input_embeddings()
+            table.weight[1], table.weight[2] = body.this, body.other
+        batch, wanted = batch_of([[BASE + 4, 5, BASE], [7]]), {"output_hidden_states": True, "output_attentions": True}
+        found = model(**batch, **wanted)
+        for place, ids in ((0, [1, 5, 2]), (1, [2, 5, 1])):
+            alone = body.encoder(torch.tensor([ids]), **wanted)
+            for name in ("hidden_states", "attentions"):
+                for one, other in zip(found[name], alone[name], strict=True):
+                    torch.testing.assert_close(one[0, place], other[0])
+        assert found.hidden_states[0].shape == (2, 2, 3, 12) and not found.hidden_states[-1][1, 1].any()
+        assert model(**batch).get("hidden_states") is None and model(**batch).get("attentions") is None
+        model.config.output_hidden_states = True
+        assert len(model(**batch).hidden_states) == 4
+
     def test_a_tuple_is_given_on_request(self, folder):
         model, tokenizer = around(folder, SymbolInvariantEncoderForTokenClassification)
         batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
@@ -315,6 +338,53 @@ class TestAround:
         text = "Anna owes Bob money " * 9
         batch = tokenizer(text, truncation=True, return_tensors="pt")
         assert batch["input_ids"].shape == (1, 16) and model(**batch).pooler_output.shape == (1, 12)
+
+
+# Names of one to three words, some of which begin others; sentences of words and of numbers that stand for names.
+NAMES = st.lists(st.sampled_from(["Anna", "Bob", "Li", "Maria"]), min_size=1, max_size=3).map(" ".join)
+SENTENCES = st.lists(st.one_of(st.integers(0, 11), st.sampled_from(["owes", "money", "kind"])), max_size=24)
+TWELVE = st.lists(NAMES, min_size=12, max_size=12, unique=True)
+
+
+@pytest.fixture(scope="module")
+def readers(folder):
+    """One of each class and type, with random parameters, and their tokenizer."""
+    pattern = "[A-Z][a-z]+(?: [A-Z][a-z]+)*"
+    tokenizer = SymbolInvariantSubwordTokenizer.around(AutoTokenizer.from_pretrained(folder), pattern)
+    bert = {**BERT, "vocab_size": tokenizer.vocab_size, "max_position_embeddings": 128}
+    config = SymbolInvariantEncoderConfig(encoder=bert, mixing_layers=2, output_hidden_states=True)
+    set_seed(0)
+    models = [cls(config).to(dtype).eval() for cls in CLASSES for dtype in (torch.float32, torch.bfloat16)]
+    for parameter in (one for model in models for one in model.parameters()):
+        parameter.data.add_(0.3 * torch.randn_like(parameter))
+    return models, tokenizer
+
+
+class TestTheLawOfTexts:
+    @settings(max_examples=40, deadline=None)
+    @given(st.lists(SENTENCES, min_size=1, max_size=4), TWELVE, TWELVE, st.randoms(use_true_random=False))
+    def test_other_names_and_other_ids_change_no_output_bit_for_bit(self, readers, sentences, first, second, generator):
+        models, tokenizer = readers
+        one, other = (
+            tokenizer(
+                [" , ".join(names[word] if isinstance(word, int) else word for word in words) for words in sentences],
+                padding=True,
+                return_tensors="pt",
+            )
+            for names in (first, second)
+        )
+        assert torch.equal(one["input_ids"], other["input_ids"])
+        symbols = range(tokenizer.vocab_size, tokenizer.vocab_size + 12)
+        for row in other["input_ids"]:
+            ids = dict(zip(symbols, generator.sample(range(symbols.start, symbols.stop + 9), 12), strict=True))
+            row.copy_(torch.tensor([ids.get(token, token) for token in row.tolist()]))
+        with torch.no_grad():
+            for model in models:
+                found, expected = model(**other), model(**one)
+                assert list(found) == list(expected) and "hidden_states" in found
+                for part, same in zip(found.values(), expected.values(), strict=True):
+                    pairs = zip(part, same, strict=True) if isinstance(part, tuple) else [(part, same)]
+                    assert all(torch.equal(*pair) for pair in pairs)
 
 
 class TestTraining:
@@ -349,6 +419,29 @@ class TestTraining:
 
 
 class TestRefusals:
+    def test_a_graph_for_export(self):
+        with pytest.raises(
+            ValueError, match=r"torch\.export: a text has as many copies as symbols, and a graph has a fix"
+        ):
+            torch.export.export(MADE["bert"], (), batch_of([[BASE, 5, BASE + 1]]), strict=False)
+
+    def test_other_rows_than_the_encoder_has(self, folder, tmp_path):
+        assert made().resize_token_embeddings() is not None
+        for model in (made(), made(cls=SymbolInvariantEncoderForSequenceClassification)):
+            with pytest.raises(
+                ValueError, match=r"resize_token_embeddings\(50\): ids from 40 on are symbols; add tokens"
+            ):
+                model.resize_token_embeddings(50)
+        fast, given = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+        fast.add_tokens(["snows"])
+        given.resize_token_embeddings(len(fast))
+        fast.save_pretrained(tmp_path)
+        given.save_pretrained(tmp_path)
+        model, tokenizer = around(tmp_path)
+        batch = tokenizer("Anna snows", return_tensors="pt")
+        assert batch["input_ids"].tolist() == [[2, len(fast), len(fast) - 1, 3]]
+        assert model(**batch).pooler_output.isfinite().all()
+
     def test_a_tokenizer_that_is_not_fast(self):
         with pytest.raises(ValueError, match=r"tokenizer: object is not a fast one.*use one that has a tokenizer.json"):
             SymbolInvariantSubwordTokenizer.around(object())

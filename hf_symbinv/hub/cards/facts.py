@@ -29,7 +29,7 @@ CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer_config.json", "*.safetens
 RECORD, STATE, CONVERSION, RESULTS = "run.json", "trainer_state.json", "conversion.json", "results.json"
 REMEDY = "write it again or remove it"
 EVALUATED = "give what `symbinv evaluate --output` wrote"
-MODEL_TYPES = ("symbol_invariant", "identity_gpt2")
+MODEL_TYPES = ("symbol_invariant", "symbol_invariant_encoder", "identity_gpt2")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 # What `symbinv evaluate` always writes, of all that a card uses.
 _EVALUATION = {"model", "data", "split", "generation", "groups"}
@@ -67,8 +67,13 @@ class ModelFacts:
     @property
     def start(self) -> str | None:
         """The model that this one was made of or trained on from; None for one that was trained from scratch."""
-        start = self.conversion.get("source") or self.record.get("recipe", {}).get("start")
-        return None if start is None else str(start)
+        start = self.conversion.get("source") or self.record.get("recipe", {}).get("start") or self.encoder
+        return str(start) if start else None
+
+    @property
+    def encoder(self) -> str:
+        """The encoder to which streams were given, as its configuration names it; empty for other models."""
+        return str(self.config.get("encoder", {}).get("_name_or_path", ""))
 
 
 def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None = None) -> ModelFacts:
@@ -91,7 +96,7 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
     if config.get("model_type") not in MODEL_TYPES:
         raise CardError(
             f"{folder}: its model type is {config.get('model_type')!r}; this command knows what to say of models of "
-            f"types {' and '.join(MODEL_TYPES)} only"
+            f"types {', '.join(MODEL_TYPES)} only"
         )
     relative = relative_of(config)
     if relative is not None and relative.architecture(config) is None:

@@ -152,7 +152,7 @@ def _metadata(facts: ModelFacts, results: Sequence[Mapping[str, Any]], datasets:
         license=license,
         tags=[*tags, *(kind.tags if kind else [facts.task.name] if facts.task else [])],
         datasets=list(datasets) or None,
-        base_model=facts.conversion.get("base_model"),
+        base_model=facts.conversion.get("base_model") or hub_id(facts.encoder),
         metrics=["accuracy"] if measured else None,
         model_name=facts.name.rstrip("/").rpartition("/")[2] if measured else None,
         eval_results=measured or None,

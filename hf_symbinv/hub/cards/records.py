@@ -204,6 +204,7 @@ class Config(TypedDict, total=False):
     grammar: Grammar | None
     encoder_layers: int
     decoder_layers: int
+    encoder: dict[str, Any]
     symbol_embedding: Literal["streams", "learned", "canonical", "renamed", "random", "gaussian", "views"]
     random_share: float
 

@@ -105,6 +105,19 @@ RELATIVES = {
         tables=(),
         paper="isik2026names",
     ),
+    "encoder": Relative(
+        title="vectors and classes of texts and of their tokens",
+        tags=("symbol-invariance",),
+        heads={
+            "SymbolInvariantEncoder": "feature-extraction",
+            "SymbolInvariantEncoderForSequenceClassification": "text-classification",
+            "SymbolInvariantEncoderForTokenClassification": "token-classification",
+        },
+        variants=("streams",),
+        fields=("base_vocab_size", "mixing_layers", "num_labels"),
+        tables=(),
+        paper="isik2026names",
+    ),
 }  # fmt: skip
 
 
@@ -116,6 +129,8 @@ def relative_name(config: Mapping[str, Any]) -> str | None:
     """
     if config.get("model_type") == "identity_gpt2":
         return "identity-gpt2"
+    if config.get("model_type") == "symbol_invariant_encoder":
+        return "encoder"
     if config.get("encoder_layers") == 0:
         return "lexinvariant"
     if config.get("decoder_layers") != 0:

@@ -14,10 +14,15 @@ from hf_symbinv import (
     IdentityGPT2ForSequenceClassification,
     IdentityGPT2LMHeadModel,
     SymbolInvariantConfig,
+    SymbolInvariantEncoder,
+    SymbolInvariantEncoderConfig,
+    SymbolInvariantEncoderForSequenceClassification,
+    SymbolInvariantEncoderForTokenClassification,
     SymbolInvariantForCausalLM,
     SymbolInvariantForMaskedLM,
     SymbolInvariantForSequenceClassification,
     SymbolInvariantForTokenClassification,
+    SymbolInvariantSubwordTokenizer,
     SymbolInvariantWordTokenizer,
 )
 from hf_symbinv.hub.cards.facts import CardError, read_facts
@@ -62,6 +67,12 @@ def gpt2(kind=IdentityGPT2LMHeadModel, **fields):
     return kind(IdentityGPT2Config(**sizes, bos_token_id=None, eos_token_id=None, pad_token_id=0, **fields))
 
 
+def encoder(kind=SymbolInvariantEncoder):
+    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8}
+    bert = {"model_type": "bert", "vocab_size": 300, "_name_or_path": "alice/bert", **sizes}
+    return kind(SymbolInvariantEncoderConfig(encoder=bert, mixing_layers=1))
+
+
 # (relative, variant) → a model; the pipeline_tag is that of its class.
 MODELS = {
     ("lexinvariant", "gaussian"): language_model,
@@ -83,6 +94,7 @@ MODELS = {
     ("tokens", "learned"): lambda: tokens(symbol_embedding="learned"),
     ("tokens", "canonical"): lambda: tokens(SymbolInvariantForMaskedLM, symbol_embedding="canonical"),
     ("tokens", "renamed"): lambda: tokens(symbol_embedding="renamed"),
+    ("encoder", "streams"): encoder,
 }
 OWN = [key for key in MODELS if key[1] == RELATIVES[key[0]].variants[0]]
 
@@ -95,6 +107,9 @@ def saved(key, folder):
     tables = {"lexinvariant": words(ALPHABETS["printable"]), "renamer": x86.words(), "tokens": PROGRAMS}
     if key[0] in tables:
         SymbolInvariantWordTokenizer(**tables[key[0]]).save_pretrained(folder)
+    if key[0] == "encoder":
+        texts = ["Anna owes Bob money"]
+        SymbolInvariantSubwordTokenizer.train(texts, 300, symbol_pattern="[A-Z][a-z]+").save_pretrained(folder)
     (folder / "trainer_state.json").write_text(json.dumps(STATE))
     return model
 
@@ -145,7 +160,7 @@ def test_the_programs_of_a_relatives_card_run(key, tmp_path, monkeypatch, capsys
     saved(key, tmp_path / "OWNER" / "NAME")
     for program in programs(relative_card(key[0])):
         lines = output_of(program, capsys)
-        alike = key[0] not in ("renamer", "tokens") or lines[0] == lines[1]
+        alike = key[0] not in ("renamer", "tokens", "encoder") or lines[0] == lines[1]
         assert lines and alike, "renamed alike, predicted alike"
 
 
@@ -171,8 +186,30 @@ def test_a_trained_folder_gets_a_card_that_says_what_it_is(key, tmp_path, monkey
     assert comparison == (variant in ("regularised", "learned", "canonical", "renamed", "vanilla"))
     (program,) = programs(card.text)
     lines = output_of(program, capsys)
-    invariant = name == "renamer" and variant in ("views", "streams", "canonical")
+    invariant = name == "encoder" or (name == "renamer" and variant in ("views", "streams", "canonical"))
     assert lines and (not invariant or lines[0] == lines[1])
+
+
+@pytest.mark.parametrize(
+    "kind", [SymbolInvariantEncoderForSequenceClassification, SymbolInvariantEncoderForTokenClassification]
+)
+def test_the_card_of_an_encoder_with_a_head_names_the_encoder_that_it_was_made_of(kind, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    encoder(kind).save_pretrained(tmp_path / "run")
+    card = ModelCard.load(write_model_card(tmp_path / "run", read_facts(tmp_path / "run")))
+    assert card.data.base_model == "alice/bert" and card.data.pipeline_tag == RELATIVES["encoder"].heads[kind.__name__]
+    assert "It started from the weights of alice/bert." in card.text
+    (program,) = programs(card.text)
+    first, second = output_of(program, capsys)
+    assert first == second
+
+
+def test_an_encoder_from_a_folder_has_no_base_model_on_the_hub(tmp_path):
+    model = encoder()
+    model.config.encoder._name_or_path = str(tmp_path / "mine" / "bert")
+    model.save_pretrained(tmp_path)
+    card = ModelCard(model_card(read_facts(tmp_path)))
+    assert card.data.base_model is None and "It started from the weights of bert." in card.text
 
 
 def test_what_is_no_fact_about_such_a_model_is_refused(tmp_path):
