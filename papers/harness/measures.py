@@ -59,9 +59,11 @@ class ModelMeasure(Measure):
 
     Attributes:
         first_seed_only: Whether it is of the first training alone, not of all of them together.
+        is_share: Whether its numbers are shares of answers, in percent.
     """
 
     first_seed_only: ClassVar[bool] = False
+    is_share: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -92,6 +94,7 @@ class Share(ModelMeasure):
     data: Literal["normal", "wide"] = "normal"
     new: bool = False
     free: bool = False
+    is_share: ClassVar[bool] = True
 
     @property
     def heading(self) -> str:
@@ -146,6 +149,7 @@ class Solved(ModelMeasure):
     symbols: int | None = None
     candidates: int = 1
     free: bool = False
+    is_share: ClassVar[bool] = True
 
     @property
     def heading(self) -> str:

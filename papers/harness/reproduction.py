@@ -61,12 +61,19 @@ def reproduce(place: Workspace, table: Table | Experiment, seeds: Sequence[int] 
 def measured(place: Workspace, training: Training, seeds: Sequence[int], measure: ModelMeasure) -> Number | None:
     """A number of a table, over all seeds together; None where the test data have nothing to measure it on.
 
+    With several seeds its interval has the training as its unit.
+
     Raises:
         OutOfTimeError: If there was no time to finish; the next call goes on.
     """
     used = seeds[:1] if measure.first_seed_only else seeds
-    found = [place.found(training, seed, measure.measurement) for seed in used]
-    return measure.number(found, place.scale.box(training.task))
+    found, box = [place.found(training, seed, measure.measurement) for seed in used], place.scale.box(training.task)
+    number = measure.number(found, box)
+    singles = [measure.number([part], box) for part in found] if len(found) > 1 else []
+    values = [single.value for single in singles if single is not None]
+    if number is None or measure.whole or len(values) < 2:
+        return number
+    return number.over_trainings(values, is_share=measure.is_share)
 
 
 def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Reproduction:
@@ -190,16 +197,26 @@ def single_numbers(
 
 
 def number_of(parts: Sequence[Findings], measure: Measure) -> Number | None:
-    """The number of a measure over all seeds that have it; None if none has."""
+    """The number of a measure over all seeds that have it; None if none has.
+
+    With several seeds its interval has the training as its unit.
+    """
     found: list[dict[str, Any]] = [part[measure.heading] for part in parts if measure.heading in part]
     if not found:
         return None
-    if "losses" in found[0]:
-        return Number.perplexity([loss for part in found for loss in part["losses"]])
+    number, is_loss = _pooled(found), "losses" in found[0]
+    if len(found) > 1:
+        number = number.over_trainings([_pooled([part]).value for part in found], is_share="correct" in found[0])
+    return number.exp() if is_loss else number
+
+
+def _pooled(found: Sequence[dict[str, Any]]) -> Number:
+    """A number over all samples of what was found; of losses their mean, not its perplexity."""
     if "shares" in found[0]:
         return Number.mean([value for part in found for value in part["shares"]])
-    if "values" in found[0]:
-        return Number.average([value for part in found for value in part["values"]])
+    for kind in ("losses", "values"):
+        if kind in found[0]:
+            return Number.average([value for part in found for value in part[kind]])
     return Number.share(sum(part["correct"] for part in found), sum(part["count"] for part in found))
 
 

@@ -130,6 +130,11 @@ class Table:
     note: str = ""
     compared: tuple[ModelMeasure, ...] = ()
 
+    @property
+    def trains(self) -> bool:
+        """Its rows are trained models."""
+        return True
+
     def measures_of(self, row: Row) -> tuple[ModelMeasure, ...]:
         """What is measured of a row."""
         return self.measures if row.measures is None else row.measures
