@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from hf_symbinv.evaluation.grid import Grid
@@ -14,7 +13,7 @@ from hf_symbinv.files import write_atomically
 from papers.harness.comparisons import comparisons
 from papers.harness.experiments import Experiment, Findings, MissingDataError, OutOfTimeError, Setting
 from papers.harness.measurements import HeatMap
-from papers.harness.measures import Drawn, EditDistance, Measure, ModelMeasure, Solved, Spent, Spread
+from papers.harness.measures import Measure, ModelMeasure, Solved, Spent, Spread
 from papers.harness.numbers import Number
 from papers.harness.rendering import Made, Reproduction
 from papers.harness.scales import SCALES, ScaleError
@@ -93,24 +92,8 @@ def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Re
         done.append(Made(row, numbers, records))
     return Reproduction(
         table, place.scale.name, place.scale.about_of(rows), table.unit, tuple(seeds), tuple(done), tuple(missing),
-        (*_notes(place, table, rows), *_of_draws(done), *_compared(place, table, finished, seeds)),
+        (*_notes(place, table, rows), *_compared(place, table, finished, seeds)),
     )  # fmt: skip
-
-
-def _of_draws(done: Sequence[Made]) -> Iterator[str]:
-    """How far the median draw of random embeddings is from the mean, and how far draws are from each other."""
-    differences, variances = [], []
-    for numbers in (made.numbers for made in done):
-        median, mean, deviation = map(numbers.get, (EditDistance(), Drawn("mean"), Drawn("deviation")))
-        if median is not None and mean is not None and deviation is not None:
-            differences.append(100 * (median.value - mean.value) / mean.value)
-            variances.append(deviation.value**2)
-    if differences:
-        yield (
-            f"Over {len(differences)} models the median draw differs from the mean of ten by {fmean(differences):.1f} "
-            f"% on average, and by {fmean(map(abs, differences)):.1f} % in absolute value; the pooled deviation is "
-            f"{fmean(variances) ** 0.5:.2f}."
-        )
 
 
 def _compared(place: Workspace, table: Table, rows: Sequence[Row], seeds: Sequence[int]) -> Iterator[str]:

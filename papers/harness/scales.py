@@ -99,9 +99,7 @@ class Scale:
         data = "wide" if training.data == "wide" else "normal"
         train_rows = 0.8 * sizes["data"][data]["rows"]
         if training.data == "reduced":
-            reduced = sizes["reduced"]
-            equal = math.ceil(trainer["max_steps"] * reduced["rows"] / train_rows)
-            trainer["max_steps"] = equal if training.equal_epochs else reduced["max_steps"]
+            trainer["max_steps"] = sizes["reduced"]["max_steps"]
         if training.epochs is not None:
             trainer["max_steps"] = math.ceil(training.epochs * train_rows / batch)
         if training.tuned:

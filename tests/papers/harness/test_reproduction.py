@@ -12,7 +12,7 @@ from hf_symbinv.metrics.intervals import wilson_interval
 from papers.__main__ import UNFINISHED
 from papers.__main__ import main as papers
 from papers.catalogue import find, load_scale
-from papers.harness.measurements import Costs, Draws, Effort, HeatMap, Renamings
+from papers.harness.measurements import Costs, Effort, HeatMap, Renamings
 from papers.harness.measures import HEAT_MAP, TRIED, Covariance, Share, Spread
 from papers.harness.rendering import Made, Reproduction
 from papers.harness.reproduction import measured, reproduce
@@ -336,18 +336,6 @@ class TestCopying:
         first = lines_of(reproduce(place, find("ite-6")))[2]
         assert first.startswith("| f_fn + AC | full vocabulary | 2.00 | 6.1 |")
 
-    def test_draws_are_compared_with_the_median_one_over_all_models(self, place):
-        for row, mean in zip(place.scale.rows_of(TABLES["ite-draws"]), (2.0, 5.0), strict=False):
-            store_heat_map(place, row.training, self.grid([4]))
-            store(place, row.training, Draws(), {"means": [mean - 1, mean + 1]})
-        text = reproduce(place, find("ite-draws")).markdown()
-        # 4 is 100 % more than 2, and 20 % less than 5; the sample variance of each is 2.
-        assert (
-            "Over 2 models the median draw differs from the mean of ten by 40.0 % on average, and by 60.0 % in "
-            "absolute value; the pooled deviation is 1.41."
-        ) in text
-        assert "Over 2 models" not in reproduce(place, find("ite-5")).markdown()
-
     def test_rows_that_a_scale_does_not_make_are_counted(self, place):
         text = reproduce(place, find("ite-5")).markdown()
         assert "Of 90 rows 72 are not made at this scale." in text
@@ -386,18 +374,18 @@ class TestCovariance:
 
 class TestHowItWasMade:
     def test_every_row_has_its_seconds_and_the_table_its_versions(self, place):
-        best, plain = TABLES["sit-2"].rows[0].training, TABLES["sit-2"].rows[5].training
+        best, plain = (TABLES["ite-ablation"].rows[number].training for number in (3, 5))
         for training, seconds in ((best, 5000.0), (plain, 4000.0)):
             store_heat_map(place, training, heat_map(BOX, (9, 10), (5, 10), (1, 10)))
             store_run(place, training, seconds)
         record = {"seconds": 30.0, "commit": "abc", "environment": {"packages": {"torch": "2.9.0"}}}
         for measurement in (HeatMap(), HeatMap(free=True), Effort()):
             place.result(best, 0, measurement).with_suffix(".made.json").write_text(json.dumps(record))
-        result = reproduce(place, find("sit-2"))
-        content = json.loads((place.folder / "tables" / "sit-2.json").read_text())
-        assert content["rows"][0]["seconds"] == {"training": 5000.0, "measuring": 90.0}
+        result = reproduce(place, find("ite-ablation"))
+        content = json.loads((place.folder / "tables" / "ite-ablation.json").read_text())
+        assert content["rows"][3]["seconds"] == {"training": 5000.0, "measuring": 90.0}
         assert content["rows"][5]["seconds"] == {"training": 4000.0}
-        assert content["rows"][1]["seconds"] == {}
+        assert content["rows"][4]["seconds"] == {}
         assert content["made"]["measured_at"] == ["abc"]
         last = result.markdown().splitlines()[-1]
         assert last.startswith("torch 2.9.0, Python 3.12.1; Abacus; commit ")
