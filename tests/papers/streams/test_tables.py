@@ -52,8 +52,8 @@ class TestTables:
 
     def test_all_tables_that_were_promised_exist(self):
         of_sit = [f"sit-{name}" for name in ["1", "2", "3", "4", "heatmap", "supplement", "topn", "cost"]]
-        of_sit += ["sit-scale", "sit-copy"]
-        of_ite = [f"ite-{name}" for name in ["3", "5", "6", "symbols", "ablation"]]
+        of_sit += ["sit-scale"]
+        of_ite = [f"ite-{name}" for name in ["3", "copy", "ablation"]]
         assert list(TABLES) == [*of_sit, *of_ite, "sit-tuned", "sit-tuned-prop"]
 
     def test_trainings_are_equal_if_their_names_are(self):
@@ -84,11 +84,12 @@ class TestTables:
         assert {kind[:3] for kind in map(tuple, shown.values())} == {("validation", "validation, wide", "heat map")}
 
     def test_means_over_a_row_of_ite_table_5_are_where_the_table_has_them(self):
-        cells = {row.labels: row.paper[EditDistance()] for row in TABLES["ite-5"].rows}
-        assert cells["f_bn + f_fn + AC", "hypercube", "6"] == 0.4
-        assert cells["f_bn", "neighbors", "8"] == 0.6
-        assert cells["none", "normal", "2"] == 16.5
-        assert len(cells) == 90
+        cells = {row.labels[1:]: row.paper[EditDistance()] for row in TABLES["ite-copy"].rows if row.paper}
+        assert cells["f_bn + f_fn + AC", "random embedding, hypercube, 6"] == 0.4
+        assert cells["f_bn", "random embedding, neighbors, 8"] == 0.6
+        assert cells["none", "random embedding, normal, 2"] == 16.5
+        assert cells["f_fn", "alpha-renaming"] == 11.3
+        assert len(cells) == 90 + 6
 
     def test_heat_maps_of_ltl_are_those_of_models_that_saw_formulas_with_few_symbols(self):
         data = {row.training.data for row in TABLES["sit-heatmap"].rows if row.training.task == "ltl"}
@@ -135,11 +136,13 @@ class TestScales:
         assert lengths == [(5, 10), (3, 30), (20, 80)]
         assert [recipe.config().d_model for recipe in recipes] == [64, 64, 128]
 
-    def test_a_table_says_the_sizes_of_its_task_where_they_are_not_the_scales(self):
+    def test_a_table_says_the_sizes_of_its_tasks_where_they_are_not_the_scales(self):
         scale = load_scale("cpu")
-        for name, told in {"sit-copy": "20 to 80 tokens", "ite-symbols": "3 to 30 tokens", "ite-5": "LTL 15"}.items():
-            assert told in scale.about_of(scale.rows_of(TABLES[name]))
-        assert load_scale("paper").about_of(TABLES["sit-copy"].rows) == "the papers' own sizes."
+        told = scale.about_of(scale.rows_of(TABLES["ite-copy"]))
+        assert told.startswith(f"{scale.about} Copying more symbols: trained on strings of 3 to 30 tokens")
+        assert "Copying long strings: trained on strings of 20 to 80 tokens" in told
+        assert scale.about_of(scale.rows_of(TABLES["sit-tuned-prop"])).startswith("trained and tested on propositional")
+        assert load_scale("paper").about_of(TABLES["ite-copy"].rows) == "the papers' own sizes."
 
     def test_five_epochs_are_five_times_one(self):
         scale, start = load_scale("paper"), Training("prop", model="learned")
@@ -160,9 +163,11 @@ class TestScales:
         for name, count in {"sit-2": 8, "sit-3": 7}.items():
             made = scale.rows_of(TABLES[name])
             assert made == list(TABLES[name].rows[:count]) and all(row.labels[0] for row in made)
-        assert {row.labels[1:] for row in scale.rows_of(TABLES["ite-5"])} == {
-            ("normal", "8"), ("neighbors", "4"), ("hypercube", "6")
+        copied = [row.labels[2] for row in scale.rows_of(TABLES["ite-copy"]) if row.labels[0] == "copying"]
+        assert {label for label in copied if "random" in label} == {
+            "random embedding, normal, 8", "random embedding, neighbors, 4", "random embedding, hypercube, 6"
         }  # fmt: skip
+        assert len(copied) == 18 + 9
         assert scale.rows_of(TABLES["sit-4"]) == list(TABLES["sit-4"].rows)
 
 
