@@ -59,10 +59,12 @@ class ModelMeasure(Measure):
     Attributes:
         first_seed_only: Whether it is of the first training alone, not of all of them together.
         is_share: Whether its numbers are shares of answers, in percent.
+        at_most: The largest that its numbers can be if they have limits, of which the other is 0.
     """
 
     first_seed_only: ClassVar[bool] = False
     is_share: ClassVar[bool] = False
+    at_most: ClassVar[float | None] = None
 
     @property
     @abstractmethod
@@ -118,6 +120,7 @@ class Covariance(ModelMeasure):
 
     symbols: int
     data: Literal["normal", "grid"] = "normal"
+    at_most: ClassVar[float | None] = 100.0
 
     @property
     def heading(self) -> str:

@@ -67,7 +67,7 @@ class Number:
             return cls(factor * mean.value, count=mean.count)
         return cls(factor * mean.value, factor * mean.low, factor * mean.high, mean.count)
 
-    def over_trainings(self, values: Sequence[float], *, is_share: bool) -> Number:
+    def over_trainings(self, values: Sequence[float], *, is_share: bool, at_most: float | None = None) -> Number:
         """This number of several trainings, with an interval that has the training as its unit.
 
         It is Student's interval of the trainings' own numbers. Trainings answer the same questions, so their answers
@@ -76,6 +76,7 @@ class Number:
         Args:
             values: The number of each training, at least two.
             is_share: Whether it is a share, whose interval is Wilson's; else it is a mean.
+            at_most: The largest that a mean can be if it has limits, of which the other is 0; of a share 100.
         """
         if self.low is None or self.high is None:
             return self
@@ -91,8 +92,8 @@ class Number:
             factor = math.sqrt(trainings)
             low, high = (self.value + factor * (end - self.value) for end in (self.low, self.high))
         low, high = min(low, self.value - side), max(high, self.value + side)
-        if is_share:
-            low, high = max(low, 0.0), min(high, 100.0)
+        if limit := 100.0 if is_share else at_most:
+            low, high = max(low, 0.0), min(high, limit)
         return replace(self, low=low, high=high, trainings=trainings)
 
     def exp(self) -> Number:

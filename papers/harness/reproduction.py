@@ -72,7 +72,7 @@ def measured(place: Workspace, training: Training, seeds: Sequence[int], measure
     values = [single.value for single in singles if single is not None]
     if number is None or measure.whole or len(values) < 2:
         return number
-    return number.over_trainings(values, is_share=measure.is_share)
+    return number.over_trainings(values, is_share=measure.is_share, at_most=measure.at_most)
 
 
 def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Reproduction:
@@ -189,7 +189,8 @@ def number_of(parts: Sequence[Findings], measure: Measure) -> Number | None:
         return None
     number, is_loss = _pooled(found), "losses" in found[0]
     if len(found) > 1:
-        number = number.over_trainings([_pooled([part]).value for part in found], is_share="correct" in found[0])
+        values, at_most = [_pooled([part]).value for part in found], 100.0 if "shares" in found[0] else None
+        number = number.over_trainings(values, is_share="correct" in found[0], at_most=at_most)
     return number.exp() if is_loss else number
 
 

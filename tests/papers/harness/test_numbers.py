@@ -64,5 +64,11 @@ def test_a_mean_over_trainings_that_agree_has_the_interval_of_the_samples_of_one
     assert [number.low, number.high] == pytest.approx([single.low, single.high], rel=1e-3)
 
 
+def test_a_mean_with_limits_keeps_to_them_over_trainings():
+    number = Number.mean([0.9, 1.0] * 50).over_trainings([90.0, 100.0], is_share=False, at_most=100.0)
+    assert (number.value, number.low > 0, number.high) == (95.0, True, 100.0)
+    assert Number.average([90.0, 100.0]).over_trainings([90.0, 100.0], is_share=False).high > 100
+
+
 def test_what_has_no_interval_has_none_over_trainings():
     assert Number(3.0).over_trainings([2.0, 4.0], is_share=False) == Number(3.0)
