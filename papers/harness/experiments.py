@@ -141,6 +141,7 @@ class Experiment:
         compared: Measures of which rows that differ in their last label are compared over seeds, by the tests of
             `rank_tests`.
         best: Which numbers of these measures are the best.
+        trains: Whether its rows are trained models.
         draw: Draws the table's pictures into a folder, from the results of each row and seed that are there; None if
             it has none.
     """
@@ -156,6 +157,7 @@ class Experiment:
     measure: Callable[[Job], dict[Measure, Result]]
     compared: tuple[Measure, ...] = ()
     best: Best = "lowest"
+    trains: bool = True
     draw: Callable[[list[tuple[Setting, Findings]], Path], None] | None = None
 
     def scales(self) -> tuple[str, ...]:

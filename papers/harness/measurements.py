@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.evaluation.answers import Question, answer_questions
 from hf_symbinv.evaluation.checkpoints import Checkpoint
-from hf_symbinv.evaluation.grid import Box, Grid, mean_of
-from hf_symbinv.evaluation.sessions import SESSIONS, start_session
+from hf_symbinv.evaluation.grid import Box, Grid
+from hf_symbinv.evaluation.sessions import start_session
 from hf_symbinv.files import write_atomically
 from hf_symbinv.tasks import SymbolTask, symbol_names
 
@@ -77,11 +77,10 @@ class ModelUnderTest:
         questions: Sequence[Question],
         measure: Callable[[Sequence[Question]], list[Any]],
         size: int,
-        session: int | None = None,
     ) -> list[Any]:
         """What `measure` says of each question, `size` questions at a time; finished pieces survive a stop.
 
-        Random embeddings are those of one session: `session`, or one chosen on the first questions (ITE Appendix E.4).
+        Random embeddings are those of one session, which is chosen on the first questions (ITE Appendix E.4).
 
         Raises:
             OutOfTimeError: If there was no time to finish; the next call goes on.
@@ -90,7 +89,7 @@ class ModelUnderTest:
 
         kept = list(_lines(self.pieces))
         if not kept:
-            kept = [choose_session(self.checkpoint, questions[:SESSION_QUESTIONS], session)]
+            kept = [choose_session(self.checkpoint, questions[:SESSION_QUESTIONS], None)]
         elif kept[0]:
             start_session(self.checkpoint, kept[0]["embedding_seed"])
         write_atomically(self.pieces, "".join(json.dumps(line) + "\n" for line in kept))
@@ -213,17 +212,14 @@ class HeatMap(Measurement):
     Attributes:
         candidates: Answers to each question.
         free: Whether they are written freely, and not by the task's grammar.
-        session: The draw of random embeddings; None for the median one.
     """
 
     candidates: int = 1
     free: bool = False
-    session: int | None = None
 
     @property
     def name(self) -> str:
-        draw = "" if self.session is None else f"-draw-{self.session}"
-        return f"heat-map-{self.candidates}{'-free' * self.free}{draw}"
+        return f"heat-map-{self.candidates}{'-free' * self.free}"
 
     def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
         from hf_symbinv.metrics.edit_distance import edit_distance
@@ -240,7 +236,7 @@ class HeatMap(Measurement):
                     return [edit_distance(answer.best.text, question.text) for question, answer in pairs]
                 return [float(answer.best.verified) for answer in answers]
 
-            found = model.piecewise(questions, values, PIECE, self.session)
+            found = model.piecewise(questions, values, PIECE)
         trained = sizes["data"]["wide" if model.training.data == "wide" else "normal"]
         samples = [(question.symbols, question.size, value) for question, value in zip(questions, found, strict=True)]
 
@@ -252,22 +248,6 @@ class HeatMap(Measurement):
             questions="string" if copying else "formula",
             training_box=Box(trained["num_symbols"], trained["max_size"]),
         ).to_dict()
-
-
-@dataclass(frozen=True)
-class Draws(Measurement):
-    """The mean over the heat map with each of ten draws of random embeddings (ITE Appendix E.4)."""
-
-    @property
-    def name(self) -> str:
-        return "draws"
-
-    def carry_out(self, model: ModelUnderTest) -> dict[str, Any]:
-        parts = [replace(model, pieces=model.pieces.with_suffix(f".{draw}.pieces")) for draw in range(SESSIONS)]
-        grids = [Grid.from_dict(HeatMap(session=draw).carry_out(part)) for draw, part in enumerate(parts)]
-        for part in parts:
-            part.pieces.unlink()
-        return {"means": [mean_of(grid.cells, grid.metric).value for grid in grids]}
 
 
 @dataclass(frozen=True)

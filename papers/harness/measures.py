@@ -9,14 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev, variance
+from statistics import stdev
 from typing import Any, ClassVar, Literal
 
 from hf_symbinv.evaluation.grid import Box, Cell, Grid, mean_of, region_of
 from papers.harness.cost import REPEATS
 from papers.harness.measurements import (
     Costs,
-    Draws,
     Effort,
     HeatMap,
     Measurement,
@@ -59,9 +58,13 @@ class ModelMeasure(Measure):
 
     Attributes:
         first_seed_only: Whether it is of the first training alone, not of all of them together.
+        is_share: Whether its numbers are shares of answers, in percent.
+        at_most: The largest that its numbers can be if they have limits, of which the other is 0.
     """
 
     first_seed_only: ClassVar[bool] = False
+    is_share: ClassVar[bool] = False
+    at_most: ClassVar[float | None] = None
 
     @property
     @abstractmethod
@@ -92,6 +95,7 @@ class Share(ModelMeasure):
     data: Literal["normal", "wide"] = "normal"
     new: bool = False
     free: bool = False
+    is_share: ClassVar[bool] = True
 
     @property
     def heading(self) -> str:
@@ -116,6 +120,7 @@ class Covariance(ModelMeasure):
 
     symbols: int
     data: Literal["normal", "grid"] = "normal"
+    at_most: ClassVar[float | None] = 100.0
 
     @property
     def heading(self) -> str:
@@ -146,6 +151,7 @@ class Solved(ModelMeasure):
     symbols: int | None = None
     candidates: int = 1
     free: bool = False
+    is_share: ClassVar[bool] = True
 
     @property
     def heading(self) -> str:
@@ -203,27 +209,6 @@ class EditDistance(ModelMeasure):
 
     def number(self, found: Sequence[dict[str, Any]], box: Box) -> Number | None:
         return Number.of_cells(mean_of(*_cells(found)), 1)
-
-
-@dataclass(frozen=True)
-class Drawn(ModelMeasure):
-    """What ten draws of random embeddings make of the mean over the heat map; a deviation is pooled over seeds."""
-
-    statistic: Literal["mean", "lowest", "highest", "deviation"]
-
-    @property
-    def heading(self) -> str:
-        return f"{self.statistic} of ten draws"
-
-    @property
-    def measurement(self) -> Draws:
-        return Draws()
-
-    def number(self, found: Sequence[dict[str, Any]], box: Box) -> Number:
-        means = [mean for part in found for mean in part["means"]]
-        if self.statistic == "deviation":
-            return Number(fmean(variance(part["means"]) for part in found) ** 0.5)
-        return Number({"mean": fmean(means), "lowest": min(means), "highest": max(means)}[self.statistic])
 
 
 def _cells(found: Sequence[dict[str, Any]]) -> tuple[list[Cell], Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import stdev
 
 from hf_symbinv.evaluation.grid import Mean
 from hf_symbinv.metrics.intervals import NORMAL_QUANTILE, wilson_interval
@@ -19,12 +20,14 @@ class Number:
         low, high: Its 95 % interval: Wilson's for shares, the normal one for means; of milliseconds the smallest and
             the largest. None where there is none.
         count: Samples behind it.
+        trainings: How many trainings the interval has as its units; 1 where its units are samples.
     """
 
     value: float
     low: float | None = None
     high: float | None = None
     count: int = 1
+    trainings: int = 1
 
     @classmethod
     def share(cls, correct: float, count: int) -> Number:
@@ -53,9 +56,7 @@ class Number:
     @classmethod
     def perplexity(cls, losses: Sequence[float]) -> Number:
         """exp of the mean of losses in nats, the geometric mean of perplexities, and exp of its interval."""
-        mean = cls.average(losses)
-        low, high = (None if side is None else math.exp(side) for side in (mean.low, mean.high))
-        return cls(math.exp(mean.value), low, high, mean.count)
+        return cls.average(losses).exp()
 
     @classmethod
     def of_cells(cls, mean: Mean, factor: float) -> Number | None:
@@ -65,3 +66,37 @@ class Number:
         if math.isnan(mean.low):
             return cls(factor * mean.value, count=mean.count)
         return cls(factor * mean.value, factor * mean.low, factor * mean.high, mean.count)
+
+    def over_trainings(self, values: Sequence[float], *, is_share: bool, at_most: float | None = None) -> Number:
+        """This number of several trainings, with an interval that has the training as its unit.
+
+        It is Student's interval of the trainings' own numbers. Trainings answer the same questions, so their answers
+        are not independent; where the interval of as many samples as one training has is wider, it is that one.
+
+        Args:
+            values: The number of each training, at least two.
+            is_share: Whether it is a share, whose interval is Wilson's; else it is a mean.
+            at_most: The largest that a mean can be if it has limits, of which the other is 0; of a share 100.
+        """
+        if self.low is None or self.high is None:
+            return self
+        from scipy import stats
+
+        trainings = len(values)
+        side = float(stats.t.ppf(0.975, trainings - 1)) * stdev(values) / math.sqrt(trainings)
+        if is_share:
+            count = max(round(self.count / trainings), 1)
+            one = Number.share(self.value / 100 * count, count)
+            low, high = one.low or 0.0, one.high or 0.0
+        else:
+            factor = math.sqrt(trainings)
+            low, high = (self.value + factor * (end - self.value) for end in (self.low, self.high))
+        low, high = min(low, self.value - side), max(high, self.value + side)
+        if limit := 100.0 if is_share else at_most:
+            low, high = max(low, 0.0), min(high, limit)
+        return replace(self, low=low, high=high, trainings=trainings)
+
+    def exp(self) -> Number:
+        """exp of the number and of its interval."""
+        low, high = (None if side is None else math.exp(side) for side in (self.low, self.high))
+        return replace(self, value=math.exp(self.value), low=low, high=high)

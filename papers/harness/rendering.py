@@ -91,7 +91,10 @@ class Reproduction:
         for made in self.rows:
             cells = list(made.row.labels)
             for measure in measures:
-                cells.append(_text(measure, made.numbers.get(measure), counted=len(counts[measure]) > 1))
+                number = made.numbers.get(measure)
+                text = _text(measure, number, counted=len(counts[measure]) > 1)
+                mixed = self._units == {False, True} and _has_unit(measure, number)
+                cells.append(f"{text} †" if mixed and number and number.trainings == 1 else text)
                 if measure in cited:
                     cells.append(f"{made.row.paper[measure]:g}" if measure in made.row.paper else "")
             lines.append(f"| {' | '.join(cells)} |")
@@ -103,19 +106,44 @@ class Reproduction:
         Args:
             counts: The different numbers of samples behind its numbers.
         """
-        yield f"{self.table.title} ({self.table.source}), scale {self.scale}: {self.about}"
+        yield f"{self.table.title} ({self.table.source}), scale {self.scale}{self._trained()}: {self.about}"
         samples = "; n samples behind a number" if counts else ""
         if len(counts) == 1:
             samples = f"; {counts[0]:,} samples behind each number"
         yield f"{self.unit}{samples}; seeds {', '.join(map(str, self.seeds))}."
-        if self.notes:
-            yield " ".join(self.notes)
+        if notes := [*self._intervals(), *self.notes]:
+            yield " ".join(notes)
         command = f"python -m papers {self.table.name} --scale {self.scale}"
         if len(self.seeds) > 1:
             command += f" --seeds {len(self.seeds)}"
         yield f"Command: `{command}`."
         if self.missing:
             yield f"Missing: {'; '.join(self.missing)}. Repeat the command to go on."
+
+    def _trained(self) -> str:
+        """What stands beside the title of a table whose rows have one training each."""
+        return ", one training" if self.table.trains and len(self.seeds) == 1 else ""
+
+    @property
+    def _units(self) -> set[bool]:
+        """Whether the intervals of the numbers have the training as their unit, of several trainings; else nothing."""
+        numbers = [(measure, number) for made in self.rows for measure, number in made.numbers.items()]
+        return {number.trainings > 1 for measure, number in numbers if number and _has_unit(measure, number)}
+
+    def _intervals(self) -> Iterator[str]:
+        """What the intervals are of, where there are several trainings."""
+        if len(self.seeds) < 2 or not self.table.trains or not self._units:
+            return
+        pooled = "of the samples of all trainings together, as if these were independent"
+        if True not in self._units:
+            yield f"Intervals are {pooled}."
+            return
+        yield (
+            "Intervals have the training as their unit: they are Student's, or where it is wider the interval of as "
+            "many samples as one training gave."
+        )
+        if False in self._units:
+            yield f"Those marked with † are {pooled}."
 
     def _measures(self) -> list[Measure]:
         """The measures of which there is a number, ours or the paper's, in the table's order."""
@@ -138,6 +166,11 @@ def _head(measure: Measure, counts: set[int], *, shown: bool) -> str:
         [count] = counts
         return f"{measure.heading} (n {count:,})"
     return measure.heading
+
+
+def _has_unit(measure: Measure, number: Number | None) -> bool:
+    """Whether a number is printed with an interval."""
+    return number is not None and not measure.whole and number.low is not None and number.high is not None
 
 
 def _text(measure: Measure, number: Number | None, *, counted: bool) -> str:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from hf_symbinv.evaluation.grid import Grid
@@ -14,7 +13,7 @@ from hf_symbinv.files import write_atomically
 from papers.harness.comparisons import comparisons
 from papers.harness.experiments import Experiment, Findings, MissingDataError, OutOfTimeError, Setting
 from papers.harness.measurements import HeatMap
-from papers.harness.measures import Drawn, EditDistance, Measure, ModelMeasure, Solved, Spent, Spread
+from papers.harness.measures import Measure, ModelMeasure, Solved, Spent, Spread
 from papers.harness.numbers import Number
 from papers.harness.rendering import Made, Reproduction
 from papers.harness.scales import SCALES, ScaleError
@@ -61,12 +60,19 @@ def reproduce(place: Workspace, table: Table | Experiment, seeds: Sequence[int] 
 def measured(place: Workspace, training: Training, seeds: Sequence[int], measure: ModelMeasure) -> Number | None:
     """A number of a table, over all seeds together; None where the test data have nothing to measure it on.
 
+    With several seeds its interval has the training as its unit.
+
     Raises:
         OutOfTimeError: If there was no time to finish; the next call goes on.
     """
     used = seeds[:1] if measure.first_seed_only else seeds
-    found = [place.found(training, seed, measure.measurement) for seed in used]
-    return measure.number(found, place.scale.box(training.task))
+    found, box = [place.found(training, seed, measure.measurement) for seed in used], place.scale.box(training.task)
+    number = measure.number(found, box)
+    singles = [measure.number([part], box) for part in found] if len(found) > 1 else []
+    values = [single.value for single in singles if single is not None]
+    if number is None or measure.whole or len(values) < 2:
+        return number
+    return number.over_trainings(values, is_share=measure.is_share, at_most=measure.at_most)
 
 
 def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Reproduction:
@@ -86,24 +92,8 @@ def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Re
         done.append(Made(row, numbers, records))
     return Reproduction(
         table, place.scale.name, place.scale.about_of(rows), table.unit, tuple(seeds), tuple(done), tuple(missing),
-        (*_notes(place, table, rows), *_of_draws(done), *_compared(place, table, finished, seeds)),
+        (*_notes(place, table, rows), *_compared(place, table, finished, seeds)),
     )  # fmt: skip
-
-
-def _of_draws(done: Sequence[Made]) -> Iterator[str]:
-    """How far the median draw of random embeddings is from the mean, and how far draws are from each other."""
-    differences, variances = [], []
-    for numbers in (made.numbers for made in done):
-        median, mean, deviation = map(numbers.get, (EditDistance(), Drawn("mean"), Drawn("deviation")))
-        if median is not None and mean is not None and deviation is not None:
-            differences.append(100 * (median.value - mean.value) / mean.value)
-            variances.append(deviation.value**2)
-    if differences:
-        yield (
-            f"Over {len(differences)} models the median draw differs from the mean of ten by {fmean(differences):.1f} "
-            f"% on average, and by {fmean(map(abs, differences)):.1f} % in absolute value; the pooled deviation is "
-            f"{fmean(variances) ** 0.5:.2f}."
-        )
 
 
 def _compared(place: Workspace, table: Table, rows: Sequence[Row], seeds: Sequence[int]) -> Iterator[str]:
@@ -190,16 +180,27 @@ def single_numbers(
 
 
 def number_of(parts: Sequence[Findings], measure: Measure) -> Number | None:
-    """The number of a measure over all seeds that have it; None if none has."""
+    """The number of a measure over all seeds that have it; None if none has.
+
+    With several seeds its interval has the training as its unit.
+    """
     found: list[dict[str, Any]] = [part[measure.heading] for part in parts if measure.heading in part]
     if not found:
         return None
-    if "losses" in found[0]:
-        return Number.perplexity([loss for part in found for loss in part["losses"]])
+    number, is_loss = _pooled(found), "losses" in found[0]
+    if len(found) > 1:
+        values, at_most = [_pooled([part]).value for part in found], 100.0 if "shares" in found[0] else None
+        number = number.over_trainings(values, is_share="correct" in found[0], at_most=at_most)
+    return number.exp() if is_loss else number
+
+
+def _pooled(found: Sequence[dict[str, Any]]) -> Number:
+    """A number over all samples of what was found; of losses their mean, not its perplexity."""
     if "shares" in found[0]:
         return Number.mean([value for part in found for value in part["shares"]])
-    if "values" in found[0]:
-        return Number.average([value for part in found for value in part["values"]])
+    for kind in ("losses", "values"):
+        if kind in found[0]:
+            return Number.average([value for part in found for value in part[kind]])
     return Number.share(sum(part["correct"] for part in found), sum(part["count"] for part in found))
 
 

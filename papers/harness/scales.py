@@ -12,7 +12,7 @@ import yaml
 
 from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.grid import Box
-from papers.harness.tables import Row, Table, Training
+from papers.harness.tables import TASKS, Row, Table, Training
 
 if TYPE_CHECKING:
     from hf_symbinv.training import Recipe
@@ -80,9 +80,12 @@ class Scale:
         return replace(training, data="normal") if same and apart else training
 
     def about_of(self, rows: Sequence[Row]) -> str:
-        """What a table with these rows shows: the sentence of their task, or of the scale."""
-        sentences = {self.tasks[row.training.task].get("about", self.about) for row in rows}
-        return sentences.pop() if len(sentences) == 1 else self.about
+        """What a table with these rows shows: the sentences of their tasks, the scale's for those that have none."""
+        abouts = {row.training.task: self.tasks[row.training.task].get("about", self.about) for row in rows}
+        if len(set(abouts.values())) == 1:
+            return abouts.popitem()[1]
+        own = [f"{TASKS[task].capitalize()}: {about}" for task, about in abouts.items() if about != self.about]
+        return " ".join([self.about] * (self.about in abouts.values()) + own)
 
     def box(self, task: str) -> Box:
         """The largest number of symbols and the largest size in training, but for models trained on `wide` data."""
@@ -99,9 +102,7 @@ class Scale:
         data = "wide" if training.data == "wide" else "normal"
         train_rows = 0.8 * sizes["data"][data]["rows"]
         if training.data == "reduced":
-            reduced = sizes["reduced"]
-            equal = math.ceil(trainer["max_steps"] * reduced["rows"] / train_rows)
-            trainer["max_steps"] = equal if training.equal_epochs else reduced["max_steps"]
+            trainer["max_steps"] = sizes["reduced"]["max_steps"]
         if training.epochs is not None:
             trainer["max_steps"] = math.ceil(training.epochs * train_rows / batch)
         if training.tuned:

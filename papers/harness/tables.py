@@ -35,7 +35,6 @@ class Training:
         fields: Configuration fields that differ from the scale's, as pairs.
         start: A model that is converted to streams and trained further.
         epochs: Passes over the data; None for the scale's number of steps.
-        equal_epochs: Whether reduced data are passed over as often as all data, and not for as many steps.
         learning_rate: None for the scale's.
         tuned: Whether it has the trainer arguments that the scale gives to searches, trials and full lengths alike.
         trial: Whether it is a short one of a search, with the scale's number of steps for these.
@@ -48,7 +47,6 @@ class Training:
     fields: tuple[tuple[str, Any], ...] = ()
     start: Training | None = None
     epochs: int | None = None
-    equal_epochs: bool = False
     learning_rate: float | None = None
     tuned: bool = False
     trial: bool = False
@@ -69,8 +67,6 @@ class Training:
             parts.append(f"from-{self.start.model}")
         if self.epochs is not None:
             parts.append(f"{self.epochs}epochs")
-        if self.equal_epochs:
-            parts.append("equal-epochs")
         if self.learning_rate is not None:
             parts.append(f"learning_rate={self.learning_rate:g}")
         if self.tuned:
@@ -129,6 +125,11 @@ class Table:
     unit: str
     note: str = ""
     compared: tuple[ModelMeasure, ...] = ()
+
+    @property
+    def trains(self) -> bool:
+        """Its rows are trained models."""
+        return True
 
     def measures_of(self, row: Row) -> tuple[ModelMeasure, ...]:
         """What is measured of a row."""

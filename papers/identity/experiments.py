@@ -498,6 +498,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             for kernel, label in (("attention", "attention and MLP layer"), ("mlp", "MLP layer alone"))
         ),
         measure_kernel,
+        trains=False,
     ),
     Experiment(
         "identity-gpt2", FAMILY, "GPT-2 with two scalars a head", f"{_SOURCE}, Figure 4", ("corpus", "model"),

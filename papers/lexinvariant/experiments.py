@@ -12,7 +12,6 @@ Source: Huang et al. 2023 (LI).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +41,6 @@ MODELS = {
     "regularised": "learned, 20 % of tokens renamed",
 }
 COUNTING, STREAMS = "counting, without order", "streams (not in the paper)"
-TOKENS = "-tokens"  # ends the name of a corpus that is read by tokens, and not by characters
 FAMILY = Family("lexinvariant", Path(__file__).parent / "scales.yaml")
 # Places whose losses are averaged; our choice.
 MARKOV_PLACES = (Places(0, 4), Places(4, 8), Places(8, 16), Places(16, 32), Places(32, 64))
@@ -186,11 +184,9 @@ def by_frequency(kind: str) -> Named:
     return Named(f"{kind}, by frequency")
 
 
-def _text_rows(
-    models: dict[str, str], paper: dict[tuple[str, str], dict[Measure, float]], ending: str = ""
-) -> tuple[Setting, ...]:
+def _text_rows(models: dict[str, str], paper: dict[tuple[str, str], dict[Measure, float]]) -> tuple[Setting, ...]:
     return tuple(
-        Setting((corpus, label), {"corpus": f"{corpus}{ending}", "model": kind}, paper.get((corpus, kind), {}))
+        Setting((corpus, label), {"corpus": corpus, "model": kind}, paper.get((corpus, kind), {}))
         for corpus in ("code", "prose")
         for kind, label in models.items()
     )
@@ -242,21 +238,6 @@ _PUZZLES_SOLVED: dict[tuple[str, str], dict[Measure, float]] = {
 }
 
 
-def _text_table(name: str, units: str, unit: str, rows: tuple[Setting, ...]) -> Experiment:
-    return Experiment(
-        name=name,
-        family=FAMILY,
-        title=f"{units} of prose and code: perplexity by context",
-        source="LI Figures 3 and 7",
-        heads=("corpus", "model"),
-        measures=(*map(Perplexity, TEXT_PLACES), LAST_WINDOW),
-        unit=unit,
-        rows=rows,
-        measure=measure_text,
-        draw=functools.partial(draw_text, name=name),
-    )
-
-
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="lexinv-markov",
@@ -281,18 +262,18 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         rows=_STREAMS_ROWS,
         measure=measure_markov,
     ),
-    _text_table(
-        "lexinv-text",
-        "Characters",
-        "Perplexities by place in the window (paper, after 511 characters of the Pile: lexinvariant 3.38, learned "
+    Experiment(
+        name="lexinv-text",
+        family=FAMILY,
+        title="Characters of prose and code: perplexity by context",
+        source="LI Figures 3 and 7",
+        heads=("corpus", "model"),
+        measures=(*map(Perplexity, TEXT_PLACES), LAST_WINDOW),
+        unit="Perplexities by place in the window (paper, after 511 characters of the Pile: lexinvariant 3.38, learned "
         "2.00)",
-        _text_rows({**MODELS, "counting": COUNTING}, {}),
-    ),
-    _text_table(
-        "lexinv-tokens",
-        "Tokens",
-        "Perplexities by place in the window, by token of a BPE that was trained on the texts",
-        _text_rows({"learned": LEARNED, "gaussian": MODELS["gaussian"], "counting": COUNTING}, {}, TOKENS),
+        rows=_text_rows({**MODELS, "counting": COUNTING}, {}),
+        measure=measure_text,
+        draw=draw_text,
     ),
     Experiment(
         name="lexinv-cipher",

@@ -18,7 +18,6 @@ from transformers import (
     CONFIG_MAPPING,
     Adafactor,
     AutoModelForCausalLM,
-    AutoTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
     set_seed,
@@ -26,8 +25,6 @@ from transformers import (
 
 from papers.harness.corpora import source_of
 from papers.harness.experiments import Job
-from papers.harness.subwords import SubwordConfig, load_blocks
-from papers.harness.subwords import prepare as prepare_tokens
 from papers.lexinvariant.characters import (
     ALPHABETS,
     BASE_TOKENS,
@@ -82,8 +79,6 @@ def markov_language(sizes: Mapping[str, Any]) -> MarkovLanguage:
 def texts_of(job: Job, name: str) -> Texts:
     """Texts of `prose`, `code` or, where the sizes say how many symbols it has, a Markov language.
 
-    They are read by characters, or by tokens where the sizes say how many there are, as those of `prose-tokens` do.
-
     Raises:
         MissingDataError: If no corpus is named, or it cannot be used.
     """
@@ -94,14 +89,6 @@ def texts_of(job: Job, name: str) -> Texts:
         train = language.sample(data["rows"], data["length"], job.seed).astype(np.uint8)
         test = language.sample(rows, data["length"], TEST_SEEDS + job.seed)
         return Texts(train, test, language.num_symbols)
-    if "vocab_size" in data:
-        folder = job.shared / name
-        with source_of(name.partition("-")[0]) as source:
-            prepare_tokens(SubwordConfig(source=source, **data), folder)
-        blocks = load_blocks(folder).with_format("numpy")
-        test = blocks["test"].shuffle(seed=0).select(range(min(rows, len(blocks["test"]))))
-        symbols = len(AutoTokenizer.from_pretrained(folder))
-        return Texts(blocks["train"]["input_ids"][:].astype(np.uint16), test["input_ids"][:].astype(np.int64), symbols)
     with source_of(name) as source:
         config = CorpusConfig(name=name, source=source, replacement=REPLACEMENT, **data)
         prepare(config, job.shared / name)

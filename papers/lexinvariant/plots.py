@@ -61,7 +61,7 @@ def draw_markov(found: Results, folder: Path) -> None:
         save_picture(figure, folder / f"lexinv-markov.{suffix}")
 
 
-def draw_text(found: Results, folder: Path, *, name: str) -> None:
+def draw_text(found: Results, folder: Path) -> None:
     """Perplexity by place, a panel per corpus, and in a last one what it is as a multiple of the learned model's.
 
     Corpora whose learned model is not there have no multiples. Perplexities over more than two powers of ten get a
@@ -94,7 +94,7 @@ def draw_text(found: Results, folder: Path, *, name: str) -> None:
     _finish(ratio, title, f"multiple of {LEARNED}")
     figure.legend(loc="outside lower center", ncols=5, fontsize=8, frameon=False, handlelength=3.5)
     for suffix in FORMATS:
-        save_picture(figure, folder / f"{name}.{suffix}")
+        save_picture(figure, folder / f"lexinv-text.{suffix}")
 
 
 def draw_cipher(found: Results, folder: Path) -> None:

@@ -30,7 +30,6 @@ PLAIN, RENAMED, CHANGED = Named("MAPE"), Named("MAPE, renamed"), Named("changed,
 REACHED, EARLIER = Named("epochs to vanilla's best"), Named("earlier, %")
 LOWEST, MEAN, HIGHEST = Named("lowest"), Named("mean"), Named("highest")
 WRONG, WRONG_EXTENDED, WRONG_ALL_FOUR = Named("error"), Named("error, a3"), Named("error, a0 to a3")
-READOUTS = {"pooler": "BERT's pooler", "sum": "sum", "mean": "mean", "first": "first token"}
 SPLITTINGS = {"random": "random", "disjoint": "disjoint up to renaming"}
 # Renamer, figure 1(a).
 FIGURE_1 = "movq 64(%rsp), %rax;subl $1, 56(%rbp);movl 16(%rax), %eax"
@@ -177,23 +176,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         measure=measure_blocks,
         compared=(PLAIN, RENAMED),
         draw=draw_efficiency("renamer-sizes"),
-    ),
-    Experiment(
-        name="renamer-readout",
-        family=FAMILY,
-        title="Cycles of basic blocks by what is read out",
-        source="the paper does not name its readout",
-        heads=("readout", "model"),
-        measures=_BLOCK_MEASURES[:3],
-        unit="MAPE in percent on the test blocks, of the step with the lowest validation error; the share of "
-        "predictions that a renaming changes. All other tables read out BERT's pooler",
-        rows=tuple(
-            Setting((label, MODELS[kind]), {"pooling": pooling, "model": kind})
-            for pooling, label in READOUTS.items()
-            for kind in ("vanilla", "renamer")
-        ),
-        measure=measure_blocks,
-        compared=(PLAIN, RENAMED),
     ),
     Experiment(
         name="renamer-figure2",

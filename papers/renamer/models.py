@@ -217,17 +217,13 @@ def _parts(data: datasets.DatasetDict, sizes: Mapping[str, Any], held_out: Seque
 def sized(job: Job) -> tuple[Job, str]:
     """The job with what its row changes of the sizes, and what this adds to the names of models.
 
-    A row's `size` names an entry of the sizes' `sizes`, with fields of `model` and `trainer`; its `pooling` is the
-    model's.
+    A row's `size` names an entry of the sizes' `sizes`, with fields of `model` and `trainer`.
     """
-    size, pooling = job.values.get("size"), job.values.get("pooling", job.sizes["model"]["pooling"])
-    own = job.sizes["sizes"][size] if size else {}
-    model = {**job.sizes["model"], **own.get("model", {}), "pooling": pooling}
-    changed = {**job.sizes, "model": model, "trainer": {**job.sizes["trainer"], **own.get("trainer", {})}}
-    suffix = f"-{size}" if size else ""
-    if pooling != job.sizes["model"]["pooling"]:
-        suffix += f"-{pooling}"
-    return replace(job, sizes=changed), suffix
+    size = job.values.get("size")
+    if size is None:
+        return job, ""
+    own = {part: {**job.sizes[part], **job.sizes["sizes"][size].get(part, {})} for part in ("model", "trainer")}
+    return replace(job, sizes={**job.sizes, **own}), f"-{size}"
 
 
 def trained(job: Job, language: Language, kind: str, data: datasets.DatasetDict, name: str) -> PreTrainedModel:

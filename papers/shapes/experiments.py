@@ -47,7 +47,6 @@ TITLES = {
         "Programs all of whose variables get the right classes",
     ),
     "pairs": ("A user's own pairs: expressions in prefix notation", "Answers that are the data's own"),
-    "decoder": ("A decoder alone: strings and their copies", "Strings copied right, by greedy decoding"),
 }
 
 

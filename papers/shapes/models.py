@@ -2,8 +2,7 @@
 
 A **shape** is a kind of model with data on which its answer depends on symbols. Test data come in three parts: as in
 training; with more symbols; and as in training again, with all names replaced by names that training never had. A
-**kind** is what symbols are to the model. `canonical` numbers them in the order of their first appearance; all others
-see ids.
+**kind** is what symbols are to the model.
 
 Letters: B rows, L tokens of the input, T labels, V vocabulary.
 """
@@ -21,7 +20,6 @@ from typing import Any
 import torch
 from transformers import (
     CONFIG_MAPPING,
-    AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForSeq2SeqLM,
     AutoModelForTokenClassification,
@@ -38,8 +36,6 @@ from papers.shapes.columns import BY_SYMBOLS, MORE, NEW, USUAL, by_symbols
 
 # Names of training, and as many that it never has.
 NAMES, OTHERS = ascii_lowercase[:13], ascii_lowercase[13:]
-SEPARATOR = "<sep>"
-COPY_TOKENS = ("<s>", "<pad>", "</s>", SEPARATOR)
 PAD = 1
 Row = dict[str, list[int]]
 
@@ -79,11 +75,6 @@ class Words:
         """The number of different symbols, whatever their views."""
         return len({self.ids.parts(token)[0] for token in ids} - {-1})
 
-    def canonical(self, ids: Sequence[int]) -> list[int]:
-        """The ids with symbols numbered in the order of their first appearance."""
-        every = [range(len(ascii_lowercase))]
-        return self.ids.rename(ids, self.ids.canonical_renaming(ids, every))
-
 
 def derivative_row(words: Words, generator: random.Random, names: str, **options: Any) -> Row:
     """A term with unknown functions, and its derivative; `options` as `named_functions.question` takes them."""
@@ -102,15 +93,6 @@ def tokens_row(words: Words, generator: random.Random, names: str, **options: An
     """A program, and the class of each of its variables; `options` as `programs.assignments` takes them."""
     program, classes = programs.assignments(generator, names, **options)
     return {"input_ids": words(program), "labels": classes}
-
-
-def copying_row(words: Words, generator: random.Random, names: str, *, length: int, fewest: int, most: int) -> Row:
-    """A string of `length` symbols, `fewest` to `most` different ones, a separator, and as labels the string again."""
-    drawn = generator.sample(names, generator.randint(fewest, most))
-    string = drawn + generator.choices(drawn, k=length - len(drawn))
-    generator.shuffle(string)
-    given, copied = (words(" ".join(text)) for text in (["<s>", *string, SEPARATOR], [*string, "</s>"]))
-    return {"input_ids": given + copied, "labels": [-100] * len(given) + copied}
 
 
 @dataclass(frozen=True)
@@ -143,23 +125,10 @@ class Shape:
         count = sizes["rows" if part == "train" else "test_rows"]
         return [self.draw(self.words, generator, names, **options) for _ in range(count)]
 
-    def seen_by(self, kind: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """What a kind of model sees. No decoder alone has canonical names inside, so its rows get them before."""
-        if kind != "canonical" or self.head is not AutoModelForCausalLM:
-            return rows
-        canonical = [self.words.canonical(row["input_ids"]) for row in rows]
-        found = []
-        for row, ids in zip(rows, canonical, strict=True):
-            labels = [-100 if label < 0 else token for label, token in zip(row["labels"], ids, strict=True)]
-            found.append({"input_ids": ids, "labels": labels})
-        return found
-
     def model(self, kind: str, sizes: Mapping[str, Any]) -> PreTrainedModel:
         """A fresh model of a kind; `sizes` are fields of all kinds, and under `kinds` those of some."""
         fields = {**sizes, **self.fields}
         fields |= fields.pop("kinds", {}).get(kind, {})
-        if kind == "canonical" and self.head is AutoModelForCausalLM:
-            kind = "learned"
         config = CONFIG_MAPPING["symbol_invariant"](
             base_vocab_size=self.words.ids.base, num_symbols=len(ascii_lowercase), num_views=self.words.ids.views,
             symbol_embedding=kind, **fields,
@@ -176,7 +145,6 @@ SHAPES = {
         AutoModelForTokenClassification, Words(programs.BASE_TOKENS), tokens_row,
         {"decoder_layers": 0, "num_labels": len(programs.CLASSES)},
     ),
-    "decoder": Shape(AutoModelForCausalLM, Words(COPY_TOKENS), copying_row, {"encoder_layers": 0}),
 }  # fmt: skip
 
 
@@ -188,7 +156,7 @@ def measure(job: Job, shape: Shape) -> dict[Measure, Result]:
     collate = SequenceCollator(PAD)
     arguments = {**job.sizes["trainer"], "seed": job.seed}
     job.say(f"  {arguments['max_steps']} steps, {model.num_parameters():,} parameters")
-    rows = shape.seen_by(kind, shape.rows(sizes, "train", job.seed))
+    rows = shape.rows(sizes, "train", job.seed)
     job.train(
         model, job.folder / "model", arguments, train_dataset=rows, data_collator=collate, words=shape.words.arguments()
     )
@@ -196,7 +164,7 @@ def measure(job: Job, shape: Shape) -> dict[Measure, Result]:
     asked, solved = Counter[int](), Counter[int]()
     for part in (USUAL, MORE, NEW):
         rows = shape.rows(sizes, part.heading, job.seed)
-        right = rights(model.eval(), shape.seen_by(kind, rows), collate)
+        right = rights(model.eval(), rows, collate)
         found[part] = {"correct": sum(right), "count": len(right)}
         if part != NEW:
             for row, is_right in zip(rows, right, strict=True):
@@ -222,7 +190,5 @@ def rights(model: PreTrainedModel, rows: Sequence[Row], collate: Callable[..., A
     for start in range(0, len(rows), batch):
         inputs = {name: tensor.to(model.device) for name, tensor in collate(rows[start : start + batch]).items()}
         logits, labels = model(**inputs).logits, inputs["labels"]  # (B, T, V) and (B, T)
-        if model.config.kind == "decoder-only":
-            logits, labels = logits[:, :-1], labels[:, 1:]
         found += (~((logits.argmax(-1) != labels) & (labels >= 0)).any(1)).tolist()
     return found

@@ -147,6 +147,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Setting(("after",), {"data": "supplemented"}, {ROWS_WITH[0]: 203, ROWS_WITH[1]: 22_474}),
         ),
         measure=measure_symbols,
+        trains=False,
         draw=draw_symbols,
     ),
     Experiment(
@@ -159,6 +160,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         unit="Mean milliseconds over random formulas, and how many were stopped at the limit, with which they count",
         rows=tuple(Setting((str(count),), {"symbols": count}) for count in range(1, MOST_SYMBOLS + 1)),
         measure=measure_times,
+        trains=False,
         draw=draw_times,
     ),
 )

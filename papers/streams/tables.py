@@ -5,6 +5,7 @@ SIT is Symbol-Invariant Transformer (2026), ITE Interchangeable Token Embeddings
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -16,7 +17,6 @@ from papers.harness.measures import (
     WHOLE,
     Cost,
     Covariance,
-    Drawn,
     EditDistance,
     Measure,
     Parameters,
@@ -30,10 +30,11 @@ SIZES = Path(__file__).parent / "scales"
 
 CORRECT, EXACT, NEW, FREE = Share("correct"), Share("exact"), Share("correct", new=True), Share("correct", free=True)
 DISTANCE = EditDistance()
-DRAWN = Drawn("mean"), Drawn("lowest"), Drawn("highest"), Drawn("deviation")
 MAPPED = (*HEAT_MAP, Spread(), Solved(free=True), *SPENT)
 VALIDATION = (Share(split="validation"), Share(split="validation", data="wide"), WHOLE)
 VALIDATED = (*VALIDATION, Spread(), Share(split="validation", new=True), Share(split="validation", free=True), *SPENT)
+# What SIT Tables 2, 3 and 6 and Figures 5 to 14 have of a set of components.
+ABLATED = (*HEAT_MAP, *VALIDATED[:2], Spread(), *VALIDATED[4:6], Solved(free=True), Parameters(), *SPENT)
 SHARES = "Shares of correct answers in percent, with Wilson's 95 % intervals"
 REGIONS = (
     f"{SHARES}: of the whole heat map; in the box of at most as many symbols and tokens as in training; with more "
@@ -85,12 +86,6 @@ def _robustness_table(name: str, title: str, source: str, rows: tuple[Row, ...])
         "answers to all or 120 renamings of each question, with normal ones"
     )
     return Table(name, title, source, ("task", "training data", "model"), measures, rows, unit)
-
-
-def _equal_epochs(row: Row) -> Row:
-    """A row of reduced data that are passed over as often as all data."""
-    paper: dict[Measure, float] = {measure: row.paper[measure] for measure in (CORRECT, EXACT) if row.paper}
-    return replace(row, training=replace(row.training, equal_epochs=True), paper=paper)
 
 
 # SIT Table 6: components, validation with the symbols of training and with the widest set's, heat map.
@@ -147,9 +142,13 @@ def components_of(task: str, components: str) -> Training:
     return Training(task, MAPPED_DATA[task], fields=fields)
 
 
-def _ablation(task: str, label: str, components: str) -> Row:
-    *_, heat_map = ABLATIONS[task][components]
-    return Row((label, components), components_of(task, components), {WHOLE: heat_map})
+def _ablations(task: str, labels: dict[str, str]) -> tuple[Row, ...]:
+    """A row for each set of components, those with a label in SIT Tables 2 and 3 first, then the others of Table 6."""
+    rest = {components: "" for components in ABLATIONS[task] if components not in labels}
+    return tuple(
+        Row((label, listed), components_of(task, listed), dict(zip(VALIDATION, ABLATIONS[task][listed], strict=True)))
+        for listed, label in (labels | rest).items()
+    )
 
 
 def _conversion(task: str, label: str, training: Training, *numbers: float) -> Row:
@@ -200,39 +199,45 @@ _COPYING = {
 }
 
 
-def _copying_rows() -> tuple[Row, ...]:
-    rows = []
+# ITE Table 6: enabled features → those that are disabled, and the mean edit distances; it has no streams.
+_BASELINES = ("full vocabulary", "alpha-renaming", "streams")
+_COPYING_BASELINES = {
+    "f_fn + AC": ((), (6.1, 1.9, None)),
+    "f_fn": (("AC",), (4.9, 11.3, None)),
+    "none": (("f_fn",), (5.5, 12.9, None)),
+}
+
+
+def _random_copying(task: str, enabled: str, method: str, width: int, number: float | None = None) -> Row:
+    fields = (("random_method", method), ("random_dim", width), *_features(*_FEATURES[enabled]))
+    training = Training(task, model="random", fields=fields)
+    return _copying(training, enabled, f"random embedding, {method}, {width}", number)
+
+
+def _copying(training: Training, enabled: str, model: str, number: float | None = None) -> Row:
+    return Row((TASKS[training.task], enabled, model), training, {} if number is None else {DISTANCE: number})
+
+
+def _copying_rows() -> Iterator[Row]:
+    """Models of ITE Tables 5 and 6, with streams beside them."""
+    settings = [(method, width) for method, widths in _WIDTHS.items() for width in widths]
     for enabled, numbers in _COPYING.items():
-        settings = [(method, width) for method, widths in _WIDTHS.items() for width in widths]
         for (method, width), number in zip(settings, numbers, strict=True):
-            fields = (("random_method", method), ("random_dim", width), *_features(*_FEATURES[enabled]))
-            training = Training("copy", model="random", fields=fields)
-            rows.append(Row((enabled, method, str(width)), training, {DISTANCE: number}))
-    return tuple(rows)
+            yield _random_copying("copy", enabled, method, width, number)
+    for enabled, (disabled, papers) in _COPYING_BASELINES.items():
+        for label, paper in zip(_BASELINES, papers, strict=True):
+            training = replace(open_vocabulary("copy")[label], fields=_features(*disabled))
+            yield _copying(training, enabled, label, paper)
 
 
-def _copying_baseline(enabled: str, disabled: tuple[str, ...], label: str, number: float | None) -> Row:
-    training = replace(open_vocabulary("copy")[label], fields=_features(*disabled))
-    return Row((enabled, label), training, {} if number is None else {DISTANCE: number})
-
-
-def _drawn_rows() -> tuple[Row, ...]:
-    best = ("f_fn + AC", "hypercube", "6")  # Appendix E.4 has the four numbers of this model alone
-    numbers: dict[Measure, float] = dict(zip(DRAWN, (0.38, 0.25, 0.55, 0.09), strict=True))
-    return tuple(replace(row, paper=numbers if row.labels == best else {}) for row in _copying_rows())
-
-
-def _larger_copying(task: str) -> tuple[Row, ...]:
+def _larger_copying(task: str) -> Iterator[Row]:
     """Copying at other sizes: random embeddings of each method, with all features and with none, and the others."""
-    rows = []
     for method, width in (("normal", 8), ("neighbors", 4), ("hypercube", 6)):
         for enabled in ("f_bn + f_fn + AC", "none"):
-            fields = (("random_method", method), ("random_dim", width), *_features(*_FEATURES[enabled]))
-            rows.append(Row((f"random embedding, {method}", enabled), Training(task, model="random", fields=fields)))
+            yield _random_copying(task, enabled, method, width)
     for label, training in ({"baseline": Training(task, model="learned")} | open_vocabulary(task)).items():
         if training.model != "random":
-            rows.append(Row((label, "none"), replace(training, fields=_features(*_FEATURES["none"]))))
-    return tuple(rows)
+            yield _copying(replace(training, fields=_features(*_FEATURES["none"])), "none", label)
 
 
 # ITE Table 3: alpha-covariance with 3 to 10 symbols.
@@ -322,33 +327,41 @@ TOP_3, TOP_10, TOP_25 = Solved(candidates=3), Solved(candidates=10), Solved(cand
 TABLES = {
     table.name: table
     for table in (
-        _robustness_table("sit-1", "Renamed and reduced training data", "SIT Table 1", ROBUSTNESS),
-        Table(
-            "sit-2", "Components, propositional logic", "SIT Table 2", ("model", "components"), MAPPED,
-            (
-                _ablation("prop", "best", "EP DP EA DA CP"),
-                _ablation("prop", "+CA", "EP DP EA DA CP CA"),
-                _ablation("prop", "-CP+CA", "EP DP EA DA CA"),
-                _ablation("prop", "-EA", "EP DP DA CP"),
-                _ablation("prop", "-DA", "EP DP EA CP"),
-                _ablation("prop", "-EA-DA", "EP DP CP"),
-                _ablation("prop", "-EP", "DP EA DA CP"),
-                _ablation("prop", "-DP", "EP EA DA CP"),
-            ),
-            REGIONS,
+        _robustness_table(
+            "sit-1", "Renamed and reduced training data", "SIT Table 1, ITE Tables 2, 7 and 8", ROBUSTNESS
         ),
         Table(
-            "sit-3", "Components, LTL", "SIT Table 3", ("model", "components"), MAPPED,
-            (
-                _ablation("ltl", "best", "EP DP EA CP"),
-                _ablation("ltl", "+CA", "EP DP EA CP CA"),
-                _ablation("ltl", "-CP+CA", "EP DP EA DA CA"),
-                _ablation("ltl", "-EA", "EP DP CP"),
-                _ablation("ltl", "+DA", "EP DP EA DA CP"),
-                _ablation("ltl", "-EP", "DP EA CP"),
-                _ablation("ltl", "-EP-DP+DA", "EA DA CP"),
+            "sit-2", "Components, propositional logic", "SIT Tables 2 and 6", ("model", "components"), ABLATED,
+            _ablations(
+                "prop",
+                {
+                    "EP DP EA DA CP": "best",
+                    "EP DP EA DA CP CA": "+CA",
+                    "EP DP EA DA CA": "-CP+CA",
+                    "EP DP DA CP": "-EA",
+                    "EP DP EA CP": "-DA",
+                    "EP DP CP": "-EA-DA",
+                    "DP EA DA CP": "-EP",
+                    "EP EA DA CP": "-DP",
+                },
             ),
-            REGIONS,
+            f"{REGIONS}; of validation questions with the symbols of training, and with as many as the heat map has",
+        ),
+        Table(
+            "sit-3", "Components, LTL", "SIT Tables 3 and 6", ("model", "components"), ABLATED,
+            _ablations(
+                "ltl",
+                {
+                    "EP DP EA CP": "best",
+                    "EP DP EA CP CA": "+CA",
+                    "EP DP EA DA CA": "-CP+CA",
+                    "EP DP CP": "-EA",
+                    "EP DP EA DA CP": "+DA",
+                    "DP EA CP": "-EP",
+                    "EA DA CP": "-EP-DP+DA",
+                },
+            ),
+            f"{REGIONS}; of validation questions with the symbols of training, and with as many as the heat map has",
         ),
         Table(
             "sit-4", "Trained models converted to streams", "SIT Table 4", ("task", "model"), VALIDATED,
@@ -361,15 +374,6 @@ TABLES = {
                 _conversion("ltl", "converted, 1 epoch", _converted("ltl", 1), 94.75, 92.44, 85.91),
                 _conversion("ltl", "converted, 5 epochs", _converted("ltl", 5), 95.12, 92.02, 85.88),
                 _conversion("ltl", "from scratch", components_of("ltl", "EP DP CP"), 94.77, 91.34, 84.13),
-            ),
-            SHARES,
-        ),
-        Table(
-            "sit-6", "All component sets", "SIT Table 6", ("task", "components"), (*VALIDATED, Parameters()),
-            tuple(
-                Row((TASKS[task], listed), components_of(task, listed), dict(zip(VALIDATION, numbers, strict=True)))
-                for task, sets in ABLATIONS.items()
-                for listed, numbers in sets.items()
             ),
             SHARES,
         ),
@@ -419,13 +423,6 @@ TABLES = {
             "as the longest in training; both with 64 questions a batch.",
         ),
         Table(
-            "sit-epochs", "Reduced training data, passed over as often as all data", "SIT Table 1, ITE Table 7",
-            ("task", "training data", "model"), (CORRECT, NEW, FREE, EXACT, *SPENT),
-            tuple(_equal_epochs(row) for row in ROBUSTNESS if row.training.data == "reduced"), SHARES,
-            "Where reduced data give a few hundred steps, these teach no model much, and the order of the models says "
-            "little.",
-        ),
-        Table(
             "sit-scale", "Embeddings with and without the factor sqrt(D)", "in no paper", ("task", "embeddings"),
             (CORRECT, NEW, FREE, EXACT, *SPENT),
             tuple(
@@ -438,64 +435,21 @@ TABLES = {
             compared=(CORRECT, NEW),
         ),
         Table(
-            "sit-copy", "Copying long strings of many symbols", "SIT Appendix E, ITE Appendix E.5 and Figure 2",
-            ("model", "enabled features"), (DISTANCE, *SPENT), _larger_copying("copy-long"), DISTANCES,
-            "The papers say of their models that the mean is 0.0, on grids whose ends they do not give. The baseline "
-            "has no rows for more symbols than in training, and its answers to these are empty.",
-        ),
-        _robustness_table(
-            "ite-2", "Renamed training data, LTL", "ITE Table 2",
-            tuple(row for row in ROBUSTNESS if row.training.task == "ltl" and row.training.data != "reduced"),
-        ),
-        Table(
             "ite-3", "Alpha-covariance with more symbols than in training", "ITE Table 3", ("task", "model"),
             MAPPED_COVARIANCES, _covariance_rows(),
             "Mean alpha-covariances in percent, over the answers to all or 120 renamings of each question, with normal "
             "95 % intervals",
         ),
         Table(
-            "ite-5", "Copying: mean edit distance of random embeddings", "ITE Table 5",
-            ("enabled features", "method", "width"), (DISTANCE, *SPENT), _copying_rows(), DISTANCES,
-            "The paper's numbers are of the best of at least 3 trainings, and means over 10 draws of the random "
-            "embeddings; ours are of all seeds together, each with the median draw of 10 by its cross-entropy.",
-        ),
-        Table(
-            "ite-6", "Copying: mean edit distance of the baselines", "ITE Table 6",
-            ("enabled features", "model"), (DISTANCE, *SPENT),
-            tuple(
-                _copying_baseline(enabled, disabled, label, number)
-                for enabled, disabled, numbers in (
-                    ("f_fn + AC", (), (6.1, 1.9, None)),
-                    ("f_fn", ("AC",), (4.9, 11.3, None)),
-                    ("none", ("f_fn",), (5.5, 12.9, None)),
-                )
-                for label, number in zip(("full vocabulary", "alpha-renaming", "streams"), numbers, strict=True)
-            ),
-            DISTANCES,
-            "The paper's numbers are of the best of at least 3 trainings; ours are of all seeds together.",
-        ),
-        Table(
-            "ite-symbols", "Copying strings of more symbols than in training", "ITE Appendix E.1",
-            ("model", "enabled features"), (DISTANCE, *SPENT), _larger_copying("copy-symbols"), DISTANCES,
-            "The paper says of 27 models with random embeddings that 20 make no error, and that the worst one's mean "
-            "is 1.0. The baseline has no rows for more symbols than in training, and its answers to these are empty.",
-        ),
-        Table(
-            "ite-draws", "Copying: edit distances of ten draws of random embeddings", "ITE Appendix E.4",
-            ("enabled features", "method", "width"), (DISTANCE, *DRAWN), _drawn_rows(),
-            "Mean edit distances in tokens over the whole grid: of the median draw by its cross-entropy, as in ite-5, "
-            "with the normal 95 % interval; and of ten draws of the random embeddings, whose deviation is the sample "
-            "standard deviation",
-            "Over the paper's 277 models the median draw differs from the mean of ten by 1.4 % on average, and by "
-            "9.1 % in absolute value; the pooled deviation is 1.73.",
-        ),
-        _robustness_table(
-            "ite-7", "Reduced training data, LTL", "ITE Table 7",
-            tuple(row for row in ROBUSTNESS if row.training.task == "ltl"),
-        ),
-        _robustness_table(
-            "ite-8", "Renamed training data, propositional logic", "ITE Table 8",
-            tuple(row for row in ROBUSTNESS if row.training.task == "prop" and row.training.data != "reduced"),
+            "ite-copy", "Copying strings: mean edit distances", "ITE Tables 5 and 6, Appendix E, SIT Appendix E",
+            ("strings", "enabled features", "model"), (DISTANCE, *SPENT),
+            (*_copying_rows(), *_larger_copying("copy-symbols"), *_larger_copying("copy-long")), DISTANCES,
+            "Behind random embeddings stand their method and their width. The paper's numbers are of the best of at "
+            "least 3 trainings, and of random embeddings means over 10 draws; ours are of all seeds together, each "
+            "with the median draw of 10 by its cross-entropy. Of more symbols the paper says that 20 of 27 models "
+            "with random embeddings make no error, and that the worst one's mean is 1.0. Of long strings the papers "
+            "say that the mean is 0.0, on grids whose ends they do not give. The baseline has no rows for more "
+            "symbols than in training, and its answers to these are empty.",
         ),
         Table(
             "ite-ablation", "Random embeddings without their normalisations", "ITE Figure 5", ("task", "model"),

@@ -20,7 +20,6 @@ COLUMNS = {
         "heat map", "heat map, 0 symbols", "heat map, 1 symbol", "heat map, 2 symbols", "in the box", "more symbols",
         "longer", "spread", "edit distance",
     ],
-    "draws": [f"{what} of ten draws" for what in ("mean", "lowest", "highest", "deviation")],
     "heat-map-1-free": ["heat map, no grammar"],
     "heat-map-3": ["top-3"],
     "heat-map-10": ["top-10"],

@@ -49,8 +49,19 @@ def test_a_published_table_is_what_its_json_is_printed_as(name):
     assert table_of(again.markdown()) == table_of(published)
     assert line(content["made"]) == published.splitlines()[-1]
     head, unit = published.split("\n\n")[:2]
-    assert head.startswith(f"{again.table.title} ({again.table.source}), scale {again.scale}: ")
+    trained = ", one training" if again.table.trains and len(again.seeds) == 1 else ""
+    assert head.startswith(f"{again.table.title} ({again.table.source}), scale {again.scale}{trained}: ")
     assert unit in again.markdown()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_published_table_of_several_trainings_says_what_its_intervals_are_of(name):
+    content = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    text = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    numbers = [number for row in content["rows"] for number in row["numbers"].values() if number]
+    several = any(number.get("trainings", 1) > 1 for number in numbers)
+    assert ("Intervals have the training as their unit" in text) == several
+    assert several or "†" not in text
 
 
 @pytest.mark.parametrize("name", MADE)

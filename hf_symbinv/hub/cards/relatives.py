@@ -58,8 +58,7 @@ RELATIVES = {
             "d_ff", "activation_function", "dropout", "decoder_positions", "loss", *_IDENTITY_FIELDS,
         ),
         tables=(
-            "lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-tokens", "lexinv-cipher", "lexinv-streams-keys",
-            "lexinv-symbols",
+            "lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-cipher", "lexinv-streams-keys", "lexinv-symbols",
         ),
         paper="huang2023lexinvariant",
     ),
@@ -86,7 +85,7 @@ RELATIVES = {
             "encoder_positions_in_layers", "max_positions", "pooling", "problem_type",
             "regression_loss", *_IDENTITY_FIELDS,
         ),
-        tables=("renamer-blocks", "renamer-sizes", "renamer-readout", "renamer-figure2", "renamer-derivatives"),
+        tables=("renamer-blocks", "renamer-sizes", "renamer-figure2", "renamer-derivatives"),
         paper="ankner-renamer",
     ),
     "tokens": Relative(

@@ -73,8 +73,7 @@ def job(tmp_path) -> Job:
 class TestTables:
     def test_labels_are_distinct_and_the_papers_numbers_are_of_measures(self):
         assert [experiment.name for experiment in EXPERIMENTS] == [
-            "lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-tokens", "lexinv-cipher",
-            "lexinv-streams-keys", "lexinv-symbols",
+            "lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-cipher", "lexinv-streams-keys", "lexinv-symbols",
         ]  # fmt: skip
         for experiment in EXPERIMENTS:
             assert len({row.labels for row in experiment.rows}) == len(experiment.rows)
@@ -85,7 +84,7 @@ class TestTables:
     @pytest.mark.parametrize("scale", [*SCALES, GPU])
     def test_every_row_has_a_model_and_a_sentence_at_every_scale(self, scale):
         for experiment in EXPERIMENTS:
-            has_text = experiment.name in ("lexinv-text", "lexinv-tokens", "lexinv-cipher", "lexinv-symbols")
+            has_text = experiment.name in ("lexinv-text", "lexinv-cipher", "lexinv-symbols")
             assert experiment.scales() == ("smoke", "cpu", *(["gpu"] if has_text else []), "paper")
             if scale not in experiment.scales():
                 continue
@@ -98,7 +97,7 @@ class TestTables:
 
     def test_a_gpu_makes_what_the_paper_claims_of_text_and_nothing_else(self):
         rows = {experiment.name: experiment.rows_of(GPU) for experiment in EXPERIMENTS if GPU in experiment.scales()}
-        of_text = [row for name in ("lexinv-text", "lexinv-tokens", "lexinv-symbols") for row in rows[name]]
+        of_text = [row for name in ("lexinv-text", "lexinv-symbols") for row in rows[name]]
         assert {row.values["model"] for row in of_text} == {"learned", "gaussian"}
         assert [row.values["corpus"] for row in rows["lexinv-cipher"]] == ["code", "prose"]
         with torch.device("meta"):
@@ -258,7 +257,7 @@ class TestPictures:
             (Setting(labels, {}), {"curve": {"losses": [2.0, 1.5, 1.2]}})
             for labels in (("code", MODELS["gaussian"]), ("prose", MODELS["gaussian"]), ("prose", MODELS["learned"]))
         ]
-        draw_text(rows, tmp_path, name="lexinv-text")
+        draw_text(rows, tmp_path)
         assert (tmp_path / "lexinv-text.png").stat().st_size > 5000
         shown = (tmp_path / "lexinv-text.svg").read_text()
         assert all(shown.count(f"<!-- {MODELS[kind]} -->") == 1 for kind in ("gaussian", "learned"))
@@ -267,8 +266,8 @@ class TestPictures:
     def test_one_corpus_is_neither_strong_nor_faint_and_a_wide_range_has_powers_of_ten(self, tmp_path):
         losses = {"gaussian": [9.0, 8.5, 8.0], "learned": [4.0, 3.5, 3.0]}
         rows = [(Setting(("code", MODELS[kind]), {}), {"curve": {"losses": losses[kind]}}) for kind in losses]
-        draw_text(rows, tmp_path, name="lexinv-tokens")
-        shown = (tmp_path / "lexinv-tokens.svg").read_text()
+        draw_text(rows, tmp_path)
+        shown = (tmp_path / "lexinv-text.svg").read_text()
         assert "(strong)" not in shown and "{10^{3}}" in shown
 
 
@@ -381,11 +380,6 @@ class TestCorpora:
         with pytest.raises(MissingDataError, match=r"short\.txt: 10 documents with 7 characters leave no window of 64"):
             texts_of(job, "prose")
 
-    def test_prose_may_be_read_by_tokens(self, job, prose):
-        texts = texts_of(replace(job, sizes=SMOKE["lexinv-tokens"]), "prose-tokens")
-        assert texts.train.shape[1] == 64 and texts.characters is None
-        assert 257 < texts.num_symbols <= 400 and texts.train.max() < texts.num_symbols
-
     def test_a_folder_of_results_keeps_its_corpus(self, job, prose, monkeypatch):
         texts_of(job, "prose")
         other = prose.with_name("other.txt")
@@ -428,10 +422,9 @@ class TestSmoke:
         assert len(lines) == sum(2 + len(experiment.rows) for experiment in EXPERIMENTS)
         assert "| code | lexinvariant | " in printed and " 86.65 |" in printed and " 99.6 |" in printed
         made = {path.name for path in (folder / "smoke/tables").glob("*.png")}
-        assert made == {f"lexinv-{name}.png" for name in ("markov", "text", "tokens", "cipher")}
+        assert made == {f"lexinv-{name}.png" for name in ("markov", "text", "cipher")}
         assert {path.name for path in (folder / "smoke/experiments/lexinvariant-data/models").iterdir()} == {
             *(f"{name}-{kind}-seed0" for name in ("markov", "code", "prose") for kind in MODELS),
-            *(f"{name}-tokens-{kind}-seed0" for name in ("code", "prose") for kind in ("learned", "gaussian")),
             "markov-streams-seed0",
             *(f"markov-small-{kind}-seed0" for kind in ("learned", "canonical", "renamed", "gaussian", "streams")),
         }

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from papers.catalogue import load_scale
 from papers.harness.experiments import OutOfTimeError
 from papers.harness.measurements import (
     Costs,
-    Draws,
     Effort,
     HeatMap,
     Measurement,
@@ -30,9 +28,9 @@ from papers.harness.measurements import (
 )
 from papers.harness.measures import EditDistance
 from papers.harness.scales import SCALES, ScaleError
-from papers.harness.tables import TASKS, Training
+from papers.harness.tables import Training
 from papers.harness.workspace import Workspace
-from papers.streams.tables import ABLATIONS, DRAWN, TABLES, components_of
+from papers.streams.tables import ABLATIONS, TABLES, components_of
 
 ALL = [(table.name, row) for table in TABLES.values() for row in table.rows]
 # SIT Table 6: the papers' parameter counts of some component sets.
@@ -53,9 +51,9 @@ class TestTables:
             )
 
     def test_all_tables_that_were_promised_exist(self):
-        of_sit = [f"sit-{name}" for name in ["1", "2", "3", "4", "6", "heatmap", "supplement", "topn", "cost"]]
-        of_sit += ["sit-epochs", "sit-scale", "sit-copy"]
-        of_ite = [f"ite-{name}" for name in ["2", "3", "5", "6", "symbols", "draws", "7", "8", "ablation"]]
+        of_sit = [f"sit-{name}" for name in ["1", "2", "3", "4", "heatmap", "supplement", "topn", "cost"]]
+        of_sit += ["sit-scale"]
+        of_ite = [f"ite-{name}" for name in ["3", "copy", "ablation"]]
         assert list(TABLES) == [*of_sit, *of_ite, "sit-tuned", "sit-tuned-prop"]
 
     def test_trainings_are_equal_if_their_names_are(self):
@@ -86,21 +84,24 @@ class TestTables:
         assert {kind[:3] for kind in map(tuple, shown.values())} == {("validation", "validation, wide", "heat map")}
 
     def test_means_over_a_row_of_ite_table_5_are_where_the_table_has_them(self):
-        cells = {row.labels: row.paper[EditDistance()] for row in TABLES["ite-5"].rows}
-        assert cells["f_bn + f_fn + AC", "hypercube", "6"] == 0.4
-        assert cells["f_bn", "neighbors", "8"] == 0.6
-        assert cells["none", "normal", "2"] == 16.5
-        assert len(cells) == 90
+        cells = {row.labels[1:]: row.paper[EditDistance()] for row in TABLES["ite-copy"].rows if row.paper}
+        assert cells["f_bn + f_fn + AC", "random embedding, hypercube, 6"] == 0.4
+        assert cells["f_bn", "random embedding, neighbors, 8"] == 0.6
+        assert cells["none", "random embedding, normal, 2"] == 16.5
+        assert cells["f_fn", "alpha-renaming"] == 11.3
+        assert len(cells) == 90 + 6
 
     def test_heat_maps_of_ltl_are_those_of_models_that_saw_formulas_with_few_symbols(self):
         data = {row.training.data for row in TABLES["sit-heatmap"].rows if row.training.task == "ltl"}
         assert data == {"supplemented", "wide"}
-        shown = [row.training.data for name in ("sit-3", "sit-4", "sit-6") for row in TABLES[name].rows]
-        tasks = [row.training.task for name in ("sit-3", "sit-4", "sit-6") for row in TABLES[name].rows]
+        shown = [row.training.data for name in ("sit-2", "sit-3", "sit-4") for row in TABLES[name].rows]
+        tasks = [row.training.task for name in ("sit-2", "sit-3", "sit-4") for row in TABLES[name].rows]
         assert set(zip(tasks, shown, strict=True)) == {("prop", "normal"), ("ltl", "supplemented")}
 
     def test_table_6_has_19_component_sets_for_each_task(self):
         assert {task: len(sets) for task, sets in ABLATIONS.items()} == {"prop": 19, "ltl": 19}
+        for name, task in (("sit-2", "prop"), ("sit-3", "ltl")):
+            assert {row.labels[1]: tuple(row.paper.values()) for row in TABLES[name].rows} == ABLATIONS[task]
 
     @pytest.mark.parametrize(("key", "parameters"), PARAMETERS.items())
     def test_models_of_the_papers_size_have_the_papers_parameters(self, key, parameters):
@@ -127,14 +128,6 @@ class TestScales:
         full, reduced = (scale.recipe(Training("ltl", data=data), 0) for data in ("normal", "reduced"))
         assert full.trainer["max_steps"] / 800_000 == pytest.approx(reduced.trainer["max_steps"] / 80_000, rel=1e-3)
 
-    def test_reduced_data_may_be_passed_over_as_often_as_all_data_at_every_scale(self):
-        for name in SCALES:
-            scale = load_scale(name)
-            for row in scale.rows_of(TABLES["sit-epochs"]):
-                full, reduced = (scale.recipe(one, 0) for one in (replace(row.training, data="normal"), row.training))
-                part = scale.tasks[row.training.task]["reduced"]["rows"] / (0.8 * full.data["rows"])
-                assert reduced.trainer["max_steps"] == math.ceil(part * full.trainer["max_steps"])
-
     def test_strings_to_copy_come_in_three_sizes_of_one_task(self):
         scale = load_scale("paper")
         recipes = [scale.recipe(Training(task), 0) for task in ("copy", "copy-symbols", "copy-long")]
@@ -143,11 +136,13 @@ class TestScales:
         assert lengths == [(5, 10), (3, 30), (20, 80)]
         assert [recipe.config().d_model for recipe in recipes] == [64, 64, 128]
 
-    def test_a_table_says_the_sizes_of_its_task_where_they_are_not_the_scales(self):
+    def test_a_table_says_the_sizes_of_its_tasks_where_they_are_not_the_scales(self):
         scale = load_scale("cpu")
-        for name, told in {"sit-copy": "20 to 80 tokens", "ite-symbols": "3 to 30 tokens", "ite-5": "LTL 15"}.items():
-            assert told in scale.about_of(scale.rows_of(TABLES[name]))
-        assert load_scale("paper").about_of(TABLES["sit-copy"].rows) == "the papers' own sizes."
+        told = scale.about_of(scale.rows_of(TABLES["ite-copy"]))
+        assert told.startswith(f"{scale.about} Copying more symbols: trained on strings of 3 to 30 tokens")
+        assert "Copying long strings: trained on strings of 20 to 80 tokens" in told
+        assert scale.about_of(scale.rows_of(TABLES["sit-tuned-prop"])).startswith("trained and tested on propositional")
+        assert load_scale("paper").about_of(TABLES["ite-copy"].rows) == "the papers' own sizes."
 
     def test_five_epochs_are_five_times_one(self):
         scale, start = load_scale("paper"), Training("prop", model="learned")
@@ -165,13 +160,15 @@ class TestScales:
 
     def test_rows_that_a_scale_makes_are_those_with_its_last_labels(self):
         scale = load_scale("cpu")
-        made = [(row.labels[0], row.training) for row in scale.rows_of(TABLES["sit-6"])]
-        wanted = [(TASKS[row.training.task], row.training) for name in ("sit-2", "sit-3") for row in TABLES[name].rows]
-        assert sorted(made, key=str) == sorted(wanted, key=str)
-        assert {row.labels[1:] for row in scale.rows_of(TABLES["ite-5"])} == {
-            ("normal", "8"), ("neighbors", "4"), ("hypercube", "6")
+        for name, count in {"sit-2": 8, "sit-3": 7}.items():
+            made = scale.rows_of(TABLES[name])
+            assert made == list(TABLES[name].rows[:count]) and all(row.labels[0] for row in made)
+        copied = [row.labels[2] for row in scale.rows_of(TABLES["ite-copy"]) if row.labels[0] == "copying"]
+        assert {label for label in copied if "random" in label} == {
+            "random embedding, normal, 8", "random embedding, neighbors, 4", "random embedding, hypercube, 6"
         }  # fmt: skip
-        assert scale.rows_of(TABLES["sit-2"]) == list(TABLES["sit-2"].rows)
+        assert len(copied) == 18 + 9
+        assert scale.rows_of(TABLES["sit-4"]) == list(TABLES["sit-4"].rows)
 
 
 @pytest.fixture(scope="module")
@@ -217,19 +214,9 @@ class TestSmoke:
     def test_every_measurement_runs(self, folder):
         place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
         verdicts = [Verdicts("test", "normal"), Verdicts("test", "normal", free=True)]
-        every = [*verdicts, Renamings("normal"), HeatMap(), HeatMap(3), Costs(1), ParameterCount(), Effort(), Draws()]
+        every = [*verdicts, Renamings("normal"), HeatMap(), HeatMap(3), Costs(1), ParameterCount(), Effort()]
         assert {type(measurement) for measurement in every} == set(Measurement.__subclasses__())
         assert all(place.found(training, 0, measurement) for measurement in every)
-
-    def test_draws_of_random_embeddings_differ_and_the_median_one_is_among_them(self, folder):
-        place, training = Workspace(folder, load_scale("smoke")), TABLES["ite-draws"].rows[-1].training
-        means = place.found(training, 0, Draws())["means"]
-        median = EditDistance().number([place.found(training, 0, HeatMap())], place.scale.box("copy"))
-        assert len(means) == 10 and len(set(means)) > 1 and median.value in means
-        assert [measure.number([{"means": [1.0, 3.0]}, {"means": [2.0, 2.0]}], None).value for measure in DRAWN] == [
-            2.0, 1.0, 3.0, 1.0,
-        ]  # fmt: skip
-        assert not list((folder / "smoke/results").glob("*.pieces"))
 
     def test_without_a_grammar_a_young_model_writes_what_is_no_trace(self, folder):
         place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
@@ -273,7 +260,7 @@ class TestSmoke:
         assert three >= one
 
     def test_a_call_without_time_says_what_is_missing_and_the_next_one_goes_on(self, folder, capsys):
-        arguments = ["ite-8", "--scale", "smoke", "--output", str(folder)]
+        arguments = ["sit-1", "--scale", "smoke", "--output", str(folder)]
         assert papers([*arguments, "--max-minutes", "0.1"]) == UNFINISHED
         assert "Missing: propositional logic / normal / baseline" in capsys.readouterr().out
         place = Workspace(folder, load_scale("smoke"), max_seconds=1.0)
