@@ -152,7 +152,6 @@ def load(name: str, task: str | None, longest: int | None) -> tuple[Callable[...
 def _load_model(name: str, task: str | None, longest: int | None) -> tuple[Callable[..., Any], dict[str, Any]]:
     from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
-    from hf_symbinv import SymbolInvariantTokenizer
     from hf_symbinv.cli.models import quiet
 
     register_auto_classes()
@@ -171,7 +170,8 @@ def _load_model(name: str, task: str | None, longest: int | None) -> tuple[Calla
         options = {} if names is None else {"symbols": names}
         written: str = tokenizer.batch_decode(model.generate(**batch, **how), skip_special_tokens=True, **options)[0]
         # A formula of one-letter names has no blanks, and renamed it would be written in another way.
-        return " ".join(written) if type(tokenizer) is SymbolInvariantTokenizer and not is_spaced(written) else written
+        is_compact = type(tokenizer).__name__ == "SymbolInvariantTokenizer" and not is_spaced(written)
+        return " ".join(written) if is_compact else written
 
     def write(texts: list[str], **how: Any) -> list[str]:  # one by one, because padding changes last bits
         answers = []
