@@ -73,6 +73,7 @@ shape-fresh          Answers with new names: Tseitin's clauses and three-address
 code-misuse          Misused variables in Python functions (in no paper)
 code-exchange        Exchanged arguments in Python functions (in no paper)
 rules-names          Rules in English about people: who is young? (in no paper)
+rules-time           The same rules by the other encoders, in about the time that training streams takes (in no paper)
 """
 
 

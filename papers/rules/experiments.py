@@ -19,19 +19,36 @@ def _measure(job: Job) -> dict[Measure, Result]:
     return measure(job)
 
 
+_FAMILY = Family("rules", Path(__file__).parent / "scales.yaml")
+_UNIT = (
+    "Shares of people, in percent, for whom the encoder is right at every mention; then milliseconds of processor time "
+    "for a text of the first column, and minutes of processor time of training"
+)
+_ROWS = {kind: Setting((label,), {"encoder": kind}) for kind, label in KINDS.items()}
+
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="rules-names",
-        family=Family("rules", Path(__file__).parent / "scales.yaml"),
+        family=_FAMILY,
         title="Rules in English about people: who is young?",
         source="in no paper",
         heads=("encoder",),
         measures=(USUAL, NEW, MORE, COST, TRAINING),
-        unit="Shares of people, in percent, for whom the encoder is right at every mention; then milliseconds of "
-        "processor time for a text of the first column, and minutes of processor time of training",
-        rows=tuple(Setting((label,), {"encoder": kind}) for kind, label in KINDS.items()),
+        unit=_UNIT,
+        rows=tuple(_ROWS.values()),
         measure=_measure,
         compared=(USUAL, NEW, MORE),
         best="highest",
+    ),
+    Experiment(
+        name="rules-time",
+        family=_FAMILY,
+        title="The same rules by the other encoders, in about the time that training streams takes",
+        source="in no paper",
+        heads=("encoder",),
+        measures=(USUAL, NEW, MORE, COST, TRAINING),
+        unit=_UNIT,
+        rows=(_ROWS["plain"], _ROWS["canonical"]),
+        measure=_measure,
     ),
 )
