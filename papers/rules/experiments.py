@@ -7,6 +7,7 @@ Language. IJCAI, 2020.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from papers.harness.experiments import Experiment, Family, Job, Result, Setting
 from papers.harness.measures import Measure
@@ -19,36 +20,36 @@ def _measure(job: Job) -> dict[Measure, Result]:
     return measure(job)
 
 
-_FAMILY = Family("rules", Path(__file__).parent / "scales.yaml")
-_UNIT = (
-    "Shares of people, in percent, for whom the encoder is right at every mention; then milliseconds of processor time "
-    "for a text of the first column, and minutes of processor time of training"
-)
 _ROWS = {kind: Setting((label,), {"encoder": kind}) for kind, label in KINDS.items()}
 
-EXPERIMENTS: tuple[Experiment, ...] = (
-    Experiment(
-        name="rules-names",
-        family=_FAMILY,
-        title="Rules in English about people: who is young?",
+
+def _table(name: str, title: str, rows: tuple[Setting, ...], **options: Any) -> Experiment:
+    return Experiment(
+        name=name,
+        family=Family("rules", Path(__file__).parent / "scales.yaml"),
+        title=title,
         source="in no paper",
         heads=("encoder",),
         measures=(USUAL, NEW, MORE, COST, TRAINING),
-        unit=_UNIT,
-        rows=tuple(_ROWS.values()),
+        unit="Shares of people, in percent, for whom the encoder is right at every mention; then milliseconds of "
+        "processor time for a text of the first column, and minutes of processor time of training",
+        rows=rows,
         measure=_measure,
+        **options,
+    )
+
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    _table(
+        "rules-names",
+        "Rules in English about people: who is young?",
+        tuple(_ROWS.values()),
         compared=(USUAL, NEW, MORE),
         best="highest",
     ),
-    Experiment(
-        name="rules-time",
-        family=_FAMILY,
-        title="The same rules by the other encoders, in about the time that training streams takes",
-        source="in no paper",
-        heads=("encoder",),
-        measures=(USUAL, NEW, MORE, COST, TRAINING),
-        unit=_UNIT,
-        rows=(_ROWS["plain"], _ROWS["canonical"]),
-        measure=_measure,
+    _table(
+        "rules-time",
+        "The same rules by the other encoders, in about the time that training streams takes",
+        (_ROWS["plain"], _ROWS["canonical"]),
     ),
 )

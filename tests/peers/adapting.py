@@ -5,11 +5,15 @@ table is replaced, for the tests alone, by one that has ours too. A test is left
 nature, and that the run itself checks.
 """
 
+import copy
 import unittest
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from typing import Any
 
+import torch
 from fetch import missing
+from transformers.testing_utils import torch_device
 from transformers_tests import test_modeling_common
 
 from hf_symbinv.auto_classes import AUTO_CLASSES
@@ -52,6 +56,15 @@ def leave_out(reasons: Mapping[str, str]) -> Callable[[type], type]:
         return cls
 
     return decorate
+
+
+def prepared(tester: Any, inputs: dict[str, Any], with_labels: bool, per_text: bool) -> dict[str, Any]:
+    """A copy of a tester's inputs for a class, with labels for texts or for their tokens if wanted."""
+    inputs = copy.deepcopy(inputs)
+    if with_labels:
+        shape = (tester.batch_size, *(() if per_text else (tester.seq_length,)))
+        inputs["labels"] = torch.zeros(shape, dtype=torch.long, device=torch_device)
+    return inputs
 
 
 class ReasonsAreNeeded:

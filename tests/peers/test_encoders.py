@@ -1,12 +1,10 @@
 """transformers' own tests of models, with encoders of transformers that were given streams."""
 
-import copy
 import unittest
 from typing import Any
 
 import torch
-from adapting import ReasonsAreNeeded, leave_out
-from transformers.testing_utils import torch_device
+from adapting import ReasonsAreNeeded, leave_out, prepared
 from transformers_tests.test_configuration_common import ConfigTester
 from transformers_tests.test_modeling_common import ModelTesterMixin, ids_tensor
 
@@ -73,9 +71,6 @@ class SymbolInvariantEncoderTest(ReasonsAreNeeded, ModelTesterMixin, unittest.Te
     def _prepare_for_class(
         self, inputs_dict: dict[str, Any], model_class: type, return_labels: bool = False
     ) -> dict[str, Any]:
-        inputs = copy.deepcopy(inputs_dict)
-        if return_labels and model_class is not SymbolInvariantEncoder:
-            per_row = model_class is SymbolInvariantEncoderForSequenceClassification
-            shape = (self.model_tester.batch_size, *(() if per_row else (self.model_tester.seq_length,)))
-            inputs["labels"] = torch.zeros(shape, dtype=torch.long, device=torch_device)
-        return inputs
+        with_labels = return_labels and model_class is not SymbolInvariantEncoder
+        per_text = model_class is SymbolInvariantEncoderForSequenceClassification
+        return prepared(self.model_tester, inputs_dict, with_labels, per_text)

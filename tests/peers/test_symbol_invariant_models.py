@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from adapting import ReasonsAreNeeded, leave_out
+from adapting import ReasonsAreNeeded, leave_out, prepared
 from torch import nn
 from transformers import generation
 from transformers.testing_utils import torch_device
@@ -102,12 +102,9 @@ class Adaptations(ReasonsAreNeeded):
     def _prepare_for_class(
         self, inputs_dict: dict[str, Any], model_class: type, return_labels: bool = False
     ) -> dict[str, Any]:
-        inputs = copy.deepcopy(inputs_dict)
-        if return_labels and model_class is not SymbolInvariantModel:
-            per_row = model_class is SymbolInvariantForSequenceClassification
-            shape = (self.model_tester.batch_size, *(() if per_row else (self.model_tester.seq_length,)))
-            inputs["labels"] = torch.zeros(shape, dtype=torch.long, device=torch_device)
-        return inputs
+        with_labels = return_labels and model_class is not SymbolInvariantModel
+        per_text = model_class is SymbolInvariantForSequenceClassification
+        return prepared(self.model_tester, inputs_dict, with_labels, per_text)
 
     def test_attention_outputs(self) -> None:
         """transformers counts one attention block per layer; there may be two, which are listed layer by layer."""
