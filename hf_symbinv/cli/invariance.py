@@ -136,7 +136,7 @@ def load(name: str, task: str | None, longest: int | None) -> tuple[Callable[...
     path, _, function = name.rpartition(":")
     try:
         if not path.endswith(".py"):
-            return _load_model(str(bundled_checkpoints().get(name, name)), task, longest)
+            return _load_model(name, task, longest)
         if imports_transformers(Path(path)):
             register_auto_classes()
         return runpy.run_path(path)[function], {}
@@ -156,13 +156,14 @@ def _load_model(name: str, task: str | None, longest: int | None) -> tuple[Calla
 
     register_auto_classes()
     limit = {} if longest is None else {"max_new_tokens": longest}
+    source = name if Path(name).is_dir() else str(bundled_checkpoints().get(name, name))
     with quiet():
-        architecture = (AutoConfig.from_pretrained(name).architectures or [""])[0]
+        architecture = (AutoConfig.from_pretrained(source).architectures or [""])[0]
         task = task or next((one for end, one in TASKS.items() if architecture.endswith(end)), "feature-extraction")
         if task != "text2text":
             greedy = {"do_sample": False, "return_full_text": False, **limit} if task == "text-generation" else {}
-            return pipeline(task, model=name), greedy
-        tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModelForSeq2SeqLM.from_pretrained(name)
+            return pipeline(task, model=source), greedy
+        tokenizer, model = AutoTokenizer.from_pretrained(source), AutoModelForSeq2SeqLM.from_pretrained(source)
 
     def answer(text: str, **how: Any) -> str:
         batch = tokenizer(text, return_tensors="pt")

@@ -3,6 +3,7 @@
 import json
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import threading
@@ -49,7 +50,16 @@ def test_a_model_of_the_package_is_measured_by_a_process_that_knows_its_classes(
     assert (found["count"], found["changed"], found["worst"], found["minified"]) == (3, 0.0, 1.0, 1.0)
     (tmp_path / "formulas.csv").write_text("question,answer\nG request,1\n")
     refused = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
-    assert refused.returncode == 2 and "cannot answer it (position 0 of 'G request': 'G' is neither" in refused.stderr
+    assert refused.returncode == 2
+    assert "'G request': ltl-small cannot answer it (position 0 of 'G request': 'G' is neither" in refused.stderr
+
+
+def test_a_folder_that_is_called_like_a_bundled_model_is_the_folder(data, symbinv):
+    saved(MODELS["text-classification"](), "ltl-small")
+    found = symbinv("invariance", "ltl-small", *data, "--reference", "answer", "--json")
+    shutil.copytree("ltl-small", "model")
+    again = symbinv("invariance", "model", *data, "--reference", "answer", "--json")
+    assert found.code == again.code == 0 and found.out.replace("ltl-small", "model") == again.out
 
 
 def test_tables_pictures_and_json(data, symbinv):
