@@ -7,6 +7,7 @@ Runs on the CPU from the checkpoint that comes with the package, and asks nothin
 
 from __future__ import annotations
 
+import itertools
 import os
 from functools import partial
 from pathlib import Path
@@ -54,6 +55,9 @@ EXAMPLES = [
     "a & X b & !a",
     " U ".join(f"(a{i} | G b{i})" for i in range(8)),
 ]
+# Parts of a formula with many symbols; no two share one.
+PARTS = ["({} U {})", "X({} U {})", "({} | X {})", "X X({} & !{})"]
+FEWEST, MOST = 2, 20
 ABOUT = """
 # Names don't matter
 
@@ -78,6 +82,14 @@ def suggestion(solved: Solved) -> str:
     return ", ".join(f"{to_infix(Formula.ap(name))}=new_{n}" for n, name in enumerate(solved.formula.symbols()[:2], 1))
 
 
+def with_symbols(count: int) -> str:
+    """A formula with so many symbols, `FEWEST` at least; some run satisfies it, because its parts share none."""
+    names = [chr(ord("a") + place) for place in range(count)]
+    pairs = zip(names[::2], names[1::2], strict=False)
+    parts = [part.format(*pair) for part, pair in zip(itertools.cycle(PARTS), pairs, strict=False)]
+    return " & ".join([*parts, f"F {names[-1]}"] if count % 2 else parts)
+
+
 class Question(NamedTuple):
     """The parts of the page in which something is asked."""
 
@@ -85,6 +97,7 @@ class Question(NamedTuple):
     problem: gr.HTML
     ask: gr.Button
     examples: gr.Dataset
+    symbols: gr.Slider
     beams: gr.Slider
     limit: gr.Slider
 
@@ -118,11 +131,13 @@ def question() -> Question:
         label="Examples",
         elem_id="examples",
     )
+    label, info = "Number of symbols", "Writes a formula with so many. The model was trained with five at most."
+    symbols = gr.Slider(FEWEST, MOST, 5, step=1, label=label, info=info, elem_id="symbols")
     with gr.Accordion("Settings", open=False):
         beams = gr.Slider(1, MOST_BEAMS, 5, step=1, label="Beams, and answers at most")
         label = "Seconds after which Spot is stopped"
         limit = gr.Slider(LEAST_LIMIT, MOST_LIMIT, 5, step=0.5, label=label, elem_id="limit")
-    return Question(text, problem, ask, examples, beams, limit)
+    return Question(text, problem, ask, examples, symbols, beams, limit)
 
 
 class Page:
@@ -247,6 +262,8 @@ class Page:
         }  # fmt: skip
         places = [theirs.hint, theirs.results, ours.problem]
         ours.examples.click(None, ours.examples, ours.text, js=scripts.choose(EXAMPLES))
+        many = [""] * FEWEST + [with_symbols(count) for count in range(FEWEST, MOST + 1)]
+        ours.symbols.input(None, ours.symbols, ours.text, js=scripts.choose(many))
         ours.text.change(None, None, places, js=scripts.CLEAR)
         pressed = [ours.ask.click, ours.text.submit]
         gr.on(pressed, None, None, ours.ask, js=scripts.give(ASKED))

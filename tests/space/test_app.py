@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from app import EXAMPLES
+from app import EXAMPLES, FEWEST, MOST, with_symbols
 from PIL import Image
 
 from hf_symbinv import Checker, FormulaSyntaxError, parse, to_infix, to_prefix, trace_to_prefix
@@ -175,6 +175,25 @@ def test_a_busy_spot_is_cut_at_its_limit_and_the_page_says_so(opened, busy_formu
     opened.page.locator("#formula textarea").fill("a & X b")
     button.wait_for()
     assert not opened.page.locator("#results").is_visible() and opened.page.locator("#hint").is_visible()
+
+
+def test_a_number_of_symbols_writes_a_formula_with_so_many_which_is_then_answered(opened):
+    page = opened.page
+    slider, box = page.locator("#symbols input[type=range]"), page.locator("#formula textarea")
+    for key, count in (("Home", FEWEST), ("ArrowRight", FEWEST + 1), ("End", MOST)):
+        slider.press(key)
+        page.wait_for_function("e => document.querySelector('#formula textarea').value == e", arg=with_symbols(count))
+    formula = parse(box.input_value())
+    page.click("#solve")
+    page.get_by_label(f"Witness of {to_infix(formula)}", exact=True).wait_for()
+    assert page.locator("#witness tbody th").count() == MOST and not opened.sticks_out()
+    assert is_witness(to_infix(formula), page.locator("#witness code").first.inner_text()) == (
+        "verified" in opened.text("#witness .verdict")
+    )
+
+
+def test_a_formula_has_as_many_symbols_as_were_chosen():
+    assert [len(parse(with_symbols(count)).symbols()) for count in range(FEWEST, MOST + 1)] == [*range(2, 21)]
 
 
 def test_names_are_shown_and_never_run(opened):
