@@ -118,7 +118,8 @@ class Oracle:
         return self.norm(f"{at}.norm_ff", x + self.linear(f"{at}.ff.2", np.maximum(self.linear(f"{at}.ff.0", x), 0)))
 
     def embed(self, words, positions):
-        x = np.sqrt(D) * self.table[[self.tokens.index(word) for word in words]]
+        factor = np.sqrt(D) if self.content["merged_embedder"]["embed_scaling"] else 1
+        x = factor * self.table[[self.tokens.index(word) for word in words]]
         if positions == "sinusoid":
             for p in range(len(x)):
                 for i in range(D):
@@ -180,8 +181,9 @@ def assert_same_logits(model, task, oracle, questions, answers, paths):
         {"tree_pos_enc": False, "enc_pe": "rope"},
         {"tree_pos_enc": False, "dec_pe": "sinusoid"},
         {"final_normalization": "disabled", "feature_normalization": "disabled"},
+        {"embed_scaling": None},
     ],
-    ids=["as-published", "sinusoidal-decoder", "rotary-encoder", "sinusoidal-both", "not-normalised"],
+    ids=["as-published", "sinusoidal-decoder", "rotary-encoder", "sinusoidal-both", "not-normalised", "not-scaled"],
 )
 def test_a_fixed_vocabulary_gives_their_logits(tmp_path, changes):
     content, tokens = config(**changes), [*SPECIAL, *SYMBOLS, *REST]
@@ -278,8 +280,7 @@ class TestWhatIsRefused:
             ({"merged_embedder": None}, "vocabularies of their own, and a projection with bias"),
             ({"merge_tokens": "aps"}, "vocabularies of their own"),
             ({"d_embed_dec": 24}, "d_embed_enc=12, d_embed_dec=24: here both are one d_model"),
-            ({"embed_scaling": None}, "embed_scaling=None: here embeddings are always multiplied by sqrt(D)"),
-            ({"embed_scaling": "learnable"}, "embed_scaling='learnable'"),
+            ({"embed_scaling": "learnable"}, "embed_scaling='learnable': here embeddings are multiplied by sqrt(D)"),
             ({"no_pe_cross_keys": True}, "no_pe_cross_keys: here rotary positions turn the keys"),
             ({"enc_pe": "rope"}, "tree_pos_enc with enc_pe='rope'"),
             ({"dec_pe": "alibi"}, "positions 'alibi': unknown; ITE has rope and sinusoid"),
@@ -307,11 +308,6 @@ class TestWhatIsRefused:
             folder = write(tmp_path / "release", content, state_dict(len(SPECIAL + REST) + 1, D - 5))
             with pytest.raises(ConversionError, match=message):
                 read_release(folder)
-
-    def test_a_release_with_streams_because_its_mean_is_over_absent_symbols_too(self, tmp_path):
-        folder = write(tmp_path / "release", {**config(), "cross_attn": "per"}, state_dict(16))
-        with pytest.raises(ConversionError, match=r"config\.json has cross_attn: a model with streams, which averages"):
-            read_release(folder)
 
     def test_fields_that_are_unknown_or_missing(self, tmp_path):
         content = config()
