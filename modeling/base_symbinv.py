@@ -189,7 +189,8 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         else:
             added = sinusoidal_positions(positions, config.d_model, hidden_states.dtype)
             hidden_states = hidden_states + added.unsqueeze(1)
-        target = Sequence(symbol_slots, self._aggregated(slots), mask, angles, eager=config._attn_implementation == "eager")
+        active = self._aggregated(slots)
+        target = Sequence(symbol_slots, active, mask, angles, eager=config._attn_implementation == "eager")
         return self.decoder(self.dropout(hidden_states), encoded, target, source, cache, traces)
 
     def _aggregated(self, slots: Slots) -> Tensor:
