@@ -256,7 +256,7 @@ def _check_architecture(content: Mapping[str, Any]) -> None:
     )
     _require(
         embedder["embed_scaling"] in ("sqrtd", None),
-        f"embed_scaling={embedder['embed_scaling']!r}: here embeddings are multiplied by sqrt(D), \"sqrtd\", or by "
+        f'embed_scaling={embedder["embed_scaling"]!r}: here embeddings are multiplied by sqrt(D), "sqrtd", or by '
         "nothing, null; other scalings cannot be expressed",
     )
     _require(

@@ -6,10 +6,11 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_symbinv.tasks import COPY, LTL, PROP
 from hf_symbinv.training.conversion import ConversionError
-from papers.streams.convert_ite_checkpoints import is_release, read_release
+from papers.streams.convert_ite_checkpoints import is_release, main, read_release
 
 D, HEADS, FF, LAYERS = 12, 3, 10, 2
 # The order of rows in a release for LTL, written out; the symbols stand after the special tokens, or last.
@@ -245,6 +246,43 @@ def test_a_release_for_propositional_logic_has_its_rows_in_our_order(tmp_path):
     order = [2, 0, 1, 6, 7, 9, 10, 8, 11, 12, 3, 4, 5]
     assert task == PROP
     assert torch.equal(model.model.embedding.weight, state["merged_embedder.base_weight"][order])
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "tokens", "question", "path"),
+    [
+        (LTL, {}, [*SPECIAL, *SYMBOLS, *REST], "&UabXc", PATHS["&UabXc"]),
+        (
+            PROP, {"trace_ops": [], "ltl_ops": ["!", "&", "|", "=", "^"]}, [*SPECIAL, *SYMBOLS, *"01!&|=^"], "&^ab!c",
+            ["", "10", "1010", "0110", "01", "1001"],
+        ),
+        (
+            COPY, {"consts": [], "trace_ops": [], "ltl_ops": [], "tree_pos_enc": False, "enc_pe": "rope"},
+            [*SPECIAL, *SYMBOLS], "abca", None,
+        ),
+    ],
+    ids=["ltl", "prop", "copy"],
+)  # fmt: skip
+def test_the_releases_of_all_three_tasks_answer_with_the_tokenizer_that_is_written(
+    tmp_path, task, changes, tokens, question, path
+):
+    """Greedily, as the release would: what is written has the largest logit of theirs at every step."""
+    content, state = config(**changes), state_dict(len(tokens))
+    release = write(tmp_path / "release", content, state)
+    assert main([str(release), "--output", str(tmp_path / "ours")]) == 0
+    model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "ours")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "ours")
+    inputs = tokenizer(question, return_tensors="pt")
+    answer = model.generate(**inputs, max_new_tokens=6, num_beams=1, grammar=None)[0, 1:].tolist()
+    oracle = Oracle(content, state, unit(state["merged_embedder.base_weight"].double().numpy()), tokens)
+    base, names = list(task.base_tokens), []
+    ids = {OURS.get(name, {"=": "<->"}.get(name, name)): name for name in tokens}
+    for _ in answer:
+        logits = oracle.logits(question, names, path)[-1]
+        logits[[tokens.index("<start>"), tokens.index("<pad>")]] = -np.inf
+        names.append(tokens[int(logits.argmax())])
+    # The tokenizer calls the first symbol of a text a, the second b and so on, and here they come in that order.
+    assert [ids[base[one]] if one < len(base) else SYMBOLS[one - len(base)] for one in answer] == names
 
 
 def test_the_folder_the_file_and_safetensors_are_the_same_model(tmp_path):

@@ -1,4 +1,4 @@
-"""A checkpoint in the layout of SIT's release gives the logits of its architecture, which the transcription spells out."""
+"""A checkpoint in the layout of SIT's release gives the logits that the transcription of its architecture gives."""
 
 import json
 import random
@@ -24,7 +24,8 @@ VOCABULARIES = {
     "prop": {"consts": ["0", "1"], "trace_ops": [], "ltl_ops": ["!", "&", "|", "=", "^"]},
 }  # fmt: skip
 # The base tokens of a release in the order of their rows, in our spelling.
-ROWS = {"ltl": "<pad> </s> <s> 0 1 ! & | ; { } U X".split(), "prop": "<pad> </s> <s> 0 1 ! & | <-> ^".split()}
+SPECIAL = ["<pad>", "</s>", "<s>"]
+ROWS = {"ltl": [*SPECIAL, *"01!&|;{}UX"], "prop": [*SPECIAL, *"01!&|", "<->", "^"]}
 TASKS = {"ltl": LTL, "prop": PROP}
 # Sets of components: what the release says of them.
 BLOCKS = {
@@ -89,7 +90,9 @@ def write(folder, content, peer, task="ltl"):
             places = {f"self_attention.{name.split('.')[1]}": OWN[name] for name in OWN if name.startswith(side)}
             if side == "decoder":
                 nested = enumerate(cross)
-                places |= {f"cross_attention.{one}": (f"cross_attns.{i}.attn", f"cross_attns.{i}.norm") for i, one in nested}
+                places |= {
+                    f"cross_attention.{one}": (f"cross_attns.{i}.attn", f"cross_attns.{i}.norm") for i, one in nested
+                }
             for block, (attention, norm) in places.items():
                 if f"{here}.{block}.norm.weight" in ours:
                     names[f"{here}.{block}.norm"] = f"{there}.{norm}"
