@@ -337,8 +337,8 @@ class TestCopying:
         first = lines_of(reproduce(place, find("ite-copy")))[2 + 90]
         assert first.startswith("| copying | f_fn + AC | full vocabulary | 2.00 | 6.1 |")
 
-    def test_rows_that_a_scale_does_not_make_are_counted(self, place):
-        place = replace(place, scale=load_scale("smoke"))
+    def test_rows_that_a_scale_does_not_make_are_counted(self, tmp_path):
+        place = Workspace(tmp_path, load_scale("smoke"), max_seconds=0.0)
         assert "Of 121 rows 72 are not made at this scale." in reproduce(place, find("ite-copy")).markdown()
         assert "not made" not in reproduce(place, find("ite-3")).markdown()
 
