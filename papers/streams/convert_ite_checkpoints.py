@@ -416,7 +416,8 @@ def convert(source: str, folder: Path) -> str:
     except ConversionError as error:
         raise UserError(f"{source}: {error}") from error
     model.generation_config.update(**GENERATION)
-    paper = "Symbol-Invariant Transformer" if model.config.extra_streams else "Interchangeable Token Embeddings"
+    streams = model.config.symbol_embedding == "streams"
+    paper = "Symbol-Invariant Transformer" if streams else "Interchangeable Token Embeddings"
     how = f'Read from a release of "{paper}"; the parameters are its own.'
     save_converted(model, task.tokenizer(model.config), folder, source=source, how=how)
     return f"{folder}: {model.config.symbol_embedding}, {model.num_parameters():,} parameters"
