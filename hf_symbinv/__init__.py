@@ -12,7 +12,7 @@ from .auto_classes import register_auto_classes, register_pipelines
 from .lazy import attach_stub
 from .metrics.registration import register_metrics
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
 
