@@ -70,7 +70,11 @@ def test_a_release_is_read_and_then_converted(convert, symbinv, release, tmp_pat
 
 def test_only_releases_are_read_and_only_into_new_folders(convert, release, tmp_path):
     for source, output, message in (
-        (tmp_path, tmp_path / "new", "is no release of SIT or ITE; `symbinv convert` takes the checkpoints of this package"),
+        (
+            tmp_path,
+            tmp_path / "new",
+            "is no release of SIT or ITE; `symbinv convert` takes the checkpoints of this package",
+        ),
         (tmp_path / "none", tmp_path / "new", "no such folder; on the Hub a release is called OWNER/NAME/FOLDER"),
         (release, release, "exists; name a new folder"),
     ):
