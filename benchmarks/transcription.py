@@ -4,7 +4,8 @@ One stream per symbol of the vocabulary, whether it occurs or not; all streams o
 own, the aggregated view's too; loops over the streams where the paper has them; float32, eager attention, no cache.
 Batches are the only addition. Names of weights are those of `SymbolInvariantForConditionalGeneration`, so its state
 dict loads, and the same configuration serves both: rotary positions in the decoder, paths in the syntax tree in the
-encoder, AdaCos with a fixed scale.
+encoder, AdaCos with a fixed scale. A configuration with `extra_streams` is read as the paper's authors read it in their
+release: there are so many streams, aggregation counts those of the question's symbols, and no other symbol is written.
 
 Letters: B batch, k streams, L source length, T target length, K keys, H heads, d width, V_n base tokens.
 """
@@ -76,9 +77,11 @@ class EncoderLayer(nn.Module):
         self.self_attention = nn.ModuleDict({name: Block(config) for name in ("EP", "EA") if name in config.components})
         self.feed_forward = FeedForward(config)
 
-    def forward(self, hidden: torch.Tensor, mask: torch.Tensor, token_masks: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, hidden: torch.Tensor, mask: torch.Tensor, token_masks: torch.Tensor, counted: torch.Tensor
+    ) -> torch.Tensor:
         for name, block in self.self_attention.items():
-            hidden = block(hidden, hidden if name == "EP" else aggregate(hidden, token_masks), mask)
+            hidden = block(hidden, hidden if name == "EP" else aggregate(hidden, token_masks, counted), mask)
         return self.feed_forward(hidden)
 
 
@@ -101,13 +104,14 @@ class DecoderLayer(nn.Module):
         encoded: torch.Tensor,
         padding: torch.Tensor,
         encoder_masks: torch.Tensor,
+        counted: torch.Tensor,
         angles: tuple[torch.Tensor, torch.Tensor],
     ) -> torch.Tensor:
         for name, block in self.self_attention.items():
-            states = hidden if name == "DP" else aggregate(hidden, token_masks)
+            states = hidden if name == "DP" else aggregate(hidden, token_masks, counted)
             hidden = block(hidden, states, look_ahead, angles[0], angles[0])
         for name, block in self.cross_attention.items():
-            states = encoded if name == "CP" else aggregate(encoded, encoder_masks)
+            states = encoded if name == "CP" else aggregate(encoded, encoder_masks, counted)
             hidden = block(hidden, states, padding, *angles)
         return self.feed_forward(hidden)
 
@@ -130,7 +134,7 @@ class Transcription(nn.Module):
                 f"symbol_embedding={config.symbol_embedding!r}, positions={positions}, num_symbols="
                 f"{config.num_symbols}: transcribed are streams with tree and rope positions and at least one symbol"
             )
-        self.config = config
+        self.config, self.streams = config, config.extra_streams or config.num_symbols
         encoder, decoder = nn.Module(), nn.Module()
         encoder.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         decoder.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
@@ -162,7 +166,7 @@ class Transcription(nn.Module):
         encoded = self.model.dropout(encoded + paths.to(encoded.dtype).unsqueeze(1))
         padding = attention_mask.bool()[:, None, None, None, :]
         for layer in self.model.encoder.layers:
-            encoded = layer(encoded, padding, masks)
+            encoded = layer(encoded, padding, masks, self.counted(masks))
         return encoded, masks
 
     def decode(
@@ -174,10 +178,16 @@ class Transcription(nn.Module):
         length, device = targets.shape[1], targets.device
         look_ahead = torch.ones(length, length, dtype=torch.bool, device=device).tril()
         padding = attention_mask.bool()[:, None, None, None, :]
+        counted = self.counted(encoder_masks)
         angles = self.angles(length, device), self.angles(encoded.shape[2], device)
         for layer in self.model.decoder.layers:
-            hidden = layer(hidden, look_ahead, masks, encoded, padding, encoder_masks, angles)
-        return self.project(hidden)
+            hidden = layer(hidden, look_ahead, masks, encoded, padding, encoder_masks, counted, angles)
+        return self.project(hidden, counted)
+
+    def counted(self, encoder_masks: torch.Tensor) -> torch.Tensor:
+        """The streams `(B, k)` that aggregation averages: all, and in the release those of the question's symbols."""
+        occurs = encoder_masks.any(2)
+        return occurs if self.config.extra_streams else torch.ones_like(occurs)
 
     def table(self) -> torch.Tensor:
         """W, its rows L2-normalised if the configuration says so."""
@@ -185,24 +195,25 @@ class Transcription(nn.Module):
         return nn.functional.normalize(weight, dim=1) if self.config.normalize_embeddings else weight
 
     def embed(self, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Algorithm 1, times sqrt(d): `(B, k, L, d)` and the token masks `(B, k, L)`."""
+        """Algorithm 1, times sqrt(d) if it is to be: `(B, k, L, d)` and the token masks `(B, k, L)`."""
         base, table = self.config.base_vocab_size, self.table()
+        factor = math.sqrt(self.config.d_model) if self.config.scale_embedding else 1.0
         embeddings, masks = [], []
-        for i in range(self.config.num_symbols):
+        for i in range(self.streams):
             modified = torch.where(tokens >= base, torch.where(tokens == base + i, base, base + 1), tokens)
-            embeddings.append(nn.functional.embedding(modified, table) * math.sqrt(self.config.d_model))
+            embeddings.append(nn.functional.embedding(modified, table) * factor)
             masks.append(tokens == base + i)
         return torch.stack(embeddings, dim=1), torch.stack(masks, dim=1)
 
-    def project(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Algorithm 5: base tokens from the mean over the streams, each symbol from its own."""
+    def project(self, hidden: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+        """Algorithm 5: base tokens from the mean over the streams, each symbol from its own if that is `counted`."""
         base = self.config.base_vocab_size
         if self.config.normalize_features:
             hidden = nn.functional.normalize(hidden, dim=-1)
         projected = hidden @ self.table().T  # (B, k, T, V_n + 2)
         logits = [projected[..., :base].mean(1)]
-        for i in range(self.config.num_symbols):
-            logits.append(projected[:, i, :, base : base + 1])
+        for i in range(self.streams):
+            logits.append(projected[:, i, :, base : base + 1].masked_fill(~counted[:, i, None, None], -math.inf))
         logits = torch.cat(logits, dim=-1)
         return logits * self.adacos.scale if self.config.loss == "adacos" else logits
 
@@ -222,9 +233,13 @@ class Transcription(nn.Module):
         return nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
 
 
-def aggregate(hidden: torch.Tensor, token_masks: torch.Tensor) -> torch.Tensor:
-    """Algorithm 2: `(B, k, L, d)` and masks `(B, k, L)` → the aggregated stream, for each of k `(B, k, L, d)`."""
-    aggregated = hidden.sum(1) / hidden.shape[1]
+def aggregate(hidden: torch.Tensor, token_masks: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+    """Algorithm 2: the aggregated stream, for each of k, `(B, k, L, d)`, of `hidden (B, k, L, d)`.
+
+    `token_masks (B, k, L)` tell where a stream's own symbol stands, `counted (B, k)` which streams are averaged.
+    """
+    weights = counted.to(hidden.dtype) / counted.sum(1, keepdim=True).clamp(min=1)
+    aggregated = torch.einsum("bkld,bk->bld", hidden, weights)
     for i in range(hidden.shape[1]):
         own = token_masks[:, i, :, None].to(hidden.dtype)
         aggregated = aggregated * (1 - own) + hidden[:, i] * own

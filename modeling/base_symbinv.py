@@ -189,8 +189,13 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         else:
             added = sinusoidal_positions(positions, config.d_model, hidden_states.dtype)
             hidden_states = hidden_states + added.unsqueeze(1)
-        target = Sequence(symbol_slots, slots.active, mask, angles, eager=config._attn_implementation == "eager")
+        active = self._aggregated(slots)
+        target = Sequence(symbol_slots, active, mask, angles, eager=config._attn_implementation == "eager")
         return self.decoder(self.dropout(hidden_states), encoded, target, source, cache, traces)
+
+    def _aggregated(self, slots: Slots) -> Tensor:
+        """The streams `(B, S)` or `(B, S, L)` that views of all streams average; no others with `extra_streams`."""
+        return slots.referents >= 0 if self.config.extra_streams else slots.active
 
     def _init_weights(self, module: nn.Module) -> None:
         """Glorot-uniform matrices, zero biases; embedding rows of length about 1, as they are normalised anyway.
@@ -402,7 +407,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
                     "out"
                 )
             referents = referents_of(input_ids, base, views, attention_mask, check=False)
-            return Slots.in_order(referents, self.config.canonical_slots, num_streams), referents
+            return self.embedding.assign(referents, num_streams), referents
         check_source(input_ids, attention_mask)
         referents = referents_of(input_ids, base, views, attention_mask)
         if grows:  # nothing of an answer may reach the encoder
@@ -424,7 +429,8 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
         angles = rotary_angles(position_ids(attention_mask), self.config, self.dtype) if rotary else None
         mask = attention_mask.bool()[:, None, None, :]
-        return Sequence(symbol_slots, slots.active, mask, angles, eager=self.config._attn_implementation == "eager")
+        active = self._aggregated(slots)
+        return Sequence(symbol_slots, active, mask, angles, eager=self.config._attn_implementation == "eager")
 
     def _encoder_positions(self, input_ids: Tensor, attention_mask: Tensor, dtype: torch.dtype) -> Tensor | None:
         """What is added to the embeddings, `(B, 1, L, D)`; None where positions are rotary."""

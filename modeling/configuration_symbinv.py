@@ -111,6 +111,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
         embedding_norm: of an encoder alone, LayerNorm of embeddings plus positions, and no factor sqrt(D), as in BERT.
         normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
         scale_embedding: multiply looked-up rows by sqrt(D), as BART's. False for who makes SIT's tables as its release.
+        extra_streams: logits of base tokens are a mean over at least so many streams. Those beyond an example's symbols
+            show placeholders everywhere; they take no part in aggregated attention, where an example without symbols
+            has zeros. For checkpoints of SIT's release, which has a stream for each symbol of a list; default 0.
         normalize_features: L2-normalise the last hidden states before the projection.
         loss: `"adacos"` (adaptively scaled cosine logits) or `"cross_entropy"`, of the next token.
         label_smoothing: share of the probability spread over all that can be written; instead of the Trainer's own.
@@ -173,6 +176,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
     embedding_norm: bool = False
     normalize_embeddings: bool = True
     scale_embedding: bool = True
+    extra_streams: int = 0
     normalize_features: bool = True
     loss: Literal["adacos", "cross_entropy"] = "adacos"
     label_smoothing: float | int = 0.0
@@ -272,6 +276,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
             ("encoder_layers", lambda value: value >= 0, "at least 1, or 0 for a decoder without encoder"),
             ("decoder_layers", lambda value: value >= 0, "at least 1, or 0 for an encoder alone"),
             ("num_symbols", lambda value: value >= least, f"at least {least}"),
+            ("extra_streams", lambda value: value >= 0, "at least 0"),
             ("dropout", lambda value: 0 <= value < 1, "a probability in [0, 1)"),
             ("label_smoothing", lambda value: 0 <= value < 1, "a share in [0, 1)"),
             ("layer_norm_eps", lambda value: value > 0, "positive"),
@@ -342,6 +347,9 @@ class SymbolInvariantConfig(PreTrainedConfig):
             f"num_fresh_symbols={fresh}: {given} has a row for every symbol and writes any of them, new or not; remove "
             "the field": fresh is not None and kind not in ("streams", "canonical"),
             f"num_fresh_symbols={fresh}: must be at least 0, or None for no limit": fresh is not None and fresh < 0,
+            f"extra_streams={self.extra_streams}: is for an encoder-decoder with streams whose answers have no new "
+            "symbols; remove the field": self.extra_streams
+            and (kind != "streams" or self.kind != "encoder-decoder" or self.answers_have_new_symbols),
             f"random_share={share}: must be a probability in (0, 1]; to randomise nothing, use "
             'symbol_embedding="learned"': not 0 < share <= 1,
             f'random_share={share}: {given} randomises no share of the symbols; use "gaussian" or "renamed"': whole,

@@ -84,10 +84,17 @@ class StreamsEmbedding(nn.Module):
         self.config = config
         self.weight = nn.Parameter(torch.empty(config.base_vocab_size + 2 * config.num_views, config.d_model))
 
-    def assign(self, referents: Tensor) -> Slots:
-        """Slots for the symbols of `referents (B, L)`, -1 at base tokens; while exporting, `num_symbols` of them."""
-        width = max(self.config.num_symbols, 1) if is_exporting() else None
-        return Slots.in_order(referents, self.config.canonical_slots, width)
+    def assign(self, referents: Tensor, width: int | None = None) -> Slots:
+        """Slots for the symbols of `referents (B, L)`, -1 at base tokens, and with `extra_streams` a last one for none.
+
+        There are `width` of them; default as many as the batch needs, or while exporting `num_symbols`.
+        """
+        if width is None and is_exporting():
+            width = max(self.config.num_symbols, 1)
+        slots = Slots.in_order(referents, self.config.canonical_slots, width)
+        if not self.config.extra_streams:
+            return slots
+        return Slots.from_referents(nn.functional.pad(slots.referents, (0, 1), value=-1))
 
     def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
         """Embeds `input_ids (B, L)` as each stream sees them: `(B, S, L, D)`, times `embedding_factor`, no positions.

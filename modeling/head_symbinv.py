@@ -17,11 +17,11 @@ from .slots_symbinv import Slots
 
 
 def mean_over_streams(hidden_states: Tensor, active: Tensor) -> Tensor:
-    """The mean `(B, L, D)` of `hidden_states (B, S, L, D)` over each example's own streams.
+    """The mean `(B, L, D)` of `hidden_states (B, S, L, D)` over each example's own streams; zeros if it has none.
 
-    They are those of `active (B, S)`, or at each place those of `active (B, S, L)`.
+    They are those of `active (B, S)`, or at each place those of `active (B, S, L)`; integers count a stream often.
     """
-    weights = active.to(hidden_states.dtype) / active.sum(1, keepdim=True)
+    weights = active.to(hidden_states.dtype) / active.sum(1, keepdim=True).clamp(min=1)
     return torch.einsum("bsld,bs->bld" if active.dim() == 2 else "bsld,bsl->bld", hidden_states, weights)
 
 
@@ -62,12 +62,20 @@ class StreamsHead(Head):
         """Logits `(B, L, V_n + S · num_views)` of `hidden_states (B, S, L, D)`, -inf where a slot writes no symbol."""
         table, base = learned_rows(self.weight, self.config), self.config.base_vocab_size
         hidden_states = self.features(hidden_states)
-        base_logits = mean_over_streams(hidden_states, slots.active) @ table[:base].T  # (B, L, V_n)
+        base_logits = mean_over_streams(hidden_states, self.counts(slots)) @ table[:base].T  # (B, L, V_n)
         actual = table[base : base + self.config.num_views]
         symbol_logits = torch.stack([hidden_states @ row for row in actual], dim=-1)  # (B, S, L, num_views)
         writable = slots.writable[:, : hidden_states.shape[1]].unsqueeze(3)  # (B, S, 1 or L, 1)
         symbol_logits = symbol_logits.masked_fill(~writable, -math.inf).transpose(1, 2)  # (B, L, S, num_views)
         return torch.cat((base_logits, symbol_logits.flatten(2)), dim=-1)
+
+    def counts(self, slots: Slots) -> Tensor:
+        """How often each stream counts in the mean, as `slots.active`; the last stands for all `extra_streams`."""
+        if not self.config.extra_streams:
+            return slots.active
+        counts = (slots.referents >= 0).long()  # (B, S)
+        extra = (self.config.extra_streams - counts.sum(1, keepdim=True)).clamp(min=0)
+        return torch.cat((counts[:, :-1], extra), dim=1)
 
 
 class VocabularyHead(Head):

@@ -1,13 +1,14 @@
-"""Converts checkpoints of "Interchangeable Token Embeddings" (ITE), as its authors release them, to models of ours.
+"""Converts checkpoints of the Symbol-Invariant Transformer (SIT) and of "Interchangeable Token Embeddings" (ITE), as
+their authors release them, to models of ours.
 
     python -m papers.streams.convert_ite_checkpoints SOURCE --output FOLDER
 
 SOURCE is a folder with `config.json` and weights, or such a folder on the Hub, OWNER/NAME/FOLDER; without FOLDER the
-command says which ones there are. Convert what it writes with `symbinv convert` for a model with streams.
+command says which ones there are. Convert what it writes of ITE with `symbinv convert` for a model with streams.
 
 `read_release` gives the model. Such a checkpoint is a folder with `config.json`
-(`vocab`, `d_embed_enc`, `merged_embedder`, …) and `pytorch_model.bin`. Its encoder-decoder is ours with one stream:
-post-norm blocks with four biased projections, a table that is tied three ways and multiplied by sqrt(D), tree or
+(`vocab`, `d_embed_enc`, `merged_embedder`, …) and `pytorch_model.bin`. ITE's encoder-decoder is ours with one stream:
+post-norm blocks with four biased projections, a table that is tied three ways and may be multiplied by sqrt(D), tree or
 sinusoidal or rotary positions. Keys and the order of the tokens differ:
 
     encoder_stack.enc_layers.0.multi_head_attn.Q         model.encoder.layers.0.self_attention.EP.q_proj
@@ -15,6 +16,15 @@ sinusoidal or rotary positions. Keys and the order of the tokens differ:
     decoder_stack.dec_layers.0.multi_head_self_attn.Q    model.decoder.layers.0.self_attention.DP.q_proj
     decoder_stack.dec_layers.0.multi_head_enc_dec_attn.Q model.decoder.layers.0.cross_attention.CP.q_proj
     merged_embedder.base_weight, .ap_weight              model.embedding.weight
+
+SIT's has more blocks, as its configuration says (`cross_attn`, `no_enc_agg`, …), and the rows of ours for streams:
+
+    encoder_stack.enc_layers.0.multi_head_ap_attn.Q      model.encoder.layers.0.self_attention.EA.q_proj
+    decoder_stack.dec_layers.0.multi_head_ap_attn.Q      model.decoder.layers.0.self_attention.DA.q_proj
+    decoder_stack.dec_layers.0.cross_attns.0.attn.Q      model.decoder.layers.0.cross_attention.CP.q_proj
+
+It has a stream for each symbol of its vocabulary, and averages the logits of base tokens over all of them: there are so
+many `extra_streams`.
 
 The logits are the same, but that the release sets those of `<start>` and `<pad>` to -inf (here `generate` leaves these
 tokens out). A release searches with plain cosines, so AdaCos starts with the scale 1, and finds its own in training.
@@ -46,26 +56,23 @@ from hf_symbinv.training.recipe_run import GENERATION
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 ON_THE_HUB = re.compile(r"(?P<repository>[A-Za-z0-9][\w.-]*/[\w.-]+)(?:/(?P<folder>[\w./-]*\w))?/?")
 SHOWN_FOLDERS = 20
-NO_RELEASE = "is no release of ITE; `symbinv convert` takes the checkpoints of this package"
+NO_RELEASE = "is no release of SIT or ITE; `symbinv convert` takes the checkpoints of this package"
 # Their tokens → ours, where they differ.
-TOKENS = {"<start>": "<s>", "<eos>": "</s>", "xor": "^"}
+TOKENS = {"<start>": "<s>", "<eos>": "</s>", "xor": "^", "=": "<->"}
 LASSO = [";", "{", "}"]
 RANDOM_METHODS = {
     "randn": "normal", "nbor": "neighbors", "nbor_naive": "neighbors", "nbor_no_check": "neighbors",
     "diagbor": "hypercube", "diagbor_naive": "hypercube", "diagbor_no_check": "hypercube",
 }  # fmt: skip
+# Of each block with self-attention, its layers there, its attention and its norm.
 BLOCKS = {
-    "encoder_stack.enc_layers": (
-        "model.encoder.layers", {"self_attention.EP": ("multi_head_attn", "norm_attn")},
-    ),
-    "decoder_stack.dec_layers": (
-        "model.decoder.layers",
-        {
-            "self_attention.DP": ("multi_head_self_attn", "norm_self_attn"),
-            "cross_attention.CP": ("multi_head_enc_dec_attn", "norm_enc_dec_attn"),
-        },
-    ),
-}  # fmt: skip
+    "EP": ("encoder_stack.enc_layers", "multi_head_attn", "norm_attn"),
+    "EA": ("encoder_stack.enc_layers", "multi_head_ap_attn", "norm_ap_attn"),
+    "DP": ("decoder_stack.dec_layers", "multi_head_self_attn", "norm_self_attn"),
+    "DA": ("decoder_stack.dec_layers", "multi_head_ap_attn", "norm_ap_attn"),
+}
+CROSS_BLOCK = "multi_head_enc_dec_attn", "norm_enc_dec_attn"  # of a model with one stream
+STACKS = {"encoder_stack.enc_layers": "model.encoder.layers", "decoder_stack.dec_layers": "model.decoder.layers"}
 PROJECTIONS = {"q_proj": "Q", "k_proj": "K", "v_proj": "V", "out_proj": "final_projection"}
 KNOWN_FIELDS = {
     "vocab", "d_embed_enc", "d_embed_dec", "d_ff", "ff_activation", "dropout", "num_heads", "num_layers", "datatype",
@@ -80,7 +87,11 @@ KNOWN_EMBEDDER = {
     "tie_embeddings", "pad_vocab_size_multiple", "d_ap", "ap_embed", "base_normalization", "ap_normalization",
     "final_normalization", "feature_normalization", "embed_scaling", "shuffle_aps",
 }  # fmt: skip
-STREAM_FIELDS = {"cross_attn", "no_enc_agg", "no_dec_agg", "no_enc_per", "no_dec_per"}
+# Of SIT alone: cross-attention in order, and what disables the blocks with self-attention.
+CROSS, MODES = "cross_attn", {"per": "CP", "agg": "CA"}
+DISABLED = {"no_enc_per": "EP", "no_enc_agg": "EA", "no_dec_per": "DP", "no_dec_agg": "DA"}
+# Of ITE alone.
+ONE_STREAM_VOCAB, ONE_STREAM_EMBEDDER = {"merge_tokens", "dynamic_aps"}, {"ap_embed", "shuffle_aps"}
 
 
 def is_release(path: str | Path) -> bool:
@@ -138,8 +149,8 @@ def read_release(path: str | Path) -> tuple[SymbolInvariantForConditionalGenerat
         path: its folder, or the file with the weights in it.
 
     Returns:
-        The model, in evaluation mode and single precision, with `symbol_embedding` `learned` (no dynamic symbols),
-        `renamed` (shuffled symbols) or `random`; and the task that has its tokens.
+        The model, in evaluation mode and single precision, with `symbol_embedding` `streams` (of SIT), `learned` (no
+        dynamic symbols), `renamed` (shuffled symbols) or `random`; and the task that has its tokens.
 
     Raises:
         ConversionError: If a file is missing or damaged, the architecture has what ours has not, or parameters are
@@ -152,17 +163,17 @@ def read_release(path: str | Path) -> tuple[SymbolInvariantForConditionalGenerat
     state = _read_weights(Path(path))
     table, fields, task = _read_table(content, state)
     config = _config(content, fields, task)
-    layers = config.encoder_layers
+    names = _names(config)
     model = SymbolInvariantForConditionalGeneration(config)
     ours = {TABLE: table}
-    ours |= {name: _take(state, theirs) for name, theirs in _names(layers).items()}
-    _require(not state, f"unknown parameters: {', '.join(sorted(state))}; this architecture is none of ITE's")
+    ours |= {name: _take(state, theirs) for name, theirs in names.items()}
+    _require(not state, f"unknown parameters: {', '.join(sorted(state))}; this architecture is none of SIT's or ITE's")
     if model.adacos is not None:
         ours["adacos.scale"] = torch.tensor(1.0)
     for name, tensor in model.named_parameters():
         _require(
             ours[name].shape == tensor.shape,
-            f"parameter {_names(layers).get(name, 'merged_embedder.base_weight')} has shape {tuple(ours[name].shape)}, "
+            f"parameter {names.get(name, 'merged_embedder.base_weight')} has shape {tuple(ours[name].shape)}, "
             f"and by config.json it is {tuple(tensor.shape)}; take both from one checkpoint",
         )
     model.load_state_dict(ours)
@@ -183,7 +194,8 @@ def _config(content: Mapping[str, Any], fields: Mapping[str, Any], task: SymbolT
             activation_function=content["ff_activation"],
             dropout=content["dropout"],
             layer_norm_eps=content["layer_norm_eps"],
-            components=["EP", "DP", "CP"],
+            components=_components(content),
+            scale_embedding=content["merged_embedder"]["embed_scaling"] is not None,
             encoder_positions=encoder,
             decoder_positions=decoder,
         )
@@ -223,35 +235,29 @@ def _read_weights(path: Path) -> dict[str, torch.Tensor]:
 
 def _check_architecture(content: Mapping[str, Any]) -> None:
     """Refuses what no configuration of ours expresses."""
-    streams = STREAM_FIELDS & set(content)
-    _require(
-        not streams,
-        f"config.json has {', '.join(sorted(streams))}: a model with streams, which averages the logits of base tokens "
-        "over the streams of its whole vocabulary, also of symbols that the input does not have; here only the input's "
-        "own symbols count (SIT Algorithm 5), so its answers would change; train such a model with a recipe",
-    )
+    streams = CROSS in content
     optional = {"datatype", "max_encode_length", "max_decode_length", "tree_pos_enc"}
-    _check_fields("config.json", content, KNOWN_FIELDS, optional)
+    blocks = {CROSS, *DISABLED} if streams else set()
+    _check_fields("config.json", content, KNOWN_FIELDS | blocks, optional)
     embedder = content["merged_embedder"]
     _require(
         isinstance(embedder, dict)
         and isinstance(content["vocab"], dict)
-        and content["vocab"].get("merge_tokens") == "all",
+        and content["vocab"].get("merge_tokens", "all" if streams else None) == "all",
         "its encoder and decoder have vocabularies of their own, and a projection with bias; here all three share one "
         "table (only releases with --merged-vocab --merge-tokens=all can be read)",
     )
-    _check_fields("config.json, vocab", content["vocab"], KNOWN_VOCAB, set())
-    _check_fields(
-        "config.json, merged_embedder", embedder, KNOWN_EMBEDDER, {"tie_embeddings", "pad_vocab_size_multiple"}
-    )
+    _check_fields("config.json, vocab", content["vocab"], KNOWN_VOCAB, ONE_STREAM_VOCAB if streams else set())
+    optional = {"tie_embeddings", "pad_vocab_size_multiple"} | (ONE_STREAM_EMBEDDER if streams else set())
+    _check_fields("config.json, merged_embedder", embedder, KNOWN_EMBEDDER, optional)
     _require(
         content["d_embed_dec"] in (None, content["d_embed_enc"]),
         f"d_embed_enc={content['d_embed_enc']}, d_embed_dec={content['d_embed_dec']}: here both are one d_model",
     )
     _require(
-        embedder.get("embed_scaling") == "sqrtd",
-        f"embed_scaling={embedder.get('embed_scaling')!r}: here embeddings are always multiplied by sqrt(D), "
-        '"sqrtd"; other scalings cannot be expressed',
+        embedder["embed_scaling"] in ("sqrtd", None),
+        f'embed_scaling={embedder["embed_scaling"]!r}: here embeddings are multiplied by sqrt(D), "sqrtd", or by '
+        "nothing, null; other scalings cannot be expressed",
     )
     _require(
         not (content["no_pe_cross_keys"] and content["dec_pe"] == "rope"),
@@ -268,7 +274,17 @@ def _check_architecture(content: Mapping[str, Any]) -> None:
 
 def _check_fields(where: str, content: Mapping[str, Any], known: set[str], optional: set[str]) -> None:
     for problem, names in (("has unknown", set(content) - known), ("lacks", known - optional - set(content))):
-        _require(not names, f"{where} {problem} {', '.join(sorted(names))}; take it from a release of ITE")
+        _require(not names, f"{where} {problem} {', '.join(sorted(names))}; take it from a release of SIT or ITE")
+
+
+def _components(content: Mapping[str, Any]) -> list[str]:
+    """The attention blocks of a layer."""
+    if CROSS not in content:
+        return ["EP", "DP", "CP"]
+    modes = content[CROSS].split("-") if content[CROSS] else []
+    unknown = [mode for mode in modes if mode not in MODES]
+    _require(not unknown, f"{CROSS}={content[CROSS]!r}: unknown; SIT has per and agg, or both with - between them")
+    return [block for field, block in DISABLED.items() if not content[field]] + [MODES[mode] for mode in modes]
 
 
 def _positions(name: str, tree: bool) -> str:
@@ -284,9 +300,11 @@ def _read_table(
     """The embedding table in our order, the fields of the configuration that it decides, and the tokens' task."""
     embedder, vocab = content["merged_embedder"], content["vocab"]
     weight = _take(state, "merged_embedder.base_weight")
-    dynamic, symbols = bool(vocab["dynamic_aps"]), [str(name) for name in vocab["aps"]]
-    is_random = dynamic and embedder["shuffle_aps"] is None
-    tokens = _tokens(vocab, [] if dynamic else symbols, rows=len(weight) - is_random)
+    streams, symbols = CROSS in content, [str(name) for name in vocab["aps"]]
+    dynamic = streams or bool(vocab["dynamic_aps"])
+    is_random = not streams and dynamic and embedder["shuffle_aps"] is None
+    own = 2 if streams else int(is_random)  # rows of all symbols: actual and placeholder, or the shared part
+    tokens = _tokens(vocab, [] if dynamic else symbols, rows=len(weight) - own)
     base = [TOKENS.get(token, token) for token in tokens if token not in symbols or dynamic]
     task = next((task for task in TASKS.values() if sorted(task.base_tokens) == sorted(base)), None)
     if task is None:
@@ -301,7 +319,10 @@ def _read_table(
         "normalize_features": normalize["feature"],
         "loss": "adacos" if normalize["final"] and normalize["feature"] else "cross_entropy",
     }
-    if not dynamic:
+    if streams:
+        rows.append(weight[-2:])
+        fields |= {"symbol_embedding": "streams", "extra_streams": len(symbols)}
+    elif not dynamic:
         rows.append(weight[[places[name] for name in symbols]])
     elif not is_random:
         rows.append(_take(state, "merged_embedder.ap_weight"))
@@ -348,15 +369,26 @@ def _tokens(vocab: Mapping[str, Any], symbols: list[str], rows: int) -> list[str
     )
 
 
-def _names(layers: int) -> dict[str, str]:
+def _names(config: SymbolInvariantConfig) -> dict[str, str]:
     """Our names of parameters → theirs, but for the embeddings."""
+    components = config.components or []
+    cross = [block for block in components if block not in BLOCKS]
     names: dict[str, str] = {}
-    for their_stack, (our_stack, attentions) in BLOCKS.items():
-        for layer in range(layers):
+    for their_stack, our_stack in STACKS.items():
+        for layer in range(config.encoder_layers):
             theirs, ours = f"{their_stack}.{layer}", f"{our_stack}.{layer}"
             pairs = {f"{ours}.feed_forward.{name}": f"{theirs}.ff.{i}" for name, i in (("fc1", 0), ("fc2", 2))}
             pairs[f"{ours}.feed_forward.norm"] = f"{theirs}.norm_ff"
-            for block, (attention, norm) in attentions.items():
+            found = {
+                f"self_attention.{block}": BLOCKS[block][1:]
+                for block in components
+                if block in BLOCKS and BLOCKS[block][0] == their_stack
+            }
+            if their_stack == BLOCKS["DP"][0]:
+                for place, block in enumerate(cross):
+                    nested = f"cross_attns.{place}.attn", f"cross_attns.{place}.norm"
+                    found[f"cross_attention.{block}"] = nested if config.symbol_embedding == "streams" else CROSS_BLOCK
+            for block, (attention, norm) in found.items():
                 pairs |= {f"{ours}.{block}.{own}": f"{theirs}.{attention}.{name}" for own, name in PROJECTIONS.items()}
                 pairs[f"{ours}.{block}.norm"] = f"{theirs}.{norm}"
             names |= {f"{a}.{kind}": f"{b}.{kind}" for a, b in pairs.items() for kind in ("weight", "bias")}
@@ -384,7 +416,9 @@ def convert(source: str, folder: Path) -> str:
     except ConversionError as error:
         raise UserError(f"{source}: {error}") from error
     model.generation_config.update(**GENERATION)
-    how = 'Read from a release of "Interchangeable Token Embeddings"; the parameters are its own.'
+    streams = model.config.symbol_embedding == "streams"
+    paper = "Symbol-Invariant Transformer" if streams else "Interchangeable Token Embeddings"
+    how = f'Read from a release of "{paper}"; the parameters are its own.'
     save_converted(model, task.tokenizer(model.config), folder, source=source, how=how)
     return f"{folder}: {model.config.symbol_embedding}, {model.num_parameters():,} parameters"
 
@@ -393,7 +427,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m papers.streams.convert_ite_checkpoints",
-        description="Convert a checkpoint of Interchangeable Token Embeddings, as its authors release them.",
+        description="Convert a checkpoint of the Symbol-Invariant Transformer or of Interchangeable Token Embeddings, "
+        "as their authors release them.",
     )
     parser.add_argument("source", metavar="SOURCE", help="folder, file of weights, OWNER/NAME or OWNER/NAME/FOLDER")
     parser.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="a new folder")

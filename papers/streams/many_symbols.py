@@ -37,10 +37,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--each", type=int, required=True, help="formulas for each number of symbols")
     parser.add_argument("--seed", default=str(SEED), help="of everything random (default: that of symbols-curve)")
     arguments = parser.parse_args(argv)
-    most, largest = max(arguments.symbols), arguments.nodes[1]
+    most, (smallest, largest) = max(arguments.symbols), arguments.nodes
     if most > (leaves := (largest + 1) // 2):
         parser.error(f"--symbols {most}: a formula of {largest} nodes has {leaves} leaves at most; raise --nodes")
-    found = (drawn(symbols, *arguments.nodes, arguments.each, arguments.seed) for symbols in arguments.symbols)
+    found = (drawn(symbols, smallest, largest, arguments.each, arguments.seed) for symbols in arguments.symbols)
     lines = itertools.chain.from_iterable(rows.items() for rows in found)
     write_atomically(arguments.output, "".join(f"{''.join(q.split())}\n{''.join(a.split())}\n" for q, a in lines))
 

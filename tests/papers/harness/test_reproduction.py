@@ -325,7 +325,7 @@ class TestCopying:
         store_heat_map(place, self.TRAINING, self.grid([2]), seed=1)
         result = reproduce(place, find("ite-copy"), seeds=(0, 1))
         shown = "| copying | f_fn + AC | full vocabulary | 2.00 (-0.26 - 4.26) | 6.1 | 300 | 19,200 | 60 |"
-        assert lines_of(result)[2 + 18] == shown
+        assert lines_of(result)[2 + 90] == shown
         assert "Mean edit distances in tokens" in result.markdown() and "percent" not in result.markdown()
         assert "The paper's numbers are of the best of at least 3 trainings" in result.markdown()
         assert "No renaming makes" not in result.markdown()  # strings to copy may be those of training, renamed
@@ -334,10 +334,11 @@ class TestCopying:
         grid = self.grid([0, 2, 4])
         grid["cells"][0].pop("total_squared_distance")
         store_heat_map(place, self.TRAINING, grid)
-        first = lines_of(reproduce(place, find("ite-copy")))[2 + 18]
+        first = lines_of(reproduce(place, find("ite-copy")))[2 + 90]
         assert first.startswith("| copying | f_fn + AC | full vocabulary | 2.00 | 6.1 |")
 
-    def test_rows_that_a_scale_does_not_make_are_counted(self, place):
+    def test_rows_that_a_scale_does_not_make_are_counted(self, tmp_path):
+        place = Workspace(tmp_path, load_scale("smoke"), max_seconds=0.0)
         assert "Of 121 rows 72 are not made at this scale." in reproduce(place, find("ite-copy")).markdown()
         assert "not made" not in reproduce(place, find("ite-3")).markdown()
 

@@ -70,7 +70,11 @@ def test_a_release_is_read_and_then_converted(convert, symbinv, release, tmp_pat
 
 def test_only_releases_are_read_and_only_into_new_folders(convert, release, tmp_path):
     for source, output, message in (
-        (tmp_path, tmp_path / "new", "is no release of ITE; `symbinv convert` takes the checkpoints of this package"),
+        (
+            tmp_path,
+            tmp_path / "new",
+            "is no release of SIT or ITE; `symbinv convert` takes the checkpoints of this package",
+        ),
         (tmp_path / "none", tmp_path / "new", "no such folder; on the Hub a release is called OWNER/NAME/FOLDER"),
         (release, release, "exists; name a new folder"),
     ):
@@ -126,7 +130,7 @@ def test_what_the_hub_does_not_have_is_said_in_one_sentence(convert, release, hu
     for source, message in (
         ("authors/models", f"authors/models: has no config.json there; {known}"),
         ("authors/models/prop/baseline", f"authors/models/prop/baseline: has no config.json there; {known}"),
-        ("authors/models/other", "authors/models/other: is no release of ITE"),
+        ("authors/models/other", "authors/models/other: is no release of SIT or ITE"),
         ("authors/none", "authors/none: no such folder, and the Hub has no such repository, or it is private"),
     ):
         result = convert(source, "--output", tmp_path / "new")

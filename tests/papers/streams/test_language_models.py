@@ -97,6 +97,9 @@ def test_replies_of_a_server_are_read_and_checked_by_spot(run, server, tmp_path)
     assert path == "/v1/chat/completions" and (asked["model"], asked["seed"]) == ("tiny", 42)
     assert "response_format" not in asked and asked["messages"][0]["content"] == prompt_for(LTL, "&aXb")
     assert json.loads((tmp_path / "made" / RESULTS).read_text()) == found
+    gpt, llama = found["papers_percent"]
+    assert (gpt["model"], gpt["correct"], gpt["alpha-covariance"]["5"]) == ("GPT-5.2", 86.83, 77.56)
+    assert (llama["model"], llama["correct"], llama["heat map"]) == ("Llama 3.2 3B", 24.33, 21.70)
 
 
 def test_assignments_come_as_json_and_have_a_schema(run, server):
