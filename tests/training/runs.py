@@ -57,7 +57,7 @@ def launch(
 
 def run(data: Path, output: Path, *overrides: str, processes: int = 1) -> None:
     """The same run in as many forks."""
-    done = forks.run(command(data, output, *overrides), output.parent / "printed", processes=processes)
+    done = forks.run(command(data, output, *overrides), processes=processes)
     assert done.returncode == 0, done.stderr[-3000:]
 
 

@@ -1,6 +1,7 @@
 """The files in examples/accelerate: read by accelerate itself, and those for processors run."""
 
 import json
+import os
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -113,7 +114,7 @@ def test_a_sharded_run_resumes_to_the_same_weights_bit_for_bit(data, sharded, tm
     half(sharded, tmp_path / "resumed")
     words = [SHARD, *command(data, tmp_path / "resumed", BATCHES.format(4))]
     told = json.loads(sharded.with_name("environment.json").read_text())
-    done = forks.run(words, tmp_path / "printed", processes=2, environment=told)
+    done = forks.run(words, processes=2, environment={**os.environ, **told})
     assert done.returncode == 0, done.stderr[-3000:]
     assert_equal(tmp_path / "resumed", sharded)
 

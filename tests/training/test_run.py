@@ -61,7 +61,7 @@ def test_processes_that_read_ahead_as_beside_a_gpu_change_no_weight(data, finish
 def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit(data, finished, run_here, tmp_path):
     output = tmp_path / "killed"
     state = output / "checkpoint-3" / "trainer_state.json"
-    forks.kill_when(state, forks.start(command(data, output), tmp_path / "printed"))
+    forks.kill_when(state.is_file, forks.start(command(data, output), tmp_path / "printed"))
     assert state.is_file()
     assert not (output / "run.json").exists()
     shutil.rmtree(output / "checkpoint-6", ignore_errors=True)  # in case the kill came late

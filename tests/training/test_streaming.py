@@ -294,7 +294,7 @@ def equal(some, other):
 def test_a_streamed_run_that_is_killed_in_its_second_epoch_ends_with_the_same_weights(data, streamed, tmp_path):
     output = tmp_path / "killed"
     state = output / "checkpoint-7" / "trainer_state.json"
-    forks.kill_when(state, forks.start(command(data, output, *ONE), tmp_path / "printed"))
+    forks.kill_when(state.is_file, forks.start(command(data, output, *ONE), tmp_path / "printed"))
     assert state.is_file() and not (output / "run.json").exists()
     shutil.rmtree(output / "checkpoint-12", ignore_errors=True)  # in case the kill came late
     run(data, output, *ONE)
