@@ -1,8 +1,8 @@
 """Programs in processes of their own that do not import torch anew: each is a fork of one that has imported it.
 
 A fork takes a tenth of a second where a new interpreter takes seconds. It is alone as a new one is: with its own
-arguments, environment, folder and streams. What libraries read while they are imported, such as HF_HOME, is its own
-too, if it is one of those that import them themselves: of TORCH, and not of TRAINING.
+arguments, environment, folder, streams and cache of data sets. What libraries read while they are imported, such as
+HF_HOME, is its own too, if it is one of those that import them themselves: of TORCH, and not of TRAINING.
 """
 
 import multiprocessing
@@ -40,6 +40,7 @@ class Done(NamedTuple):
 
 def begin(words: Sequence[str], environment: Mapping[str, str], folder: str, output: str) -> None:
     """What a fork does: `python WORD...` in a folder, with its streams in two files."""
+    multiprocessing.set_start_method(None, force=True)  # which is this fork's own way for its processes
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -47,6 +48,8 @@ def begin(words: Sequence[str], environment: Mapping[str, str], folder: str, out
         file = os.open(f"{output}.{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(file, number)
         os.close(file)
+    if "datasets" in sys.modules and "HF_DATASETS_CACHE" in environment:
+        sys.modules["datasets"].config.HF_DATASETS_CACHE = environment["HF_DATASETS_CACHE"]
     given = environment.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:] = [path for path in sys.path if path != str(ROOT) or path in given]
     program, *arguments = words

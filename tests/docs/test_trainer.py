@@ -33,8 +33,8 @@ def run(program, folder):
     (folder / "make_pairs.py").write_text(block("own-data.md", "make_pairs.py"))
     (folder / "train.py").write_text(program)
     environment = {**os.environ, "HF_DATASETS_CACHE": str(folder / "cache"), "CUDA_VISIBLE_DEVICES": ""}
-    where = {"imported": forks.TORCH, "folder": folder, "environment": environment}
-    made = forks.run(["make_pairs.py", *["60", "1", "4", "0"]], **where)
+    where = {"folder": folder, "environment": environment}
+    made = forks.run(["make_pairs.py", "60", "1", "4", "0"], **where)
     assert made.returncode == 0, made.stderr[-2000:]
     (folder / "pairs.jsonl").write_text(made.stdout)
     done = forks.run(["train.py"], **where)
