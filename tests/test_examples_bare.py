@@ -10,6 +10,8 @@ from pathlib import Path
 import datasets
 import pytest
 
+from . import forks
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 QUESTIONS = ["data.rows=400", "trainer.max_steps=3", "trainer.eval_strategy=no", "test_rows=8"]
 # Program → what makes it short, where its run lies, and what it says at the end.
@@ -26,16 +28,6 @@ RUNS = {
         r"1,000 test texts with 8 to 12 variables: \S+% recalled, 95 % interval \S+ to \S+",
     ),
 }  # fmt: skip
-TWO = ("--config_file", str(EXAMPLES / "accelerate" / "cpu-2.yaml"))
-
-
-def launched(program: str, folder: Path, *arguments: str, how: tuple[str, ...]):
-    """What `accelerate launch PROGRAM ARGUMENTS` did in a folder, with its own cache of data."""
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--main_process_port", "0", *how]
-    return subprocess.run(
-        [*launch, str(EXAMPLES / f"{program}.py"), *arguments], cwd=folder, capture_output=True, text=True, check=False,
-        timeout=600, env={**os.environ, "HF_DATASETS_CACHE": str(folder / "cache")},
-    )  # fmt: skip
 
 
 def test_every_program_that_trains_is_here():
@@ -61,10 +53,13 @@ def test_a_program_alone_draws_its_data_trains_measures_and_says_how_to_go_on(na
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in RUNS if name != "graph_colouring"])
+@pytest.mark.parametrize("name", ["train_ltl", "train_recall"])
 def test_two_processes_need_no_word_more(name, tmp_path):
+    """The others run what train_ltl runs."""
     short, folder, said = RUNS[name]
-    done = launched(name, tmp_path, *short, how=TWO)
+    cache = {**os.environ, "HF_DATASETS_CACHE": str(tmp_path / "cache")}
+    words = [str(EXAMPLES / f"{name}.py"), *short]
+    done = forks.run(words, processes=2, folder=tmp_path, environment=cache)
     assert done.returncode == 0, done.stderr[-3000:]
     assert len(re.findall(rf"^{said}$", done.stdout, re.MULTILINE)) == 1, done.stdout
     assert json.loads((tmp_path / "runs" / folder / "run.json").read_text())["processes"] == 2
@@ -84,7 +79,9 @@ def test_a_program_ends_with_one_sentence_and_leaves_nothing(name, program, tmp_
 @pytest.mark.slow
 def test_a_quiet_launch_ends_with_the_sentence_of_the_program(tmp_path):
     """That is accelerate's doing, and the same for every program: they all end as the test above says."""
-    done = launched("graph_colouring", tmp_path, "trainer.max_step=3", how=("--num_processes", "1", "--quiet"))
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", "1", "--quiet"]
+    words = [*launch, str(EXAMPLES / "graph_colouring.py"), "trainer.max_step=3"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode != 0 and "Traceback" not in done.stderr
     assert REFUSED in done.stderr.splitlines()[-1]
     assert not (tmp_path / "runs").exists()

@@ -42,7 +42,7 @@ def decoding(random):
 
 def test_answers_are_those_of_any_other_batch_and_scores_up_to_rounding(attack, asked):
     ask, task = asked
-    for attempt in attack.tries(4):
+    for attempt in attack.tries(2):
         questions = draw(attempt.random, task)
         options = decoding(attempt.random)
         together = ask(questions, batch_size=len(questions), **options)
@@ -61,7 +61,7 @@ def test_answers_are_those_of_any_other_batch_and_scores_up_to_rounding(attack, 
 
 def test_one_at_a_time_answers_and_scores_are_the_same_to_the_last_bit(attack, asked):
     ask, task = asked
-    for attempt in attack.tries(4):
+    for attempt in attack.tries(2):
         questions = draw(attempt.random, task)
         options = decoding(attempt.random)
         expected = {question: ask([question], **options)[0] for question in questions}

@@ -224,10 +224,10 @@ def damaged_and_read(draw, folder, home, whole, capsys, commands=COMMANDS):
 
 
 def test_a_damaged_file_changes_nothing_or_is_named(attack, home, whole, capsys):
-    for attempt in attack.tries(10):
+    for attempt in attack.tries(4):
         damaged_and_read(attempt.random, attempt.folder / "home", home, whole, capsys)
 
 
 def test_damaged_records_make_no_card_and_no_picture_end_in_a_traceback(attack, home, whole, capsys):
-    for attempt in attack.tries(50):
+    for attempt in attack.tries(20):
         damaged_and_read(attempt.random, attempt.folder / "home", home, whole, capsys, RECORDS)

@@ -128,7 +128,7 @@ def answer(draw, task):
 
 
 def test_a_formula_takes_no_more_than_its_limits(attack):
-    for attempt in attack.tries(4):
+    for attempt in attack.tries(2):
         draw = attempt.random
         task = draw.choice([LTL, LTL, PROP])
         pairs = []
@@ -262,7 +262,7 @@ def hostile(draw):
 
 
 def test_a_hostile_task_ends_no_command_late_and_leaves_nothing(attack, low, tiny, capfd, caplog):
-    for attempt in attack.tries(6):
+    for attempt in attack.tries(3):
         draw = attempt.random
         method, body = hostile(draw)
         name = f"hostile_{draw.randrange(10**12)}.py"  # a module is imported once

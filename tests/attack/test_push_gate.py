@@ -243,7 +243,7 @@ def pattern_for(draw, folder, path):
 
 
 def test_nothing_poisonous_is_pushed(attack):
-    for attempt in attack.tries(200):
+    for attempt in attack.tries(70):
         draw, folder = attempt.random, folder_of(attempt)
         kind = draw.choice(sorted(POISONS))
         path = POISONS[kind](draw, folder)
@@ -258,7 +258,7 @@ def test_nothing_poisonous_is_pushed(attack):
 
 
 def test_what_is_harmless_goes_if_it_is_asked_for(attack):
-    for attempt in attack.tries(100):
+    for attempt in attack.tries(35):
         folder = folder_of(attempt)
         path = harmless(attempt.random, folder)
         name = path.relative_to(folder).as_posix()

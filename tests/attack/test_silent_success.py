@@ -88,7 +88,7 @@ def printed(monkeypatch, capsys):
 def test_a_task_that_ends_the_program_ends_no_command_well(attack, printed, tmp_path):
     intact = [printed(tmp_path / f"intact{n}", f"intact{n}", command) for n, command in enumerate(TASK_COMMANDS)]
     assert all(intact)
-    for attempt in attack.tries(8):
+    for attempt in attack.tries(3):
         draw = attempt.random
         number, exit_, method = draw.randrange(len(TASK_COMMANDS)), draw.choice(EXITS), draw.choice(["top", *METHODS])
         name = f"leaving_{draw.randrange(10**12)}"  # a module is imported once
@@ -137,7 +137,7 @@ def damage_run(draw, folder):
 def test_a_run_that_says_that_it_is_done_has_the_weights_of_one_that_was_not_damaged(
     attack, run, rows, monkeypatch, capfd
 ):
-    for attempt in attack.tries(3):
+    for attempt in attack.tries(1):
         shutil.copytree(run, attempt.folder / "home")
         monkeypatch.chdir(attempt.folder / "home")
         damages = damage_run(attempt.random, attempt.folder / "home" / "run")
@@ -169,7 +169,7 @@ PLACES = {
 
 
 def test_impossible_numbers_are_refused_before_anything_is_made(attack, run, monkeypatch, capsys):
-    for attempt in attack.tries(100):
+    for attempt in attack.tries(35):
         monkeypatch.chdir(attempt.folder)
         place = attempt.random.choice(sorted(PLACES))
         number = attempt.random.choice([number for number in NUMBERS if number not in PLACES[place]])
@@ -187,7 +187,7 @@ def files_in(folder):
 
 
 def test_data_that_are_said_to_be_there_are_there(attack, rows, capsys):
-    for attempt in attack.tries(5):
+    for attempt in attack.tries(2):
         folder = shutil.copytree(rows, attempt.folder / "rows")
         lost = attempt.random.sample(sorted(files_in(rows)), attempt.random.randint(1, 3))
         for name in lost:
@@ -220,7 +220,7 @@ def harm(draw, folder):
 
 
 def test_no_command_takes_data_that_are_not_whole(attack, rows, run, capsys):
-    for attempt in attack.tries(12):
+    for attempt in attack.tries(4):
         draw, folder = attempt.random, shutil.copytree(rows, attempt.folder / "rows")
         harmed, given = harm(draw, folder), draw.choice([folder, folder / "data"])
         made = ["--output", attempt.folder / "made"]
@@ -237,7 +237,7 @@ def test_no_command_takes_data_that_are_not_whole(attack, rows, run, capsys):
 
 
 def test_no_command_mixes_the_data_sets_of_a_folder(attack, rows, run, capsys):
-    for attempt in attack.tries(8):
+    for attempt in attack.tries(3):
         draw, parent = attempt.random, attempt.folder / "parent"
         homes = draw.sample(["a", "b", "data/a", "data/data", "a/b/c", "x/data", "old", "test"], draw.randint(1, 4))
         if draw.random() < 0.4:

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +10,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BartConfig, BartForConditionalGeneration, PreTrainedTokenizerFast
 
+from .. import forks
 from .evaluate_rows import PAIRS, evaluate
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -33,17 +32,13 @@ def block(page, caption):
 def run(program, folder):
     (folder / "make_pairs.py").write_text(block("own-data.md", "make_pairs.py"))
     (folder / "train.py").write_text(program)
-    environment = {
-        **os.environ,
-        "HF_DATASETS_CACHE": str(folder / "cache"),
-        "HF_HUB_OFFLINE": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-    }
-    for command in ("make_pairs.py 60 1 4 0 > pairs.jsonl", "train.py"):
-        done = subprocess.run(
-            f"{sys.executable} {command}", shell=True, cwd=folder, env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
+    environment = {**os.environ, "HF_DATASETS_CACHE": str(folder / "cache"), "CUDA_VISIBLE_DEVICES": ""}
+    where = {"folder": folder, "environment": environment}
+    made = forks.run(["make_pairs.py", "60", "1", "4", "0"], **where)
+    assert made.returncode == 0, made.stderr[-2000:]
+    (folder / "pairs.jsonl").write_text(made.stdout)
+    done = forks.run(["train.py"], **where)
+    assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()
 
 
@@ -94,12 +89,9 @@ def test_a_plain_trainer_evaluates_logits_of_one_width(steps, tmp_path):
 @pytest.mark.slow
 def test_two_processes_evaluate_as_one(tmp_path):
     program, found = Path(__file__).with_name("evaluate_rows.py"), []
-    for processes in ("1", "2"):
-        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", processes]
-        done = subprocess.run(
-            [*launcher, str(program), str(tmp_path)],
-            env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, capture_output=True, text=True,
-        )  # fmt: skip
+    for processes in (1, 2):
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "RANK": "0"}
+        done = forks.run([str(program), str(tmp_path)], processes=processes, environment=environment)
         assert done.returncode == 0, done.stderr[-2000:]
         found.append(json.loads(done.stdout.splitlines()[-1]))
     for alone, together in zip(*found, strict=True):

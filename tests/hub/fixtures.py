@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from .. import forks
 from .hub_server import HubServer
 
 TOKEN = "hf_" + "SecretOfAlice" * 3
@@ -51,7 +52,8 @@ def run(
 ) -> Any:
     """What `program` finds: it has `given`, and leaves `result`, which goes through JSON.
 
-    It runs in a new interpreter, against the Hub, and in the folder `home`, which keeps all that it downloads.
+    It runs in a process of its own, against the Hub, and in the folder `home`, which keeps all that it downloads. With
+    flags of Python it is a new interpreter.
     """
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "PYTHON"))}
     environment = {**kept, "OMP_NUM_THREADS": "1", **hub.environment(token, home / "cache")}
@@ -66,10 +68,14 @@ def run(
         ]
     )
     home.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(
-        [sys.executable, *flags, "-c", text, json.dumps(given), str(found)],
-        env=environment, cwd=home, capture_output=True, text=True, timeout=280, check=False,
-    )  # fmt: skip
+    words = ["-c", text, json.dumps(given), str(found)]
+    if flags:
+        done = subprocess.run(
+            [sys.executable, *flags, *words], env=environment, cwd=home, capture_output=True, text=True, timeout=280,
+            check=False,
+        )  # fmt: skip
+    else:
+        done = forks.run(words, imported=forks.TORCH, folder=home, environment=environment)
     (home / "output.txt").write_text(done.stdout + done.stderr)
     assert done.returncode == 0, done.stderr
     return json.loads(found.read_text())

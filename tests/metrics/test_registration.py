@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -11,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from hf_symbinv.metrics.registration import METRICS, modules_cache, register_metrics, script_path
+
+from .. import forks
 
 ROOT = Path(__file__).resolve().parents[2]
 COVARIANCE = "predictions=[['{a}', '{b}'], ['{1}']], renamings=[[{'a': 'a'}, {'a': 'b'}], [{}]]"
@@ -21,8 +21,8 @@ WITNESS = "predictions=['a;{b}', '{b}', '{'], formulas=['&aXb'] * 3"
 def run(code: str, home: Path) -> str:
     environment = {**os.environ, "HF_HOME": str(home), "HF_EVALUATE_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     environment.pop("HF_MODULES_CACHE", None)
-    command = [sys.executable, "-c", f"import json, os\n{code}"]
-    done = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, timeout=600, check=False)
+    command = ["-c", f"import json, os\n{code}"]
+    done = forks.run(command, imported=forks.TORCH, folder=home, environment=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1]
 

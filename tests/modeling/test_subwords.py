@@ -4,8 +4,6 @@ import copy
 import json
 import os
 import pickle
-import subprocess
-import sys
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +12,8 @@ from tokenizers import Tokenizer, models
 from transformers import AutoTokenizer
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantSubwordTokenizer, TokenizationError
+
+from .. import forks
 
 CODE = ["def double(x):\n    return x + x", "total = double(total) # twice é", "if a:\n    b = 'text' + a"]
 RULE = {"symbol_pattern": r"[A-Za-z_]\w*", "base_words": ["def", "return", "if"]}
@@ -237,14 +237,8 @@ class TestSaving:
             print(json.dumps([found["input_ids"], found["offset_mapping"][-2], 
                 tokenizer.decode(found["input_ids"], symbols=found.symbols)]))
         """
-        result = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            env={**os.environ, "HF_MODULES_CACHE": str(tmp_path / "modules")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        cache = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "modules")}
+        result = forks.run(["-c", program], imported=forks.TORCH, folder=tmp_path, environment=cache)
         assert result.returncode == 0, result.stderr
         ids, offset, text = json.loads(result.stdout)
         assert (ids, offset, text) == (tokenizer("return speed")["input_ids"], [7, 12], "return speed</s>")

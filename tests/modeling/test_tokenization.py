@@ -3,8 +3,6 @@
 import math
 import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -22,6 +20,8 @@ from hf_symbinv import (
     trace_to_prefix,
 )
 from hf_symbinv.logic import FormulaSyntaxError, Trace, parse_prefix
+
+from .. import forks
 
 BASE = {token: index for index, token in enumerate(LTL.base_tokens)}
 EOS = BASE["</s>"]
@@ -411,12 +411,6 @@ class TestSaving:
             ids = batch["input_ids"]
             print(ids, tokenizer.batch_decode(ids, symbols=batch.symbols, skip_special_tokens=True))
         """
-        result = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            env={**os.environ, "HF_MODULES_CACHE": str(tmp_path / "modules")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        cache = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "modules")}
+        result = forks.run(["-c", program], imported=forks.TORCH, folder=tmp_path, environment=cache)
         assert result.stdout.strip() == "[[5, 13, 14, 2], [13, 2, 1, 1]] ['& request a', 'b']", result.stderr

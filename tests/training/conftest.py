@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .runs import accelerate, run
+from .runs import accelerate, launch
 
 
 @pytest.fixture(scope="session")
@@ -20,5 +20,5 @@ def data(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def finished(data, tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("run") / "one"
-    run(data, output, launcher=accelerate("--num_processes", "1"))
+    launch(accelerate("--num_processes", "1"), data, output)
     return output

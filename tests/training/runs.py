@@ -1,14 +1,15 @@
 """Runs of examples/train_ltl.py by a tiny recipe, and what they leave behind."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
+
+from .. import forks
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_ltl.py"
 RECIPE = """
@@ -36,19 +37,28 @@ def accelerate(*arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "accelerate.commands.launch", "--main_process_port", "0", *arguments)
 
 
-def command(data: Path, output: Path, *overrides: str, launcher: tuple[str, ...] = (sys.executable,)) -> list[str]:
+def command(data: Path, output: Path, *overrides: str) -> list[str]:
+    """The words of the example and its arguments."""
     recipe = output.parent / "recipe.yaml"
     recipe.write_text(RECIPE)
-    fixed = ["--recipe", str(recipe), "--data", str(data), "--output", str(output)]
-    return [*launcher, str(EXAMPLE), *fixed, *overrides]
+    return [str(EXAMPLE), "--recipe", str(recipe), "--data", str(data), "--output", str(output), *overrides]
 
 
-def run(*args, environment: dict[str, str] | None = None, **kwargs) -> None:
+def launch(
+    launcher: tuple[str, ...], data: Path, output: Path, *overrides: str, environment: Mapping[str, str] | None = None
+) -> None:
+    """A run that a user starts: new interpreters, which spend most of their time on importing."""
     result = subprocess.run(
-        command(*args, **kwargs), capture_output=True, text=True, timeout=300, check=False,
+        [*launcher, *command(data, output, *overrides)], capture_output=True, text=True, timeout=300, check=False,
         env={**os.environ, **(environment or {})},
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
+
+
+def run(data: Path, output: Path, *overrides: str, processes: int = 1) -> None:
+    """The same run in as many forks."""
+    done = forks.run(command(data, output, *overrides), processes=processes)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -62,13 +72,3 @@ def assert_equal_up_to_rounding(some: dict[str, torch.Tensor], other: dict[str, 
         # scales up to full steps.
         if not (name.startswith("model.encoder") and name.endswith("k_proj.bias")):
             torch.testing.assert_close(some[name], other[name], rtol=1e-3, atol=1e-4, msg=name)
-
-
-def kill_when(path, words):
-    """Starts a process and kills it as soon as a file is there."""
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.time() + 240
-    while not path.is_file() and process.poll() is None and time.time() < until:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()

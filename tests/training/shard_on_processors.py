@@ -1,8 +1,11 @@
 """`python shard_on_processors.py SCRIPT ARGUMENT...`: runs a script in which accelerate shards on processors too.
 
 torch's FSDP 2 does, over gloo. accelerate 1.15 takes what a launch file says of FSDP only where there are accelerators.
+Into the file LEAVE_ENVIRONMENT, where it is given, goes what accelerate told this process.
 """
 
+import json
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -22,6 +25,9 @@ def start_sharded(self: AcceleratorState, *args: Any, fsdp_plugin: Any = None, *
 
 
 AcceleratorState.__init__ = start_sharded
+if path := os.environ.get("LEAVE_ENVIRONMENT"):
+    told = {name: value for name, value in os.environ.items() if name.startswith(("ACCELERATE_", "FSDP_"))}
+    Path(path).write_text(json.dumps(told))
 sys.argv = sys.argv[1:]
 sys.path.insert(0, str(Path(sys.argv[0]).parent))  # as Python does for a script
 runpy.run_path(sys.argv[0], run_name="__main__")

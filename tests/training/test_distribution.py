@@ -1,6 +1,7 @@
 """The files in examples/accelerate: read by accelerate itself, and those for processors run."""
 
 import json
+import os
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,14 +11,15 @@ import torch
 import yaml
 from accelerate.commands.config.config_args import load_config_from_file
 
-from .runs import EXAMPLE, accelerate, assert_equal_up_to_rounding, run, weights
+from .. import forks
+from .runs import EXAMPLE, accelerate, assert_equal_up_to_rounding, command, launch, run, weights
 
 FOLDER = EXAMPLE.parent / "accelerate"
 CONFIGS = sorted(FOLDER.glob("*.yaml"))
 TWO = accelerate("--config_file", str(FOLDER / "cpu-2.yaml"))
 FSDP = accelerate("--config_file", str(FOLDER / "fsdp.yaml"), "--num_processes", "2", "--mixed_precision", "no")
 BATCHES = "trainer.per_device_train_batch_size={}"
-SHARDED = (*FSDP, str(Path(__file__).parent / "shard_on_processors.py"))
+SHARD = str(Path(__file__).parent / "shard_on_processors.py")
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
@@ -38,7 +40,7 @@ def test_every_file_is_told_of_and_no_other():
 @pytest.fixture(scope="module")
 def two(data, tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("run") / "two"
-    run(data, output, "trainer.per_device_train_batch_size=4", launcher=TWO)
+    launch(TWO, data, output, BATCHES.format(4))
     return output
 
 
@@ -53,7 +55,9 @@ def test_two_processes_are_two_and_train_as_one_with_the_same_global_batch(finis
 
 @pytest.mark.slow
 def test_two_processes_resume_to_the_same_weights_bit_for_bit(data, two, tmp_path):
-    resume(data, two, tmp_path / "resumed", TWO)
+    half(two, tmp_path / "resumed")
+    run(data, tmp_path / "resumed", BATCHES.format(4), processes=2)
+    assert_equal(tmp_path / "resumed", two)
 
 
 @pytest.mark.slow
@@ -62,25 +66,30 @@ def test_two_processes_resume_in_a_later_epoch_to_the_same_weights_bit_for_bit(d
     """Epochs of five steps, and of the rows of an epoch two and a half buffers."""
     longer = ("trainer.max_steps=9", "trainer.save_steps=7", "trainer.eval_strategy=no", "model.dropout=0.1")
     changes = (BATCHES.format(32), *longer, f"data.streaming={streaming}", "data.buffer_size=128")
-    run(data, tmp_path / "straight", *changes, launcher=TWO)
-    resume(data, tmp_path / "straight", tmp_path / "resumed", TWO, *changes, step=7)
+    run(data, tmp_path / "straight", *changes, processes=2)
+    half(tmp_path / "straight", tmp_path / "resumed", step=7)
+    run(data, tmp_path / "resumed", *changes, processes=2)
+    assert_equal(tmp_path / "resumed", tmp_path / "straight")
 
 
-def resume(data, run_to_the_end, output, launcher, *changes, step=3):
-    """Goes on from a checkpoint of a run, and finds the weights that the run found."""
+def half(whole, output, step=3):
+    """What a run left that was stopped behind a checkpoint of this one."""
     output.mkdir()
-    shutil.copy(run_to_the_end / "recipe.json", output)
-    shutil.copytree(run_to_the_end / f"checkpoint-{step}", output / f"checkpoint-{step}")
-    run(data, output, *(changes or (BATCHES.format(4),)), launcher=launcher)
-    resumed, straight = weights(output), weights(run_to_the_end)
-    assert resumed.keys() == straight.keys()
-    assert all(torch.equal(resumed[name], straight[name]) for name in straight)
+    shutil.copy(whole / "recipe.json", output)
+    shutil.copytree(whole / f"checkpoint-{step}", output / f"checkpoint-{step}")
+
+
+def assert_equal(resumed, straight):
+    found, expected = weights(resumed), weights(straight)
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
 
 
 @pytest.fixture(scope="module")
 def sharded(data, tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("run") / "sharded"
-    run(data, output, "trainer.per_device_train_batch_size=4", launcher=SHARDED)
+    left = {"LEAVE_ENVIRONMENT": str(output.with_name("environment.json"))}
+    launch((*FSDP, SHARD), data, output, BATCHES.format(4), environment=left)
     return output
 
 
@@ -102,16 +111,12 @@ def test_a_sharded_run_leaves_whole_models_with_their_own_code(finished, sharded
 
 @pytest.mark.slow
 def test_a_sharded_run_resumes_to_the_same_weights_bit_for_bit(data, sharded, tmp_path):
-    resume(data, sharded, tmp_path / "resumed", SHARDED)
-
-
-@pytest.mark.slow
-def test_without_accelerators_accelerate_itself_shards_nothing(data, two, tmp_path):
-    """When this fails, shard_on_processors.py is not needed any more."""
-    output = tmp_path / "whole"
-    run(data, output, "trainer.per_device_train_batch_size=4", launcher=FSDP)
-    assert not list(output.rglob("*.distcp"))
-    assert all(torch.equal(tensor, weights(two)[name]) for name, tensor in weights(output).items())
+    half(sharded, tmp_path / "resumed")
+    words = [SHARD, *command(data, tmp_path / "resumed", BATCHES.format(4))]
+    told = json.loads(sharded.with_name("environment.json").read_text())
+    done = forks.run(words, processes=2, environment={**os.environ, **told})
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert_equal(tmp_path / "resumed", sharded)
 
 
 @pytest.mark.slow
@@ -124,7 +129,7 @@ def test_deepspeed_trains_as_one_process_and_saves_safetensors(data, finished, t
         "--config_file", str(FOLDER / "deepspeed-zero2.yaml"), "--num_processes", "2", "--mixed_precision", "no"
     )
     where = {"DS_ACCELERATOR": "cpu"}
-    run(data, output, "trainer.per_device_train_batch_size=4", launcher=zero, environment=where)
+    launch(zero, data, output, BATCHES.format(4), environment=where)
     assert json.loads((output / "run.json").read_text())["processes"] == 2
     assert (output / "checkpoint-6" / "zero_to_fp32.py").is_file()  # which DeepSpeed leaves
     assert_equal_up_to_rounding(weights(output), weights(finished))

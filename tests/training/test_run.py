@@ -20,7 +20,8 @@ from hf_symbinv.training.recipe import training_arguments
 from hf_symbinv.training.run import OtherRunError, Run, last_checkpoint, seconds_of
 from hf_symbinv.training.run_data import data_record, measure_rows
 
-from .runs import RECIPE, assert_equal_up_to_rounding, command, kill_when, run, weights
+from .. import forks
+from .runs import RECIPE, assert_equal_up_to_rounding, command, run, weights
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def run_here(program):
     """As `run`, in the process of the tests."""
 
     def done(*arguments):
-        result = program(*command(*arguments)[1:])
+        result = program(*command(*arguments))
         assert result.code == 0, result.err[-3000:]
 
     return done
@@ -60,7 +61,7 @@ def test_processes_that_read_ahead_as_beside_a_gpu_change_no_weight(data, finish
 def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit(data, finished, run_here, tmp_path):
     output = tmp_path / "killed"
     state = output / "checkpoint-3" / "trainer_state.json"
-    kill_when(state, command(data, output))
+    forks.kill_when(state.is_file, forks.start(command(data, output), tmp_path / "printed"))
     assert state.is_file()
     assert not (output / "run.json").exists()
     shutil.rmtree(output / "checkpoint-6", ignore_errors=True)  # in case the kill came late
@@ -71,7 +72,7 @@ def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit
 
 @pytest.mark.slow
 def test_what_cannot_be_used_is_refused_in_one_sentence(data, program, tmp_path):
-    said = program(*command(data, tmp_path / "run", "model.nheads=3")[1:]).refusal()
+    said = program(*command(data, tmp_path / "run", "model.nheads=3")).refusal()
     assert said.startswith("train_ltl.py: error: model: nheads=3: unknown field")
     assert not (tmp_path / "run").exists()
 
@@ -100,7 +101,7 @@ def test_micro_batches_train_as_one_batch(data, finished, run_here, tmp_path):
 
 @pytest.mark.slow
 def test_a_folder_of_another_recipe_is_refused(data, finished, program):
-    assert program(*command(data, finished, "trainer.learning_rate=0.5")[1:]).refusal() == (
+    assert program(*command(data, finished, "trainer.learning_rate=0.5")).refusal() == (
         f"train_ltl.py: error: {finished}: holds another run: trainer.learning_rate is 0.01 there and 0.5 now. Give "
         "the values that are there, choose another folder, or remove this one."
     )

@@ -18,9 +18,8 @@ from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.training.run_data import measure_files, measure_questions
 from hf_symbinv.training.streaming import BufferedRows, Positions
 
-from .runs import EXAMPLE, accelerate, assert_equal_up_to_rounding, command, kill_when, run, weights
-
-TWO = accelerate("--config_file", str(EXAMPLE.parent / "accelerate" / "cpu-2.yaml"))
+from .. import forks
+from .runs import assert_equal_up_to_rounding, command, run, weights
 
 
 def formula(number):
@@ -295,7 +294,7 @@ def equal(some, other):
 def test_a_streamed_run_that_is_killed_in_its_second_epoch_ends_with_the_same_weights(data, streamed, tmp_path):
     output = tmp_path / "killed"
     state = output / "checkpoint-7" / "trainer_state.json"
-    kill_when(state, command(data, output, *ONE))
+    forks.kill_when(state.is_file, forks.start(command(data, output, *ONE), tmp_path / "printed"))
     assert state.is_file() and not (output / "run.json").exists()
     shutil.rmtree(output / "checkpoint-12", ignore_errors=True)  # in case the kill came late
     run(data, output, *ONE)
@@ -315,7 +314,7 @@ def test_a_streamed_run_tells_its_rows_and_refuses_other_files(data, streamed, p
         shutil.copytree(path.parent, other, dirs_exist_ok=True)
     (other / file.name).unlink()
     pyarrow.parquet.write_table(pyarrow.parquet.read_table(file), other / file.name, row_group_size=100)
-    said = program(*command(other, streamed, *ONE)[1:]).refusal()
+    said = program(*command(other, streamed, *ONE)).refusal()
     assert "holds a run on other data: data.splits.train.sha256 is" in said
 
 
@@ -325,6 +324,6 @@ def test_two_processes_train_on_the_rows_of_one(data, tmp_path):
     for output in (whole, halves):
         output.parent.mkdir()
     run(data, whole, *HALVES, "trainer.per_device_train_batch_size=64")
-    run(data, halves, *HALVES, launcher=TWO)
+    run(data, halves, *HALVES, processes=2)
     assert json.loads((halves / "run.json").read_text())["processes"] == 2
     assert_equal_up_to_rounding(weights(halves), weights(whole))

@@ -5,6 +5,7 @@ import os
 import socket
 import struct
 import subprocess
+import sys
 import sysconfig
 import threading
 import urllib.request
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from .runs import run
+from .runs import launch
 
 TRACKERS = "trainer.report_to=[tensorboard, wandb, trackio]"
 PROJECT, RUN = "trainer.project=tiny", "trainer.run_name=first"
@@ -62,7 +63,7 @@ def tracked(data, tmp_path_factory) -> tuple[Path, list[bytes]]:
     with no_way_out() as (environment, arrived):
         folder = output.parent
         local = {"WANDB_MODE": "offline", "WANDB_DIR": str(folder), "TRACKIO_DIR": str(folder / "trackio")}
-        run(data, output, TRACKERS, PROJECT, RUN, environment={**environment, **local})
+        launch((sys.executable,), data, output, TRACKERS, PROJECT, RUN, environment={**environment, **local})
     return output, arrived
 
 

@@ -5,10 +5,8 @@ import hashlib
 import math
 import os
 import pickle
-import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from functools import partial
 from itertools import chain, count, islice
@@ -46,6 +44,8 @@ from hf_symbinv.solvers.ltl import load_spot
 from hf_symbinv.tasks import COPY, LTL, PROP, TASKS, load_task
 from hf_symbinv.tasks.base import solve_ordered
 from hf_symbinv.tasks.prop import PROP_LIKE_DEEPLTL
+
+from ... import forks
 
 SPLITS = ("train", "validation", "test")
 # A module is imported once, so every faulty task has another name.
@@ -131,19 +131,10 @@ def test_another_seed_makes_another_data_set_of_the_same_kind(folder, tmp_path):
 def test_a_run_that_is_killed_continues_without_losing_or_repeating_a_finished_shard(folder, tmp_path):
     target = tmp_path / "killed"
     options = [f"--{name.replace('_', '-')}={value}" for name, value in RECIPE.items()]
-    command = [
-        sys.executable,
-        "-m",
-        "hf_symbinv.cli",
-        "data",
-        f"--output={target}",
-        "--workers=1",
-    ]
-    with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 60
-        while not list((target / ".work").glob("*.json")) and time.monotonic() < deadline:
-            time.sleep(0.005)
-        os.kill(process.pid, signal.SIGKILL)
+    command = ["data", f"--output={target}", "--workers=1", *options]
+    program = "import sys; from hf_symbinv.cli import main; main(sys.argv[1:])"
+    process = forks.start(["-c", program, *command], tmp_path / "printed")
+    forks.kill_when(lambda: list((target / ".work").glob("*.json")), process)
     shards = {path: path.stat() for path in (target / ".work").glob("*.json")}
     assert shards and not (target / "README.md").exists()
 

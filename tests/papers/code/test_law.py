@@ -77,7 +77,7 @@ def other_names(function, words, random):
 
 def test_renaming_changes_no_bit(attack, words, tokenizer, models):
     assert not any(map(keyword.iskeyword, words))
-    for attempt in attack.tries(10):
+    for attempt in attack.tries(4):
         function = drawn(attempt.random)
         versions = [function] + [other_names(function, words, attempt.random) for _ in range(RENAMINGS)]
         rows = []
@@ -98,7 +98,7 @@ def test_renaming_changes_no_bit(attack, words, tokenizer, models):
 
 def test_the_bundled_finder_suspects_the_same(attack, words):
     finder = Finder.from_pretrained(BUNDLED)
-    for attempt in attack.tries(10):
+    for attempt in attack.tries(4):
         function = drawn(attempt.random)
         [expected] = finder.suspicions([function])
         for _ in range(RENAMINGS):

@@ -208,45 +208,53 @@ def reproduced(table, folder, capsys) -> dict:
 
 @pytest.mark.slow
 class TestSmoke:
-    def test_templates(self, tmp_path, capsys):
+    def test_templates(self, only, tmp_path, capsys):
+        only("identity-templates", ("αβα / αββ", "aI"), ("αβα / αββ", "MLP"))
         rows = reproduced("identity-templates", tmp_path, capsys)
-        assert len(rows) == 6
         assert all(0 < numbers["n = 16"]["low"] < numbers["n = 16"]["value"] < 5 for numbers in rows.values())
         assert all(numbers["n = 16"]["count"] == 50 for numbers in rows.values())
         log = tmp_path / "smoke" / "tables" / "identity-templates-search.md"
         tried = [line for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("| αβα")]
-        assert len(tried) == 4 * 6
+        assert len(tried) == 4 * len(rows) == 8
         for start in range(0, len(tried), 4):
             errors = [float(line.split("|")[6]) for line in tried[start : start + 4]]
             chosen = [line.endswith("| chosen |") for line in tried[start : start + 4]]
             assert sum(chosen) == 1 and errors[chosen.index(True)] == min(errors)
 
-    def test_templates_with_symbols_for_labels(self, tmp_path, capsys):
+    def test_templates_with_symbols_for_labels(self, only, tmp_path, capsys):
+        only(
+            "identity-symbols",
+            ('α = "γ"; β = "δ"; print(α) / print(β)', "bI"),
+            ("If α gives β δ γ, how many γ does β have?", "vanilla"),
+        )
         rows = reproduced("identity-symbols", tmp_path, capsys)
-        assert len(rows) == 5
+        assert len(rows) == 2
         assert all(numbers["n = 64"]["count"] == 50 for numbers in rows.values())
 
-    def test_copying(self, tmp_path, capsys):
+    def test_copying(self, only, tmp_path, capsys):
+        trained = ("transformer, bI", "transformer, logits / √d")
+        theory = ("attention of the theorems", "attention of the theorems, bI")
+        only("identity-copy", *((name, "32") for name in (*trained, *theory)))
         rows = reproduced("identity-copy", tmp_path, capsys)
-        assert len(rows) == 18 and all(numbers["error"]["count"] > 1 for numbers in rows.values())
-        assert {labels[0] for labels, numbers in rows.items() if numbers["start"]} == {
-            "attention of the theorems", "attention of the theorems, bI",
-        }  # fmt: skip
+        assert len(rows) == 4 and all(numbers["error"]["count"] > 1 for numbers in rows.values())
+        assert {labels[0] for labels, numbers in rows.items() if numbers["start"]} == set(theory)
 
-    def test_kernels(self, tmp_path, capsys):
+    def test_kernels(self, only, tmp_path, capsys):
+        only("identity-kernel", *(("αα / αβ", kernel) for kernel in ("attention and MLP layer", "MLP layer alone")))
         rows = reproduced("identity-kernel", tmp_path, capsys)
-        assert len(rows) == 8
+        assert len(rows) == 2
         for (_, kernel), numbers in rows.items():
             singular = numbers["log₁₀ of smallest over largest singular value"]["value"] < -15
             assert singular == (kernel == "MLP layer alone")
 
-    def test_gpt2_on_prose_and_code(self, tmp_path, capsys, monkeypatch):
+    def test_gpt2_on_prose_and_code(self, only, tmp_path, capsys, monkeypatch):
         for name in ("prose", "code"):
             path = tmp_path / f"{name}.txt"
             path.write_text("\n".join(f"line {number} of {number % 7} {name}s" for number in range(4000)))
             monkeypatch.setenv(f"HF_SYMBINV_{name.upper()}", str(path))
+        only("identity-gpt2", ("prose", "GPT-2"), ("code", "GPT-2, aI + bI, tenfold learning rate"))
         rows = reproduced("identity-gpt2", tmp_path, capsys)
-        assert len(rows) == 6 and all(1 < numbers["perplexity"]["value"] < 400 for numbers in rows.values())
+        assert len(rows) == 2 and all(1 < numbers["perplexity"]["value"] < 400 for numbers in rows.values())
 
 
 def test_rows_without_a_corpus_are_missing_and_say_why(tmp_path, capsys, monkeypatch):

@@ -175,7 +175,9 @@ def folder(tmp_path_factory) -> Path:
 class TestSmoke:
     """The tables at the smallest scale: they share data and models in one folder."""
 
-    def test_errors_on_renamed_blocks_are_made_and_printed_beside_the_papers(self, folder, capsys):
+    def test_errors_on_renamed_blocks_are_made_and_printed_beside_the_papers(self, only, folder, capsys):
+        splits = {"random": MODELS.values(), "disjoint up to renaming": ("vanilla",)}
+        only("renamer-blocks", *((split, model) for split, models in splits.items() for model in models))
         assert papers(["renamer-blocks", "--output", str(folder)]) == DONE
         printed = capsys.readouterr().out
         assert "| random | Renamer |" in printed and "| 2.39 |" in printed
@@ -193,7 +195,8 @@ class TestSmoke:
                 assert epochs > 0 and epochs in [pytest.approx(epochs_of(steps, splitting)) for steps in (5, 10)]
                 assert numbers["earlier, %"] == 0
 
-    def test_larger_models_have_a_table_of_their_own(self, folder, capsys):
+    def test_larger_models_have_a_table_of_their_own(self, only, folder, capsys):
+        only("renamer-sizes", ("Mini", "Renamer"), ("Small", "Renamer"))
         assert papers(["renamer-sizes", "--output", str(folder)]) == DONE
         printed = capsys.readouterr().out
         assert "| Small | Renamer |" in printed and "| 0.59 |" in printed and "| 24.75 |" in printed
@@ -210,7 +213,8 @@ class TestSmoke:
         invariant = [width[name] for name in ("Renamer", "canonicalised", "streams with views (ours)")]
         assert invariant == pytest.approx([0, 0, 0], abs=1e-5) and width["vanilla"] > 1e-3
 
-    def test_derivatives_are_judged_with_and_without_a_coefficient_that_training_lacks(self, folder):
+    def test_derivatives_are_judged_with_and_without_a_coefficient_that_training_lacks(self, only, folder):
+        only("renamer-derivatives", ("vanilla",), ("streams with views (ours)",))
         assert papers(["renamer-derivatives", "--output", str(folder)]) == DONE
         content = json.loads((folder / "smoke/tables/renamer-derivatives.json").read_text())
         assert all(row["numbers"][name]["count"] == 20 for row in content["rows"] for name in ("error", "error, a3"))
