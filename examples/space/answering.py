@@ -34,7 +34,7 @@ from hf_symbinv.errors import in_short
 from hf_symbinv.logic import FormulaSyntaxError, trace_to_prefix
 from hf_symbinv.solvers import ProcessPool
 
-MODEL = Path(hf_symbinv.__file__).parent / "checkpoints" / "ltl-small"
+MODEL = Path(hf_symbinv.__file__).parent / "checkpoints" / "ltl-base"
 BASELINE = Path(__file__).parent / "baseline"
 # Our choice: characters of a text, and tokens x names of a question. With five beams the largest takes four seconds on
 # a core that other programs use too.

@@ -65,9 +65,8 @@ A small Transformer writes **witnesses** of formulas of linear temporal logic: r
 repeat a loop for ever. [Spot](https://spot.lre.epita.fr) checks every one. Rename the symbols, and the answer is
 renamed with them, bit for bit.
 
-The model is here to be studied, not for speed: for nine in ten formulas like those of its training Spot alone finds a
-witness within about 2 ms, where the model takes about a tenth of a second, but the model learned this from examples,
-and no names can fool it.
+The model is here to be studied. Spot alone finds most witnesses in a few milliseconds, the model in about a tenth of a
+second. But it learned this from examples with five symbols at most, and no names can fool it.
 """
 ASK, ASKED = "Find a witness", "Looking for a witness …"
 HINT = f"<p><span>Press <b>{ASK}</b>, and the answer is shown here.</span></p>"
@@ -131,8 +130,8 @@ def question() -> Question:
         label="Examples",
         elem_id="examples",
     )
-    label, info = "Number of symbols", "Writes a formula with so many. The model was trained with five at most."
-    symbols = gr.Slider(FEWEST, MOST, 5, step=1, label=label, info=info, elem_id="symbols")
+    label = "Write a formula with so many symbols"
+    symbols = gr.Slider(FEWEST, MOST, 5, step=1, label=label, elem_id="symbols")
     with gr.Accordion("Settings", open=False):
         beams = gr.Slider(1, MOST_BEAMS, 5, step=1, label="Beams, and answers at most")
         label = "Seconds after which Spot is stopped"
