@@ -7,10 +7,11 @@ Runs on the CPU from the checkpoint that comes with the package, and asks nothin
 
 from __future__ import annotations
 
-import itertools
 import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio is imported
@@ -55,8 +56,8 @@ EXAMPLES = [
     "a & X b & !a",
     " U ".join(f"(a{i} | G b{i})" for i in range(8)),
 ]
-# Parts of a formula with many symbols; no two share one.
-PARTS = ["({} U {})", "X({} U {})", "({} | X {})", "X X({} & !{})"]
+# What joins two parts of a formula that is written for a visitor, by turns from the top.
+JOINS = ["({} U {})", "({} & X {})", "({} | {})", "(X {} & {})"]
 FEWEST, MOST = 2, 20
 ABOUT = """
 # Names don't matter
@@ -81,12 +82,12 @@ def suggestion(solved: Solved) -> str:
     return ", ".join(f"{to_infix(Formula.ap(name))}=new_{n}" for n, name in enumerate(solved.formula.symbols()[:2], 1))
 
 
-def with_symbols(count: int) -> str:
-    """A formula with so many symbols, `FEWEST` at least; some run satisfies it, because its parts share none."""
-    names = [chr(ord("a") + place) for place in range(count)]
-    pairs = zip(names[::2], names[1::2], strict=False)
-    parts = [part.format(*pair) for part, pair in zip(itertools.cycle(PARTS), pairs, strict=False)]
-    return " & ".join([*parts, f"F {names[-1]}"] if count % 2 else parts)
+def with_symbols(names: Sequence[str], turn: int = 0) -> str:
+    """A formula of these symbols, at least one, each once; some run satisfies it for that reason."""
+    if len(names) == 1:
+        return f"!{names[0]}" if turn % 3 == 2 else names[0]
+    half = len(names) // 2
+    return JOINS[turn % 4].format(with_symbols(names[:half], turn + 1), with_symbols(names[half:], turn + 2))
 
 
 class Question(NamedTuple):
@@ -261,7 +262,7 @@ class Page:
         }  # fmt: skip
         places = [theirs.hint, theirs.results, ours.problem]
         ours.examples.click(None, ours.examples, ours.text, js=scripts.choose(EXAMPLES))
-        many = [""] * FEWEST + [with_symbols(count) for count in range(FEWEST, MOST + 1)]
+        many = [""] * FEWEST + [with_symbols(ascii_lowercase[:count]) for count in range(FEWEST, MOST + 1)]
         ours.symbols.input(None, ours.symbols, ours.text, js=scripts.choose(many))
         ours.text.change(None, None, places, js=scripts.CLEAR)
         pressed = [ours.ask.click, ours.text.submit]
