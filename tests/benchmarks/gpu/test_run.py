@@ -56,14 +56,12 @@ def start(*command):
 
 @pytest.fixture(scope="module")
 def rehearsed(tmp_path_factory):
-    """The folder of a rehearsal that nothing stopped, what it printed, and the seconds of processors it took."""
+    """The folder of a rehearsal that nothing stopped, and what it printed."""
     folder = tmp_path_factory.mktemp("rehearsal")
-    before = os.times()
     process = start(FOLDER / "run.py", "--rehearse", "--out", folder)
     printed, _ = process.communicate()
-    after = os.times()
     assert process.returncode == 0, printed[-3000:]
-    return folder, printed, sum(after[2:4]) - sum(before[2:4])
+    return folder, printed
 
 
 def results_of(folder):
@@ -96,7 +94,7 @@ def test_a_rehearsal_measures_everything_on_the_list_and_reads_it(rehearsed):
     from setting import REHEARSED
     from steps import COMPILED, WAYS
 
-    folder, printed, _ = rehearsed
+    folder, printed = rehearsed
     results = results_of(folder)
     ways = [*(way for way in WAYS if way.runs_on("cpu")), *COMPILED[: REHEARSED.compiled]]
     names = {"law-float32", "law-bfloat16", "step-transcription", "step-bart", "step-symbols", "resumed"}
@@ -119,11 +117,6 @@ def test_a_rehearsal_measures_everything_on_the_list_and_reads_it(rehearsed):
     table = (read / "benchmarks/results/gpu.md").read_text(encoding="utf-8")
     assert table in (read / "docs/gpu.md").read_text(encoding="utf-8") and table in printed
     assert len([line for line in table.splitlines() if line.startswith("| training ")]) == 3
-
-
-@pytest.mark.slow
-def test_a_rehearsal_takes_less_than_a_minute_of_a_processor(rehearsed):
-    assert rehearsed[2] < 60
 
 
 @pytest.mark.slow
