@@ -127,12 +127,12 @@ def _trace(positions: int, loop: int, values: Mapping[str, bool]) -> Trace:
     return Trace(tuple(steps[:loop]), tuple(steps[loop:]))
 
 
-def drawn(symbols: int, smallest: int, largest: int, count: int, seed: int) -> list[str]:
-    """Different random formulas that have a `witness`, of exactly so many symbols, the first ones of the alphabet."""
-    found, every = dict[str, None](), pairs((symbols,), smallest, largest, f"{seed} {symbols}")
+def drawn(symbols: int, smallest: int, largest: int, count: int, seed: object) -> dict[str, str]:
+    """Different random formulas of exactly so many symbols, the first ones of the alphabet, and the witness of each."""
+    found, every = dict[str, str](), pairs((symbols,), smallest, largest, f"{seed} {symbols}")
     while len(found) < count:
-        found[next(every)[0]] = None
-    return list(found)
+        found.setdefault(*next(every))
+    return found
 
 
 def pairs(numbers: Sequence[int], smallest: int, largest: int, seed: str) -> Iterator[tuple[str, str]]:
@@ -185,7 +185,7 @@ def questions(job: Job) -> dict[str, list[str]]:
     if not file.exists():
         job.say("  questions")
         found = {
-            f"{symbols} {smallest} {largest}": drawn(symbols, smallest, largest, sizes["count"], SEED)
+            f"{symbols} {smallest} {largest}": list(drawn(symbols, smallest, largest, sizes["count"], SEED))
             for symbols, smallest, largest in kinds
         }
         job.shared.mkdir(parents=True, exist_ok=True)

@@ -16,16 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hf_symbinv.files import write_atomically
-from papers.streams.curve import SEED, pairs
-
-
-def drawn(symbols: int, smallest: int, largest: int, count: int, seed: str) -> dict[str, str]:
-    """So many different formulas with `symbols` symbols and `smallest` to `largest` nodes, and the witness of each."""
-    found = dict[str, str]()
-    every = pairs((symbols,), smallest, largest, f"{seed} {symbols}")
-    while len(found) < count:
-        found.setdefault(*next(every))
-    return found
+from papers.streams.curve import SEED, drawn
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -80,10 +80,11 @@ def test_all_120_renamings_of_5_symbols_keep_the_logits_of_slots_bit_for_bit(com
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_renamings_to_any_referents_rename_the_logits_of_ids_bit_for_bit(dtype):
+@pytest.mark.parametrize("extra", [0, 6])
+def test_renamings_to_any_referents_rename_the_logits_of_ids_bit_for_bit(dtype, extra):
     rng = random.Random(0)
-    model = tiny_model(components=["EP", "EA", "DP", "DA", "CP", "CA"], dtype=dtype)
-    batch, symbols = batch_of(rng, model, (4, 1))
+    model = tiny_model(components=["EP", "EA", "DP", "DA", "CP", "CA"], dtype=dtype, extra_streams=extra)
+    batch, symbols = batch_of(rng, model, (4, 0, 1))
     targets = answers_for(rng, batch)
     before = id_logits(model, batch, targets)
     for renaming in renamings(rng, symbols, 10):
