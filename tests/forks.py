@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
 # What a fork finds imported: nothing that knows Hugging Face, though they will import it, or what trainings do.
 TORCH = ("torch._dynamo", "torch.distributed.tensor", "pandas", "pyarrow.parquet", "scipy.optimize")
 TRAINING = ("hf_symbinv.training.trainer", "hf_symbinv.cli.train", "transformers.trainer")
@@ -50,8 +49,9 @@ def begin(words: Sequence[str], environment: Mapping[str, str], folder: str, out
         os.close(file)
     if "datasets" in sys.modules and "HF_DATASETS_CACHE" in environment:
         sys.modules["datasets"].config.HF_DATASETS_CACHE = environment["HF_DATASETS_CACHE"]
+    # What the test's process has put there, such as its cache of modules, a new interpreter would not have.
     given = environment.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:] = [path for path in sys.path if path != str(ROOT) or path in given]
+    sys.path[:] = [path for path in sys.path if path in given or path.startswith((sys.prefix, sys.base_prefix))]
     program, *arguments = words
     sys.argv = [program, *arguments]
     try:
