@@ -40,11 +40,12 @@ PRESETS |= {
     # The papers' models with one stream for the same tasks: ITE Table 4.
     "ltl-baseline": {**PRESETS["ltl"], **_ONE_STREAM, "d_model": 128, "num_attention_heads": 8},
     "prop-baseline": {**PRESETS["prop"], **_ONE_STREAM, "d_model": 132, "d_ff": 512},
-    # The lexinvariant language model of 151M parameters, for ASCII: LI section 3 and appendix B.
+    # The lexinvariant language model of 151M parameters, for ASCII: LI section 3 and appendix B. It has T5's positions,
+    # and does not say where it normalises: here it is where T5 does.
     "lexinvariant": {
         "base_vocab_size": 3, "num_symbols": 128, "d_model": 1024, "encoder_layers": 0, "decoder_layers": 12,
         "num_attention_heads": 8, "d_ff": 4096, "dropout": 0.0, "components": ["DP"], "symbol_embedding": "gaussian",
-        "decoder_positions": "t5", "normalize_embeddings": False, "normalize_features": False, "loss": "cross_entropy",
+        "decoder_positions": "t5", "norm_first": True, "normalize_embeddings": False, "normalize_features": False, "loss": "cross_entropy",
     },
 }  # fmt: skip
 # The sizes of BERT on which the Renamer is tested: Renamer section 5.2; positions, middle and epsilon are BERT's.

@@ -42,6 +42,7 @@ sit-supplement       Heat maps of alpha-renaming before and after the supplement
 sit-topn             Top-N accuracy on the heat map, propositional logic (SIT Appendix I)
 sit-cost             Decoding time and memory by number of symbols (SIT Appendix J and section 5.7)
 sit-scale            Embeddings with and without the factor sqrt(D) (in no paper)
+sit-dp               Streams without DP, after trainings of several kinds, LTL (SIT Table 6)
 ite-3                Alpha-covariance with more symbols than in training (ITE Table 3)
 ite-copy             Copying strings: mean edit distances (ITE Tables 5 and 6, Appendix E, SIT Appendix E)
 ite-ablation         Random embeddings without their normalisations (ITE Figure 5)

@@ -30,7 +30,8 @@ class Training:
         task: `ltl`, `prop` or `copy`; at other sizes `prop-long`, `copy-symbols` or `copy-long`.
         data: Training data: `normal`; `renamed` and `reduced` (SIT section 5.3); `wide`, with as many symbols as the
             widest test set; `supplemented`, with the rows of `wide` that have 0 or 1 symbols (SIT Appendix F).
-        model: `streams`, `learned`, `canonical`, `renamed` or `random`.
+        model: `streams`, `learned`, `canonical`, `renamed` or `random`; of LTL also `streams-adacos`, streams that are
+            trained as the authors' release does.
         wide: Whether the model has a row for every symbol of the widest test set.
         fields: Configuration fields that differ from the scale's, as pairs.
         start: A model that is converted to streams and trained further.

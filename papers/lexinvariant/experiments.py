@@ -40,6 +40,7 @@ MODELS = {
     "identity": "lexinvariant, identity terms (variant)",
     "regularised": "learned, 20 % of tokens renamed",
 }
+NORM_FIRST = "lexinvariant, norms before the blocks"
 COUNTING, STREAMS = "counting, without order", "streams (not in the paper)"
 FAMILY = Family("lexinvariant", Path(__file__).parent / "scales.yaml")
 # Places whose losses are averaged; our choice.
@@ -271,7 +272,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         measures=(*map(Perplexity, TEXT_PLACES), LAST_WINDOW),
         unit="Perplexities by place in the window (paper, after 511 characters of the Pile: lexinvariant 3.38, learned "
         "2.00)",
-        rows=_text_rows({**MODELS, "counting": COUNTING}, {}),
+        rows=_text_rows({**MODELS, "norm-first": NORM_FIRST, "counting": COUNTING}, {}),
         measure=measure_text,
         draw=draw_text,
     ),

@@ -39,13 +39,15 @@ from papers.lexinvariant.characters import (
 from papers.lexinvariant.puzzles import Puzzle
 
 # What makes a model of each kind out of the paper's, which is "gaussian". "canonical", "identity", "renamed" and
-# "streams" are models that the paper does not have. A canonical model is a learned one that reads texts whose symbols
-# are numbered by their first occurrence, a regularised one is a learned one that trains on texts `renamed_in_part`.
+# "streams" are models that the paper does not have; "norm-first" is the paper's where a scale has its norms behind the
+# blocks. A canonical model is a learned one that reads texts whose symbols are numbered by their first occurrence, a
+# regularised one is a learned one that trains on texts `renamed_in_part`.
 KINDS: dict[str, dict[str, Any]] = {
     "learned": {"symbol_embedding": "learned"},
     "canonical": {"symbol_embedding": "learned"},
     "gaussian": {},
     "identity": {"identity_qk": True, "identity_vo": True},
+    "norm-first": {"norm_first": True},
     "regularised": {"symbol_embedding": "learned"},
     "renamed": {"symbol_embedding": "renamed"},
     "streams": {"symbol_embedding": "streams", "components": ["DP", "DA"]},

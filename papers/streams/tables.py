@@ -316,6 +316,13 @@ def _on_heat_map(number: float | None) -> dict[Measure, float]:
     return {} if number is None else {WHOLE: number}
 
 
+# How streams are trained in `sit-dp`: the kind of model, and fields that differ from its.
+_DP_TRAININGS: dict[str, tuple[str, tuple[tuple[str, Any], ...]]] = {
+    "as here": ("streams", ()),
+    "norm first": ("streams", (("norm_first", True),)),
+    "as in the release": ("streams-adacos", ()),
+}
+
 # SIT Table 2 and 3 give the streams models' means, ITE Figure 5 those of random embeddings.
 _HEAT_MAPS = {("prop", "streams"): 95.05, ("ltl", "streams"): 90.47} | {
     ("ltl", "random embedding"): 90.76, ("prop", "random embedding"): 77.70,
@@ -432,6 +439,24 @@ TABLES = {
             ),
             SHARES,
             "ITE's release multiplies embeddings by sqrt(D); that of SIT has an option for it, off by default.",
+            compared=(CORRECT, NEW),
+        ),
+        Table(
+            "sit-dp", "Streams without DP, after trainings of several kinds, LTL", "SIT Table 6",
+            ("training", "components"), (VALIDATION[0], CORRECT, NEW, FREE, EXACT, *SPENT),
+            tuple(
+                Row(
+                    (label, components),
+                    Training("ltl", model=model, fields=(("components", tuple(components.split())), *fields)),
+                    {VALIDATION[0]: ABLATIONS["ltl"][components][0]},
+                )
+                for label, (model, fields) in _DP_TRAININGS.items()
+                for components in ("EP DP EA CP", "EA DA CP")
+            ),
+            SHARES,
+            "In the paper all models without DP fail in LTL, and here none does. The rows ask whether the training is "
+            "the reason. Components are trained with Muon and cross-entropy; so, with each LayerNorm before its block "
+            "and not behind it; and as in the authors' release, with AdamW, AdaCos and normalised features.",
             compared=(CORRECT, NEW),
         ),
         Table(

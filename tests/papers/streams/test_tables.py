@@ -52,7 +52,7 @@ class TestTables:
 
     def test_all_tables_that_were_promised_exist(self):
         of_sit = [f"sit-{name}" for name in ["1", "2", "3", "4", "heatmap", "supplement", "topn", "cost"]]
-        of_sit += ["sit-scale"]
+        of_sit += ["sit-scale", "sit-dp"]
         of_ite = [f"ite-{name}" for name in ["3", "copy", "ablation"]]
         assert list(TABLES) == [*of_sit, *of_ite, "sit-tuned", "sit-tuned-prop"]
 
