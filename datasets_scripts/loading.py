@@ -120,8 +120,8 @@ def _streamed_folder(task: str, options: Mapping[str, Any], source: str | None) 
     """
     if task == PAIRS:
         raise UserError(
-            "data.streaming: task pairs reads all rows at once, to learn its base words and to keep renamed twins in "
-            "one split; leave data.streaming out"
+            "data.streaming: task pairs reads all rows at once, for its base words and its splits; leave "
+            "data.streaming out"
         )
     if source is None:
         raise UserError(

@@ -338,8 +338,8 @@ def _training_rows(asked: PairsOptions, rows: Sequence[Cut], counts: Counter[str
         new = Counter(name for item in rows for name in item.new)
         raise PairsFormatError(
             f"{asked.pairs}: {counts['new_symbols']:,} of {len(short):,} training rows have answers with symbols that "
-            f"the question lacks, such as {_list(new)}, and a model writes symbols of the question only; list words "
-            "with a fixed meaning in --base-words, or let --base-from-data find them"
+            f"the question lacks, such as {_list(new)}. A model writes symbols of the question only; list words with a "
+            "fixed meaning in --base-words, or let --base-from-data find them"
         )
     return kept
 

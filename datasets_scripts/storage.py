@@ -203,8 +203,8 @@ def _refuse_missing_parts(paths: Sequence[Path]) -> None:
             part = next(iter(parts.values()))
             name = f"{split}-{missing:0{len(part[2])}d}-of-{count}{part[4]}"
             raise UnreadableDataError(
-                f"{home / name}: is missing, and {part[0]} counts {int(count):,} parts; put it back or make the data "
-                f"set again, or rename the others without -of-{count} if they are all that you want"
+                f"{home / name}: is missing, and {part[0]} counts {int(count):,} parts; put it back, or make the data "
+                f"set again. If the others are all that you want, rename them without -of-{count}"
             )
 
 

@@ -125,8 +125,8 @@ class Settings:
                 if token >= base_vocab_size:
                     raise ValueError(
                         f"{name}: {token} is a symbol, and generate numbers the symbols of each question anew; give "
-                        f"base ids, 0 … {base_vocab_size - 1}, or for symbols a LogitsProcessor or StoppingCriteria "
-                        "with the map that slot_referents gives"
+                        f"base ids, 0 … {base_vocab_size - 1}. For symbols, give a LogitsProcessor or StoppingCriteria "
+                        "with the map of slot_referents"
                     )
 
 

@@ -206,9 +206,9 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
             raise TypeError(f"forward() got an unexpected keyword argument {next(iter(kwargs))!r}")
         if labels is None and num_items_in_batch is not None:
             raise ValueError(
-                "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would compare "
-                "each token with the label of its own position where a trainer does not know the model by name: leave "
-                "it out, and set label_smoothing in the model's configuration. For a compute_loss_func, set "
+                "num_items_in_batch without labels: a trainer took them away. It does not know the model by name, so "
+                "its label_smoothing_factor would compare each token with the label of its own position. Leave that "
+                "out, and set label_smoothing in the model's configuration. For a compute_loss_func, set "
                 "model.accepts_loss_kwargs = False"
             )
         if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None or cache is not None)):

@@ -190,9 +190,9 @@ class IdentityGPT2LMHeadModel(WithoutPages, _OwnAttention, GPT2LMHeadModel):
         taken = kwargs.get("num_items_in_batch") is not None and kwargs.get("labels") is None
         if taken and type(self).__name__ not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
             raise ValueError(
-                "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would compare "
-                f"each token with the label of its own position, as the trainer does not know {type(self).__name__} by "
-                "name: leave it out. For a compute_loss_func, set model.accepts_loss_kwargs = False"
+                "num_items_in_batch without labels: a trainer took them away. It does not know "
+                f"{type(self).__name__} by name, so its label_smoothing_factor would compare each token with the label "
+                "of its own position. Leave that out. For a compute_loss_func, set model.accepts_loss_kwargs = False"
             )
         return super().forward(*args, **kwargs)
 

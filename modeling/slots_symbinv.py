@@ -181,7 +181,7 @@ def refuse_counts(name: str, counts: Tensor, limit: int) -> None:
     if (counts > limit).any():
         row = int((counts > limit).nonzero()[0, 0])
         raise ValueError(
-            f"{name} row {row} has {int(counts[row])} symbols that its question does not have, and an answer may have "
+            f"{name} row {row} has {int(counts[row])} symbols that its question does not have. An answer may have "
             f"{limit} (num_fresh_symbols); leave such examples out, or load the model with a larger num_fresh_symbols"
         )
 

@@ -164,8 +164,8 @@ class SymbolInvariantTokenizer(ListedTokens):
         length, limit = len(found["input_ids"]), kwargs.get("max_length")
         if limit is not None and length > limit and kwargs.get("truncation") not in (None, False, "do_not_truncate"):
             raise TokenizationError(
-                f"{length} tokens are more than max_length={limit}, and what is left of a cut text says something "
-                "else; raise max_length or leave this text out"
+                f"{length} tokens are more than max_length={limit}, and a cut text says something else; raise "
+                "max_length or leave this text out"
             )
         return found
 

@@ -286,7 +286,7 @@ def _refuse_lost_tokens(name: str, model: PreTrainedModel) -> None:
     for field, ids in tokens.items():
         if ids is None or not all(0 <= one < size for one in ([ids] if isinstance(ids, int) else ids)):
             raise CheckpointError(
-                f"{name}: its generation_config.json has {field}={in_short(ids)}, and an answer needs one of the base "
+                f"{name}: its generation_config.json has {field}={in_short(ids)}. An answer needs one of the base "
                 f"tokens, 0 to {size - 1}; {AGAIN}"
             )
 

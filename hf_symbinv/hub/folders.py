@@ -74,9 +74,9 @@ def read_folder(folder: Path, include: Sequence[str] = ()) -> Content:
         content = _datasets(folder, card, include)
     else:
         raise PushError(
-            f"{folder}: holds neither a model ({CONFIG}), nor a data set ({DATA}) or folders of some, nor a metric "
-            f"({folder.resolve().name}.py and {CARD}), nor a Space ({CARD} with sdk in its first lines); pass the "
-            "folder that one was saved in"
+            f"{folder}: holds nothing that can be pushed; pass the folder of a model ({CONFIG}), of a data set or "
+            f"several ({DATA}), of a metric ({folder.resolve().name}.py and {CARD}), or of a Space ({CARD} with sdk in "
+            "its first lines)"
         )
     check_files(folder, [file for file in content.files.values() if isinstance(file, Path)])
     return content

@@ -103,8 +103,8 @@ class CopyTask(SymbolTask):
         for position, word, name in self.words(text):
             if name is None:
                 raise ValueError(
-                    f"position {position}: {word!r} is no symbol; write lower-case letters, or with blanks between "
-                    "them names of two or more characters or in double quotes"
+                    f"position {position}: {word!r} is no symbol; write lower-case letters, or names with blanks "
+                    "between them: of two or more characters, or in double quotes"
                 )
             names.append(name)
         if not names:

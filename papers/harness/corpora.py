@@ -114,8 +114,8 @@ def source_of(corpus: str) -> Iterator[str]:
     source = os.environ.get(variable, default)
     if not source:
         raise MissingDataError(
-            f"{variable} is not set; let it name the {corpus} to read: a text file, whose documents begin after lines "
-            "that start with the character 0x01, a folder of texts, or a data set on the Hub"
+            f"{variable} is not set; let it name the {corpus} to read: a text file, a folder of texts, or a data set "
+            "on the Hub. In a text file documents begin after lines that start with the character 0x01"
         )
     try:
         yield source

@@ -164,9 +164,8 @@ def block_data(job: Job, splitting: str) -> tuple[Language, datasets.DatasetDict
     if not source:
         raise MissingDataError(
             f"{BLOCKS} is not set; let it name labelled basic blocks: a table with text and cycles (.tsv, .tsv.xz), a "
-            "folder that papers.renamer.basic_blocks wrote, or a data set on the Hub; with LLVM "
-            "installed `python -m papers.renamer.basic_blocks --draw 20000 --output FOLDER` "
-            "makes one"
+            "folder that papers.renamer.basic_blocks wrote, or a data set on the Hub. Where LLVM is installed, "
+            "`python -m papers.renamer.basic_blocks --draw 20000 --output FOLDER` makes a folder"
         )
     folder = job.shared / f"blocks-{splitting}"
     fresh, origin = not folder.exists(), f"--blocks {basic_blocks.origin_of(source)}"

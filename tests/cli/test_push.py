@@ -192,10 +192,9 @@ class TestFoldersThatAreRefused:
 
     def test_a_folder_of_something_else(self, refusal, tmp_path):
         assert refusal(tmp_path) == (
-            f"{tmp_path}: holds neither a model (config.json), nor a data set (data/*.parquet) or folders of "
-            "some, nor a metric "
-            f"({tmp_path.name}.py and README.md), nor a Space (README.md with sdk in its first lines); pass the folder "
-            "that one was saved in"
+            f"{tmp_path}: holds nothing that can be pushed; pass the folder of a model (config.json), of a data set or "
+            f"several (data/*.parquet), of a metric ({tmp_path.name}.py and README.md), or of a Space (README.md with "
+            "sdk in its first lines)"
         )
 
     def test_a_space_without_its_app(self, refusal, tmp_path):

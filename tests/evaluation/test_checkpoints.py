@@ -129,11 +129,11 @@ class TestDamage:
             ('{"output_attentions": 3.5}', "output_attentions=3.5: must be true or false or null"),
             (
                 '{"pad_token_id": 1, "eos_token_id": 2}',
-                "decoder_start_token_id=None, and an answer needs one of the base",
+                "decoder_start_token_id=None. An answer needs one of the base",
             ),
             (
                 '{"decoder_start_token_id": 0, "pad_token_id": 1, "eos_token_id": [99]}',
-                "eos_token_id=[99], and an answer",
+                "eos_token_id=[99]. An answer",
             ),
             (
                 '{"decoder_start_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "grammar": {"": ""}}',

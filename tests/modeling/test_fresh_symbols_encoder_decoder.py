@@ -580,7 +580,7 @@ class TestErrors:
     def test_too_many_new_symbols_in_labels_are_refused_with_their_number(self, kind):
         labels = torch.tensor([[BASE + 8, EOS, -100, -100], [BASE + 1, BASE + 3, BASE + 4, EOS]])
         with pytest.raises(
-            ValueError, match=r"labels row 1 has 3 symbols that its question .* an answer may have 2 \(num"
+            ValueError, match=r"labels row 1 has 3 symbols that its question .* An answer may have 2 \(num"
         ):
             model_of(kind, num_fresh_symbols=2)(self.QUESTION.repeat(2, 1), labels=labels)
 

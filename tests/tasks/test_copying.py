@@ -75,7 +75,7 @@ def test_strings_of_letters_are_compact_and_longer_names_are_spaced():
         ("abba", ("incorrect", "symbol 3 is b and should be c")),
         ("p26 b c a", ("incorrect", "symbol 1 is p26 and should be a")),
         ("", ("invalid", "no symbols: a string has at least one")),
-        ("ab?a", ("invalid", "position 2: '?' is no symbol; write lower-case letters, or with blanks")),
+        ("ab?a", ("invalid", "position 2: '?' is no symbol; write lower-case letters, or names with blanks")),
         ("a b <pad>", ("invalid", "position 4: '<pad>' is no symbol")),
     ],
 )
