@@ -45,7 +45,8 @@ PRESETS |= {
     "lexinvariant": {
         "base_vocab_size": 3, "num_symbols": 128, "d_model": 1024, "encoder_layers": 0, "decoder_layers": 12,
         "num_attention_heads": 8, "d_ff": 4096, "dropout": 0.0, "components": ["DP"], "symbol_embedding": "gaussian",
-        "decoder_positions": "t5", "norm_first": True, "normalize_embeddings": False, "normalize_features": False, "loss": "cross_entropy",
+        "decoder_positions": "t5", "norm_first": True, "normalize_embeddings": False, "normalize_features": False,
+        "loss": "cross_entropy",
     },
 }  # fmt: skip
 # The sizes of BERT on which the Renamer is tested: Renamer section 5.2; positions, middle and epsilon are BERT's.
