@@ -144,7 +144,8 @@ def _evaluate(
     """What to print, and a sentence on exceptions of the judge, if there were any."""
     models = Models(options.model, options.task, options.device, options.embedding_seed)
     task, how = models.task, models.complete(how)
-    with task.checker(workers=options.executor, timeout=options.timeout, memory=options.memory) as checker:
+    limits = {"workers": options.executor, "timeout": options.timeout, "memory": options.memory}
+    with task.checker(otherwise=task.second_judge, **limits) as checker:
         questions = load_questions(task, options.data, options.split, options.rows)
         alphabet = None if options.alphabet is None else symbol_names(options.alphabet)
         most = max(question.symbols for question in questions)

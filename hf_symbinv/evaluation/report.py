@@ -31,6 +31,7 @@ from hf_symbinv.metrics.edit_distance import edit_distance
 from hf_symbinv.metrics.intervals import mean_interval, wilson_interval
 from hf_symbinv.metrics.verdicts import VERDICTS
 from hf_symbinv.remote import local_copy
+from hf_symbinv.solvers.checker import OTHERWISE
 from hf_symbinv.tasks import PairsTask, SymbolTask
 from hf_symbinv.training.scoring import score_answers
 
@@ -340,10 +341,17 @@ def evaluate_checkpoint(
         check_seconds=sum(answer.check_seconds for answer in answers),
         grid=grid_of(checkpoint, data, [(q, a.candidates[0]) for q, a in zip(questions, answers, strict=True)]),
         alpha_covariance=measured,
-        verified_by=checkpoint.task.solver_version(),
+        verified_by=_verified_by(checkpoint.task, answers),
         hub=bool(HUB_DATA.fullmatch(data)) and not Path(data).is_dir(),
         grammar=grammar_of(checkpoint, generation),
     )
+
+
+def _verified_by(task: SymbolTask, answers: Sequence[Answer]) -> str:
+    """What checked the answers: the solver, and how often a second judge had to."""
+    second = sum(candidate.message == OTHERWISE for answer in answers for candidate in answer.candidates)
+    others = f", and of a second judge for the {second:,} answers for which it ran out of time" if second else ""
+    return task.solver_version() + others
 
 
 def groups(

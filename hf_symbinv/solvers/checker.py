@@ -19,6 +19,8 @@ from hf_symbinv.solvers.pool import MEMORY, Outcome
 Verdict = Literal["exact", "correct", "incorrect", "invalid", "timeout", "error"]
 # What a judge may say; a checker knows the others.
 JUDGED = ("correct", "incorrect", "invalid")
+# The message of a verdict that is not the judge's.
+OTHERWISE = "the judge ran out of time, and a second judge says so"
 
 _logger = logging.getLogger(__name__)
 
@@ -28,9 +30,10 @@ class CheckResult(NamedTuple):
 
     Args:
         verdict: `exact` (correct, and the reference itself), `correct`, `incorrect`, `invalid` (no answer at all),
-            `timeout` (the hard limit was reached) or `error` (the question cannot be read, or the solver failed).
+            `timeout` (the hard limit was reached, and no second judge could tell) or `error` (the question cannot be
+            read, or the solver failed).
         seconds: Wall-clock time of the check.
-        message: Why the verdict is what it is; empty for `exact` and `correct`.
+        message: Why the verdict is what it is; empty for `exact` and `correct`; `OTHERWISE` if a second judge gave it.
         traceback: Of the exception that the judge raised; empty for everything else.
     """
 
@@ -57,6 +60,8 @@ class Checker:
     Args:
         judge: Takes question and answer and returns the verdict `correct`, `incorrect` or `invalid` and a message;
             defined at the top level of an importable module, or a method of an object that other processes can import.
+        otherwise: A second judge, asked in this process where the first one ran out of time. It returns a verdict, or
+            None if it cannot tell, and it always ends soon.
         normalized: Makes a text of a question and an answer that answers share if they count as the same.
         initializer: Loads what `judge` needs, once per worker process.
         workers: Number of processes, None for one per available core; or the cluster that they run on.
@@ -74,6 +79,7 @@ class Checker:
         self,
         judge: Callable[[str, str], tuple[str, str]] = judge_ltl,
         *,
+        otherwise: Callable[[str, str], Verdict | None] = lambda question, answer: None,
         normalized: Callable[[str, str], str] = lambda _, trace: normalized_trace(trace),
         initializer: Callable[[], object] = load_spot,
         workers: Workers = None,
@@ -82,7 +88,7 @@ class Checker:
         wall: float | None = None,
     ) -> None:
         self.failures = 0
-        self._normalized = normalized
+        self._otherwise, self._normalized = otherwise, normalized
         self._pool = open_pool(
             partial(_judge_pair, judge),
             workers=workers,
@@ -159,9 +165,12 @@ class Checker:
 
     def _result(self, outcome: Outcome, question: str, answer: str, reference: str | None) -> CheckResult:
         """The result for an answer, given what became of `judge`."""
-        if outcome.status != "done":
+        if outcome.status == "timeout" and (second := self._otherwise(question, answer)) is not None:
+            verdict, message = second, OTHERWISE
+        elif outcome.status != "done":
             return CheckResult(outcome.status, outcome.seconds, outcome.value, outcome.traceback)
-        verdict, message = outcome.value
+        else:
+            verdict, message = outcome.value
         if (
             verdict == "correct"
             and reference is not None

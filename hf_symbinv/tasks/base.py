@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from hf_symbinv.errors import UserError, in_short
 from hf_symbinv.logic.notation import Token, is_spaced, read_words, write_prefix
 from hf_symbinv.solvers import Checker, ProcessPool
+from hf_symbinv.solvers.checker import Verdict
 from hf_symbinv.values import is_text
 
 if TYPE_CHECKING:
@@ -179,6 +180,14 @@ class SymbolTask(ABC):
         """
 
     # What a task may say better
+
+    def second_judge(self, question: str, answer: str) -> Verdict | None:
+        """A verdict as `judge` gives it, or None if this judge cannot tell.
+
+        `symbinv evaluate` asks it in its own process where `judge` ran out of time, so it must end within
+        milliseconds.
+        """
+        return None
 
     def prepare(self) -> None:
         """Load what `draw`, `solve` and `judge` need, once per process.

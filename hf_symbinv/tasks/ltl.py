@@ -22,6 +22,8 @@ from hf_symbinv.logic import (
     trace_to_infix,
     trace_to_prefix,
 )
+from hf_symbinv.solvers.checker import Verdict
+from hf_symbinv.solvers.lasso import truth
 from hf_symbinv.solvers.ltl import (
     find_witness,
     judge,
@@ -95,6 +97,18 @@ class LTLTask(FormulaTask):
 
     def judge(self, question: str, answer: str) -> tuple[str, str]:
         return judge(question, answer)
+
+    def second_judge(self, question: str, answer: str) -> Verdict | None:
+        """The verdict of the semantics on the lasso itself, for an answer that is surely right or surely wrong.
+
+        Spot translates the formula whatever the answer is, which takes long for many symbols.
+        """
+        try:
+            formula, trace = parse_prefix(question), parse_trace(answer)
+            held = truth(formula, trace)
+        except ValueError:  # among them a step that is no conjunction of literals
+            return None
+        return None if held == "open" else "correct" if held == "true" else "incorrect"
 
     def prepare(self) -> None:
         load_spot()

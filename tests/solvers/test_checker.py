@@ -4,12 +4,14 @@ import functools
 import os
 import random
 import sys
+from collections import Counter
 from itertools import count, islice
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hf_symbinv import LTL
 from hf_symbinv.logic import (
     FormulaSyntaxError,
     nested_to_the_right,
@@ -19,6 +21,7 @@ from hf_symbinv.logic import (
     trace_to_prefix,
 )
 from hf_symbinv.solvers import Checker, SpotMissingError, find_witness
+from hf_symbinv.solvers.checker import OTHERWISE
 from hf_symbinv.solvers.ltl import judge, load_spot, solver_version
 from tests.solvers.semantics import find_violation
 
@@ -129,6 +132,23 @@ def test_a_formula_that_keeps_spot_busy_is_a_timeout_and_the_others_are_unaffect
     assert [result.verdict for result in results] == ["correct", "timeout", "incorrect"]
     assert results[1].message == "stopped at the limit of 1 s"
     assert [result.verdict for result in again] == ["correct"]
+
+
+def test_a_second_judge_is_asked_where_spot_runs_out_of_time_and_only_there():
+    pairs = [("a", "{b}"), (f"|b{HARD}", "{b}"), (f"&!b{HARD}", "{b}"), (f"|b{HARD}", "{1}"), (f"|b{HARD}", "{|bc}")]
+    with LTL.checker(workers=1, timeout=0.5, otherwise=LTL.second_judge) as checker:
+        results = list(checker.check(pairs, [None, "{b}", None, None, None]))
+    assert [result.verdict for result in results] == ["incorrect", "exact", "incorrect", "timeout", "timeout"]
+    assert [result.message == OTHERWISE for result in results] == [False, True, True, False, False]
+
+
+def test_a_second_judge_agrees_with_spot_or_cannot_tell():
+    told = Counter()
+    for formula, trace in random_pairs(seed=3, count=2_000):
+        if (second := LTL.second_judge(formula, trace)) is not None:
+            assert second == judge(formula, trace)[0], (formula, trace)
+            told[second] += 1
+    assert told["correct"] > 100 and told["incorrect"] > 100
 
 
 def test_pairs_are_read_as_they_are_needed(checker):
