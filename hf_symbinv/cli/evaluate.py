@@ -145,7 +145,7 @@ def _evaluate(
     models = Models(options.model, options.task, options.device, options.embedding_seed)
     task, how = models.task, models.complete(how)
     limits = {"workers": options.executor, "timeout": options.timeout, "memory": options.memory}
-    with task.checker(otherwise=task.second_judge, **limits) as checker:
+    with task.checker(otherwise=task.quick_verdict, **limits) as checker:
         questions = load_questions(task, options.data, options.split, options.rows)
         alphabet = None if options.alphabet is None else symbol_names(options.alphabet)
         most = max(question.symbols for question in questions)

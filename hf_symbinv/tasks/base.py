@@ -181,11 +181,11 @@ class SymbolTask(ABC):
 
     # What a task may say better
 
-    def second_judge(self, question: str, answer: str) -> Verdict | None:
-        """A verdict as `judge` gives it, or None if this judge cannot tell.
+    def quick_verdict(self, question: str, answer: str) -> Verdict | None:
+        """A verdict as `judge` gives it, found within milliseconds and in this process, or None.
 
-        `symbinv evaluate` asks it in its own process where `judge` ran out of time, so it must end within
-        milliseconds.
+        `symbinv evaluate` asks for it where `judge` ran out of time, and training with `risk_candidates` before it asks
+        `judge`.
         """
         return None
 

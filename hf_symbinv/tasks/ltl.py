@@ -98,7 +98,7 @@ class LTLTask(FormulaTask):
     def judge(self, question: str, answer: str) -> tuple[str, str]:
         return judge(question, answer)
 
-    def second_judge(self, question: str, answer: str) -> Verdict | None:
+    def quick_verdict(self, question: str, answer: str) -> Verdict | None:
         """The verdict of the semantics on the lasso itself, for an answer that is surely right or surely wrong.
 
         Spot translates the formula whatever the answer is, which takes long for many symbols.

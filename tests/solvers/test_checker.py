@@ -136,7 +136,7 @@ def test_a_formula_that_keeps_spot_busy_is_a_timeout_and_the_others_are_unaffect
 
 def test_a_second_judge_is_asked_where_spot_runs_out_of_time_and_only_there():
     pairs = [("a", "{b}"), (f"|b{HARD}", "{b}"), (f"&!b{HARD}", "{b}"), (f"|b{HARD}", "{1}"), (f"|b{HARD}", "{|bc}")]
-    with LTL.checker(workers=1, timeout=0.5, otherwise=LTL.second_judge) as checker:
+    with LTL.checker(workers=1, timeout=0.5, otherwise=LTL.quick_verdict) as checker:
         results = list(checker.check(pairs, [None, "{b}", None, None, None]))
     assert [result.verdict for result in results] == ["incorrect", "exact", "incorrect", "timeout", "timeout"]
     assert [result.message == OTHERWISE for result in results] == [False, True, True, False, False]
@@ -145,7 +145,7 @@ def test_a_second_judge_is_asked_where_spot_runs_out_of_time_and_only_there():
 def test_a_second_judge_agrees_with_spot_or_cannot_tell():
     told = Counter()
     for formula, trace in random_pairs(seed=3, count=2_000):
-        if (second := LTL.second_judge(formula, trace)) is not None:
+        if (second := LTL.quick_verdict(formula, trace)) is not None:
             assert second == judge(formula, trace)[0], (formula, trace)
             told[second] += 1
     assert told["correct"] > 100 and told["incorrect"] > 100

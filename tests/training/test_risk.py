@@ -109,6 +109,16 @@ def test_where_all_answers_are_right_and_one_is_shorter_than_the_first_the_short
     assert (told.risk, told.right) == (0.0, 1.0)
 
 
+def test_the_judge_is_asked_only_where_a_quick_verdict_is_not_to_be_had(monkeypatch):
+    model, inputs = small(), batch_of(PROP, PAIRS)
+    judged = Judged(PROP, PROP.tokenizer(), Verdicts("correct"), CANDIDATES)
+    assert judged.told(model, inputs).right == 1.0
+    monkeypatch.setattr(type(PROP), "quick_verdict", lambda *pair: "incorrect")
+    assert judged.told(model, inputs).right == 0.0
+    monkeypatch.setattr(type(PROP), "quick_verdict", lambda *pair: None)
+    assert judged.told(model, inputs).right == 1.0
+
+
 def test_where_no_right_answer_is_shorter_than_the_first_or_the_judge_says_nothing_there_is_nothing_to_learn(
     prop,
 ):
