@@ -143,7 +143,7 @@ class Judged:
         answers = [self.tokenizer.batch_decode(beams, **read) for beams in written]
         pairs = [(question, text) for question, texts in zip(questions, answers, strict=True) for text in texts]
         known = [self.task.quick_verdict(*pair) for pair in pairs]
-        asked = self.checker.check([pair for pair, verdict in zip(pairs, known, strict=True) if verdict is None])
+        asked = iter(self.checker.check([pair for pair, verdict in zip(pairs, known, strict=True) if verdict is None]))
         verdicts = [next(asked).verdict if verdict is None else verdict for verdict in known]
         lessons: list[_Lesson] = []
         first = 0
