@@ -226,14 +226,14 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
                 answer = answer_clauses(question, portfolio)
             else:
                 answer = portfolio.answer(question, shortest=options.shortest)
-            for path in options.output:
-                _write(path, answer, portfolio)
             if options.json:
                 print(json.dumps(_certificate(answer, portfolio)), flush=True)
             elif options.dimacs and isinstance(answer, ClausesAnswer):
                 print("\n".join(solution_lines(answer)), flush=True)
             else:
                 print("\n".join([one_line(item.text), *_lines(answer, options)]), flush=True)
+            for path in options.output:  # after the answer, so that a file that cannot be written does not cost it
+                _write(path, answer, portfolio)
             code = max(code, NOT_VERIFIED if answer.result == "unknown" else DONE)
     return code
 
@@ -295,7 +295,7 @@ def _witness(answer: Answer | ClausesAnswer) -> str:
 
 def _verdict(answer: Answer | ClausesAnswer, shortest: bool = False) -> str:
     if answer.result == "unknown":
-        return "unknown: no member of the portfolio has an answer within its limits"
+        return "unknown: no solver has an answer within its limits; --timeout and --memory give it more"
     if answer.result == "satisfiable":
         told = "correct"
         if shortest and isinstance(answer, Answer):

@@ -217,6 +217,12 @@ def _unexpected(text: str, position: int, expecting_operand: bool) -> FormulaSyn
         hint = "; `##2` of SystemVerilog is X[2], and a comment is a # with a blank on either side"
     elif character in "[{=":
         hint = "; write values with !, and no regular expressions"
+    elif character.isalnum() and not character.isascii():
+        hint = "; a name with other letters than a to z stands in double quotes"
+    elif not expecting_operand and re.search(r"(?<![\w.])[01]$", text[:position]) and re.match(_WORD, character):
+        hint = "; a name that begins with a digit stands in double quotes"
+    elif not expecting_operand and re.match(r"[A-LN-QSTX-Za-z_]", character):  # no operator of two operands
+        hint = "; operators are ! & | xor -> <-> X F G U R W M"
     elif expecting_operand or character == '"' or re.match(_WORD, character):
         hint = ""
     else:

@@ -144,7 +144,13 @@ def test_it_explains_who_tried_and_who_checked(solve):
 def test_what_nobody_proves_is_unknown(symbinv):
     result = symbinv("solve", *FAST, "--without", "spot", "--timeout", "0.3", "F a & G !a")
     assert result.code == 1
-    assert "unknown: no member of the portfolio has an answer within its limits" in result.out
+    assert "unknown: no solver has an answer within its limits; --timeout and --memory give it more" in result.out
+
+
+def test_an_answer_is_shown_though_its_file_cannot_be_written(solve, tmp_path):
+    result = solve('G "two words"', "--output", str(tmp_path / "x.vcd"))
+    assert result.code == 2 and "verdict  correct" in result.out
+    assert "write a .csv" in result.err
 
 
 @pytest.mark.parametrize(("notation", "formula"), [("prefix", "G request"), ("lbt", 'G "request"')])
