@@ -31,8 +31,8 @@ from hf_symbinv.metrics.edit_distance import edit_distance
 from hf_symbinv.metrics.intervals import mean_interval, wilson_interval
 from hf_symbinv.metrics.verdicts import VERDICTS
 from hf_symbinv.remote import local_copy
-from hf_symbinv.solvers.checker import OTHERWISE
 from hf_symbinv.tasks import PairsTask, SymbolTask
+from hf_symbinv.tasks.base import OTHERWISE
 from hf_symbinv.training.scoring import score_answers
 
 _logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from hf_symbinv.errors import UserError, in_short
 from hf_symbinv.logic.notation import Token, is_spaced, read_words, write_prefix
 from hf_symbinv.solvers import Checker, ProcessPool
-from hf_symbinv.solvers.checker import Verdict
+from hf_symbinv.solvers.checker import OTHERWISE, Verdict
 from hf_symbinv.values import is_text
 
 if TYPE_CHECKING:
@@ -384,4 +384,4 @@ class SymbolTask(ABC):
         return f"{type(self).__name__}()"
 
 
-__all__ = ["MeasureError", "SymbolTask", "size_of", "solve_ordered", "symbol_names", "symbols_of"]
+__all__ = ["OTHERWISE", "MeasureError", "SymbolTask", "size_of", "solve_ordered", "symbol_names", "symbols_of"]
