@@ -57,7 +57,7 @@ EXAMPLES = [
     " U ".join(f"(a{i} | G b{i})" for i in range(8)),
 ]
 # What joins two parts of a formula that is written for a visitor, by turns from the top.
-JOINS = ["({} U {})", "({} & X {})", "({} | {})", "(X {} & {})"]
+JOINS = ["({} U {})", "(X {} & {})", "({} | {})", "({} & X {})"]
 FEWEST, MOST = 2, 20
 ABOUT = """
 # Names don't matter
