@@ -4,10 +4,12 @@ import sys
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
+from playwright.sync_api import TimeoutError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))  # its visitors ask the page here too
 
@@ -50,10 +52,12 @@ def crowded(page):
 
     def come():
         with httpx.Client(base_url=f"{url}/gradio_api/queue", timeout=60) as client:
-            while not done.wait(0.05 if said else 0):
+            refused = False
+            while not done.wait(0.05 if refused else 0):
                 question = {"data": [formula, 10, 10.0], "fn_index": solve, "session_hash": uuid.uuid4().hex}
                 answer = client.post("/join", json=question)
-                if answer.status_code != 200:
+                refused = answer.status_code != 200
+                if refused:
                     said.append((answer.status_code, answer.json()["detail"]))
                     full.set()
 
@@ -69,10 +73,15 @@ def crowded(page):
 def test_who_comes_when_the_queue_is_full_is_told_so_at_once(crowded, browser):
     visitor = browser.new_page()
     url, said = crowded
-    visitor.goto(url)
-    visitor.wait_for_selector("#witness table")
-    visitor.click("#solve")
-    visitor.locator("#problem", has_text="So many visitors are here").wait_for(timeout=60_000)
+    problem = visitor.locator("#problem", has_text="So many visitors are here")
+    for _ in range(6):  # an answered batch leaves places for a moment, and the visitor may get one of them
+        visitor.goto(url)
+        visitor.wait_for_selector("#witness table")
+        visitor.click("#solve")
+        with suppress(TimeoutError):
+            problem.wait_for(timeout=20_000)
+            break
+    assert problem.is_visible()
     assert not visitor.locator("#results").is_visible() and not visitor.locator("#hint").is_visible()
     visitor.get_by_role("button", name="Find a witness", exact=True).wait_for()
     visitor.close()
