@@ -108,7 +108,10 @@ def main(arguments: Sequence[str]) -> int:
 def _measured(options: argparse.Namespace) -> dict[str, Any]:
     from hf_symbinv.datasets_scripts.pair_files import read_pairs
     from hf_symbinv.evaluation.invariance_report import measure_invariance
+    from hf_symbinv.evaluation.invariant import SymbolRule
 
+    keep = [word.strip() for word in options.keep.split(",") if word.strip()]
+    SymbolRule(options.symbols, keep)  # refuses an expression that is none before a model is loaded
     question = options.question_column
     splits, _ = read_pairs(options.data, question, options.reference or question)
     rows = next(splits[name] for name in ("test", "validation", "train") if name in splits)[: options.rows]
@@ -118,7 +121,7 @@ def _measured(options: argparse.Namespace) -> dict[str, Any]:
         [row.question for row in rows],
         options.symbols,
         [row.answer for row in rows] if options.reference else None,
-        keep=[word.strip() for word in options.keep.split(",") if word.strip()],
+        keep=keep,
         renamings=options.renamings,
         answers=options.answers,
         name=options.model,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ from hf_symbinv.tasks import LTL, TASKS
 
 # Tasks whose questions the portfolio answers where no model is named.
 PORTFOLIOS = ("ltl", "prop")
+# Seconds of silence, at most, while solvers work.
+PATIENCE = 5.0
 # Options that only a model takes.
 OF_MODELS = ("beams", "n_best", "max_new_tokens", "embedding_seed", "device", "batch_size")
 
@@ -222,10 +225,11 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
                 code = BAD_INPUT
                 continue
             answer: Answer | ClausesAnswer
-            if isinstance(question, Clauses):
-                answer = answer_clauses(question, portfolio)
-            else:
-                answer = portfolio.answer(question, shortest=options.shortest)
+            with portfolio.watched(_waiting(item, options.timeout)):
+                if isinstance(question, Clauses):
+                    answer = answer_clauses(question, portfolio)
+                else:
+                    answer = portfolio.answer(question, shortest=options.shortest)
             if options.json:
                 print(json.dumps(_certificate(answer, portfolio)), flush=True)
             elif options.dimacs and isinstance(answer, ClausesAnswer):
@@ -236,6 +240,24 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
                 _write(path, answer, portfolio)
             code = max(code, NOT_VERIFIED if answer.result == "unknown" else DONE)
     return code
+
+
+def _waiting(item: Text, timeout: float) -> Callable[[], None]:
+    """Says on stderr now and then that there is no answer yet, and what ends the wait."""
+    start = said = time.monotonic()
+
+    def look() -> None:
+        nonlocal said
+        if time.monotonic() - said >= PATIENCE:
+            said = time.monotonic()
+            print(
+                f"symbinv solve: {cut(one_line(item.text))}: no answer after {said - start:.0f} s; "
+                f"--timeout {timeout:g} limits the seconds of each solver and each proof",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    return look
 
 
 def _require_options(question: Specification | Clauses, options: argparse.Namespace) -> None:

@@ -147,6 +147,15 @@ def test_what_nobody_proves_is_unknown(symbinv):
     assert "unknown: no solver has an answer within its limits; --timeout and --memory give it more" in result.out
 
 
+def test_who_waits_is_told_so(symbinv, monkeypatch):
+    monkeypatch.setattr("hf_symbinv.cli.solve.PATIENCE", 0.1)
+    result = symbinv("solve", *FAST, "--without", "spot", "--timeout", "0.5", "F a & G !a")
+    first = result.err.splitlines()[0]
+    assert first == (
+        "symbinv solve: F a & G !a: no answer after 0 s; --timeout 0.5 limits the seconds of each solver and each proof"
+    )
+
+
 def test_an_answer_is_shown_though_its_file_cannot_be_written(solve, tmp_path):
     result = solve('G "two words"', "--output", str(tmp_path / "x.vcd"))
     assert result.code == 2 and "verdict  correct" in result.out

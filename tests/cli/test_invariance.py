@@ -75,6 +75,11 @@ def test_tables_pictures_and_json(data, symbinv):
     assert refused.code == 2 and "unknown kind of file; end it in .json, .png" in refused.err
 
 
+def test_a_rule_that_is_none_is_refused_before_a_model_is_looked_for(data, symbinv):
+    refused = symbinv("invariance", "no/model", *data[:2], "--symbols", "(")
+    assert refused.code == 2 and "give a regular expression of names" in refused.err
+
+
 def test_a_function_that_cannot_be_loaded(data, symbinv):
     Path("ask.py").write_text("def answer(texts):\n    return texts\n")
     for model, reason in (
