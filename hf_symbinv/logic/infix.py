@@ -211,10 +211,12 @@ def _unexpected(text: str, position: int, expecting_operand: bool) -> FormulaSyn
     name, index = re.search(rf"{_WORD}+$", text[:position]), _INDEX.match(text, position)
     if name and index and not expecting_operand:
         hint = f"; a name with brackets stands in double quotes: {quote(name[0] + index[0])}"
-    elif character == "[" and expecting_operand and re.search(r"[XFG]\s*$", text[:position]):
+    elif character in "[<>=" and expecting_operand and re.search(r"[XFG]\s*$", text[:position]):
         hint = "; bounds are written X[3], F[2:5], G[0..3], F[2:]"
     elif character == "#":
         hint = "; `##2` of SystemVerilog is X[2], and a comment is a # with a blank on either side"
+    elif position and text[position - 1 : position + 2] in ("|->", "|=>"):
+        hint = "; `|->` of SystemVerilog is ->, and `|=>` is -> X"
     elif character in "[{=":
         hint = "; write values with !, and no regular expressions"
     elif character.isalnum() and not character.isascii():

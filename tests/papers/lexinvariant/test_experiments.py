@@ -409,7 +409,7 @@ class TestSmoke:
         assert code == UNFINISHED
         assert printed.count("HF_SYMBINV_PROSE is not set") == 1
         rows = json.loads((folder / "smoke/tables/lexinv-text.json").read_text())["rows"]
-        assert [row["numbers"]["17 to 32"] is not None for row in rows] == [True] * 5 + [False] * 5
+        assert [row["numbers"]["17 to 32"] is not None for row in rows] == [True] * 6 + [False] * 6
         assert (folder / "smoke/tables/lexinv-text.png").is_file()
 
     def test_all_tables_are_made_with_their_pictures(self, folder, capsys, monkeypatch):
@@ -425,6 +425,7 @@ class TestSmoke:
         assert made == {f"lexinv-{name}.png" for name in ("markov", "text", "cipher")}
         assert {path.name for path in (folder / "smoke/experiments/lexinvariant-data/models").iterdir()} == {
             *(f"{name}-{kind}-seed0" for name in ("markov", "code", "prose") for kind in MODELS),
+            *(f"{name}-norm-first-seed0" for name in ("code", "prose")),
             "markov-streams-seed0",
             *(f"markov-small-{kind}-seed0" for kind in ("learned", "canonical", "renamed", "gaussian", "streams")),
         }
