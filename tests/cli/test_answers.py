@@ -1,6 +1,7 @@
 """`symbinv solve` and `symbinv verify` with the portfolio: specifications in, checked answers and their files out."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -150,10 +151,8 @@ def test_what_nobody_proves_is_unknown(symbinv):
 def test_who_waits_is_told_so(symbinv, monkeypatch):
     monkeypatch.setattr("hf_symbinv.cli.solve.PATIENCE", 0.1)
     result = symbinv("solve", *FAST, "--without", "spot", "--timeout", "0.5", "F a & G !a")
-    first = result.err.splitlines()[0]
-    assert first == (
-        "symbinv solve: F a & G !a: no answer after 0 s; --timeout 0.5 limits the seconds of each solver and each proof"
-    )
+    wanted = r"symbinv solve: F a & G !a: no answer after \d s; --timeout 0\.5 limits the seconds of each solver .*\n"
+    assert re.match(wanted, result.err)
 
 
 def test_an_answer_is_shown_though_its_file_cannot_be_written(solve, tmp_path):
