@@ -83,7 +83,7 @@ def show_pair(model, tokenizer, formula):
 
 
 def main():
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else hf_symbinv.checkpoint("ltl-small"))
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else hf_symbinv.checkpoint("ltl-base"))
     model, tokenizer = load(folder)
     symbols = model.config.num_symbols
     print(f"{folder.name}: {model.num_parameters():,} parameters, trained on formulas with at most {symbols} symbols")

@@ -29,7 +29,7 @@ AUTO_CLASSES = {
 }
 # task of `transformers.pipeline` -> class, and the bundled checkpoint that it takes if no model is named
 PIPELINES = {
-    "ltl-witness": ("LtlWitnessPipeline", "ltl-small"),
+    "ltl-witness": ("LtlWitnessPipeline", "ltl-base"),
     "prop-assignment": ("PropAssignmentPipeline", "prop-small"),
     "symbol-task": ("SymbolPipeline", None),
 }

@@ -3,7 +3,7 @@
     import hf_symbinv
     from transformers import pipeline
 
-    solve = pipeline("ltl-witness", model="hf_symbinv/checkpoints/ltl-small")
+    solve = pipeline("ltl-witness", model="hf_symbinv/checkpoints/ltl-base")
     solve("G(request -> F grant)", verify=True)["answer"]  # 'cycle{grant}'
 
 `import hf_symbinv` registers them: "ltl-witness", "prop-assignment", and "symbol-task" for every other task. The

@@ -52,14 +52,14 @@ data/tiny: 400 train
 data/tiny: 50 validation
 data/tiny: 50 test
 $ symbinv evaluate --data data/tiny --alpha-covariance 5
-ltl-small on data/tiny, split test, task ltl; num_beams 3, max_new_tokens 100, num_candidates 1
+ltl-base on data/tiny, split test, task ltl; num_beams 3, max_new_tokens 100, num_candidates 1
              questions  verified   95 % interval  exact  correct  incorrect  invalid  timeout  error
-all                 50    98.0 %   89.5 - 99.6 %     37       12          1        0        0      0
-length 1-5           4   100.0 %  51.0 - 100.0 %      4        0          0        0        0      0
-length 6-10         46    97.8 %   88.7 - 99.6 %     33       12          1        0        0      0
-symbols 1            6   100.0 %  61.0 - 100.0 %      5        1          0        0        0      0
-symbols 2           31    96.8 %   83.8 - 99.4 %     22        8          1        0        0      0
-symbols 3           13   100.0 %  77.2 - 100.0 %     10        3          0        0        0      0
+all                 50   100.0 %  92.9 - 100.0 %      0       50          0        0        0      0
+length 1-5           4   100.0 %  51.0 - 100.0 %      0        4          0        0        0      0
+length 6-10         46   100.0 %  92.3 - 100.0 %      0       46          0        0        0      0
+symbols 1            6   100.0 %  61.0 - 100.0 %      0        6          0        0        0      0
+symbols 2           31   100.0 %  89.0 - 100.0 %      0       31          0        0        0      0
+symbols 3           13   100.0 %  77.2 - 100.0 %      0       13          0        0        0      0
 grammar lasso constrained the answers
 alpha-covariance with 95 % intervals: 1.0000 (1.0000 - 1.0000) over 15 questions and 75 answers
   symbols 1: 1.0000 (1.0000 - 1.0000) over 5 questions

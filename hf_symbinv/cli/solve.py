@@ -99,11 +99,11 @@ G(request -> F grant)
 a & X b & !a
   witness  there is none
   verdict  unsatisfiable, as spot proves
-$ symbinv solve --model ltl-small "a & X b & !a"
+$ symbinv solve --model ltl-base "a & X b & !a"
 a & X b & !a
   witness  not found: the model missed it, or there is none
-  tried    a; b & !a; cycle{1}
-  verdict  incorrect: these words of the trace violate the formula: a; cycle{!a & b}
+  tried    !a; cycle{a & b}
+  verdict  incorrect: these words of the trace violate the formula: !a; cycle{a & b}
 """
 
 
@@ -190,7 +190,7 @@ def main(arguments: Sequence[str]) -> int:
     for name in OF_MODELS:
         if getattr(options, name) != command.get_default(name):
             option = name.replace("_", "-")
-            command.error(f"--{option} {getattr(options, name)}: only a model takes it; name one, as --model ltl-small")
+            command.error(f"--{option} {getattr(options, name)}: only a model takes it; name one, as --model ltl-base")
     return _answer_all(command, options)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 AGAIN = "save or download it again"
 MODEL_TYPE = "symbol_invariant"
 # Task -> the bundled checkpoint that answers its questions.
-_DEFAULTS = {"ltl": "ltl-small", "ltl-operators": "ltl-patterns", "prop": "prop-small"}
+_DEFAULTS = {"ltl": "ltl-base", "ltl-operators": "ltl-patterns", "prop": "prop-small"}
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -117,10 +117,10 @@ class Checkpoint:
 def checkpoint(name: str) -> str:
     """The folder of a checkpoint that comes with the package, which `from_pretrained` and `pipeline` take.
 
-        AutoModelForSeq2SeqLM.from_pretrained(hf_symbinv.checkpoint("ltl-small"))
+        AutoModelForSeq2SeqLM.from_pretrained(hf_symbinv.checkpoint("ltl-base"))
 
     Args:
-        name: Such as `ltl-small`; `symbinv info` lists them.
+        name: Such as `ltl-base`; `symbinv info` lists them.
 
     Returns:
         The path as text, because `transformers.pipeline` takes no `Path`.
@@ -151,7 +151,7 @@ def default_checkpoint(task: SymbolTask) -> str:
     return _DEFAULTS[task.name]
 
 
-def load_checkpoint(name: str = "ltl-small", device: str | None = None, task: SymbolTask | None = None) -> Checkpoint:
+def load_checkpoint(name: str = "ltl-base", device: str | None = None, task: SymbolTask | None = None) -> Checkpoint:
     """Load a checkpoint and make sure that it is whole.
 
     Args:

@@ -195,7 +195,7 @@ def test_json_gives_certificates(solve):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["a", "--n-best", "3"], "--n-best 3: only a model takes it; name one, as --model ltl-small"),
+        (["a", "--n-best", "3"], "--n-best 3: only a model takes it; name one, as --model ltl-base"),
         (["a", "--model", "ltl-small", "--explain"], "--explain: a model that answers alone does not take it"),
         (["a", "--output", "x.txt"], "unknown kind of file; end it in .json, .csv, .vcd, .png, .svg, .pdf"),
         (["a", "b", "--output", "x.json"], "the answer to one question is written; give one as an argument"),

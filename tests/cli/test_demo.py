@@ -26,7 +26,7 @@ def test_it_prints_what_the_documentation_shows_of_the_bundled_checkpoint_and_mo
     lines = made[: made.index("  All answers agree with the renaming.") + 1]
     page = (DEMO.parents[1] / "docs" / "installation.md").read_text(encoding="utf-8")
     assert "\n```\n" + "\n".join(lines) + "\n```\n" in page
-    assert lines[0].startswith("ltl-small: ") and max(map(len, lines)) <= 100
+    assert lines[0].startswith("ltl-base: ") and max(map(len, lines)) <= 100
     verified, of = next(line for line in lines if line.endswith(" answers are verified.")).split()[:3:2]
     assert int(of) / 2 < int(verified) <= int(of)
 
