@@ -20,6 +20,8 @@ from hf_symbinv.logic import Formula, Trace, to_infix
 from hf_symbinv.solvers.lasso import conjunction, literals
 
 STEP = "step"
+# Behind the steps of a finite trace, as text has it.
+ENDS = ", and ends"
 TABLE, WAVEFORM = ".csv", ".vcd"
 # Our choice: a simulation of some minutes at its clock.
 MOST_STEPS = 1_000_000

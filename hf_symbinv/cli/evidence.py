@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +13,13 @@ from hf_symbinv.answers import Check, Portfolio, Specification, read_certificate
 from hf_symbinv.answers.certificates import confirmed, read_claim, witness_text
 from hf_symbinv.answers.clauses import confirmed_clauses, ranges, read_clauses_certificate, verify_clauses
 from hf_symbinv.answers.recorded import PropertyVerdict, verify_recording
-from hf_symbinv.answers.traces import read_recording
-from hf_symbinv.cli import DONE, NOT_VERIFIED
+from hf_symbinv.answers.traces import ENDS, TABLE, WAVEFORM, Recording, read_recording, recording_of
+from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.specifications import read_question
 from hf_symbinv.cli.texts import Text, one_line
 from hf_symbinv.errors import UserError
+from hf_symbinv.files import kind_of
+from hf_symbinv.logic import read_trace
 from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import LTL
 
@@ -71,10 +73,19 @@ def _look_at_clauses(path: Path, portfolio: Portfolio) -> _Seen:
 
 def _verify_recording(options: argparse.Namespace, portfolio: Portfolio) -> int:
     question, name = options.pair
-    specification = read_question(Text("formula", question), LTL, options.notation or "infix", options.finite)
-    if not isinstance(specification, Specification):
-        raise UserError(f"{question}: clauses have no traces; give a formula or a FILE.ltl")
-    recording = read_recording(local_copy(name), specification.symbols(), options.clock, name)
+    try:
+        specification = read_question(Text("formula", question), LTL, options.notation or "infix", options.finite)
+        if not isinstance(specification, Specification):
+            raise UserError(f"{question}: clauses have no traces; give a formula or a FILE.ltl")
+        if kind_of(name) in (TABLE, WAVEFORM):
+            recording = read_recording(local_copy(name), specification.symbols(), options.clock, name)
+        else:
+            recording = _written(name, specification)
+    except ValueError as error:
+        if not options.json:
+            raise
+        print(json.dumps({"specification": question, "trace": name, "error": str(error)}))
+        return BAD_INPUT
     verdicts = verify_recording(specification, recording, portfolio)
     if options.json:
         content: dict[str, Any] = {"specification": question, "trace": name, "steps": len(recording.steps)}
@@ -83,6 +94,20 @@ def _verify_recording(options: argparse.Namespace, portfolio: Portfolio) -> int:
         steps = f"{len(recording.steps)} step{'s' * (len(recording.steps) > 1)}"
         _print(f"{one_line(question)} on {name}, {steps}", [(verdict.name, _told(verdict)) for verdict in verdicts])
     return DONE if all(verdict.verdict == "correct" for verdict in verdicts) else NOT_VERIFIED
+
+
+def _written(text: str, specification: Specification) -> Recording:
+    """A trace as `symbinv solve` writes it: a lasso, or for finite traces steps with `, and ends` behind them."""
+    steps, ends, _ = text.partition(ENDS)
+    if bool(ends) != specification.finite:
+        remedy = f"end it with `{ENDS}`" if specification.finite else "add --finite, or give it a cycle{...}"
+        raise UserError(f"{one_line(text)}: is no {'' if specification.finite else 'in'}finite trace; {remedy}")
+    trace = read_trace(f"{steps}; cycle{{1}}" if ends else text)
+    try:
+        found = recording_of(trace, specification.symbols())
+    except ValueError as error:
+        raise UserError(f"{one_line(text)}: {error}; write each step as `request & !grant`") from None
+    return replace(found, steps=found.steps[:-1], loop=None) if ends else found
 
 
 def _told(verdict: PropertyVerdict) -> str:

@@ -23,11 +23,11 @@ from hf_symbinv.answers import (
 )
 from hf_symbinv.answers.certificates import witness_text
 from hf_symbinv.answers.clauses import certify_clauses, ranges, solution_lines
-from hf_symbinv.answers.traces import finite_part, recording_of, steps_text, write_recording
+from hf_symbinv.answers.traces import ENDS, finite_part, recording_of, steps_text, write_recording
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import AT_ONCE, add_decoding, add_task, at_least, command_parser
 from hf_symbinv.cli.specifications import read_question
-from hf_symbinv.cli.texts import Text, add_notation, notation_of, one_line, read_items
+from hf_symbinv.cli.texts import LONGEST_SHOWN, Text, add_notation, notation_of, one_line, read_items
 from hf_symbinv.errors import UserError, cut
 from hf_symbinv.files import require_writable, write_atomically
 from hf_symbinv.remote import path_here
@@ -236,7 +236,8 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
                 print("\n".join(solution_lines(answer)), flush=True)
             else:
                 print("\n".join([one_line(item.text), *_lines(answer, options)]), flush=True)
-            for path in options.output:  # after the answer, so that a file that cannot be written does not cost it
+            # After the answer, so that a file that cannot be written does not cost it; certificates can be always.
+            for path in sorted(options.output, key=lambda path: path.suffix != CERTIFICATE):
                 _write(path, answer, portfolio)
             code = max(code, NOT_VERIFIED if answer.result == "unknown" else DONE)
     return code
@@ -245,14 +246,16 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
 def _waiting(item: Text, timeout: float) -> Callable[[], None]:
     """Says on stderr now and then that there is no answer yet, and what ends the wait."""
     start = said = time.monotonic()
+    shown = one_line(item.text)
+    shown = shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}…"
 
     def look() -> None:
         nonlocal said
         if time.monotonic() - said >= PATIENCE:
             said = time.monotonic()
             print(
-                f"symbinv solve: {cut(one_line(item.text))}: no answer after {said - start:.0f} s; "
-                f"--timeout {timeout:g} limits the seconds of each solver and each proof",
+                f"symbinv solve: {shown}: no answer after {said - start:.0f} s; "
+                f"--timeout {timeout:g} limits the seconds of each solver and each proof, but not of loading a model",
                 file=sys.stderr,
                 flush=True,
             )
@@ -311,7 +314,7 @@ def _witness(answer: Answer | ClausesAnswer) -> str:
         return " ".join(map(str, answer.model or ()))
     assert answer.witness is not None
     if answer.specification.finite:
-        return f"{steps_text(finite_part(answer.witness, answer.specification.alive))}, and ends"
+        return f"{steps_text(finite_part(answer.witness, answer.specification.alive))}{ENDS}"
     return witness_text(answer.specification, answer.witness) or "none needed"
 
 

@@ -52,7 +52,13 @@ def read_question(item: Text, task: SymbolTask, notation: str, finite: bool) -> 
         refuse_file(text, task, notation)
     if notation != "infix":
         text = task.write_question(task.read_question(text, notation), "infix")
-    return read_specification(text, item.place, finite=finite, propositional=propositional)
+    found = read_specification(text, item.place, finite=finite, propositional=propositional)
+    if item.place.startswith("line ") and len(found.properties) == 1 and found.properties[0].role != "property":
+        raise UserError(
+            f"`{found.properties[0].role}` begins a line of a specification, and each line is a question of its own "
+            f"here; give the specification as an argument, a file that ends in {SPECIFICATION}"
+        )
+    return found
 
 
 def refuse_file(text: str, task: SymbolTask, notation: str) -> None:
@@ -63,7 +69,7 @@ def refuse_file(text: str, task: SymbolTask, notation: str) -> None:
     """
     if not (_FILE_NAME.fullmatch(text) or _is_file(text)):
         return
-    remedy = f"questions of a file stand in one that ends in {KINDS}, or line by line in any: --file {text}"
+    remedy = f"a specification stands in a file that ends in {KINDS}; --file {text} takes each line as a question"
     with suppress(ValueError):
         alone = f"({text})"
         if notation == "infix" and task.read_question(alone, notation):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hf_symbinv.answers.traces import TABLE, WAVEFORM
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import DEFAULT_TASK, add_executor, add_task, add_timeout, command_parser
-from hf_symbinv.cli.specifications import FORMULAS, refuse_file
+from hf_symbinv.cli.specifications import FINITE, FORMULAS, SPECIFICATION, SYNTHESIS, refuse_file
 from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
 from hf_symbinv.errors import UserError, cut
 from hf_symbinv.files import kind_of
@@ -32,10 +32,12 @@ stand on one line with a tab between them, or on two lines.
 A CERTIFICATE.json that `symbinv solve --output` wrote is checked again, by Spot
 and by the package's own checker; what it says of its checks is not believed.
 
-A trace that a simulator recorded, as TRACE.vcd or TRACE.csv, is checked against
-each property of a formula or FILE.ltl. A recording without a cycle is the
-beginning of a trace: a property is `correct` if it holds however the trace goes
-on, `incorrect` if it cannot hold any more, and else `open`.
+A FILE.ltl takes the place of a formula, and each of its properties is checked.
+A finite trace ends with `, and ends`, as `symbinv solve --finite` writes it. A
+trace may be one that a simulator recorded, as TRACE.vcd or TRACE.csv. A
+recording without a cycle is the beginning of a trace: a property is `correct`
+if it holds however the trace goes on, `incorrect` if it cannot hold any more,
+and else `open`.
 
 Verdicts: correct, incorrect, invalid (no answer of the task, or a trace that
 denotes no word), timeout, error (the solver failed).
@@ -84,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--file", help="read pairs from this file, - for standard input")
     add_task(command, DEFAULT_TASK)
     add_notation(command)
-    command.add_argument("--finite", action="store_true", help="a recorded trace ends where it does (LTLf)")
+    command.add_argument("--finite", action="store_true", help="the trace ends where it does (LTLf)")
     command.add_argument(
         "--clock",
         metavar="SIGNAL",
@@ -101,10 +103,12 @@ def main(arguments: Sequence[str]) -> int:
     command = parser()
     options = command.parse_args(arguments)
     recorded = len(options.pair) == 2 and kind_of(options.pair[1]) in (TABLE, WAVEFORM)
-    for name in ("finite", "clock"):
-        if getattr(options, name) and not recorded:
-            command.error(f"--{name}: only with a recorded trace, a TRACE.vcd or TRACE.csv")
-    if recorded or (len(options.pair) == 1 and kind_of(options.pair[0]) == ".json"):
+    if options.clock and not recorded:
+        command.error("--clock: only with a recorded trace, a TRACE.vcd")
+    if options.finite and len(options.pair) != 2:
+        command.error("--finite: only with one formula and one trace")
+    of_file = len(options.pair) == 2 and kind_of(options.pair[0]) in (SPECIFICATION, FINITE, SYNTHESIS)
+    if recorded or of_file or options.finite or (len(options.pair) == 1 and kind_of(options.pair[0]) == ".json"):
         from hf_symbinv.cli.evidence import verify_evidence
 
         return verify_evidence(options)

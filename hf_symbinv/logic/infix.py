@@ -84,6 +84,12 @@ _ASSOCIATIVE = frozenset("|^&")
 _OPERATOR_WORDS = frozenset({"U", "R", "V", "W", "M", "xor"})
 # Words that Spot reads as something else than a name; it also keeps first_match and S for its extensions.
 _RESERVED = re.compile(r"[URVWMS]|xor|first_match|(?i:true|false)|[FGX].*", re.DOTALL)
+# Operators of other languages that are words, and how they are written here.
+_WORDS = {
+    "always": "G", "and": "&", "eventually": "F", "finally": "F", "globally": "G", "iff": "<->", "implies": "->",
+    "never": "G !", "next": "X", "nexttime": "X", "not": "!", "or": "|", "release": "R", "releases": "R",
+    "s_eventually": "F", "s_next": "X[!]", "s_nexttime": "X[!]", "s_until": "U", "unless": "W", "until": "U",
+}  # fmt: skip
 _BARE_NAME = re.compile(_NAME)
 _INDEX = re.compile(rf"\[[^\[\]]*\](?:{_WORD}|\[[^\[\]]*\])*")
 
@@ -148,7 +154,8 @@ def parse_infix(text: str) -> Formula:
     while position < end:
         match = (_OPERAND if expecting_operand else _OPERATOR).match(text, position)
         if match is None or match.lastgroup is None:
-            raise _unexpected(text, position, expecting_operand)
+            opened = next((place for operator, place in reversed(operators) if operator == "("), end)
+            raise _unexpected(text, position, expecting_operand, opened)
         previous_group, group, token = group, match.lastgroup, match[match.lastgroup]
         start, position = match.start(group), match.end()
         if group == "open":
@@ -203,13 +210,17 @@ def _reduce(operands: list[Formula], operators: list[tuple[str | _Bounded, int]]
         operators.pop()
 
 
-def _unexpected(text: str, position: int, expecting_operand: bool) -> FormulaSyntaxError:
+def _unexpected(text: str, position: int, expecting_operand: bool, opened: int | None = None) -> FormulaSyntaxError:
     position += len(text[position:]) - len(text[position:].lstrip())
     character = text[position]
     if character == '"' and expecting_operand:
         return FormulaSyntaxError("this quoted name is not closed by another double quote", text, position)
     name, index = re.search(rf"{_WORD}+$", text[:position]), _INDEX.match(text, position)
-    if name and index and not expecting_operand:
+    around = [re.match(rf"{_WORD}+", text[position:]), re.search(rf"{_WORD}+(?=\s*$)", text[:position])]
+    word = next((found[0] for found in around if found and found[0].lower() in _WORDS), "")
+    if word and not expecting_operand:
+        hint = f"; `{word}` is {_WORDS[word.lower()]}"
+    elif name and index and not expecting_operand:
         hint = f"; a name with brackets stands in double quotes: {quote(name[0] + index[0])}"
     elif character in "[<>=" and expecting_operand and re.search(r"[XFG]\s*$", text[:position]):
         hint = "; bounds are written X[3], F[2:5], G[0..3], F[2:]"
@@ -217,8 +228,12 @@ def _unexpected(text: str, position: int, expecting_operand: bool) -> FormulaSyn
         hint = "; `##2` of SystemVerilog is X[2], and a comment is a # with a blank on either side"
     elif position and text[position - 1 : position + 2] in ("|->", "|=>"):
         hint = "; `|->` of SystemVerilog is ->, and `|=>` is -> X"
-    elif character in "[{=":
-        hint = "; write values with !, and no regular expressions"
+    elif character == "=" and (value := re.match(r"==?\s*([01])(?![\w.])", text[position:])) and around[1]:
+        hint = f"; write {'!' * (value[1] == '0')}{around[1][0]}, without a value"
+    elif character == "=":
+        hint = "; a proposition is true or false, and is not compared"
+    elif character in "[{":
+        hint = "; regular expressions are not read"
     elif character.isalnum() and not character.isascii():
         hint = "; a name with other letters than a to z stands in double quotes"
     elif not expecting_operand and re.search(r"(?<![\w.])[01]$", text[:position]) and re.match(_WORD, character):
@@ -229,6 +244,8 @@ def _unexpected(text: str, position: int, expecting_operand: bool) -> FormulaSyn
         hint = ""
     else:
         hint = "; put names that are not identifiers in double quotes"
+    if opened is not None and "\n" in text[opened:position]:
+        hint += f"; the '(' at position {opened} is not closed"
     expected = "a formula" if expecting_operand else "an operator, ')' or the end"
     return FormulaSyntaxError(f"unexpected {character!r}, expected {expected}{hint}", text, position)
 

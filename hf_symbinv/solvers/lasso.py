@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from hf_symbinv.logic import Formula, Trace
+from hf_symbinv.logic import Formula, Trace, to_infix
 
 Truth = Literal["true", "false", "open"]
 
@@ -146,7 +146,7 @@ def literals(step: Formula) -> dict[str, bool]:
             continue
         literal, positive = (node.operands[0], False) if node.operator == "!" else (node, True)
         if node.operator != "1" and (literal.name is None or found.setdefault(literal.name, positive) != positive):
-            raise ValueError(f"step {step!r}: no conjunction of literals that agree")
+            raise ValueError(f"step {to_infix(step)}: no conjunction of literals that agree")
     return found
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -121,6 +122,28 @@ def test_clauses_get_models_in_the_lines_of_solvers(solve, symbinv, tmp_path, mo
     assert json.loads(solve("--json", "a.cnf").out)["model"] == [-1, 2, 3]
 
 
+def test_a_line_of_a_specification_is_no_question(solve, tmp_path):
+    text = "assume asked: G F req\nG !grant\nguarantee served: G(req -> F grant)\n"
+    (tmp_path / "spec.ltl").write_text(text)
+    assert "unsatisfiable" in solve(tmp_path / "spec.ltl").out
+    for told in (solve("--file", tmp_path / "spec.ltl"), solve(stdin=text.encode())):
+        assert told.code == 2 and told.err.count("begins a line of a specification") == 2
+
+
+def test_what_solve_writes_verify_reads(solve, symbinv, tmp_path):
+    (tmp_path / "spec.ltl").write_text("asked: G F req\nG(req -> X grant)\n")
+    for question in ([tmp_path / "spec.ltl"], ["--finite", "F(a & X[!] b) & G(b -> X[!] !b)"]):
+        witness = solve(*question).out.splitlines()[1].removeprefix("  witness  ")
+        assert symbinv("verify", *question, witness).code == 0
+    told = symbinv("verify", tmp_path / "spec.ltl", "req; cycle{grant & !req}")
+    assert told.code == 1 and "asked              incorrect" in told.out and "G(req -> X grant)  correct" in told.out
+
+
+def test_a_refused_question_is_an_object_for_recordings_too(symbinv):
+    told = symbinv("verify", "--json", "G(a -> X b", "run.vcd")
+    assert told.code == 2 and "expected ')'" in json.loads(told.out)["error"]
+
+
 def test_tlsf_is_a_specification(solve, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = "INFO {} MAIN { INPUTS { r; } OUTPUTS { g; } ASSUME { G F r; } ASSERT { r -> g; } GUARANTEE { F G !g; } }"
@@ -153,6 +176,12 @@ def test_who_waits_is_told_so(symbinv, monkeypatch):
     result = symbinv("solve", *FAST, "--without", "spot", "--timeout", "0.5", "F a & G !a")
     wanted = r"symbinv solve: F a & G !a: no answer after \d s; --timeout 0\.5 limits the seconds of each solver .*\n"
     assert re.match(wanted, result.err)
+
+
+def test_a_file_that_cannot_be_written_does_not_cost_the_certificate(solve, tmp_path):
+    told = solve("a & !a", "--output", tmp_path / "w.vcd", "--output", tmp_path / "w.json")
+    assert told.code == 2 and "there is no witness to write" in told.err
+    assert json.loads((tmp_path / "w.json").read_text())["result"] == "unsatisfiable"
 
 
 def test_an_answer_is_shown_though_its_file_cannot_be_written(solve, tmp_path):
@@ -218,10 +247,15 @@ def test_bad_usage_is_refused_with_a_sentence(arguments, message, solve):
     [
         (["nowhere.json"], "nowhere.json: No such file or directory"),
         (["G a", "nowhere.csv"], "nowhere.csv: No such file or directory"),
-        (["G a", "cycle{a}", "--finite"], "--finite: only with a recorded trace, a TRACE.vcd or TRACE.csv"),
+        (["--finite"], "--finite: only with one formula and one trace"),
+        (["--finite", "G a", "cycle{a}"], "cycle{a}: is no finite trace; end it with `, and ends`"),
+        (["spec.ltl", "a, and ends"], "a, and ends: is no infinite trace; add --finite, or give it a cycle{...}"),
+        (["spec.ltl", "cycle{a | b}"], "step a | b: no conjunction of literals that agree; write each step as"),
         (["G a", "cycle{a}", "--clock", "clk"], "--clock: only with a recorded trace"),
     ],
 )
-def test_bad_evidence_is_refused_with_a_sentence(arguments, message, symbinv):
+def test_bad_evidence_is_refused_with_a_sentence(arguments, message, symbinv, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("spec.ltl").write_text("G F a")
     result = symbinv("verify", *arguments)
     assert result.code == 2 and message in result.err and "Traceback" not in result.err

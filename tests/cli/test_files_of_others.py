@@ -93,7 +93,8 @@ class TestNamesOfFiles:
             Path(name).write_text("a")
         result = symbinv(*way, text)
         assert (
-            result.code == 2 and f"{text}: is the name of a file; questions of a file stand in one that" in result.err
+            result.code == 2
+            and f"{text}: is the name of a file; a specification stands in a file that ends" in result.err
         )
 
     def test_a_question_of_verify_is_none_either(self, symbinv):
@@ -104,7 +105,7 @@ class TestNamesOfFiles:
         monkeypatch.chdir(tmp_path)
         Path("spec.txt").write_text("<> p\n[] (p -> X q)\n")
         assert (
-            "or line by line in any: --file spec.txt; a proposition of this name stands in parentheses: '(spec.txt)'"
+            "--file spec.txt takes each line as a question; a proposition of this name stands in parentheses: '(spec.txt)'"
             in (symbinv("solve", "spec.txt").err)
         )
         assert symbinv("solve", "--file", "spec.txt").code == 0

@@ -35,7 +35,7 @@ class TestWitness:
             ("cycle{a} b", 8, "expected nothing more"),
             ("cycle{a; cycle{b}}", 14, "a trace has exactly one cycle"),
             ("a; cycle{b & }", 13, "expected a formula"),
-            ("cycle{a U b}", 0, "holds the temporal operator 'U'"),
+            ("cycle{a U b}", 0, "holds the temporal operator U; steps are propositional"),
             ("ab;{1}", 1, "the formula is complete here"),
         ],
     )
