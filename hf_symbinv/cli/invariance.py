@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import runpy
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ TASKS = {
     "ForSequenceClassification": "text-classification", "ForTokenClassification": "token-classification",
     "ForCausalLM": "text-generation", "LMHeadModel": "text-generation", "ForConditionalGeneration": "text2text",
 }  # fmt: skip
+# Of the data, so that a reader sees keywords among them; our choice: one line.
+NAMES_SHOWN = 12
 MEASURES = {
     "changed": "changed", "alpha_covariance": "alpha-covariance", "written": "right as written", "renamed": "renamed",
     "worst": "worst", "minified": "minified",
@@ -93,6 +96,8 @@ def main(arguments: Sequence[str]) -> int:
             command.error(f"--output {path}: unknown kind of file; end it in .json, {', '.join(PICTURES)}")
     for path in filter(None, (options.answers, *options.output)):
         require_writable(path)
+        if path.suffix in PICTURES:
+            import matplotlib  # noqa: F401  # before the model is asked, not after
     report = _measured(options)
     for path in options.output:
         if path.suffix == ".json":
@@ -101,7 +106,7 @@ def main(arguments: Sequence[str]) -> int:
             from hf_symbinv.plotting import draw_alpha_covariance, save_picture
 
             save_picture(draw_alpha_covariance(_series(report), "share of texts"), path)
-    print(json.dumps(report) if options.json else _table(report))
+    print(json.dumps(report) if options.json else _table(report, options.renamings))
     return DONE
 
 
@@ -111,11 +116,14 @@ def _measured(options: argparse.Namespace) -> dict[str, Any]:
     from hf_symbinv.evaluation.invariant import SymbolRule
 
     keep = [word.strip() for word in options.keep.split(",") if word.strip()]
-    SymbolRule(options.symbols, keep)  # refuses an expression that is none before a model is loaded
+    rule = SymbolRule(options.symbols, keep)  # refuses an expression that is none before a model is loaded
     question = options.question_column
     splits, _ = read_pairs(options.data, question, options.reference or question)
     rows = next(splits[name] for name in ("test", "validation", "train") if name in splits)[: options.rows]
+    names = [*dict.fromkeys(name for row in rows for _, name in rule.symbols_of(row.question))]
+    shown = f"{', '.join(names[:NAMES_SHOWN])}{', ...' * (len(names) > NAMES_SHOWN)}"
     model, how = load(options.model, options.task, options.max_new_tokens)
+    print(f"{len(rows):,} texts with {len(names):,} names: {shown}", file=sys.stderr, flush=True)
     return measure_invariance(
         model,
         [row.question for row in rows],
@@ -190,7 +198,7 @@ def _load_model(name: str, task: str | None, longest: int | None) -> tuple[Calla
     return write, limit
 
 
-def _table(report: dict[str, Any]) -> str:
+def _table(report: dict[str, Any], renamings: int) -> str:
     parts = report["by_symbols"]
     rows = [["", "all", "95 % interval", *(f"symbols {part['symbols']}" for part in parts)]]
     rows += [["texts", f"{report['count']:,}", "", *(f"{part['count']:,}" for part in parts)]]
@@ -199,8 +207,16 @@ def _table(report: dict[str, Any]) -> str:
         shares = [f"{scale * part[name]:{form}}{unit}" for part in (report, *parts)]
         interval = " - ".join(f"{scale * bound:{form}}" for bound in report[f"{name}_interval"])
         rows.append([MEASURES[name], shares[0], f"{interval}{unit}", *shares[1:]])
-    left_out = report["without_symbols"]
-    return aligned(rows) + (f"\nwithout {left_out:,} texts that have no symbol" if left_out else "")
+    lines, left_out, different = [aligned(rows)], report["without_symbols"], report["different_answers"]
+    if left_out:
+        lines.append(f"without {left_out:,} texts that have no symbol")
+    if 1 < different <= renamings / 4:  # few labels, which most askings share
+        least = 1 - (different - 1) / renamings
+        lines.append(
+            f"alpha-covariance is at least {least:.3f} here: there are {different} different answers in all, and each "
+            f"text was asked {renamings + 1} times"
+        )
+    return "\n".join(lines)
 
 
 def _series(report: dict[str, Any]) -> list[Any]:

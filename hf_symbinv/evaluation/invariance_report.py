@@ -43,7 +43,7 @@ def measure_invariance(
     minified, under the pool's first names. An answer is the text, label, tags of spans, or vector that a model gives.
 
     Args:
-        model, symbols, keep, names: As `invariant` takes them.
+        model, symbols, keep, names: As `invariant` takes them; what it returned keeps the words that it keeps.
         texts: Those without a symbol are left out.
         references: The right answer to each, for accuracies.
         renamings: Of each text, at most; all differ.
@@ -55,7 +55,9 @@ def measure_invariance(
     Raises:
         RenamingError: If no text has a symbol, the model fails, or the file is another model's; and as `invariant`.
     """
-    rule = SymbolRule(symbols, keep)
+    rule = SymbolRule(symbols, keep or (model.rule.keep if isinstance(model, InvariantModel) else ()))
+    if references is not None and len(references) != len(texts):
+        raise RenamingError(f"{len(references)} references for {len(texts)} texts: give one for each")
     wrapped, asked = InvariantModel(model, rule, names), Answers(model, answers, name, options)
     own = {row: found for row, text in enumerate(texts) if (found := rule.symbols_of(text))}
     if not own:
@@ -75,7 +77,8 @@ def measure_invariance(
         [row[-1] for row in said],
         [len(found) for found in own.values()],
     )
-    return {"model": name, **report, "without_symbols": len(texts) - len(own)}
+    different = len({answer for row in said for answer in row[:-1]})
+    return {"model": name, **report, "without_symbols": len(texts) - len(own), "different_answers": different}
 
 
 def _renamed(model: InvariantModel, text: str, pools: Mapping[str, Sequence[str]], count: int) -> list[Renaming]:

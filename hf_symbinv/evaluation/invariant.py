@@ -33,7 +33,8 @@ LABELS = ("label", "labels", "entity", "entity_group", "verdict", "checker")
 # Letters that are no words of English; `a`, `i` and `o` are.
 _LETTERS = "bcdefghjklmnpqrstuvwxyz"
 _ENDS = ("123456789", _LETTERS)
-_CORES = (*_LETTERS, *_LETTERS.upper(), *(first + end for ends in _ENDS for first, end in product(_LETTERS, ends)))
+_CORES = (*_LETTERS, *_LETTERS.upper(), *(first + end for ends in _ENDS for first, end in product(_LETTERS, ends)),
+          *map("".join, product(_LETTERS.upper(), _LETTERS)))  # fmt: skip
 # How names are written where letters alone are none: in LLVM, shells, SPARQL, strings, tags.
 _FORMS = ("{}", "%{}", "@{}", "${}", "_{}", "?{}", '"{}"', "'{}'", "`{}`", "<{}>")
 # What a rule must not take as symbols alone.
@@ -244,6 +245,9 @@ class InvariantModel:
     def __init__(self, model: Any, rule: SymbolRule, names: Any = None, votes: int = 1) -> None:
         if not isinstance(votes, int) or votes < 1:
             raise RenamingError(f"votes={votes!r}: must be a whole number of at least 1, such as 5")
+        if not callable(model) or isinstance(model, torch.nn.Module):
+            remedy = "give pipeline(task, model=...), or a function of a list of texts"
+            raise RenamingError(f"model={in_short(model)}: takes no texts; {remedy}")
         self.model, self.rule, self.votes = model, rule, votes
         self.tokenizer: Any = getattr(model, "tokenizer", None)
         given = names if isinstance(names, Mapping) else dict.fromkeys(rule.kinds, names)
@@ -335,10 +339,13 @@ class InvariantModel:
                 of results than it got texts.
         """
         is_single = isinstance(inputs, str)
-        texts: list[Any] = [inputs] if isinstance(inputs, str) else list(inputs)
+        texts: list[Any] = [inputs]
+        if isinstance(inputs, Iterable) and not isinstance(inputs, (str, Mapping)):
+            texts = list(inputs)
         for text in texts:
             if not isinstance(text, str):
-                raise RenamingError(f"{in_short(text)}: is no text; give a text, or a list of texts")
+                one = "the column" if isinstance(text, Mapping) and hasattr(inputs, "column_names") else "a text"
+                raise RenamingError(f"{in_short(text)}: is no text; give {one}, or a list of texts")
         asked = [self.canonical(text) for text in texts]
         polls = {one.new: self.ballots(one.new) if self.votes > 1 else [one] for one in asked}
         answers = {text: self._mean_logits(poll, options) for text, poll in polls.items()}

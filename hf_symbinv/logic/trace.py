@@ -48,9 +48,8 @@ class Trace:
         for step in (*self.prefix, *self.cycle):
             for node in step.distinct_nodes():
                 if node.operator not in PROPOSITIONAL_OPERATORS:
-                    raise ValueError(
-                        f"trace: step {to_infix(step)} holds the temporal operator {node.operator}; steps are propositional"
-                    )
+                    told = f"holds the temporal operator {node.operator}; steps are propositional"
+                    raise ValueError(f"trace: step {to_infix(step)} {told}")
 
     def __and__(self, other: Trace) -> Trace:
         """The trace of the words that both traces denote: its steps say what theirs say, nested to the right.

@@ -69,10 +69,17 @@ def test_tables_pictures_and_json(data, symbinv):
     assert result.code == 0 and [line.split()[0] for line in result.out.splitlines()] == [
         "all", "texts", "changed", "alpha-covariance", "right", "renamed", "worst", "minified"
     ]  # fmt: skip
+    assert result.err.startswith("4 texts with 7 names: x, y, foo, bar, a, b, c")
     found = json.loads(Path("names.json").read_text())
     assert f"{100 * found['changed']:.1f} %" in result.out and "number of symbols" in Path("names.svg").read_text()
     refused = symbinv("invariance", "model", *data, "--output", "names.txt")
     assert refused.code == 2 and "unknown kind of file; end it in .json, .png" in refused.err
+
+
+def test_a_model_with_two_answers_has_no_small_alpha_covariance(data, symbinv):
+    Path("coin.py").write_text("def toss(texts):\n    return [{'label': str(sum(map(ord, t)) % 2)} for t in texts]\n")
+    lines = symbinv("invariance", "coin.py:toss", *data[:-2]).out.splitlines()
+    assert lines[-1].startswith("alpha-covariance is at least 0.938 here: there are 2 different answers in all")
 
 
 def test_a_rule_that_is_none_is_refused_before_a_model_is_looked_for(data, symbinv):

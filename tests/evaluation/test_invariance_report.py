@@ -138,6 +138,16 @@ def test_names_of_one_alone_cannot_change():
     assert measure_invariance(spells, ["b"], RULE, names=["b", "c"])["count"] == 1
 
 
+def test_words_that_a_wrapper_keeps_are_kept_in_its_measure():
+    wrapped = invariant(spells, RULE, keep=KEEP)
+    assert measure_invariance(wrapped, TEXTS, RULE)["changed"] == 0
+
+
+def test_each_text_has_one_reference():
+    with pytest.raises(RenamingError, match="1 references for 2 texts: give one for each"):
+        measure_invariance(spells, ["x", "y"], RULE, ["x"])
+
+
 def test_a_rule_that_matches_nothing_in_the_texts():
     with pytest.raises(RenamingError, match=r"matches nothing in 2 texts, '1', '2'; match the names in them"):
         measure_invariance(spells, ["1", "2"], RULE)

@@ -4,6 +4,7 @@ import hashlib
 import random
 import re
 
+import datasets
 import pytest
 import torch
 from hypothesis import given, settings
@@ -446,6 +447,27 @@ class TestBadInput:
     def test_what_is_no_text(self):
         with pytest.raises(RenamingError, match="7: is no text; give a text, or a list of texts"):
             invariant(by_hash, RULE)(["x", 7])
+
+    @pytest.mark.parametrize("inputs", [3, None, {"text": "x", "text_pair": "y"}, [{"text": "x"}]])
+    def test_a_pair_of_texts_is_refused_like_all_that_is_none(self, inputs):
+        with pytest.raises(RenamingError, match="is no text; give a text, or a list of texts"):
+            invariant(by_hash, RULE)(inputs)
+
+    def test_a_data_set_is_asked_by_its_column(self):
+        data = datasets.Dataset.from_dict({"code": ["x", "y"]})
+        ask = invariant(by_hash, RULE)
+        with pytest.raises(RenamingError, match="is no text; give the column"):
+            ask(data)
+        assert len(ask(data["code"])) == 2
+
+    @pytest.mark.parametrize("model", ["alice/bugs", None, torch.nn.Linear(2, 2)])
+    def test_what_takes_no_texts_is_refused_at_once(self, model):
+        with pytest.raises(RenamingError, match=r"takes no texts; give pipeline\(task, model=...\), or a function"):
+            invariant(model, RULE)
+
+    def test_names_with_a_capital(self):
+        ask = invariant(by_hash, r"[A-Z][a-z]+")
+        assert ask("Ann saw Bob") == ask("Tom saw Eve") != ask("Ann saw Ann")
 
     @pytest.mark.parametrize("votes", [0, -1, 2.5, "3"])
     def test_votes_that_are_no_number(self, votes):
