@@ -63,7 +63,7 @@ class Names:
         signals = {key for keys in found.values() for key in keys}
         if len(signals) == 1:
             return signals.pop()
-        has = f"has {in_short(', '.join(self._shown))}"
+        has = f"has {in_short(', '.join(self._shown))}" if any(self._shown) else "names none"
         if found:
             has = f"has several that end so, {in_short(', '.join(found))}"
         raise TraceFileError(f"{source}: no proposition is called {symbol}, and it {has}; write its full name")

@@ -78,7 +78,7 @@ HEADER = "$scope module t $end\n$var wire 1 ! a $end\n$upscope $end\n$enddefinit
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.csv", "", "no proposition is called a"),
+        ("x.csv", "", "no proposition is called a, and it names none"),
         ("x.csv", "a\n", "has no step; give at least one"),
         ("x.csv", "a\n2\n", "x.csv:2: a is '2'; write 1, 0, or nothing where it is unknown"),
         ("x.csv", "# by hand\n\na,b\n1\n", "x.csv:4: 1 cells under 2 names; give each step all"),
