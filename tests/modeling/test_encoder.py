@@ -23,6 +23,7 @@ from transformers import (
     AutoModelForTokenClassification,
     AutoTokenizer,
     PreTrainedTokenizerFast,
+    TokenClassificationPipeline,
     Trainer,
     TrainingArguments,
     pipeline,
@@ -221,6 +222,23 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def of_bytes(tmp_path_factory):
+    """The same with a tokenizer of bytes, as RoBERTa's."""
+    base = Tokenizer(models.BPE())
+    base.pre_tokenizer, base.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    alphabet, special = sorted(pre_tokenizers.ByteLevel.alphabet()), ["<s>", "<pad>", "</s>", "<unk>"]
+    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=special, initial_alphabet=alphabet)
+    base.train_from_iterator(["it is this and that other one"] * 9, trainer)
+    roles = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    fast = PreTrainedTokenizerFast(tokenizer_object=base, **roles)
+    path = tmp_path_factory.mktemp("bytes")
+    fast.save_pretrained(path)
+    config = AutoConfig.for_model(**{**BERT, "model_type": "roberta", "vocab_size": len(fast)})
+    AutoModel.from_config(config).save_pretrained(path)
+    return path
+
+
 def around(folder, cls=SymbolInvariantEncoder, **fields):
     return cls.around(str(folder), "[A-Z][a-z]+", ["So"], config={"mixing_layers": 1, "num_labels": 3, **fields})
 
@@ -283,18 +301,9 @@ class TestAround:
         assert not torch.allclose(other(**batch).pooler_output, before)
         assert torch.equal(model(**batch).pooler_output, before)
 
-    def test_a_tokenizer_of_bytes_has_words_with_the_blank_before_them(self, tmp_path):
-        base = Tokenizer(models.BPE())
-        base.pre_tokenizer, base.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-        alphabet, special = sorted(pre_tokenizers.ByteLevel.alphabet()), ["<s>", "<pad>", "</s>", "<unk>"]
-        trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=special, initial_alphabet=alphabet)
-        base.train_from_iterator(["it is this and that other one"] * 9, trainer)
-        roles = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-        fast = PreTrainedTokenizerFast(tokenizer_object=base, **roles)
-        fast.save_pretrained(tmp_path)
-        config = AutoConfig.for_model(**{**BERT, "model_type": "roberta", "vocab_size": len(fast)})
-        AutoModel.from_config(config).save_pretrained(tmp_path)
-        model, tokenizer = around(tmp_path)
+    def test_a_tokenizer_of_bytes_has_words_with_the_blank_before_them(self, of_bytes):
+        fast = AutoTokenizer.from_pretrained(of_bytes)
+        model, tokenizer = around(of_bytes)
         assert torch.equal(model.this, model.get_input_embeddings().weight[fast.convert_tokens_to_ids("Ġthis")])
         one, other = (tokenizer(text, return_tensors="pt") for text in ("Anna is that", "Wilhelmina is that"))
         assert torch.equal(model(**one).pooler_output, model(**other).pooler_output)
@@ -305,6 +314,22 @@ class TestAround:
         tokenizer.save_pretrained(tmp_path)
         classify = pipeline("text-classification", model=str(tmp_path))
         assert classify("Anna owes Bob money") == classify("Bob owes Anna money") == classify("Zoe owes Yuri money")
+
+    @pytest.mark.filterwarnings("ignore:Tokenizer does not support real words")
+    @pytest.mark.parametrize("strategy", ["none", "simple", "first", "average", "max"])
+    def test_a_pipeline_of_tokens_has_names_as_words_at_their_places(self, folder, of_bytes, strategy, tmp_path):
+        text, labels = "it Anna owes Wilhelmi money Bo", {number: f"B-{number}" for number in range(3)}
+        for source in (folder, of_bytes):
+            model, tokenizer = around(source, SymbolInvariantEncoderForTokenClassification, id2label=labels)
+            model.save_pretrained(tmp_path)
+            tokenizer.save_pretrained(tmp_path)
+            options = {"model": str(tmp_path), "aggregation_strategy": strategy}
+            ask = pipeline("token-classification", **options)
+            found = [(one["word"].strip("Ġ "), one["start"], one["end"]) for one in ask(text)]
+            names = [(word, start, start + len(word)) for word, start in (("Anna", 3), ("Wilhelmi", 13), ("Bo", 28))]
+            assert {*names} <= {*found} and (source != folder or [word for word, *_ in found] == text.split())
+            other = pipeline("token-classification", pipeline_class=TokenClassificationPipeline, **options)
+            assert "⟨symbol2⟩" in other(text)[-1]["word"]  # as where the package is not imported
 
     @pytest.mark.parametrize("cls", CLASSES)
     def test_states_and_attentions_are_given_on_request_for_each_copy(self, cls):
