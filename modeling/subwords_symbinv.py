@@ -261,8 +261,10 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
                 "has a tokenizer.json"
             )
         roles = {role: token for role, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
-        roles["bos_token"] = tokenizer.bos_token or tokenizer.cls_token
-        roles["eos_token"] = tokenizer.eos_token or tokenizer.sep_token
+        for role, other in (("bos_token", "cls_token"), ("eos_token", "sep_token"), ("pad_token", "pad_token")):
+            roles[role] = getattr(tokenizer, role) or getattr(tokenizer, other)
+            if roles[role] is None:
+                raise ValueError(f"tokenizer: has no {role}; set tokenizer.{role} to one of its tokens, and save it")
         options = {"model_max_length": tokenizer.model_max_length, **roles}
         return cls(tokenizer.backend_tokenizer, symbol_pattern=symbol_pattern, base_words=base_words, **options)
 

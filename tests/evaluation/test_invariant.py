@@ -358,9 +358,7 @@ class TestTheTokenizer:
         with pytest.raises(RenamingError, match=r"'strange' is \['<unk>', 'strange'\] to the model's tokenizer; give"):
             invariant(bare, RULE, names=["b", "strange"])
         assert invariant(bare, RULE, names=["b", "foo"]) and invariant(bare, RULE)
-        with pytest.raises(
-            RenamingError, match=r"has no token for any of \('q1',\), which could.* that are one token each"
-        ):
+        with pytest.raises(RenamingError, match=r"has no token for any of \('q1',\), which could.*one token each"):
             invariant(bare, "q1")
 
     @pytest.mark.parametrize("rule", [RULE, "[A-Z][a-z]+"])

@@ -256,6 +256,18 @@ class TestAround:
             assert torch.equal(vector, table[fast.convert_tokens_to_ids(word)])
         assert tokenizer.vocab_size == len(fast) and tokenizer.model_max_length == 16
 
+    def test_it_has_the_labels_of_the_encoder_unless_others_are_given_and_mixes_no_more_layers_than_there_are(
+        self, folder, tmp_path
+    ):
+        AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path)
+        labels = {"id2label": dict(enumerate("abc")), "label2id": {"a": 0, "b": 1, "c": 2}}
+        source = AutoModelForSequenceClassification.from_pretrained(folder, num_hidden_layers=2, **labels)
+        source.save_pretrained(tmp_path)
+        model, _ = SymbolInvariantEncoderForSequenceClassification.around(str(tmp_path), "[A-Z]+")
+        assert model.config.id2label == labels["id2label"] and model.config.label2id == labels["label2id"]
+        assert model.classifier.out_features == 3 and model.config.mixing_layers == 2
+        assert around(tmp_path, num_labels=5)[0].config.num_labels == 5
+
     def test_base_text_has_the_ids_of_the_encoders_own_tokenizer_and_each_name_is_one_token(self, folder):
         _, tokenizer = around(folder)
         fast = AutoTokenizer.from_pretrained(folder)
@@ -491,9 +503,22 @@ class TestRefusals:
             SymbolInvariantEncoderConfig(encoder=BERT, mixing_layers=-1)
 
     def test_words_that_are_no_tokens(self, folder):
-        with pytest.raises(ValueError, match=r"must be two, each a token of .*; leave them out, or give others"):
+        with pytest.raises(ValueError, match=r"must be two, each a token of .*; give two, such as ") as caught:
             SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=("unheard-of", "other"))
-        SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=("it", "is"), config={"mixing_layers": 1})
+        words = ast.literal_eval(str(caught.value).rpartition("such as ")[2])
+        SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=words, config={"mixing_layers": 1})
+
+    def test_a_model_in_memory(self):
+        with pytest.raises(ValueError, match="is a SymbolInvariantEncoder; give a folder or a name on the Hub; save_p"):
+            SymbolInvariantEncoder.around(made(), "[A-Z]+")
+
+    def test_a_tokenizer_without_a_role_that_it_needs(self, of_bytes):
+        fast = AutoTokenizer.from_pretrained(of_bytes)
+        for role in ("bos_token", "eos_token", "pad_token"):
+            setattr(fast, role, None)
+            with pytest.raises(ValueError, match=f"has no {role}; set tokenizer.{role} to one of its"):
+                SymbolInvariantSubwordTokenizer.around(fast)
+            setattr(fast, role, "<unk>")
 
     def test_embeddings_in_place_of_ids(self):
         with pytest.raises(ValueError, match="inputs_embeds of shape"):
