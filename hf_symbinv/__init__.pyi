@@ -64,6 +64,7 @@ from .modeling.words_symbinv import SymbolInvariantWordTokenizer as SymbolInvari
 from .pipelines import LtlWitnessPipeline as LtlWitnessPipeline
 from .pipelines import PropAssignmentPipeline as PropAssignmentPipeline
 from .pipelines import SymbolPipeline as SymbolPipeline
+from .pipelines import SymbolTokensPipeline as SymbolTokensPipeline
 from .solvers import Checker as Checker
 from .solvers import CheckResult as CheckResult
 from .solvers import find_witness as find_witness

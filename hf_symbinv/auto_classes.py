@@ -68,6 +68,9 @@ def register_pipelines() -> None:
 
     import hf_symbinv
 
+    of_tokens = PIPELINE_REGISTRY.check_task("token-classification")[1]
+    if "transformers.pipelines.token_classification." in str(of_tokens["impl"]):  # a class, or where it is
+        of_tokens["impl"] = hf_symbinv.SymbolTokensPipeline
     known = PIPELINE_REGISTRY.get_supported_tasks()
     for task, (class_name, bundled) in PIPELINES.items():
         if task not in known:  # a user's own stays

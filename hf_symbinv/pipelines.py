@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from torch.utils.data import DataLoader
+from transformers.pipelines import TokenClassificationPipeline
 from transformers.pipelines.base import Pipeline
 
 from hf_symbinv.evaluation.answers import Answer, Question, answer_questions, read_question
@@ -254,8 +255,23 @@ class PropAssignmentPipeline(SymbolPipeline):
     default_tasks = ("prop",)
 
 
+class SymbolTokensPipeline(TokenClassificationPipeline):
+    """Identical to TokenClassificationPipeline except: a symbol is a word of its own, and `word` has its name.
+
+    transformers asks the tokenizer, which keeps no names, and takes a token of another length for a part of a word.
+    """
+
+    def gather_pre_entities(self, sentence: str, input_ids: Any, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = super().gather_pre_entities(sentence, input_ids, *args, **kwargs)
+        if self.tokenizer.is_fast and hasattr(self.tokenizer, "symbol_pattern"):  # a SymbolInvariantSubwordTokenizer
+            for one in found:
+                if input_ids[one["index"]] >= self.tokenizer.vocab_size:
+                    one |= {"word": sentence[one["start"] : one["end"]], "is_subword": False}
+        return found
+
+
 def _of(options: dict[str, Any], name: str) -> dict[str, Any]:
     return {name: options[name]} if name in options else {}
 
 
-__all__ = ["LtlWitnessPipeline", "PropAssignmentPipeline", "SymbolPipeline"]
+__all__ = ["LtlWitnessPipeline", "PropAssignmentPipeline", "SymbolPipeline", "SymbolTokensPipeline"]

@@ -12,7 +12,8 @@ class SymbolInvariantEncoderConfig(PreTrainedConfig):
     Args:
         encoder: Of any model of `AutoModel` that takes `inputs_embeds`, or a dictionary of its fields and `model_type`.
         base_vocab_size: V_n, the tokens of its tokenizer; ids from there on are symbols. By default as many as it has.
-        mixing_layers: Before so many of the last layers copies tell each other what they know of symbols.
+        mixing_layers: Before so many of the last layers copies tell each other what they know of symbols. By default 3,
+            our choice, or all if there are fewer.
 
     Raises:
         ValueError: For an encoder-decoder, or a negative number.
@@ -23,13 +24,15 @@ class SymbolInvariantEncoderConfig(PreTrainedConfig):
 
     encoder: Any = None
     base_vocab_size: int | None = None
-    mixing_layers: int = 3
+    mixing_layers: int | None = None
 
     def __post_init__(self, **kwargs: Any) -> None:
         if not isinstance(self.encoder, PreTrainedConfig):
             self.encoder = AutoConfig.for_model(**{"model_type": "bert", **(self.encoder or {})})
         if self.base_vocab_size is None:
             self.base_vocab_size = self.encoder.vocab_size
+        if self.mixing_layers is None:
+            self.mixing_layers = min(3, self.encoder.num_hidden_layers)
         super().__post_init__(**kwargs)
 
     def validate_encoder(self) -> None:
@@ -38,7 +41,7 @@ class SymbolInvariantEncoderConfig(PreTrainedConfig):
             raise ValueError(
                 f"encoder: {self.encoder.model_type!r} is an encoder with a decoder; use an encoder alone, such as BERT"
             )
-        if self.mixing_layers < 0:
+        if (self.mixing_layers or 0) < 0:
             raise ValueError(f"mixing_layers={self.mixing_layers}: must be at least 0, which mixes nothing")
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -75,21 +76,35 @@ class _EncoderWithStreams(PreTrainedModel):
             encoder: a folder, or OWNER/NAME on the Hub, with a model of `AutoModel` and a fast tokenizer.
             symbol_pattern, base_words: which words are symbols, as `SymbolInvariantSubwordTokenizer` takes them.
             words: whose vectors the symbol of a copy and the other symbols start from.
-            config, kwargs: fields of the configuration, such as `num_labels`, and options of `from_pretrained`.
+            config: fields of the configuration, such as `num_labels`; by default it has the encoder's labels. A head
+                is new, and must be trained.
+            kwargs: options of `from_pretrained`.
 
         Raises:
             ValueError: if the tokenizer is not a fast one or has not these words, or the encoder does not fit.
         """
+        if hasattr(encoder, "save_pretrained"):
+            kind = type(encoder).__name__
+            raise ValueError(f"encoder: is a {kind}; give a folder or a name on the Hub; save_pretrained first")
         fast = AutoTokenizer.from_pretrained(encoder, **kwargs)
         tokenizer = SymbolInvariantSubwordTokenizer.around(fast, symbol_pattern, base_words)
-        starts = [fast(f" {word}", add_special_tokens=False)["input_ids"] for word in words]
-        if any(len(ids) != 1 or ids[0] == fast.unk_token_id for ids in starts) or len(words) != 2:
-            raise ValueError(f"words={words!r}: must be two, each a token of {encoder}; leave them out, or give others")
+
+        def ids_of(word: str) -> list[int]:
+            ids = fast(f" {word}", add_special_tokens=False)["input_ids"]
+            return ids if len(ids) == 1 and ids[0] != fast.unk_token_id else []
+
+        starts = [ids_of(word) for word in words]
+        if len(words) != 2 or not all(starts):
+            known = (fast.decode([index]).strip() for index in range(len(fast)))
+            such = tuple(islice((word for word in known if word.isalpha() and ids_of(word)), 2))
+            raise ValueError(f"words={words!r}: must be two, each a token of {encoder}; give two, such as {such!r}")
         given = AutoModel.from_pretrained(encoder, **kwargs)
         if (folder := Path(encoder)).is_dir():
             given.config.name_or_path = folder.resolve().name  # the rest of a path tells about somebody's machine
-        fields = {"base_vocab_size": tokenizer.vocab_size, "pad_token_id": tokenizer.pad_token_id, **(config or {})}
-        model = cls(cls.config_class(encoder=given.config, **fields)).to(given.dtype).eval()
+        fields = {"base_vocab_size": tokenizer.vocab_size, "pad_token_id": tokenizer.pad_token_id}
+        if not {"num_labels", "id2label"} & {*(config or {})}:
+            fields |= {name: getattr(given.config, name) for name in ("id2label", "label2id", "problem_type")}
+        model = cls(cls.config_class(encoder=given.config, **{**fields, **(config or {})})).to(given.dtype).eval()
         body = getattr(model, cls.base_model_prefix, model)
         body.encoder.load_state_dict(given.state_dict(), strict=False)  # without a pooler
         body.this.data, body.other.data = (body.get_input_embeddings().weight.data[ids[0]].clone() for ids in starts)

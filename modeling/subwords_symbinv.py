@@ -261,8 +261,10 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
                 "has a tokenizer.json"
             )
         roles = {role: token for role, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
-        roles["bos_token"] = tokenizer.bos_token or tokenizer.cls_token
-        roles["eos_token"] = tokenizer.eos_token or tokenizer.sep_token
+        for role, other in (("bos_token", "cls_token"), ("eos_token", "sep_token"), ("pad_token", "pad_token")):
+            roles[role] = getattr(tokenizer, role) or getattr(tokenizer, other)
+            if roles[role] is None:
+                raise ValueError(f"tokenizer: has no {role}; set tokenizer.{role} to one of its tokens, and save it")
         options = {"model_max_length": tokenizer.model_max_length, **roles}
         return cls(tokenizer.backend_tokenizer, symbol_pattern=symbol_pattern, base_words=base_words, **options)
 
@@ -361,25 +363,22 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         symbols: Sequence[str] = (),
         new_names: Sequence[str] = (),
     ) -> str:
-        parts: list[Any] = []  # names, and lists of base ids
-        for index in map(self._checked_id, token_ids if isinstance(token_ids, (list, tuple)) else [token_ids]):
-            if index >= self._num_base:
-                parts.append(self._symbol_word(index, symbols, new_names))
-            elif parts and isinstance(parts[-1], list):
-                parts[-1].append(index)
-            else:
-                parts.append([index])
-        texts = (
-            part if isinstance(part, str) else self._tokenizer.decode(part, skip_special_tokens=skip_special_tokens)
-            for part in parts
-        )
-        return "".join(texts) if self._tokenizer.decoder is not None else " ".join(filter(None, texts))
+        ids = map(self._checked_id, token_ids if isinstance(token_ids, (list, tuple)) else [token_ids])
+        words = [index if index < self._num_base else self._symbol_word(index, symbols, new_names) for index in ids]
+        return self._text(words, skip_special_tokens)
 
     def convert_tokens_to_string(self, tokens: list[str]) -> str:
-        """The text of `tokens`."""
-        names = Names()
-        ids = [self._token_id(token, self._fixed or names) for token in tokens]
-        return self._decode(ids, symbols=self.fixed_names or names.listed)
+        """The text of `tokens`; one that is no base token is a symbol, and stays as it is, also without a name."""
+        ids = map(self._tokenizer.token_to_id, tokens)
+        words = zip(tokens, ids, strict=True)
+        return self._text([token if index in (None, self._num_base) else index for token, index in words])
+
+    def _text(self, words: list[Any], skip_special_tokens: bool = False) -> str:
+        """The text of base ids and of symbols' names, for which the library reads its mark."""
+        ids = [self._num_base if isinstance(word, str) else word for word in words]
+        names = (word for word in words if isinstance(word, str))
+        text = self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)
+        return re.sub(_FIRST, lambda found: next(names, found[0]), text)
 
 
 SymbolInvariantSubwordTokenizer.register_for_auto_class()

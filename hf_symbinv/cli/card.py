@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--dataset", action="append", default=[], metavar="OWNER/NAME", help="training data on the Hub; may be repeated"
     )
-    command.add_argument("--license", default="apache-2.0", help="the Hub's name for it (default: %(default)s)")
+    command.add_argument("--license", help="the Hub's name for it (default: apache-2.0, or none for others' encoders)")
     command.add_argument("--task", metavar="NAME", help="name, or file that defines it (default: found by its tokens)")
     command.add_argument("--output", type=path_here, metavar="FILE", help="write it here, and nothing into FOLDER")
     command.add_argument("--json", action="store_true", help="print one JSON object")

@@ -32,9 +32,8 @@ KIND = "symbol"
 LABELS = ("label", "labels", "entity", "entity_group", "verdict", "checker")
 # Letters that are no words of English; `a`, `i` and `o` are.
 _LETTERS = "bcdefghjklmnpqrstuvwxyz"
-_ENDS = ("123456789", _LETTERS)
-_CORES = (*_LETTERS, *_LETTERS.upper(), *(first + end for ends in _ENDS for first, end in product(_LETTERS, ends)),
-          *map("".join, product(_LETTERS.upper(), _LETTERS)))  # fmt: skip
+_PAIRS = ((_LETTERS, "123456789"), (_LETTERS, _LETTERS), (_LETTERS.upper(), _LETTERS))
+_CORES = (*_LETTERS, *_LETTERS.upper(), *(first + end for pair in _PAIRS for first, end in product(*pair)))
 # How names are written where letters alone are none: in LLVM, shells, SPARQL, strings, tags.
 _FORMS = ("{}", "%{}", "@{}", "${}", "_{}", "?{}", '"{}"', "'{}'", "`{}`", "<{}>")
 # What a rule must not take as symbols alone.
@@ -260,6 +259,11 @@ class InvariantModel:
         if names is None:
             if fitting := self._fitting(kind, [core for core in _CORES if len(self._tokens(core)) == 1]):
                 return fitting
+            if fitting := self._fitting(kind, _CORES):
+                raise RenamingError(
+                    f"{self.rule.said}: the model's tokenizer has no token for any of {in_short(fitting)}, which could "
+                    f"stand for symbols of kind {kind!r}; give names={{{kind!r}: [...]}} that are one token each"
+                )
             raise RenamingError(
                 f"{self.rule.said}: matches no names that could stand for symbols of kind {kind!r}, such as b, %b and "
                 f"@b; correct the rule, or give names={{{kind!r}: [...]}} that it matches"
@@ -288,10 +292,11 @@ class InvariantModel:
         """The tokens of a name; one if there is no tokenizer, or it is of this package and keeps all names whole."""
         if self.tokenizer is None or hasattr(self.tokenizer, "base_tokens"):
             return [core]
-        ids = self.tokenizer(core, add_special_tokens=False)["input_ids"]
-        tokens: list[Any] = self.tokenizer.convert_ids_to_tokens(ids)
+        batch = self.tokenizer(core, add_special_tokens=False)
+        names = {"symbols": batch.symbols} if hasattr(batch, "symbols") else {}  # ids of streams keep none
+        tokens: list[Any] = self.tokenizer.convert_ids_to_tokens(ids := batch["input_ids"], **names)
         # Unknown names come back as others, and so do capital letters where the tokenizer has small ones alone.
-        return tokens if len(ids) != 1 or self.tokenizer.decode(ids).strip() == core else [*tokens, core]
+        return tokens if len(ids) != 1 or self.tokenizer.decode(ids, **names).strip() == core else [*tokens, core]
 
     def canonical(self, text: str) -> Renaming:
         """The text under the pool's first names, which is the same for all its renamings.

@@ -238,7 +238,8 @@ def task_of_tokenizer(settings: Mapping[str, Any]) -> SymbolTask:
     Raises:
         TaskError: If there is none.
     """
-    return PairsTask.of_tokenizer(settings) if "symbol_pattern" in settings else task_of(settings["base_tokens"])
+    is_rule = settings.get("symbol_pattern") is not None
+    return PairsTask.of_tokenizer(settings) if is_rule else task_of(settings["base_tokens"])
 
 
 def _imported(path: Path, name: str) -> ModuleType:

@@ -14,7 +14,7 @@ import pytest
 
 import hf_symbinv
 
-from ..evaluation.small_models import KEEP, MODELS, RULE, bart, saved
+from ..evaluation.small_models import KEEP, MODELS, RULE, bart, saved, saved_encoder
 
 PAGE = (Path(__file__).parents[2] / "docs" / "invariance.md").read_text(encoding="utf-8")
 TEXTS = ["let x = y", "if foo in bar", "return x", "let a = b + c"]
@@ -52,6 +52,11 @@ def test_a_model_of_the_package_is_measured_by_a_process_that_knows_its_classes(
     refused = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
     assert refused.returncode == 2
     assert "'G request': ltl-small cannot answer it (position 0 of 'G request': 'G' is neither" in refused.stderr
+
+
+def test_an_encoder_with_streams_depends_on_no_name(data, symbinv):
+    found = json.loads(symbinv("invariance", saved_encoder(Path("encs"), RULE), *data, "--json").out)
+    assert (found["count"], found["changed"]) == (4, 0.0)
 
 
 def test_a_folder_that_is_called_like_a_bundled_model_is_the_folder(data, symbinv):

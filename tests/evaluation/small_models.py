@@ -16,6 +16,8 @@ from transformers import (
     pipeline,
 )
 
+from hf_symbinv import SymbolInvariantEncoderForSequenceClassification
+
 KEEP = ("let", "in", "if", "return")
 SIGNS = ("(", ")", "=", "+", ",")
 NAMES = ("foo", "bar", "total", *map(chr, range(ord("a"), ord("z") + 1)))
@@ -77,6 +79,18 @@ def saved(model, folder):
     """A folder with a model and the tokenizer."""
     model.save_pretrained(folder)
     tokenizer().save_pretrained(folder)
+    return folder
+
+
+def saved_encoder(folder, symbols):
+    """A folder with an encoder that has streams."""
+    words = tokenizer()
+    words.cls_token = "</s>"
+    MODELS["feature-extraction"]().save_pretrained(folder)
+    words.save_pretrained(folder)
+    options = {"base_words": KEEP, "words": ("a", "b"), "config": {"mixing_layers": 1}}
+    for part in SymbolInvariantEncoderForSequenceClassification.around(str(folder), symbols, **options):
+        part.save_pretrained(folder)
     return folder
 
 

@@ -14,7 +14,7 @@ from transformers import pipeline
 from hf_symbinv import RenamingError, invariant
 from hf_symbinv.evaluation.invariant import MeanLogits, SymbolRule, elect
 
-from .small_models import KEEP, MODELS, RULE, gpt2, shaken, small_pipeline, subword_tokenizer, tokenizer
+from .small_models import KEEP, MODELS, RULE, gpt2, saved_encoder, shaken, small_pipeline, subword_tokenizer, tokenizer
 
 GREEDY = {"max_new_tokens": 6, "do_sample": False}
 TEXT = "let foo = bar + foo in total"
@@ -359,6 +359,16 @@ class TestTheTokenizer:
         with pytest.raises(RenamingError, match=r"'strange' is \['<unk>', 'strange'\] to the model's tokenizer; give"):
             invariant(bare, RULE, names=["b", "strange"])
         assert invariant(bare, RULE, names=["b", "foo"]) and invariant(bare, RULE)
+        with pytest.raises(RenamingError, match=r"has no token for any of \('q1',\), which could.*one token each"):
+            invariant(bare, "q1")
+
+    @pytest.mark.parametrize("rule", [RULE, "[A-Z][a-z]+"])
+    def test_one_that_gives_symbols_ids_and_no_names_keeps_names_whole(self, rule, tmp_path):
+        ask = invariant(pipeline("text-classification", model=str(saved_encoder(tmp_path, rule))), rule, keep=KEEP)
+        assert ask("let Foo = bar") == ask.model("let Foo = bar") and len(ask.names["symbol"]) > 9
+        assert invariant(ask.model, rule, names=["Foo" if rule != RULE else "strange_1"], keep=KEEP)
+        with pytest.raises(RenamingError, match=r"names: 'X1' is \['<unk>', 'X1'\] to the model's tokenizer"):
+            invariant(ask.model, r"\w+", names=["X1"])
 
     @pytest.mark.parametrize("votes", [1, 3])
     @pytest.mark.parametrize("task", ["text-generation", "token-classification"])

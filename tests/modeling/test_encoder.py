@@ -23,6 +23,7 @@ from transformers import (
     AutoModelForTokenClassification,
     AutoTokenizer,
     PreTrainedTokenizerFast,
+    TokenClassificationPipeline,
     Trainer,
     TrainingArguments,
     pipeline,
@@ -221,6 +222,23 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def of_bytes(tmp_path_factory):
+    """The same with a tokenizer of bytes, as RoBERTa's."""
+    base = Tokenizer(models.BPE())
+    base.pre_tokenizer, base.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    alphabet, special = sorted(pre_tokenizers.ByteLevel.alphabet()), ["<s>", "<pad>", "</s>", "<unk>"]
+    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=special, initial_alphabet=alphabet)
+    base.train_from_iterator(["it is this and that other one"] * 9, trainer)
+    roles = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    fast = PreTrainedTokenizerFast(tokenizer_object=base, **roles)
+    path = tmp_path_factory.mktemp("bytes")
+    fast.save_pretrained(path)
+    config = AutoConfig.for_model(**{**BERT, "model_type": "roberta", "vocab_size": len(fast)})
+    AutoModel.from_config(config).save_pretrained(path)
+    return path
+
+
 def around(folder, cls=SymbolInvariantEncoder, **fields):
     return cls.around(str(folder), "[A-Z][a-z]+", ["So"], config={"mixing_layers": 1, "num_labels": 3, **fields})
 
@@ -237,6 +255,18 @@ class TestAround:
         for vector, word in ((model.this, "this"), (model.other, "other")):
             assert torch.equal(vector, table[fast.convert_tokens_to_ids(word)])
         assert tokenizer.vocab_size == len(fast) and tokenizer.model_max_length == 16
+
+    def test_it_has_the_labels_of_the_encoder_unless_others_are_given_and_mixes_no_more_layers_than_there_are(
+        self, folder, tmp_path
+    ):
+        AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path)
+        labels = {"id2label": dict(enumerate("abc")), "label2id": {"a": 0, "b": 1, "c": 2}}
+        source = AutoModelForSequenceClassification.from_pretrained(folder, num_hidden_layers=2, **labels)
+        source.save_pretrained(tmp_path)
+        model, _ = SymbolInvariantEncoderForSequenceClassification.around(str(tmp_path), "[A-Z]+")
+        assert model.config.id2label == labels["id2label"] and model.config.label2id == labels["label2id"]
+        assert model.classifier.out_features == 3 and model.config.mixing_layers == 2
+        assert around(tmp_path, num_labels=5)[0].config.num_labels == 5
 
     def test_base_text_has_the_ids_of_the_encoders_own_tokenizer_and_each_name_is_one_token(self, folder):
         _, tokenizer = around(folder)
@@ -283,18 +313,9 @@ class TestAround:
         assert not torch.allclose(other(**batch).pooler_output, before)
         assert torch.equal(model(**batch).pooler_output, before)
 
-    def test_a_tokenizer_of_bytes_has_words_with_the_blank_before_them(self, tmp_path):
-        base = Tokenizer(models.BPE())
-        base.pre_tokenizer, base.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-        alphabet, special = sorted(pre_tokenizers.ByteLevel.alphabet()), ["<s>", "<pad>", "</s>", "<unk>"]
-        trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=special, initial_alphabet=alphabet)
-        base.train_from_iterator(["it is this and that other one"] * 9, trainer)
-        roles = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-        fast = PreTrainedTokenizerFast(tokenizer_object=base, **roles)
-        fast.save_pretrained(tmp_path)
-        config = AutoConfig.for_model(**{**BERT, "model_type": "roberta", "vocab_size": len(fast)})
-        AutoModel.from_config(config).save_pretrained(tmp_path)
-        model, tokenizer = around(tmp_path)
+    def test_a_tokenizer_of_bytes_has_words_with_the_blank_before_them(self, of_bytes):
+        fast = AutoTokenizer.from_pretrained(of_bytes)
+        model, tokenizer = around(of_bytes)
         assert torch.equal(model.this, model.get_input_embeddings().weight[fast.convert_tokens_to_ids("Ġthis")])
         one, other = (tokenizer(text, return_tensors="pt") for text in ("Anna is that", "Wilhelmina is that"))
         assert torch.equal(model(**one).pooler_output, model(**other).pooler_output)
@@ -305,6 +326,22 @@ class TestAround:
         tokenizer.save_pretrained(tmp_path)
         classify = pipeline("text-classification", model=str(tmp_path))
         assert classify("Anna owes Bob money") == classify("Bob owes Anna money") == classify("Zoe owes Yuri money")
+
+    @pytest.mark.filterwarnings("ignore:Tokenizer does not support real words")
+    @pytest.mark.parametrize("strategy", ["none", "simple", "first", "average", "max"])
+    def test_a_pipeline_of_tokens_has_names_as_words_at_their_places(self, folder, of_bytes, strategy, tmp_path):
+        text, labels = "it Anna owes Wilhelmi money Bo", {number: f"B-{number}" for number in range(3)}
+        for source in (folder, of_bytes):
+            model, tokenizer = around(source, SymbolInvariantEncoderForTokenClassification, id2label=labels)
+            model.save_pretrained(tmp_path)
+            tokenizer.save_pretrained(tmp_path)
+            options = {"model": str(tmp_path), "aggregation_strategy": strategy}
+            ask = pipeline("token-classification", **options)
+            found = [(one["word"].strip("Ġ "), one["start"], one["end"]) for one in ask(text)]
+            names = [(word, start, start + len(word)) for word, start in (("Anna", 3), ("Wilhelmi", 13), ("Bo", 28))]
+            assert {*names} <= {*found} and (source != folder or [word for word, *_ in found] == text.split())
+            other = pipeline("token-classification", pipeline_class=TokenClassificationPipeline, **options)
+            assert "⟨symbol2⟩" in other(text)[-1]["word"]  # as where the package is not imported
 
     @pytest.mark.parametrize("cls", CLASSES)
     def test_states_and_attentions_are_given_on_request_for_each_copy(self, cls):
@@ -466,9 +503,22 @@ class TestRefusals:
             SymbolInvariantEncoderConfig(encoder=BERT, mixing_layers=-1)
 
     def test_words_that_are_no_tokens(self, folder):
-        with pytest.raises(ValueError, match=r"must be two, each a token of .*; leave them out, or give others"):
+        with pytest.raises(ValueError, match=r"must be two, each a token of .*; give two, such as ") as caught:
             SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=("unheard-of", "other"))
-        SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=("it", "is"), config={"mixing_layers": 1})
+        words = ast.literal_eval(str(caught.value).rpartition("such as ")[2])
+        SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=words, config={"mixing_layers": 1})
+
+    def test_a_model_in_memory(self):
+        with pytest.raises(ValueError, match="is a SymbolInvariantEncoder; give a folder or a name on the Hub; save_p"):
+            SymbolInvariantEncoder.around(made(), "[A-Z]+")
+
+    def test_a_tokenizer_without_a_role_that_it_needs(self, of_bytes):
+        fast = AutoTokenizer.from_pretrained(of_bytes)
+        for role in ("bos_token", "eos_token", "pad_token"):
+            setattr(fast, role, None)
+            with pytest.raises(ValueError, match=f"has no {role}; set tokenizer.{role} to one of its"):
+                SymbolInvariantSubwordTokenizer.around(fast)
+            setattr(fast, role, "<unk>")
 
     def test_embeddings_in_place_of_ids(self):
         with pytest.raises(ValueError, match="inputs_embeds of shape"):

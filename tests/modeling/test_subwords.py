@@ -90,6 +90,12 @@ class TestTexts:
         names = {"symbols": found.symbols, "skip_special_tokens": True}
         assert tokenizer.decode(found["input_ids"], **names) == "return double(x)"
 
+    def test_tokens_become_text_also_where_names_are_missing(self, tokenizer):
+        found = tokenizer("if size + x")
+        for symbols, text in ((found.symbols, "if size + x</s>"), ([], "if ⟨symbol0⟩ + ⟨symbol1⟩</s>")):
+            tokens = tokenizer.convert_ids_to_tokens(found["input_ids"], symbols=symbols)
+            assert tokenizer.convert_tokens_to_string(tokens) == text
+
     def test_two_variables_of_one_name_are_two_symbols_where_spans_say_so(self, tokenizer):
         found = tokenizer("x(x)", spans=[(0, 1, "outer x"), (2, 3, "inner x")])
         assert found["input_ids"][0] != found["input_ids"][2] and found.symbols == ["outer x", "inner x"]

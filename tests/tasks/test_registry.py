@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hf_symbinv.tasks import TASKS, TaskError, load_task, symbol_names, task_of
+from hf_symbinv.tasks import TASKS, TaskError, load_task, symbol_names, task_of, task_of_tokenizer
 
 ECHO = """
 from hf_symbinv.tasks import SymbolTask
@@ -40,6 +40,11 @@ def test_the_tasks_of_the_package_go_by_name():
         name: name for name in ("ltl", "ltl-operators", "prop", "copy", "tseitin")
     }
     assert load_task("ltl") is TASKS["ltl"]
+
+
+def test_a_tokenizer_whose_caller_says_what_symbols_are_has_no_task():
+    with pytest.raises(TaskError):
+        task_of_tokenizer({"symbol_pattern": None, "base_tokens": ()})
 
 
 def test_importing_the_room_imports_no_task():

@@ -54,6 +54,7 @@ class ModelFacts:
         conversion: `source`, `how` and, if the source is on the Hub, `base_model`, for a model that was made of
             another; else empty.
         results: Evaluations, as `symbinv evaluate` writes them.
+        tokenizer: As `tokenizer_config.json` has it.
     """
 
     name: str
@@ -63,6 +64,7 @@ class ModelFacts:
     record: Mapping[str, Any] = field(default_factory=dict)
     conversion: Mapping[str, str | None] = field(default_factory=dict)
     results: Sequence[Mapping[str, Any]] = ()
+    tokenizer: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def start(self) -> str | None:
@@ -115,6 +117,7 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
         record=record,
         conversion=read_recorded(folder / CONVERSION, Conversion),
         results=read_results([folder / RESULTS] if (folder / RESULTS).is_file() else []),
+        tokenizer=read_recorded(folder / TOKENIZER, Tokenizer),
     )
 
 

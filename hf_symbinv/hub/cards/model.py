@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.files import write_atomically
+from hf_symbinv.hub.cards.dataset import LICENSE
 from hf_symbinv.hub.cards.energy import estimate_energy
 from hf_symbinv.hub.cards.facts import CardError, ModelFacts, hub_id, repository_of
 from hf_symbinv.hub.cards.kinds import EMBEDDINGS, TASKS
@@ -69,13 +70,13 @@ def notes_in(card: str) -> str:
     return found[1].strip("\n") if found else ""
 
 
-def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str = "apache-2.0", notes: str = "") -> str:
+def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str | None = None, notes: str = "") -> str:
     """The card of a model.
 
     Args:
         facts: What is known.
         datasets: OWNER/NAME of the training data on the Hub.
-        license: The Hub's name for a licence.
+        license: The Hub's name for a licence; by default that of the package, and for an encoder of others none.
         notes: Markdown that the card holds too.
 
     Raises:
@@ -138,7 +139,9 @@ def _prose(facts: ModelFacts) -> dict[str, str | None]:
     }
 
 
-def _metadata(facts: ModelFacts, results: Sequence[Mapping[str, Any]], datasets: Sequence[str], license: str) -> str:
+def _metadata(
+    facts: ModelFacts, results: Sequence[Mapping[str, Any]], datasets: Sequence[str], license: str | None
+) -> str:
     from huggingface_hub import ModelCardData
 
     kind = TASKS.get(facts.task.name) if facts.task else None
@@ -149,7 +152,7 @@ def _metadata(facts: ModelFacts, results: Sequence[Mapping[str, Any]], datasets:
     return ModelCardData(
         library_name="transformers",
         pipeline_tag=relative.heads[architecture] if relative and architecture else "text-generation",
-        license=license,
+        license=license if license is not None or facts.encoder else LICENSE,
         tags=[*tags, *(kind.tags if kind else [facts.task.name] if facts.task else [])],
         datasets=list(datasets) or None,
         base_model=facts.conversion.get("base_model") or hub_id(facts.encoder),
@@ -291,7 +294,7 @@ def _snippet(facts: ModelFacts) -> dict[str, Any]:
     found: dict[str, Any] = {"pipeline": None, "prompt": None, "example": None, "task_file": None, "program": None}
     relative = relative_of(facts.config)
     if relative is not None and (architecture := relative.architecture(facts.config)):
-        return {**found, "program": program(architecture, facts.name)}
+        return {**found, "program": program(architecture, facts.name, facts.tokenizer)}
     if SEQ2SEQ not in architectures:
         return found
     if task is None:

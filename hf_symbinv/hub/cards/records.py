@@ -165,7 +165,7 @@ class Tokenizer(TypedDict, total=False):
     """`tokenizer_config.json`."""
 
     base_tokens: list[str]
-    symbol_pattern: str
+    symbol_pattern: str | None
     base_words: list[str]
     listed_words: list[str]
     spaced: bool

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
@@ -14,6 +16,9 @@ CardKind = Literal["model", "dataset", "space"]
 # Lists of names in the metadata, and those that name repositories.
 _LISTS = ("tags", "datasets", "metrics", "size_categories", "task_categories")
 _REPOSITORIES = ("datasets", "base_model")
+
+# Texts that differ in names alone: those of code, and those of English, where no rule of names takes them for code's.
+_TWINS = (("size = size + x", "y = y + total"), ("Anna owes Bob money", "Mehmet owes Li money"))
 
 _TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{20,}")
 
@@ -44,14 +49,27 @@ def render(template: str, **values: Any) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def program(architecture: str, name: str) -> str:
+def program(architecture: str, name: str, tokenizer: Mapping[str, Any] | None = None) -> str:
     """The program that shows a class of models at work, whatever the model's sizes, with no package but transformers.
 
     Args:
         architecture: Name of the class, one of those in `templates/programs`.
         name: What the program loads: OWNER/NAME on the Hub, or a path.
+        tokenizer: As `tokenizer_config.json` has it; its rule of names decides what texts the program reads.
     """
-    return str(_environment().get_template(f"programs/{architecture}.py.jinja").render(name=name)).rstrip("\n")
+    rule = tokenizer or {}
+    for texts in _TWINS:
+        with suppress(re.error):
+            if len({_canonical(text, rule.get("symbol_pattern"), rule.get("base_words", ())) for text in texts}) == 1:
+                break
+    template = _environment().get_template(f"programs/{architecture}.py.jinja")
+    return str(template.render(name=name, texts=texts)).rstrip("\n")
+
+
+def _canonical(text: str, pattern: str | None, base_words: Collection[str]) -> str:
+    """A text with numbers in place of names, as a tokenizer finds them."""
+    names = dict(zip(base_words, base_words, strict=True))
+    return re.sub(pattern or "(?!)", lambda found: names.setdefault(found[0], str(len(names))), text)
 
 
 def prose(template: str) -> Any:
@@ -74,7 +92,7 @@ def check_card(text: str, kind: CardKind) -> str:
     except Exception as error:  # of many types, for metadata that are no YAML or no model index
         reason = str(error).partition("\n")[0]
         raise CardError(f"card: the Hub cannot read its metadata ({reason}); correct them") from error
-    if not data.get("license"):
+    if not data.get("license", kind == "model"):  # a model of others' weights may leave it to who has the right
         raise CardError("card: has no license; name one, such as apache-2.0")
     for name in _LISTS:
         value = data.get(name, [])

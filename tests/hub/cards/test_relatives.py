@@ -191,25 +191,35 @@ def test_a_trained_folder_gets_a_card_that_says_what_it_is(key, tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    "kind", [SymbolInvariantEncoderForSequenceClassification, SymbolInvariantEncoderForTokenClassification]
+    ("kind", "rule"),
+    [
+        (SymbolInvariantEncoderForSequenceClassification, r"[a-z_]\w*"),
+        (SymbolInvariantEncoderForTokenClassification, "[A-Z][a-z]+"),
+    ],
 )
-def test_the_card_of_an_encoder_with_a_head_names_the_encoder_that_it_was_made_of(kind, tmp_path, monkeypatch, capsys):
+def test_the_card_of_an_encoder_with_a_head_names_the_encoder_that_it_was_made_of(
+    kind, rule, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     encoder(kind).save_pretrained(tmp_path / "run")
+    SymbolInvariantSubwordTokenizer.train(["a = b"], 300, symbol_pattern=rule).save_pretrained(tmp_path / "run")
     card = ModelCard.load(write_model_card(tmp_path / "run", read_facts(tmp_path / "run")))
     assert card.data.base_model == "alice/bert" and card.data.pipeline_tag == RELATIVES["encoder"].heads[kind.__name__]
+    assert card.data.license is None, "it is another's encoder"
     assert "It started from the weights of alice/bert." in card.text
     (program,) = programs(card.text)
     first, second = output_of(program, capsys)
-    assert first == second
+    assert first == second and f'pipeline("{card.data.pipeline_tag}"' in program
 
 
 def test_an_encoder_from_a_folder_has_no_base_model_on_the_hub(tmp_path):
     model = encoder()
     model.config.encoder._name_or_path = str(tmp_path / "mine" / "bert")
     model.save_pretrained(tmp_path)
+    SymbolInvariantSubwordTokenizer.train(["a = b"], 300).save_pretrained(tmp_path)  # the caller says what symbols are
     card = ModelCard(model_card(read_facts(tmp_path)))
     assert card.data.base_model is None and "It started from the weights of bert." in card.text
+    assert ModelCard(model_card(read_facts(tmp_path), license="mit")).data.license == "mit"
 
 
 def test_what_is_no_fact_about_such_a_model_is_refused(tmp_path):
