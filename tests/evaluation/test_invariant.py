@@ -475,10 +475,6 @@ class TestBadInput:
         with pytest.raises(RenamingError, match=r"takes no texts; give pipeline\(task, model=...\), or a function"):
             invariant(model, RULE)
 
-    def test_names_with_a_capital(self):
-        ask = invariant(by_hash, r"[A-Z][a-z]+")
-        assert ask("Ann saw Bob") == ask("Tom saw Eve")
-
     @pytest.mark.parametrize("votes", [0, -1, 2.5, "3"])
     def test_votes_that_are_no_number(self, votes):
         with pytest.raises(RenamingError, match="must be a whole number of at least 1, such as 5"):
