@@ -156,9 +156,11 @@ def _hub_sentence(error: BaseException, name: str | None) -> str | None:
 
 @contextmanager
 def refusals(parser: argparse.ArgumentParser) -> Iterator[None]:
-    """Ends a program as `parser` does for bad usage, with exit code 2, where `explain` has a sentence."""
+    """Ends a program with one sentence: with exit code 2 where `explain` has it, with 130 if it is interrupted."""
     try:
         yield
+    except KeyboardInterrupt as stop:
+        parser.exit(130, f"{parser.prog}: {str(stop) or 'interrupted; the same command uses what is finished'}\n")
     except Exception as error:
         message = explain(error)
         if message is None:

@@ -136,6 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if missing := missing_package():
         print(f"python -m papers: error: {missing}", file=sys.stderr)
         return UNUSABLE
+    from hf_symbinv.errors import refusals
     from papers.catalogue import TABLES
 
     command = parser()
@@ -152,12 +153,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         datasets.disable_progress_bars()
         logging.disable_progress_bar()
-    return make(command, options)
+    with refusals(command):
+        return make(options)
 
 
-def make(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+def make(options: argparse.Namespace) -> int:
     """Makes the tables that `options` ask for and prints them; the exit code."""
-    from hf_symbinv.errors import refusals
     from papers.catalogue import find, load_scale
     from papers.harness.reproduction import reproduce
     from papers.harness.spreading import spread
@@ -172,10 +173,9 @@ def make(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     )
     code, seeds = DONE, range(options.seeds)
     if options.executor is not None:
-        with refusals(command):
-            spread(place, [find(name) for name in options.tables], seeds, options.executor)
+        spread(place, [find(name) for name in options.tables], seeds, options.executor)
     for name in options.tables:
-        with refusals(command), contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
+        with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
             result = reproduce(place, find(name), seeds)
         print(json.dumps(result.to_dict()) if options.json else result.markdown(), flush=True)
         place.say(f"table {name}: also in {place.folder / 'tables' / f'{name}.md'}")

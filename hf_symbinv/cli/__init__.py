@@ -79,8 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code: int = importlib.import_module(f"{__name__}.{name}").main(arguments[1:])
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        return _fail(name, "interrupted", INTERRUPTED)
+    except KeyboardInterrupt as stop:
+        return _fail(name, str(stop) or "interrupted", INTERRUPTED)
     except BrokenPipeError:
         _drop_output()
         return NO_READER

@@ -146,6 +146,18 @@ class TestEnds:
             == "symbinv verify: writing failed: the disk is full; free some space, and repeat the command\n"
         )
 
+    def test_an_interruption_ends_with_its_own_sentence(self, symbinv, monkeypatch):
+        """As a run has it, which says where it goes on."""
+
+        def stop(_):
+            raise KeyboardInterrupt("interrupted; the same command goes on from step 2")
+
+        monkeypatch.setattr("hf_symbinv.cli.train.main", stop)
+        result = symbinv("train")
+        assert (result.code, result.err) == (
+            130, "symbinv train: interrupted; the same command goes on from step 2\n"
+        )  # fmt: skip
+
     def test_ctrl_c_ends_it_in_one_sentence_and_without_orphans(self, hanging_formula):
         command = subprocess.Popen(
             [*MODULE, "verify", "--timeout", "600", hanging_formula, "cycle{1}"],

@@ -77,6 +77,17 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, capsys):
     assert f"{tmp_path / 'file'}" in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_an_interrupted_table_ends_in_one_sentence(tmp_path, capsys, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt("interrupted; the same command goes on from step 2")
+
+    monkeypatch.setattr("papers.harness.reproduction.reproduce", stop)
+    with pytest.raises(SystemExit) as stopped:
+        papers(["sit-topn", "--output", str(tmp_path)])
+    said = "python -m papers: interrupted; the same command goes on from step 2\n"
+    assert (stopped.value.code, capsys.readouterr().err) == (130, said)
+
+
 def test_a_table_that_does_not_exist_is_not_found():
     with pytest.raises(TableError, match="table='sit-5': unknown; use one of sit-1, "):
         find("sit-5")
