@@ -64,6 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser().print_help(sys.stderr)
         return BAD_INPUT
     if arguments[0] not in COMMANDS:
+        from hf_symbinv.errors import nearest
+
+        if near := nearest(arguments[0], COMMANDS):
+            parser().error(f"{arguments[0]!r}: no command; did you mean {near}?")
         parser().parse_args(arguments)
     name = arguments[0]
     if not sys.stderr.isatty():  # tqdm, which draws the bars of all libraries, reads this when it is imported
