@@ -10,6 +10,7 @@ import difflib
 import errno
 import os
 import re
+import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -160,7 +161,10 @@ def refusals(parser: argparse.ArgumentParser) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        parser.exit(130, f"{parser.prog}: {str(stop) or 'interrupted; the same command uses what is finished'}\n")
+        from tqdm import tqdm  # on a line of its own, where a progress bar has been drawn
+
+        tqdm.write(f"{parser.prog}: {str(stop) or 'interrupted; the same command uses what is finished'}", sys.stderr)
+        parser.exit(130)
     except Exception as error:
         message = explain(error)
         if message is None:
