@@ -20,8 +20,7 @@ from accelerate import PartialState
 
 from hf_symbinv import Recipe, load_data, train
 from hf_symbinv.errors import refusals
-from hf_symbinv.metrics import wilson_interval
-from hf_symbinv.training import overrides
+from hf_symbinv.training import closing_words, interruptible, overrides
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -33,19 +32,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", help="folder or repository with the data set, instead of drawing it")
     parser.add_argument("override", nargs="*", help="SECTION.KEY=VALUE, such as trainer.max_steps=100")
     args = parser.parse_args(arguments)
-    with refusals(parser):
+    with refusals(parser), interruptible(Path(args.output)):
         recipe = Recipe.load(args.recipe, overrides(args.override))
         recipe.check()
         record = train(recipe, load_data(recipe.task, recipe.data, args.data), args.output)
     if PartialState().is_main_process:
-        count, share = record["results"]["test_count"], record["results"]["test_accuracy"]
-        low, high = wilson_interval(round(share * count), count)
-        interval = f"95 % interval {100 * low:.1f} to {100 * high:.1f} %"
-        print(f"{count:,} test questions: {100 * share:.1f} % of the answers verified, {interval}")
-        sys.stdout.flush()
-        steps = max(entry["step"] for entry in record["log"])
-        print(f"the model is in {args.output}; the same command with trainer.max_steps={2 * steps} trains it longer, "
-              f'and `symbinv solve --model {args.output} QUESTION` asks it', file=sys.stderr)  # fmt: skip
+        result, further = closing_words(record, args.output)
+        print(result, flush=True)
+        print(further, file=sys.stderr)
 
 
 if __name__ == "__main__":

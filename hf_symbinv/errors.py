@@ -10,6 +10,7 @@ import difflib
 import errno
 import os
 import re
+import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -156,9 +157,14 @@ def _hub_sentence(error: BaseException, name: str | None) -> str | None:
 
 @contextmanager
 def refusals(parser: argparse.ArgumentParser) -> Iterator[None]:
-    """Ends a program as `parser` does for bad usage, with exit code 2, where `explain` has a sentence."""
+    """Ends a program with one sentence: with exit code 2 where `explain` has it, with 130 if it is interrupted."""
     try:
         yield
+    except KeyboardInterrupt as stop:
+        from tqdm import tqdm  # on a line of its own, where a progress bar has been drawn
+
+        tqdm.write(f"{parser.prog}: {str(stop) or 'interrupted; the same command uses what is finished'}", sys.stderr)
+        parser.exit(130)
     except Exception as error:
         message = explain(error)
         if message is None:

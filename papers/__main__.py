@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import math
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,48 +34,50 @@ short: repeat the command to go on
 
 EXAMPLE = """\
 $ python -m papers --list
-sit-1                Renamed and reduced training data (SIT Table 1, ITE Tables 2, 7 and 8)
-sit-2                Components, propositional logic (SIT Tables 2 and 6)
-sit-3                Components, LTL (SIT Tables 3 and 6)
-sit-4                Trained models converted to streams (SIT Table 4)
-sit-heatmap          More symbols and longer formulas than in training (SIT Figure 2, ITE Figures 3 and 5)
-sit-supplement       Heat maps of alpha-renaming before and after the supplement, LTL (SIT Figure 4)
-sit-topn             Top-N accuracy on the heat map, propositional logic (SIT Appendix I)
-sit-cost             Decoding time and memory by number of symbols (SIT Appendix J and section 5.7)
-sit-scale            Embeddings with and without the factor sqrt(D) (in no paper)
-sit-dp               Streams without DP, after trainings of several kinds, LTL (SIT Table 6)
-ite-3                Alpha-covariance with more symbols than in training (ITE Table 3)
-ite-copy             Copying strings: mean edit distances (ITE Tables 5 and 6, Appendix E, SIT Appendix E)
-ite-ablation         Random embeddings without their normalisations (ITE Figure 5)
-sit-tuned            Equal tuning of all models, LTL (in no paper)
-sit-tuned-prop       Equal tuning of all models, propositional logic, where renamed twins are rare (in no paper)
-sit-symbols          Training rows by number of symbols, before and after the supplement (SIT Figure 3)
-ite-times            Time in which Spot finds a trace, by symbols and length (ITE Figure 4)
-symbols-curve        Right answers by number of symbols and by size, and when a wrapper is enough (in no paper)
-lexinv-markov        A language of six symbols, with the exact best lexinvariant predictor (LI Theorem 2.1)
-lexinv-streams       The language of six symbols by streams and by others, of one size and training (not in LI)
-lexinv-text          Characters of prose and code: perplexity by context (LI Figures 3 and 7)
-lexinv-cipher        Substitution ciphers: entries of the key that a probe recovers (LI Figures 4 and 5)
-lexinv-streams-keys  Ciphers of the language of six symbols, by streams and by others (not in LI)
-lexinv-symbols       Puzzles over random symbols, by models of text (LI Tables 1 and 2)
-identity-templates   Templates: error on unseen symbols by training rows (Abstract symbols, Figure 1 and Appendix B)
-identity-symbols     Symbols as labels: error on unseen symbols by training rows (Abstract symbols, Figure 2)
-identity-copy        Copying unseen symbols by embedding width (Abstract symbols, Figure 3 and section 5)
-identity-kernel      The kernel condition: N must not be singular (Abstract symbols, section 4)
-identity-gpt2        GPT-2 with two scalars a head (Abstract symbols, Figure 4)
-renamer-blocks       Cycles of basic blocks, as they are and renamed (Renamer Tables 1 and 2, Tiny)
-renamer-sizes        Cycles of basic blocks by larger models (Renamer Tables 1 and 2, Mini and Small)
-renamer-figure2      Predictions for all renamings of one block (Renamer Figure 2)
-renamer-derivatives  Derivatives or not, also with one more coefficient (Renamer Tables 3 and 4)
-shape-views          Symbols of several views in answers: derivatives of terms with unknown functions (in no paper)
-shape-pointing       Pointing at symbols: which variable was forgotten? (in no paper)
-shape-tokens         Classes of tokens: is a variable assigned before, is it read later? (in no paper)
-shape-pairs          A user's own pairs: expressions in prefix notation (in no paper)
-shape-fresh          Answers with new names: Tseitin's clauses and three-address code (in no paper)
-code-misuse          Misused variables in Python functions (in no paper)
-code-exchange        Exchanged arguments in Python functions (in no paper)
-rules-names          Rules in English about people: who is young? (in no paper)
-rules-time           The same rules by the other encoders, in about the time that training streams takes (in no paper)
+sit-1               159 Renamed and reduced training data (SIT Table 1, ITE Tables 2, 7 and 8)
+sit-2                64 Components, propositional logic (SIT Tables 2 and 6)
+sit-3                78 Components, LTL (SIT Tables 3 and 6)
+sit-4                81 Trained models converted to streams (SIT Table 4)
+sit-heatmap          69 More symbols and longer formulas than in training (SIT Figure 2, ITE Figures 3 and 5)
+sit-supplement       14 Heat maps of alpha-renaming before and after the supplement, LTL (SIT Figure 4)
+sit-topn             10 Top-N accuracy on the heat map, propositional logic (SIT Appendix I)
+sit-cost             26 Decoding time and memory by number of symbols (SIT Appendix J and section 5.7)
+sit-scale               Embeddings with and without the factor sqrt(D) (in no paper)
+sit-dp              122 Streams without DP, after trainings of several kinds, LTL (SIT Table 6)
+ite-3                99 Alpha-covariance with more symbols than in training (ITE Table 3)
+ite-copy            103 Copying strings: mean edit distances (ITE Tables 5 and 6, Appendix E, SIT Appendix E)
+ite-ablation         25 Random embeddings without their normalisations (ITE Figure 5)
+sit-tuned           106 Equal tuning of all models, LTL (in no paper)
+sit-tuned-prop      118 Equal tuning of all models, propositional logic, where renamed twins are rare (in no paper)
+sit-symbols           6 Training rows by number of symbols, before and after the supplement (SIT Figure 3)
+ite-times             1 Time in which Spot finds a trace, by symbols and length (ITE Figure 4)
+symbols-curve       107 Right answers by number of symbols and by size, and when a wrapper is enough (in no paper)
+lexinv-markov        59 A language of six symbols, with the exact best lexinvariant predictor (LI Theorem 2.1)
+lexinv-streams       68 The language of six symbols by streams and by others, of one size and training (not in LI)
+lexinv-text          51 Characters of prose and code: perplexity by context (LI Figures 3 and 7)
+lexinv-cipher         7 Substitution ciphers: entries of the key that a probe recovers (LI Figures 4 and 5)
+lexinv-streams-keys   4 Ciphers of the language of six symbols, by streams and by others (not in LI)
+lexinv-symbols        1 Puzzles over random symbols, by models of text (LI Tables 1 and 2)
+identity-templates  112 Templates: error on unseen symbols by training rows (Abstract symbols, Figure 1 and Appendix B)
+identity-symbols     44 Symbols as labels: error on unseen symbols by training rows (Abstract symbols, Figure 2)
+identity-copy        22 Copying unseen symbols by embedding width (Abstract symbols, Figure 3 and section 5)
+identity-kernel       1 The kernel condition: N must not be singular (Abstract symbols, section 4)
+identity-gpt2       102 GPT-2 with two scalars a head (Abstract symbols, Figure 4)
+renamer-blocks       74 Cycles of basic blocks, as they are and renamed (Renamer Tables 1 and 2, Tiny)
+renamer-sizes        23 Cycles of basic blocks by larger models (Renamer Tables 1 and 2, Mini and Small)
+renamer-figure2       1 Predictions for all renamings of one block (Renamer Figure 2)
+renamer-derivatives  31 Derivatives or not, also with one more coefficient (Renamer Tables 3 and 4)
+shape-views          15 Symbols of several views in answers: derivatives of terms with unknown functions (in no paper)
+shape-pointing        8 Pointing at symbols: which variable was forgotten? (in no paper)
+shape-tokens          5 Classes of tokens: is a variable assigned before, is it read later? (in no paper)
+shape-pairs           9 A user's own pairs: expressions in prefix notation (in no paper)
+shape-fresh          63 Answers with new names: Tseitin's clauses and three-address code (in no paper)
+code-misuse         133 Misused variables in Python functions (in no paper)
+code-exchange       194 Exchanged arguments in Python functions (in no paper)
+rules-names          83 Rules in English about people: who is young? (in no paper)
+rules-time           46 The same rules by the other encoders, in about the time that streams take (in no paper)
+The numbers are the minutes that a core took for all seeds of the published table, at scale cpu.
+A command that is interrupted goes on when it is repeated.
 """
 
 
@@ -96,7 +99,7 @@ def parser() -> argparse.ArgumentParser:
         "--output", type=path_here, default=Path("runs/papers"), metavar="FOLDER",
         help="for data, runs, results and tables (default: %(default)s)",
     )  # fmt: skip
-    command.add_argument("--seeds", type=int, default=1, metavar="N", help="trainings of each model (default: 1)")
+    command.add_argument("--seeds", type=trainings, default=1, metavar="N", help="trainings of each model (default: 1)")
     command.add_argument(
         "--max-minutes", type=float, metavar="MINUTES", help="stop after this time, go on another time"
     )
@@ -106,6 +109,35 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     command.add_argument("--json", action="store_true", help="print one JSON object per table instead of Markdown")
     return command
+
+
+def trainings(text: str) -> int:
+    """The value of --seeds."""
+    if not re.fullmatch(r"[+-]?\d+", text):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a number of trainings, such as 3")
+    return int(text)
+
+
+def minutes(table: str) -> str:
+    """What all trainings and measurements of the published table took; empty if there is none."""
+    path = Path(__file__).with_name("results") / f"{table}-cpu.json"
+    seconds = json.loads(path.read_text(encoding="utf-8"))["made"]["seconds"] if path.is_file() else {}
+    return f"{max(sum(seconds.values()) / 60, 1):.0f}" if seconds else ""
+
+
+def hint(name: str) -> str:
+    """The table that may be meant by a name that is none: by its number in a paper, or by how it is written."""
+    from hf_symbinv.errors import nearest
+    from papers.catalogue import TABLES
+
+    if number := re.fullmatch(r"([a-z]+)-?(\d+)", name):
+        paper = {"table": r"\w+", "lexinv": "LI"}.get(number[1], number[1])
+        pattern = rf"(?i:\b{paper} tables?) ([\d, and]+)"
+        listed = {one: " ".join(re.findall(pattern, table.source)) for one, table in TABLES.items()}
+        found = [one for one, numbers in listed.items() if number[2] in re.findall(r"\d+", numbers)]
+        return f"Table {number[2]} is in {', '.join(found)}; " if found else ""
+    near = nearest(name, TABLES)
+    return f"did you mean {near}? " if near else ""
 
 
 def check(command: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -118,7 +150,7 @@ def check(command: argparse.ArgumentParser, options: argparse.Namespace) -> None
         command.error(f"no TABLE: give some of {', '.join(TABLES)}")
     for name in options.tables:
         if name not in TABLES:
-            command.error(f"table {name!r}: unknown; use some of {', '.join(TABLES)}")
+            command.error(f"table {name!r}: unknown; {hint(name)}use some of {', '.join(TABLES)}")
         scales = scales_of(TABLES[name])
         if options.scale not in scales:
             command.error(f"table {name!r}: has no scale {options.scale}; use one of {', '.join(scales)}")
@@ -136,6 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if missing := missing_package():
         print(f"python -m papers: error: {missing}", file=sys.stderr)
         return UNUSABLE
+    from hf_symbinv.errors import refusals
     from papers.catalogue import TABLES
 
     command = parser()
@@ -143,7 +176,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         width = max(map(len, TABLES))
         for name, table in TABLES.items():
-            print(f"{name.ljust(width)}  {table.title} ({table.source})")
+            print(f"{name.ljust(width)} {minutes(name):>3} {table.title} ({table.source})")
+        print("The numbers are the minutes that a core took for all seeds of the published table, at scale cpu.")
+        print("A command that is interrupted goes on when it is repeated.")
         return DONE
     check(command, options)
     if not sys.stderr.isatty():
@@ -152,12 +187,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         datasets.disable_progress_bars()
         logging.disable_progress_bar()
-    return make(command, options)
+    with refusals(command):
+        return make(options)
 
 
-def make(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+def make(options: argparse.Namespace) -> int:
     """Makes the tables that `options` ask for and prints them; the exit code."""
-    from hf_symbinv.errors import refusals
     from papers.catalogue import find, load_scale
     from papers.harness.reproduction import reproduce
     from papers.harness.spreading import spread
@@ -172,13 +207,12 @@ def make(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     )
     code, seeds = DONE, range(options.seeds)
     if options.executor is not None:
-        with refusals(command):
-            spread(place, [find(name) for name in options.tables], seeds, options.executor)
+        spread(place, [find(name) for name in options.tables], seeds, options.executor)
     for name in options.tables:
-        with refusals(command), contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
+        with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
             result = reproduce(place, find(name), seeds)
         print(json.dumps(result.to_dict()) if options.json else result.markdown(), flush=True)
-        place.say(f"table {name}: also in {place.folder / 'tables' / f'{name}.md'}")
+        place.say(f"table {name}: also in {place.folder / 'tables' / f'{name}.md'} and {name}.json")
         if result.missing:
             code = UNFINISHED
     return code

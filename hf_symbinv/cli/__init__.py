@@ -64,6 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser().print_help(sys.stderr)
         return BAD_INPUT
     if arguments[0] not in COMMANDS:
+        from hf_symbinv.errors import nearest
+
+        if near := nearest(arguments[0], COMMANDS):
+            parser().error(f"{arguments[0]!r}: no command; did you mean {near}?")
         parser().parse_args(arguments)
     name = arguments[0]
     if not sys.stderr.isatty():  # tqdm, which draws the bars of all libraries, reads this when it is imported
@@ -79,8 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code: int = importlib.import_module(f"{__name__}.{name}").main(arguments[1:])
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        return _fail(name, "interrupted", INTERRUPTED)
+    except KeyboardInterrupt as stop:
+        return _fail(name, str(stop) or "interrupted", INTERRUPTED)
     except BrokenPipeError:
         _drop_output()
         return NO_READER

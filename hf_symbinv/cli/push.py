@@ -32,7 +32,7 @@ The repository is made if there is none. Repeat a push that broke off: until it
 is done the repository stays as it was. The token is that of HF_TOKEN or of
 `hf auth login`; HF_ENDPOINT names another Hub.
 
-exit codes: 0 everything is on the Hub, 2 bad usage or input, or nothing changed
+exit codes: 0 everything is on the Hub, or may go there; 2 bad usage or input, or nothing changed
 because the Hub did not take it
 """
 
@@ -52,6 +52,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--include", action="append", default=[], metavar="PATTERN", help="push these files too, such as 'onnx/*'"
     )
+    command.add_argument(
+        "--dry-run", action="store_true", help="check all, list what would go, and send nothing; this needs no network"
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object")
     return command
 
@@ -62,8 +65,19 @@ def main(arguments: Sequence[str]) -> int:
 
     from huggingface_hub.utils import disable_progress_bars, logging
 
-    from hf_symbinv.hub import push_folder
+    from hf_symbinv.hub import content_of, push_folder
 
+    if options.dry_run:
+        content = content_of(options.folder, options.name, options.include)
+        if content.left_out:
+            print(f"symbinv push: would stay here: {', '.join(content.left_out)}", file=sys.stderr)
+        if options.json:
+            paths = {"paths": sorted(content.files), "left_out": content.left_out}
+            print(json.dumps({"name": options.name, "type": content.type, **paths}))
+        else:
+            print(*sorted(content.files), sep="\n")
+            print(f"{options.name}: {content.type}, {len(content.files)} files would go")
+        return DONE
     logging.set_verbosity_error()  # it tells of each attempt
     if not sys.stderr.isatty():
         disable_progress_bars()
@@ -75,8 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     if pushed.left_out:
         print(f"symbinv push: left here: {', '.join(pushed.left_out)}", file=sys.stderr)
     if options.json:
-        content = {"name": options.name, **pushed._asdict()}
-        print(json.dumps(content))
+        print(json.dumps({"name": options.name, **pushed._asdict()}))
     else:
         print(f"symbinv push: {pushed.url}", file=sys.stderr)
         branch = "" if pushed.revision == "main" else f", branch {pushed.revision}"

@@ -108,8 +108,11 @@ def _check(file: str, options: dict[str, object]) -> int:
         print(json.dumps({"task": task.name, "ok": not failed, "laws": [asdict(law) for law in laws]}))
     else:
         width = max(len(law.name) for law in laws)
+        first: dict[str, str] = {}  # law of each counterexample, or of each exception that breaks several laws
         for law in laws:
             found = law.message if law.ok else f"{law.statement}; but {law.message}"
+            if not law.ok and (told := first.setdefault(law.message, law.name)) != law.name:
+                found = f"{law.statement}; but see {told}"
             print(f"{'ok' if law.ok else 'failed':6}  {law.name.ljust(width)}  {found}")
         outcome = f"{failed} of {len(laws)} laws do not hold" if failed else f"all {len(laws)} laws hold"
         print(f"task {task.name}: {outcome}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,8 @@ PAIRS_RECIPE = "pairs-small"
 DESCRIPTION = """\
 Train a model by a recipe. The output folder gets the model, its tokenizer,
 checkpoints and run.json. Started again with the same folder, a run goes on from
-its last checkpoint. Prints the results as one JSON object.
+its last checkpoint. Prints the results as one JSON object, and on stderr a
+sentence on them and the commands that ask and measure the model.
 
 With --max-minutes a run stops in time, after a step and with a checkpoint, and
 goes on when the command is repeated, until it is done: in pieces of any length,
@@ -126,6 +128,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_intermixed_args(arguments)
+    if options.pairs and os.environ.get("RANK", "0") == "0":
+        print(f"symbinv train: reading {options.pairs}", file=sys.stderr, flush=True)
 
     from hf_symbinv.training import recipe_names  # torch only where it is needed
 
@@ -143,10 +147,11 @@ def main(arguments: Sequence[str]) -> int:
         command.error("no --output: name a folder for the model")
     recipe = read_recipe(options.recipe, texts, own)
 
+    from hf_symbinv.training import closing_words, interruptible
     from hf_symbinv.training.run import run_folder
 
     # Trainer prints its log on standard output.
-    with contextlib.redirect_stdout(sys.stderr), run_folder(options.output) as folder:
+    with contextlib.redirect_stdout(sys.stderr), run_folder(options.output) as folder, interruptible(folder):
         record, is_main = train_recipe(recipe, options.data, folder, options.max_minutes)
         if record["finished"] and recipe.task == PAIRS and is_main:
             from hf_symbinv.evaluation.own_pairs import measure_pairs
@@ -159,7 +164,8 @@ def main(arguments: Sequence[str]) -> int:
             print(f"symbinv train: {message}", file=sys.stderr)
         return UNFINISHED
     if is_main:
-        print(json.dumps(record["results"], indent=2))
+        print(json.dumps(record["results"], indent=2), flush=True)
+        print(*closing_words(record, options.output), sep="\n", file=sys.stderr)
     return DONE
 
 

@@ -31,7 +31,7 @@ from hf_symbinv.metrics.edit_distance import edit_distance
 from hf_symbinv.metrics.intervals import mean_interval, wilson_interval
 from hf_symbinv.metrics.verdicts import VERDICTS
 from hf_symbinv.remote import local_copy
-from hf_symbinv.tasks import PairsTask, SymbolTask
+from hf_symbinv.tasks import PAIRS, PairsTask, SymbolTask
 from hf_symbinv.tasks.base import OTHERWISE
 from hf_symbinv.training.scoring import score_answers
 
@@ -105,7 +105,8 @@ class Evaluation:
         """As lines of text, at most 100 columns wide."""
         total = self.groups[0].summary  # what the task's metric adds are numbers without intervals
         extra = [name for name in total if isinstance(total[name], float) and f"{name}_interval" not in total]
-        head = ["", "questions", "verified", "95 % interval", *VERDICTS, *(name.replace("_", " ") for name in extra)]
+        share = "as in the data" if self.task == PAIRS else "verified"
+        head = ["", "questions", share, "95 % interval", *VERDICTS, *(name.replace("_", " ") for name in extra)]
         rows = [head, *(_cells(group, extra) for group in self.groups)]
         lines = _aligned(rows)
         options = ", ".join(f"{name} {value}" for name, value in self.generation.items() if name != "grammar")

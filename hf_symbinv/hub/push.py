@@ -38,6 +38,29 @@ class Pushed(NamedTuple):
     warnings: list[str]
 
 
+def content_of(folder: str | Path, name: str, include: Sequence[str] = ()) -> Content:
+    """What `push_folder` brings to a repository, after all checks that need no network.
+
+    Raises:
+        PushError: As `push_folder`, if the folder cannot be pushed under this name.
+    """
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    owner, slash, short = name.partition("/")
+    if not (owner and slash and short) or "/" in short:
+        raise PushError(f"{name!r}: no name of a repository; write OWNER/NAME")
+    try:
+        validate_repo_id(name)
+    except HFValidationError as error:
+        reason = str(error).partition(":")[0]
+        raise PushError(f"{name!r}: no name of a repository ({reason}); write OWNER/NAME") from error
+    content = read_folder(Path(folder), include)
+    if content.name not in (None, short):
+        raise PushError(f"{name}: evaluate.load looks for {short}.py in it; call it {owner}/{content.name}")
+    return content
+
+
 def push_folder(
     folder: str | Path,
     name: str,
@@ -67,12 +90,7 @@ def push_folder(
     """
     from huggingface_hub import HfApi
 
-    content = read_folder(Path(folder), include)
-    owner, slash, short = name.partition("/")
-    if not (owner and slash and short) or "/" in short:
-        raise PushError(f"{name!r}: no name of a repository; write OWNER/NAME")
-    if content.name not in (None, short):
-        raise PushError(f"{name}: evaluate.load looks for {short}.py in it; call it {owner}/{content.name}")
+    content = content_of(folder, name, include)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -87,10 +105,6 @@ def push_folder(
 
 
 def _explain(error: Exception, folder: Path, name: str) -> str | None:
-    from huggingface_hub.errors import HFValidationError
-
-    if isinstance(error, HFValidationError):
-        return f"{name!r}: no name of a repository ({str(error).partition(':')[0]}); write OWNER/NAME"
     if str(error).startswith("Invalid metadata in README.md"):
         return f"{folder / CARD}: {' '.join(str(error).split())}; correct its first lines"
     return hub_failure(error, name)

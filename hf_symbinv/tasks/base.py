@@ -274,7 +274,11 @@ class SymbolTask(ABC):
     # What follows
 
     def words(self, text: str) -> Iterator[Token]:
-        """The words of a text, well-formed or not; `name` is None for everything that is no symbol."""
+        """The words of a text, well-formed or not, each as `(position, word, name)`.
+
+        Positions count characters. A symbol has its name without quotes, and the word `ap`. A base token, or whatever
+        else is no symbol, has the name None and itself as the word.
+        """
         return read_words(text, self.base_tokens)
 
     def symbols(self, text: str) -> tuple[str, ...]:

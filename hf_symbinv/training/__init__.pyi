@@ -11,8 +11,10 @@ from .recipe import load_sections as load_sections
 from .recipe import overrides as overrides
 from .recipe import recipe_names as recipe_names
 from .recipe import training_arguments as training_arguments
+from .recipe_run import closing_words as closing_words
 from .recipe_run import train as train
 from .run import OtherRunError as OtherRunError
+from .run import interruptible as interruptible
 from .run_data import data_record as data_record
 from .run_data import measure_rows as measure_rows
 from .sequences import SequenceCollator as SequenceCollator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +16,7 @@ from hf_symbinv.hub import push_folder
 from hf_symbinv.hub.cards.facts import read_facts
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.parquet import ParquetRows
-from hf_symbinv.tasks import SymbolTask, load_task
+from hf_symbinv.tasks import PAIRS, SymbolTask, load_task
 from hf_symbinv.training.cards import ModelCardCallback, write_card
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.run import Run, end, run_folder
@@ -66,6 +67,30 @@ def train(
         raise UserError(f"data has splits {sorted(data)}; it needs train, validation and test")
     with run_folder(output_dir) as folder:
         return _train_in(folder, recipe, data, max_seconds)
+
+
+def closing_words(record: Mapping[str, Any], folder: str | Path) -> tuple[str, str]:
+    """What a program says at the end of a run: how good the model is, and how to go on with it.
+
+    Args:
+        record: What `train` returned, of a run that is finished.
+        folder: Of the run, as its user named it.
+    """
+    recipe, results = record["recipe"], record["results"]
+    low, high = results["test_accuracy_interval"]
+    result = (
+        f"{results['test_count']:,} test questions: {100 * results['test_accuracy']:.1f} % of the answers "
+        f"{'as in the data' if recipe['task'] == PAIRS else 'verified'}, "
+        f"95 % interval {100 * low:.1f} to {100 * high:.1f} %"
+    )
+    task = f" --task {shlex.quote(recipe['task'])}" if ".py" in recipe["task"] else ""
+    length = "max_steps" if recipe["trainer"].get("max_steps", -1) > 0 else "num_train_epochs"
+    name, source = shlex.quote(str(folder)), (record["data"] or {}).get("source")
+    evaluate = f", `symbinv evaluate {name}{task} --data {shlex.quote(str(source))}` measures it" if source else ""
+    return result, (
+        f"the model is in {folder}; the same command with trainer.{length}={2 * recipe['trainer'].get(length, 3)} "
+        f"trains it longer{evaluate}, and `symbinv solve{task} --model {name} QUESTION` asks it"
+    )
 
 
 def _train_in(folder: Path, recipe: Recipe, data: datasets.DatasetDict, max_seconds: float | None) -> dict[str, Any]:

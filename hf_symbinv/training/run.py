@@ -106,6 +106,19 @@ def _date_by_steps(folder: Path) -> None:
         os.utime(path, (now - age, now - age))
 
 
+@contextmanager
+def interruptible(folder: Path) -> Iterator[None]:
+    """Gives a KeyboardInterrupt a sentence that says where the run in this folder goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        states = {step: _read(path / STATE) for step, path in _checkpoints(folder).items()}
+        step = max((step for step, state in states.items() if state and _is_state_of(state, step)), default=0)
+        on = f"interrupted; the same command goes on from step {step:,}"
+        none = "interrupted before the first checkpoint; the same command starts over"
+        raise KeyboardInterrupt(on if step else none) from None
+
+
 class Run:
     """One run and its folder.
 
@@ -195,7 +208,8 @@ class Run:
                 f"{self.folder}: another process is training here; wait until it is done, or choose another folder"
             ) from None
         try:
-            yield
+            with interruptible(self.folder):
+                yield
         finally:
             lock.release()
             # A start that failed leaves no folder.
@@ -485,6 +499,7 @@ __all__ = [
     "OtherRunError",
     "Run",
     "end",
+    "interruptible",
     "last_checkpoint",
     "run_folder",
     "seconds_of",

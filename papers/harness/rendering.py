@@ -146,9 +146,10 @@ class Reproduction:
             yield f"Those marked with † are {pooled}."
 
     def _measures(self) -> list[Measure]:
-        """The measures of which there is a number, ours or the paper's, in the table's order."""
+        """The measures of which there is a number, in the table's order; of the paper's alone not at scale smoke."""
         found = {measure for made in self.rows for measure, number in made.numbers.items() if number is not None}
-        found |= {measure for made in self.rows for measure in made.row.paper}
+        if self.scale != "smoke":
+            found |= {measure for made in self.rows for measure in made.row.paper}
         order: list[Measure] = [*self.table.measures]
         for made in self.rows:
             order += [measure for measure in made.numbers if measure not in order]

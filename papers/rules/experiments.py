@@ -49,7 +49,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     _table(
         "rules-time",
-        "The same rules by the other encoders, in about the time that training streams takes",
+        "The same rules by the other encoders, in about the time that streams take",
         (_ROWS["plain"], _ROWS["canonical"]),
     ),
 )

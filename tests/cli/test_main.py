@@ -78,8 +78,12 @@ class TestUsage:
         assert result.code == 2 and "solve" in result.err and not result.out
 
     def test_an_unknown_command_is_refused_with_the_known_ones(self, symbinv):
-        result = symbinv("solv")
-        assert result.code == 2 and "'solv' (choose from" in result.err and "solve" in result.err
+        result = symbinv("xyz")
+        assert result.code == 2 and "'xyz' (choose from" in result.err and "solve" in result.err
+
+    def test_a_misspelt_command_is_refused_with_the_one_that_was_meant(self, symbinv):
+        result = symbinv("trian", "ltl-smoke")
+        assert result.code == 2 and result.err.endswith("error: 'trian': no command; did you mean train?\n")
 
     def test_a_missing_package_is_named_with_what_installs_it(self):
         program = """if True:
@@ -145,6 +149,18 @@ class TestEnds:
             result.stderr
             == "symbinv verify: writing failed: the disk is full; free some space, and repeat the command\n"
         )
+
+    def test_an_interruption_ends_with_its_own_sentence(self, symbinv, monkeypatch):
+        """As a run has it, which says where it goes on."""
+
+        def stop(_):
+            raise KeyboardInterrupt("interrupted; the same command goes on from step 2")
+
+        monkeypatch.setattr("hf_symbinv.cli.train.main", stop)
+        result = symbinv("train")
+        assert (result.code, result.err) == (
+            130, "symbinv train: interrupted; the same command goes on from step 2\n"
+        )  # fmt: skip
 
     def test_ctrl_c_ends_it_in_one_sentence_and_without_orphans(self, hanging_formula):
         command = subprocess.Popen(

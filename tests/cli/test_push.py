@@ -83,6 +83,18 @@ class TestWhatIsPushed:
         assert f"{hub.endpoint}/alice/tiny\n" in result.err
         assert not hub["model", "alice/tiny"].private
 
+    def test_a_dry_run_lists_what_goes_refuses_what_may_not_and_asks_nobody(self, symbinv, model, monkeypatch):
+        monkeypatch.setattr("huggingface_hub.HfApi", None)
+        listed = symbinv("push", model, "alice/tiny", "--dry-run")
+        *paths, last = listed.out.splitlines()
+        assert set(paths) == {path.name for path in model.iterdir()} - {"checkpoint-10", "training_args.bin", ".hidden"}
+        assert (listed.code, last) == (0, f"alice/tiny: model, {len(paths)} files would go")
+        assert listed.err == "symbinv push: would stay here: checkpoint-10/, training_args.bin\n"
+        assert json.loads(symbinv("push", model, "alice/tiny", "--dry-run", "--json").out)["paths"] == paths
+        assert symbinv("push", model, "alice/-tiny", "--dry-run").code == 2
+        (model / "model.safetensors").unlink()
+        assert symbinv("push", model, "alice/tiny", "--dry-run").code == 2
+
     def test_a_bundled_checkpoint_goes_with_the_code(self, hub, symbinv):
         folder = bundled_checkpoints()["ltl-small"]
         assert symbinv("push", folder, "alice/ltl-small", "--private").code == 0

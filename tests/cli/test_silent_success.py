@@ -115,6 +115,7 @@ class TestData:
         result = symbinv("train", "--pairs", texts, "--symbols", "[a-z]", "--output", tmp_path / "run")
         assert (result.code, result.out) == (2, "")
         assert result.err == (
+            f"symbinv train: reading {texts}\n"
             f"symbinv train: {texts}: has files of split train in {texts / 'a'} and in {texts / 'b'}; name the folder "
             "of one data set\n"
         )

@@ -46,6 +46,15 @@ def test_a_broken_law_has_a_counterexample_and_exit_code_one(started, symbinv):
     assert set(content["laws"][0]) == {"name", "statement", "ok", "message"}
 
 
+def test_an_exception_that_breaks_several_laws_is_shown_at_the_first(started, symbinv):
+    file = started("again_three.py")
+    file.write_text(file.read_text().replace("lengths = [", "lengths = [1 // 0] + ["))
+    result = symbinv("task", "check", "again_three.py", "--questions", "10")
+    failed = [line for line in result.out.splitlines() if line.startswith("failed")]
+    assert len(failed) > 5 and sum("ZeroDivisionError" in line for line in failed) == 1
+    assert all(line.endswith("; but see tokens") for line in failed[1:])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -53,7 +53,11 @@ def test_the_page_on_reproducing_has_the_list(capsys):
         (["sit-1", "--scale", "huge"], "argument --scale: invalid choice: 'huge'"),
         (["sit-1", "--scale", "gpu"], "table 'sit-1': has no scale gpu; use one of smoke, cpu, paper"),
         (["sit-1", "--seeds", "0"], "--seeds 0: must be an integer of at least 1"),
-        (["sit-1", "--seeds", "some"], "argument --seeds: invalid int value: 'some'"),
+        (["ite-5"], "table 'ite-5': unknown; Table 5 is in ite-copy; use some of "),
+        (["sit1"], "table 'sit1': unknown; Table 1 is in sit-1; use some of "),
+        (["table-7"], "table 'table-7': unknown; Table 7 is in sit-1; use some of "),
+        (["sit-heatmaps"], "table 'sit-heatmaps': unknown; did you mean sit-heatmap? use some of "),
+        (["sit-1", "--seeds", "0,1,2"], "argument --seeds: '0,1,2': must be a number of trainings, such as 3"),
         (["sit-1", "--max-minutes", "nan"], "--max-minutes nan: must be a positive number of minutes"),
         (["sit-1", "--max-minutes", "inf"], "--max-minutes inf: must be a positive number of minutes"),
         (["sit-1", "--max-minutes", "-1"], "--max-minutes -1: must be a positive number of minutes"),
@@ -75,6 +79,17 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, capsys):
         papers(["sit-topn", "--output", str(tmp_path / "file")])
     assert stopped.value.code == UNUSABLE
     assert f"{tmp_path / 'file'}" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_an_interrupted_table_ends_in_one_sentence(tmp_path, capsys, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt("interrupted; the same command goes on from step 2")
+
+    monkeypatch.setattr("papers.harness.reproduction.reproduce", stop)
+    with pytest.raises(SystemExit) as stopped:
+        papers(["sit-topn", "--output", str(tmp_path)])
+    said = "python -m papers: interrupted; the same command goes on from step 2\n"
+    assert (stopped.value.code, capsys.readouterr().err) == (130, said)
 
 
 def test_a_table_that_does_not_exist_is_not_found():

@@ -1,13 +1,14 @@
 """Models that answer no questions are trained by transformers' Trainer, stop in time and go on where they were."""
 
+import argparse
 import weakref
 
 import datasets
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments, set_seed
 
-from hf_symbinv.errors import explain
+from hf_symbinv.errors import explain, refusals
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.run import OtherRunError, end
 
@@ -37,6 +38,24 @@ def test_a_run_that_is_stopped_ends_with_the_weights_of_one_that_is_not(tmp_path
     assert calls > 3
     for (name, one), other in zip(whole.state_dict().items(), pieces.state_dict().values(), strict=True):
         assert torch.equal(one, other), name
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (1, "interrupted before the first checkpoint; the same command starts over"),
+        (3, "interrupted; the same command goes on from step 2"),
+    ],
+)
+def test_an_interrupted_run_says_where_the_same_command_goes_on(tmp_path, rows, capsys, steps, said):
+    class Stop(TrainerCallback):
+        def on_step_end(self, args, state, control, **_):
+            if state.global_step == steps:
+                raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as stopped, refusals(argparse.ArgumentParser("program")):
+        fit(model(), tmp_path, ARGUMENTS, train_dataset=rows, callbacks=[Stop()])
+    assert (stopped.value.code, capsys.readouterr().err.splitlines()[-1]) == (130, f"program: {said}")
 
 
 def test_what_wraps_a_model_for_several_processes_is_gone_before_their_group(tmp_path, rows, monkeypatch):

@@ -186,6 +186,8 @@ class TestCost:
         assert full == "| LTL | full vocabulary |  |  |  |  |  | 3100 |  | 3200 |"
         assert "Milliseconds a question" in result.markdown() and "percent" not in result.markdown()
         assert "40 samples behind each number" in result.markdown()
+        smoke = replace(result, scale="smoke").markdown()  # of the paper's alone it has no column
+        assert "| MB, 3 symbols | MB, 10 symbols | paper |" in smoke
 
 
 SEARCH = Path("tables", "tuned-search.json")

@@ -211,7 +211,7 @@ class TestSmoke:
         }
         assert papers(["sit-4", "--scale", "smoke", "--output", str(folder)]) == DONE
         assert {path: path.stat().st_mtime_ns for path in before} == before
-        assert capsys.readouterr().err == f"table sit-4: also in {folder / 'smoke/tables/sit-4.md'}\n"
+        assert capsys.readouterr().err == f"table sit-4: also in {folder / 'smoke/tables/sit-4.md'} and sit-4.json\n"
 
     def test_streams_have_alpha_covariance_1_whatever_they_have_learned(self, folder):
         place = Workspace(folder, load_scale("smoke"))
