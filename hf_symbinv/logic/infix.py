@@ -216,7 +216,10 @@ def _unexpected(text: str, position: int, expecting_operand: bool, opened: int |
     if character == '"' and expecting_operand:
         return FormulaSyntaxError("this quoted name is not closed by another double quote", text, position)
     name, index = re.search(rf"{_WORD}+$", text[:position]), _INDEX.match(text, position)
-    around = [re.match(rf"{_WORD}+", text[position:]), re.search(rf"{_WORD}+(?=\s*$)", text[:position])]
+    before = re.search(rf"{_WORD}+(?=\s*$)", text[:position])
+    around = [re.match(rf"{_WORD}+", text[position:])]
+    if character == "(" or text[:position].endswith((" ", "\t", "\n")):  # not within a name such as next-state
+        around.append(before)
     word = next((found[0] for found in around if found and found[0].lower() in _WORDS), "")
     if word and not expecting_operand:
         hint = f"; `{word}` is {_WORDS[word.lower()]}"
@@ -228,8 +231,8 @@ def _unexpected(text: str, position: int, expecting_operand: bool, opened: int |
         hint = "; `##2` of SystemVerilog is X[2], and a comment is a # with a blank on either side"
     elif position and text[position - 1 : position + 2] in ("|->", "|=>"):
         hint = "; `|->` of SystemVerilog is ->, and `|=>` is -> X"
-    elif character == "=" and (value := re.match(r"==?\s*([01])(?![\w.])", text[position:])) and around[1]:
-        hint = f"; write {'!' * (value[1] == '0')}{around[1][0]}, without a value"
+    elif character == "=" and (value := re.match(r"==?\s*([01])(?![\w.])", text[position:])) and before:
+        hint = f"; write {'!' * (value[1] == '0')}{before[0]}, without a value"
     elif character == "=":
         hint = "; a proposition is true or false, and is not compared"
     elif character in "[{":

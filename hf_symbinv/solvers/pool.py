@@ -555,4 +555,5 @@ def describe_death(code: int) -> str:
     if code >= 0:
         return f"ended with exit code {code}"
     names = {number.value: number.name for number in signal.Signals}
-    return f"died of {names.get(-code, f'signal {-code}')}"
+    why = ", as programs in C++ do that get no more memory" if -code == signal.SIGABRT else ""
+    return f"died of {names.get(-code, f'signal {-code}')}{why}"

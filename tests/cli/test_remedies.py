@@ -36,7 +36,7 @@ ROWS = "a + b,a\na - b,a\n"
         (".ltl", "x: a\nx: b", "give each its own", "x: a\ny: b"),
         (".ltl", "traces some\na", "write `traces finite` or `traces infinite`", "traces finite\na"),
         (".ltl", b"G caf\xe9", "save it as UTF-8", 'G "café"'),
-        (".ltl", "F(a = 1)", "write values with !", "F a"),
+        (".ltl", "F(a = 1)", "write a, without a value", "F a"),
         (".ltl", "F[3 a", "bounds are written", "F[2:] a"),
         (".tlsf", TLSF.format("b"), "declare it before the formulas", TLSF.format("b").replace("a;", "a; b;")),
         (".tlsf", TLSF.format("Y a"), "only X F G U R W are read", TLSF.format("X a")),

@@ -136,6 +136,7 @@ def test_a_slow_consumer_causes_no_timeouts(functions):
         (("raise", "no such thing"), "ValueError: no such thing"),
         (("die", signal.SIGSEGV), "died of SIGSEGV"),
         (("die", signal.SIGKILL), "died of SIGKILL"),
+        (("die", signal.SIGABRT), "died of SIGABRT, as programs in C++ do that get no more memory"),
         (("die", 40), "died of signal 40"),
         (("exit", 3), "ended with exit code 3"),
         (("exit", 0), "ended with exit code 0"),
