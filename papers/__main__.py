@@ -54,7 +54,7 @@ ite-times             1 Time in which Spot finds a trace, by symbols and length 
 symbols-curve       107 Right answers by number of symbols and by size, and when a wrapper is enough (in no paper)
 lexinv-markov        59 A language of six symbols, with the exact best lexinvariant predictor (LI Theorem 2.1)
 lexinv-streams       68 The language of six symbols by streams and by others, of one size and training (not in LI)
-lexinv-text          51 Characters of prose and code: perplexity by context (LI Figures 3 and 7)
+lexinv-text          71 Characters of prose and code: perplexity by context (LI Figures 3 and 7)
 lexinv-cipher         7 Substitution ciphers: entries of the key that a probe recovers (LI Figures 4 and 5)
 lexinv-streams-keys   4 Ciphers of the language of six symbols, by streams and by others (not in LI)
 lexinv-symbols        1 Puzzles over random symbols, by models of text (LI Tables 1 and 2)
