@@ -83,7 +83,7 @@ def _verify_recording(options: argparse.Namespace, portfolio: Portfolio) -> int:
             recording = _written(name, specification)
     except ValueError as error:
         if not options.json:
-            raise
+            raise UserError(str(error)) from error  # also of formulas and of traces in text
         print(json.dumps({"specification": question, "trace": name, "error": str(error)}))
         return BAD_INPUT
     verdicts = verify_recording(specification, recording, portfolio)
