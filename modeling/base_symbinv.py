@@ -28,7 +28,6 @@ from .head_symbinv import make_head
 from .layers_symbinv import (
     Attention,
     DecoderLayer,
-    Dropout,
     EncoderLayer,
     LearnedPositions,
     RelativeBias,
@@ -339,7 +338,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         super().__init__(config)
         self.embedding = make_embedding(config)
         self.embedding_norm = nn.LayerNorm(config.d_model, config.layer_norm_eps) if config.embedding_norm else None
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.encoder = Encoder(config)
 
     def get_encoder(self, modality: str | None = None) -> nn.Module:

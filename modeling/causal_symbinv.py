@@ -10,7 +10,7 @@ from collections.abc import Sequence as Listed
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .arguments_symbinv import Settings
 from .base_symbinv import Decoder, SymbolInvariantOutput, SymbolInvariantPreTrainedModel, TokenHeadModel
@@ -18,7 +18,6 @@ from .cache_symbinv import SymbolInvariantCache
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import CausalStreamsEmbedding, GaussianEmbedding, make_embedding
 from .generation_symbinv import Beginning, SlotGenerationMixin, new_symbols
-from .layers_symbinv import Dropout
 from .slots_symbinv import Names, Slots, check_source, inferred_mask, referents_of, refuse_embeddings, slots_to_ids
 
 
@@ -31,7 +30,7 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
         self.embedding = make_embedding(config)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.decoder = Decoder(config)
         self.post_init()
 

@@ -10,7 +10,6 @@ from .base_symbinv import EncodingModel, SymbolInvariantOutput, SymbolInvariantP
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import OneStreamEmbedding
 from .head_symbinv import aggregate_streams, mean_over_streams
-from .layers_symbinv import Dropout
 from .slots_symbinv import Slots, refuse_embeddings
 from .versions_symbinv import SequenceClassifierOutput, TokenClassifierOutput
 
@@ -62,7 +61,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
             config.problem_type = "regression" if config.num_labels == 1 else "single_label_classification"
         self.model = EncoderOnlyModel(config)
         self.pooler = nn.Linear(config.d_model, config.d_model) if config.pooling == "pooler" else None
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.classifier = nn.Linear(config.d_model, config.num_labels)
         self.post_init()
 

@@ -1,8 +1,7 @@
 """Positions, attention over streams, feed-forward, and the encoder and decoder layers made of them.
 
 Hidden states are `(B, S, L, D)`: every layer shares its weights among the streams. Aggregated blocks let each stream
-attend to one view of all streams, whose keys and values exist once per example. `attend`, `feed_forward` and `Dropout`
-compute in the way that suits device and size; all ways give the same to rounding.
+attend to one view of all streams, whose keys and values exist once per example.
 
 Letters: B batch, N beams per example, S streams, L source length, T target length, K keys, H heads, D model width.
 """
@@ -23,10 +22,6 @@ from .versions_symbinv import ACT2FN, GradientCheckpointingLayer
 # Keys up to which attention on a CPU is written out in training, our choice: with 128 a step on answers of 100 tokens
 # took a quarter more memory.
 SHORT = 64
-
-# Rows of the feed-forward block that a CPU computes together, our choice: 1024 x 1024 floats are 4 MB and stay in the
-# cache. One core ran at 96 GFLOP/s, and at 36 with 8,192 rows; two are 9 % faster than with 512 rows.
-ROWS = 1024
 
 
 def position_ids(attention_mask: Tensor) -> Tensor:
@@ -176,21 +171,6 @@ def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None) -> Ten
     return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(scores.dtype)
 
 
-def feed_forward(states: Tensor, first: nn.Linear, activation: nn.Module, second: nn.Linear) -> Tensor:
-    """W_2 f(W_1 x + b_1) + b_2 of x, the `states (..., D)`; `first` has W_1 `(F, D)` and b_1, `second` W_2 and b_2."""
-    in_pieces = (  # rows enough on a CPU, in a precision in which gradients can be summed in pieces
-        not torch.compiler.is_compiling()
-        and states.device.type == "cpu"
-        and states.numel() > ROWS * states.shape[-1]
-        and states.dtype in (torch.float32, torch.float64)
-        and not torch.is_autocast_enabled("cpu")
-    )
-    if not (in_pieces and isinstance(activation, nn.ReLU) and is_plain(first) and is_plain(second)):
-        return second(activation(first(states)))
-    weights = (first.weight, first.bias, second.weight, second.bias)
-    return cached_feed_forward(states.reshape(-1, states.shape[-1]), *weights).view_as(states)  # of (R, D)
-
-
 def is_plain(linear: nn.Linear) -> bool:
     """Whether nothing but plain weights decides what a layer does: no adapter, quantisation, hook or other forward."""
     own = linear.__dict__  # read directly, since this is asked at every layer of every step
@@ -198,74 +178,6 @@ def is_plain(linear: nn.Linear) -> bool:
     if type(linear) is not nn.Linear or hooks or "forward" in own:
         return False
     return all(type(parameter) is nn.Parameter for parameter in own["_parameters"].values())
-
-
-class _CachedFeedForward(torch.autograd.Function):
-    """W_2 relu(W_1 x + b_1) + b_2 of x `(R, D)`, whose wide middle goes through the cache of a CPU, not through memory.
-
-    The middle is computed again in the backward pass. Equal to the plain products to rounding, and deterministic.
-    """
-
-    @staticmethod
-    def forward(ctx, x, weight1, bias1, weight2, bias2):  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(x, weight1, bias1, weight2)
-        out = torch.empty(len(x), len(weight2), dtype=x.dtype)
-        for rows, result in zip(x.split(ROWS), out.split(ROWS), strict=True):
-            torch.addmm(bias2, torch.addmm(bias1, rows, weight1.T).relu_(), weight2.T, out=result)
-        return out
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        x, weight1, bias1, weight2 = ctx.saved_tensors
-        gradient = gradient.contiguous()
-        gradient_x, gradient2 = torch.empty_like(x), torch.zeros_like(weight2)
-        gradient1, gradient_bias1 = torch.zeros_like(weight1.T, memory_format=torch.contiguous_format), bias1 * 0
-        for rows, result, into in zip(x.split(ROWS), gradient.split(ROWS), gradient_x.split(ROWS), strict=True):
-            middle = torch.addmm(bias1, rows, weight1.T).relu_()  # (rows, F)
-            gradient2.addmm_(result.T, middle)
-            back = torch.ops.aten.threshold_backward(result @ weight2, middle, 0)  # where the ReLU let through
-            gradient1.addmm_(rows.T, back)
-            gradient_bias1 += back.sum(0)
-            torch.mm(back, weight1, out=into)
-        return gradient_x, gradient1.T, gradient_bias1, gradient2, gradient.sum(0)
-
-
-cached_feed_forward = _CachedFeedForward.apply
-
-
-class _Masked(torch.autograd.Function):
-    """`scale * states`, and 0 where `dropped (…)` is True. Keeps one byte per element for the backward pass."""
-
-    @staticmethod
-    def forward(ctx, states, dropped, scale):  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(dropped)
-        ctx.scale = scale
-        return (states * scale).masked_fill_(dropped, 0)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        (dropped,) = ctx.saved_tensors
-        return (gradient * ctx.scale).masked_fill_(dropped, 0), None, None
-
-
-class Dropout(nn.Dropout):
-    """nn.Dropout whose masks on a CPU come from 16 random bits per element, seven times as fast as Bernoulli draws.
-
-    The probability is rounded to a multiple of 2^-16 and what is kept is scaled by the rounded one, so means are exact.
-    """
-
-    def forward(self, states: Tensor) -> Tensor:
-        """Drops numbers of `states (...)`, whatever their shape, in training; gives the same shape."""
-        if not self.training or self.p == 0:
-            return states
-        if states.device.type != "cpu" or torch.compiler.is_compiling():
-            return super().forward(states)
-        kept = round((1 - self.p) * 2**16)
-        bits = torch.empty(-(-states.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-        dropped = (bits[: states.numel()] >= kept - 2**15).view_as(states)
-        return _Masked.apply(states, dropped, 2**16 / kept)
 
 
 @dataclass(frozen=True)
@@ -291,7 +203,7 @@ class ResidualBlock(nn.Module):
     """
 
     norm: nn.LayerNorm
-    dropout: Dropout
+    dropout: nn.Dropout
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
@@ -328,7 +240,7 @@ class Attention(ResidualBlock):
         self.v_proj = nn.Linear(config.d_model, config.d_model)
         self.out_proj = nn.Linear(config.d_model, config.d_model)
         self.norm = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.identity_qk = nn.Parameter(torch.empty(self.heads)) if config.identity_qk else None
         self.identity_vo = nn.Parameter(torch.empty(self.heads)) if config.identity_vo else None
         self.has_identity = config.identity_qk or config.identity_vo  # keys come with their inputs beside them
@@ -483,12 +395,11 @@ class FeedForward(ResidualBlock):
         self.fc2 = nn.Linear(config.d_ff, config.d_model)
         self.activation = ACT2FN[config.activation_function]
         self.norm = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """Maps `hidden_states (B, S, L, D)` to the same shape."""
-        computed = feed_forward(self.read(hidden_states), self.fc1, self.activation, self.fc2)
-        return self.add(hidden_states, computed)
+        return self.add(hidden_states, self.fc2(self.activation(self.fc1(self.read(hidden_states)))))
 
 
 def blocks(config: SymbolInvariantConfig, kinds: Listed[str], layer_index: int) -> nn.ModuleDict:
