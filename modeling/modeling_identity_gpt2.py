@@ -23,7 +23,6 @@ from .versions_symbinv import (
     GPT2ForSequenceClassification,
     GPT2LMHeadModel,
     GPT2Model,
-    PreTrainedConfig,
 )
 
 
@@ -79,31 +78,6 @@ class IdentityGPT2Attention(GPT2Attention):
         return self.resid_dropout(attended), weights
 
 
-# What a checkpoint was made with, and no shape of its weights tells.
-_UNSEEN = ("n_head", "scale_attn_weights", "scale_attn_by_inverse_layer_idx")
-_PLACE = ("cache_dir", "local_files_only", "proxies", "revision", "subfolder", "token")
-
-
-def _refuse_other_values(path: Any, given: dict[str, Any], own: Any) -> None:
-    """Raises a ValueError where `own`, the configuration of a loaded model, makes another one of the same weights."""
-    try:
-        stored, _ = PreTrainedConfig.get_config_dict(path, **{name: given[name] for name in _PLACE if name in given})
-    except OSError:
-        stored = {}
-    if not stored:  # weights alone: `own` came with the call
-        return
-    made, has_scalars = IdentityGPT2Config.from_dict(stored), stored.get("model_type") == IdentityGPT2Config.model_type
-    for name in (*_UNSEEN, "identity_multiplier") if has_scalars else _UNSEEN:
-        before, now = getattr(made, name), getattr(own, name)
-        if before != now:
-            said = f"{name}={now}: {path} was made with {name}={before}"
-            raise ValueError(f"{said}, and its weights are another model's with other values; leave {name} out")
-
-
-class OtherShapesError(ValueError, RuntimeError):
-    """Weights have other shapes than the model; a RuntimeError too, because transformers' own is one."""
-
-
 class _OwnAttention:
     """What the attention of this file means to transformers."""
 
@@ -131,29 +105,16 @@ class _OwnAttention:
     def from_pretrained(cls, pretrained_model_name_or_path: Any, *args: Any, **kwargs: Any) -> Any:
         """Loads a checkpoint of this model or of GPT-2, as `transformers.PreTrainedModel.from_pretrained`.
 
-        Raises an OtherShapesError for weights of another shape, unless `ignore_mismatched_sizes=True`, and a ValueError
-        for fewer or more weights in the blocks than the model has, or other heads, scaling or multiplier than before.
+        Raises a ValueError for fewer or more weights in the blocks than a model of the configuration has.
         """
-        path = pretrained_model_name_or_path
-        accepted, report = (kwargs.pop(name, False) for name in ("ignore_mismatched_sizes", "output_loading_info"))
-        model, info = super().from_pretrained(  # type: ignore[misc]
-            path, *args, ignore_mismatched_sizes=True, output_loading_info=True, **kwargs
-        )
-        if path is not None:
-            _refuse_other_values(path, kwargs, model.config)
-        if info["mismatched_keys"] and not accepted:
-            name, stored, own = min(info["mismatched_keys"])
-            said = f"{path}: {name} has shape {tuple(stored)}, and {tuple(own)} in a model of this configuration"
-            raise OtherShapesError(f"{said}; leave out n_embd, n_layer, vocab_size and n_positions")
-        inside = [name for name in info["missing_keys"] if cls is IdentityGPT2Model or name.startswith("transformer.")]
-        if inside:
-            said = f"{path}: has no {min(inside)} and {len(inside) - 1} more weights of GPT-2"
-            raise ValueError(f"{said}; give a checkpoint of GPT-2 with as many layers as the configuration")
-        beyond = [name for name in info["unexpected_keys"] if re.search(r"(^|\.)h\.\d+\.", name)]
-        if beyond:
-            said = f"{path}: has {min(beyond)} and {len(beyond) - 1} more weights for which a model of this"
-            place = f"configuration (n_layer={model.config.n_layer}) has no place"
-            raise ValueError(f"{said} {place}; leave out n_layer, identity_qk and identity_vo")
+        path, report = pretrained_model_name_or_path, kwargs.pop("output_loading_info", False)
+        model, info = super().from_pretrained(path, *args, output_loading_info=True, **kwargs)  # type: ignore[misc]
+        missing = {name for name in info["missing_keys"] if cls is IdentityGPT2Model or name.startswith("transformer.")}
+        beyond = {name for name in info["unexpected_keys"] if re.search(r"(^|\.)h\.\d+\.", name)}
+        for names, said in ((missing, "lacks"), (beyond, "has, and the configuration has no place for,")):
+            if names:
+                more = f"{min(names)} and {len(names) - 1} more weights of GPT-2's blocks"
+                raise ValueError(f"{path}: {said} {more}; leave n_layer and the identities as the checkpoint has them")
         return (model, info) if report else model
 
 

@@ -14,9 +14,8 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from .versions_symbinv import AddedToken, BatchEncoding, PreTrainedTokenizerBase, logging, to_py_obj
+from .versions_symbinv import AddedToken, BatchEncoding, PreTrainedTokenizerBase, to_py_obj
 
-logger = logging.get_logger(__name__)
 IGNORED_LABEL = -100
 Span = tuple[int, int]
 _PLACEHOLDER = re.compile(r"⟨symbol\d+(\.\d+)?⟩")
@@ -52,15 +51,13 @@ def checked_name(name: object) -> str:
     return name
 
 
-def take_older(settings: dict[str, Any]) -> dict[str, int]:
-    """Names that a tokenizer of an earlier version remembered, with their numbers, out of its saved arguments."""
-    names = settings.pop("symbols", None)
-    if names is not None:
-        logger.warning_once(
-            "This tokenizer, of an earlier version, numbers the symbols of each example anew now. A model with a row "
-            "for each name (learned, renamed or random) needs the names of its rows: load it with fixed_names=[...]."
+def refuse_older(settings: dict[str, Any]) -> None:
+    """Refuses the saved arguments of a tokenizer of version 0.1.0, which numbered names for a whole process."""
+    if "symbols" in settings:
+        raise ValueError(
+            "symbols: this tokenizer was saved by an earlier version, and its ids mean something else now; make it "
+            "anew with its base tokens, and for a model with a row for each name with fixed_names=[...]"
         )
-    return names or {}
 
 
 class Names:
@@ -126,11 +123,9 @@ class SymbolNumbering(PreTrainedTokenizerBase):
 
     Attributes:
         num_views: Views of a symbol, which a subclass says before it calls this constructor.
-        older_names: Name → number, of a tokenizer that an earlier version saved.
     """
 
     num_views = 1
-    older_names: dict[str, int] = {}
 
     def __init__(self, fixed_names: Iterable[str] | None = None, **kwargs: Any) -> None:
         length = kwargs.get("model_max_length")

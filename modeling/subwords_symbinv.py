@@ -16,7 +16,7 @@ from typing import Any
 
 from tokenizers import Encoding, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from .numbering_symbinv import Names, SymbolEncoding, SymbolNumbering, TokenizationError, take_older
+from .numbering_symbinv import Names, SymbolEncoding, SymbolNumbering, TokenizationError, refuse_older
 from .text_symbinv import compiled, composed, skeleton
 from .versions_symbinv import AddedToken, BatchEncoding, TokenizersBackend
 
@@ -158,7 +158,7 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         eos_token: str | AddedToken = "</s>",
         **kwargs: Any,
     ) -> None:
-        self.older_names = take_older(kwargs)
+        refuse_older(kwargs)
         if tokenizer_object is not None:
             base = copy.deepcopy(tokenizer_object)
         elif tokenizer_file is not None:

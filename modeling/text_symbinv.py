@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from .listed_tokens_symbinv import ListedTokens
-from .numbering_symbinv import TokenizationError, take_older
+from .numbering_symbinv import TokenizationError, refuse_older
 
 # What is neither listed nor a symbol: a run of letters, or one character of any other kind, such as a digit.
 _WORD = re.compile(r"[^\W\d_]+|\S")
@@ -165,10 +165,8 @@ class SymbolInvariantTextTokenizer(ListedTokens):
         data: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        older = kwargs.pop("listed_words", ())  # their name in files of earlier versions
-        kwargs.pop("token_arity", None)
-        self.older_names = take_older(kwargs)
-        self.base_words = list(base_words) or list(older)
+        refuse_older(kwargs)
+        self.base_words = list(base_words)
         self.rule, self.spaced, self.data = TextRule(symbol_pattern, self.base_words), spaced, dict(data or {})
         kwargs |= {"symbol_pattern": symbol_pattern, "base_words": self.base_words, "spaced": spaced, "data": self.data}
         super().__init__(base_tokens, **kwargs)

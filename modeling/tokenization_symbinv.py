@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any, NoReturn
 
 from .listed_tokens_symbinv import ListedTokens
-from .numbering_symbinv import Span, TokenizationError, checked_name, take_older
+from .numbering_symbinv import Span, TokenizationError, checked_name, refuse_older
 from .versions_symbinv import BatchEncoding
 
 _IDENTIFIER = re.compile(r"[a-z]|[A-Za-z_][A-Za-z0-9_.]+")
@@ -54,7 +54,7 @@ class SymbolInvariantTokenizer(ListedTokens):
     def __init__(
         self, base_tokens: Iterable[str] | None = None, token_arity: dict[str, int] | None = None, **kwargs: Any
     ) -> None:
-        self.older_names = take_older(kwargs)
+        refuse_older(kwargs)
         self.token_arity = dict(token_arity or {})
         super().__init__(base_tokens, token_arity=self.token_arity, **kwargs)
         for token, children in self.token_arity.items():

@@ -315,10 +315,7 @@ def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None)
         )
     names = task.fixed_names(model.config)
     if names is not None and tokenizer.fixed_names is None:
-        rows = list(names or symbol_names(model.config.num_symbols))
-        for name, row in tokenizer.older_names.items():
-            rows[row : row + 1] = [name] if row < len(rows) else []
-        tokenizer.fix_names(rows)
+        tokenizer.fix_names(names or symbol_names(model.config.num_symbols))
     return task
 
 

@@ -74,8 +74,7 @@ class PairsTask(SymbolTask):
     def of_tokenizer(cls, settings: Mapping[str, Any]) -> PairsTask:
         """The task of a saved tokenizer, from its arguments as `tokenizer_config.json` has them."""
         known = ("base_tokens", "symbol_pattern", "base_words", "spaced", "data")
-        older = {"base_words": settings["listed_words"]} if "listed_words" in settings else {}
-        return cls(**{**older, **{name: settings[name] for name in known if name in settings}})
+        return cls(**{name: settings[name] for name in known if name in settings})
 
     # What cannot be drawn, solved and judged
 

@@ -34,21 +34,6 @@ def test_a_whole_checkpoint_loads_for_evaluation(whole):
     assert checkpoint.tokenizer.decode(found["input_ids"], symbols=found.symbols, skip_special_tokens=True) == "&ab"
 
 
-def test_a_tokenizer_of_an_earlier_version_gets_the_names_that_its_model_has_rows_for(make_checkpoint, tmp_path):
-    for kind, rows in (("learned", 27), ("random", 5), ("streams", 5)):
-        path = shutil.copytree(
-            make_checkpoint(LTL, symbol_embedding=kind, num_symbols=rows, random_dim=4), tmp_path / kind
-        )
-        settings = json.loads((path / "tokenizer_config.json").read_text())
-        del settings["fixed_names"]
-        (path / "tokenizer_config.json").write_text(json.dumps({**settings, "symbols": {"request": 26}}))
-        tokenizer = load_checkpoint(str(path), "cpu").tokenizer
-        ids = tokenizer("& z " + ("request" if kind != "random" else "a"))["input_ids"]
-        assert ids == {"learned": [5, 38, 39, 2], "random": [5, 38, 13, 2], "streams": [5, 13, 14, 2]}[kind]
-        tokenizer.save_pretrained(path)
-        assert load_checkpoint(str(path), "cpu").tokenizer.fixed_names == tokenizer.fixed_names
-
-
 def test_bundled_checkpoints_are_found_by_name():
     for name, folder in bundled_checkpoints().items():
         assert load_checkpoint(name, "cpu").folder == folder

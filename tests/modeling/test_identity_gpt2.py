@@ -193,7 +193,7 @@ def test_a_configuration_that_makes_no_sense_is_refused(changes, message):
 
 def test_a_checkpoint_of_another_shape_is_refused(gpt2):
     _, folder = gpt2
-    with pytest.raises(ValueError, match=r"has shape \(72,\), and \(144,\) in a model of this .*; leave out n_embd"):
+    with pytest.raises(RuntimeError, match="ignore_mismatched_sizes"):  # transformers' own
         IdentityGPT2LMHeadModel.from_pretrained(folder, n_embd=48)
     loaded = IdentityGPT2LMHeadModel.from_pretrained(folder, n_embd=48, ignore_mismatched_sizes=True)
     assert loaded.config.n_embd == 48
@@ -202,25 +202,21 @@ def test_a_checkpoint_of_another_shape_is_refused(gpt2):
 @pytest.mark.parametrize("kind", [IdentityGPT2Model, IdentityGPT2LMHeadModel, IdentityGPT2ForSequenceClassification])
 def test_a_checkpoint_that_lacks_layers_or_is_no_gpt2_is_refused(kind, gpt2, tmp_path):
     _, folder = gpt2
-    with pytest.raises(ValueError, match=r"has no .*h\.\d.* more weights of GPT-2; give a checkpoint of GPT-2 with as"):
+    with pytest.raises(ValueError, match=r"lacks .*h\.\d.* more weights of GPT-2's blocks; leave n_layer"):
         kind.from_pretrained(folder, n_layer=5)
     BertModel(BertConfig(vocab_size=11, hidden_size=12, num_hidden_layers=1, num_attention_heads=2,
                          intermediate_size=8)).save_pretrained(tmp_path)  # fmt: skip
-    with pytest.raises(ValueError, match=r"has no .* more weights of GPT-2"):
+    with pytest.raises(ValueError, match=r"lacks .* more weights of GPT-2"):
         kind.from_pretrained(tmp_path)
 
 
 @pytest.mark.parametrize("kind", [IdentityGPT2Model, IdentityGPT2LMHeadModel, IdentityGPT2ForSequenceClassification])
 def test_a_checkpoint_with_more_layers_or_scalars_than_the_configuration_is_refused(kind, gpt2, tmp_path):
     _, folder = gpt2
-    with pytest.raises(
-        ValueError, match=r"has .*h\.1\..* more weights .* \(n_layer=1\) has no place; leave out n_layer"
-    ):
+    with pytest.raises(ValueError, match=r"no place for, .*h\.1\..* more weights .*; leave n_layer and"):
         kind.from_pretrained(folder, n_layer=1)
     with_scalars().save_pretrained(tmp_path)
-    with pytest.raises(
-        ValueError, match=r"has .*h\.0\.attn\.identity_vo and 1 more weights .* leave out n_layer, iden"
-    ):
+    with pytest.raises(ValueError, match=r"no place for, .*h\.0\.attn\.identity_vo and 1 more weights .*; leave n_"):
         kind.from_pretrained(tmp_path, identity_vo=False)
 
 
@@ -232,36 +228,6 @@ def test_masks_that_old_checkpoints_hold_are_passed_over(gpt2, ids, tmp_path):
     }
     model.save_pretrained(tmp_path, state_dict={**model.state_dict(), **masks})
     assert torch.equal(IdentityGPT2LMHeadModel.from_pretrained(tmp_path)(ids).logits, model(ids).logits)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"n_head": 2},
-            r"n_head=2: .* was made with n_head=3, and its weights are another model's .*; leave n_head out",
-        ),
-        ({"num_attention_heads": 6}, r"n_head=6: .* was made with n_head=3"),
-        ({"config": GPT2Config(**{**SIZES, "n_head": 2})}, r"n_head=2: .* was made with n_head=3"),
-        ({"scale_attn_weights": False}, "scale_attn_weights=False: .* was made with scale_attn_weights=True"),
-        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True: .* was made with"),
-    ],
-    ids=str,
-)
-def test_values_that_make_another_model_of_the_same_weights_are_refused(gpt2, changes, message):
-    _, folder = gpt2
-    with pytest.raises(ValueError, match=message):
-        IdentityGPT2LMHeadModel.from_pretrained(folder, **changes)
-
-
-def test_another_multiplier_is_refused_where_there_are_scalars(gpt2, tmp_path):
-    with_scalars(identity_multiplier=2.0).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"identity_multiplier=3\.0: .* was made with identity_multiplier=2\.0"):
-        IdentityGPT2LMHeadModel.from_pretrained(tmp_path, identity_multiplier=3.0)
-    _, folder = gpt2
-    assert IdentityGPT2LMHeadModel.from_pretrained(folder, identity_multiplier=3.0).config.identity_multiplier == 3
-    with pytest.raises(StrictDataclassError, match=r"identity_multiplier=-3\.0: must be positive"):
-        IdentityGPT2LMHeadModel.from_pretrained(folder, identity_multiplier=-3.0)
 
 
 def test_weights_without_a_configuration_load_with_one_given(gpt2, ids, tmp_path):

@@ -210,13 +210,7 @@ class TestFixedNames:
             SymbolInvariantTokenizer([], fixed_names=["é", "é"])
 
 
-class TestOlderFiles:
-    """What earlier versions saved has the names that their process had met."""
-
-    def test_a_saved_tokenizer_numbers_anew(self):
-        older = {"symbols": {"zebra": 26}, "views": [""]}
-        tokenizer = SymbolInvariantTokenizer(LTL.base_tokens, LTL.token_arity, **older)
-        assert tokenizer("& a zebra")["input_ids"] == [5, 13, 14, 2]
-        assert "symbols" not in tokenizer.init_kwargs
-        older = SymbolInvariantTextTokenizer(["let"], listed_words=["let"], symbols={}, token_arity={})
-        assert older("let x")["input_ids"] == [3, 4, 2] and older.base_words == ["let"]
+def test_a_tokenizer_of_an_earlier_version_is_refused_as_its_ids_mean_something_else():
+    for made in (SymbolInvariantTokenizer, SymbolInvariantTextTokenizer):
+        with pytest.raises(ValueError, match=r"saved by an earlier version.* make it anew"):
+            made(["let"], symbols={"zebra": 26})

@@ -167,7 +167,6 @@ class Tokenizer(TypedDict, total=False):
     base_tokens: list[str]
     symbol_pattern: str | None
     base_words: list[str]
-    listed_words: list[str]
     spaced: bool
     data: dict[str, Any] | None
 
