@@ -15,13 +15,16 @@ CHANGING := tests/modeling/test_generation.py tests/modeling/test_generation_arg
 	tests/modeling/test_tokenization.py tests/modeling/test_versions.py tests/test_auto_classes.py tests/test_pipelines.py
 # Tests of what stands beside the product: tables that are made at a tiny size, and benchmarks that run on toys.
 SHOWCASE := tests/papers tests/benchmarks
+# Tests of what stands around the product: every program and picture of the documentation, examples, the Space in a
+# browser, the suites that transformers has for models of any kind, and attacks.
+AROUND := tests/attack tests/docs tests/examples tests/peers tests/space
 NEEDED := -e ".[algebra,plot,test,train]"
 # The build of torch for a CPU; elsewhere its newest, with TORCH=.
 TORCH ?= torch==2.13.0
 PRE ?= accelerate datasets evaluate huggingface_hub peft safetensors tokenizers transformers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo space test test-fast test-papers attack test-min test-mid test-new test-pre check docs format bench dist clean
+.PHONY: help demo space test test-fast test-around test-papers attack test-min test-mid test-new test-pre check docs format bench dist clean
 
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,10 +41,13 @@ space: $(SPACE_STAMP) ## serve the page on which formulas are typed, solved and 
 	@$(BIN)/python examples/space/app.py
 
 test: $(DEV_STAMP) ## run all tests of the product, slow ones too, in two processes
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 $(addprefix --ignore=,$(SHOWCASE))
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 $(addprefix --ignore=,$(AROUND) $(SHOWCASE))
 
 test-fast: $(DEV_STAMP) ## run those of them that take at most a few seconds each
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow" $(addprefix --ignore=,$(SHOWCASE))
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow" $(addprefix --ignore=,$(AROUND) $(SHOWCASE))
+
+test-around: $(DEV_STAMP) ## run the tests of documentation, examples, the Space, others' suites, and attacks
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 $(AROUND)
 
 test-papers: $(DEV_STAMP) ## run the tests of the papers' tables and of the benchmarks
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 $(SHOWCASE)

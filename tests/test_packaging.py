@@ -332,19 +332,19 @@ class TestContinuousIntegration:
         assert len(ran) == 1
 
     @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-    def test_the_product_and_the_showcase_have_every_test_between_them(self):
-        """`make test` leaves out the folders that `make test-papers` runs, and no other."""
+    def test_the_product_what_is_around_it_and_the_showcase_have_every_test_between_them(self):
+        """`make test` leaves out the folders that `make test-around` and `make test-papers` run, and no other."""
         lines = {}
-        for name in ("test", "test-papers"):
+        for name in ("test", "test-around", "test-papers"):
             command = ["make", "--dry-run", "--always-make", name]
             told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
             (lines[name],) = (line.split()[2:] for line in told.splitlines() if "/pytest " in line)
-        showcase = lines["test-papers"][2:]
-        assert lines["test"] == ["-n", "2", *(f"--ignore={folder}" for folder in showcase)]
-        assert showcase and all((ROOT / folder).is_dir() for folder in showcase)
+        others = [*lines["test-around"][2:], *lines["test-papers"][2:]]
+        assert lines["test"] == ["-n", "2", *(f"--ignore={folder}" for folder in others)]
+        assert len(others) == 7 and all((ROOT / folder).is_dir() for folder in others)
 
     def test_the_gate_runs_the_lowest_versions_those_between_and_the_newest(self):
         lines = (ROOT / ".ci" / "run").read_text().splitlines()
         assert [line for line in lines if line.startswith("make ")] == [
-            "make check", "make test", "make test-papers", "make test-min", "make test-mid", "make test-new",
+            "make check", "make test", "make test-around", "make test-papers", "make test-min", "make test-mid", "make test-new",
         ]  # fmt: skip

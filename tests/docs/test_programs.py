@@ -19,7 +19,7 @@ import pytest
 from hf_symbinv.cli import COMMANDS, main
 from papers.__main__ import main as papers
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 # What a program names that only a checkout has.

@@ -10,9 +10,9 @@ from pathlib import Path
 import datasets
 import pytest
 
-from . import forks
+from .. import forks
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 QUESTIONS = ["data.rows=400", "trainer.max_steps=3", "trainer.eval_strategy=no", "test_rows=8"]
 # Program → what makes it short, where its run lies, and what it says at the end.
 RUNS = {

@@ -7,7 +7,7 @@ import pytest
 
 from hf_symbinv.cli import main
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "what_layers_know.py"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "what_layers_know.py"
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hf_symbinv.cli import main
 from hf_symbinv.tasks import load_task
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "graph_colouring.py"
 COLOURING = load_task(EXAMPLE)
 

@@ -12,7 +12,7 @@ from hf_symbinv.cli import main
 from hf_symbinv.solvers.ltl import find_witness
 from hf_symbinv.tasks import LTL, load_task
 
-EXAMPLE = f"{Path(__file__).resolve().parents[1] / 'examples' / 'ltl_joined.py'}:JOINED"
+EXAMPLE = f"{Path(__file__).resolve().parents[2] / 'examples' / 'ltl_joined.py'}:JOINED"
 JOINED = load_task(EXAMPLE)
 NAMES = "abcdefghij"
 
