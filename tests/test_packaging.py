@@ -346,5 +346,6 @@ class TestContinuousIntegration:
     def test_the_gate_runs_the_lowest_versions_those_between_and_the_newest(self):
         lines = (ROOT / ".ci" / "run").read_text().splitlines()
         assert [line for line in lines if line.startswith("make ")] == [
-            "make check", "make test", "make test-around", "make test-papers", "make test-min", "make test-mid", "make test-new",
+            "make check", "make test", "make test-around", "make test-papers", "make test-min", "make test-mid",
+            "make test-new",
         ]  # fmt: skip

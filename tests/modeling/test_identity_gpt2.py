@@ -4,7 +4,6 @@ import re
 
 import pytest
 import torch
-from huggingface_hub.errors import StrictDataclassError
 from transformers import (
     AutoConfig,
     AutoModel,
