@@ -19,14 +19,13 @@ from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
 from hf_symbinv.datasets_scripts.storage import FOLDERS, number_of_rows, split_files, splits_of
 from hf_symbinv.errors import exits_refused
 from hf_symbinv.remote import local_copy, working_copy
-from hf_symbinv.solvers import Cluster
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import load_task
 
 _SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout", "memory", "like", "as_solved"}
 _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
 _RENAMED = {"renamed", "like"}
-# What each way to make a data set takes besides --output, --workers and --executor.
+# What each way to make a data set takes besides --output and --workers.
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell", "novel"},
@@ -53,7 +52,6 @@ def parser() -> argparse.ArgumentParser:
     tasks = "ltl, ltl-operators, prop, copy, tseitin, or a file FILE.py that defines a task"
     add("--task", help=f"{tasks} (default: {own.task}; with --from by its columns)")
     add("--workers", type=int, help="processes (default: one per available core)")
-    add("--executor", metavar="ray:ADDRESS", help="a Ray cluster instead, auto or the HOST:PORT of its head")
     add("--seed", type=int, help=f"of everything random (default: {own.seed})")
     add("--min-size", type=int, help=f"smallest question, such as nodes of formulas (default: {own.min_size})")
     add("--max-size", type=int, help=f"largest question {either('max_size')}")
@@ -109,11 +107,7 @@ def make(options: dict[str, Any], folder: Path) -> None:
         WorkFolderError: If the folder cannot take the data set.
         OSError, ImportError: If a file cannot be read, or a solver is not installed.
     """
-    if "workers" in options and "executor" in options:
-        raise OptionsError("--workers: not together with --executor, which uses all cores of its cluster")
     workers = options.pop("workers", None)
-    if "executor" in options:
-        workers = Cluster.parse(options.pop("executor"))
     way = next((name for name in ("grid", "from", "from_text") if name in options), "random")
     for name in options:
         if name not in _OPTIONS[way]:
@@ -123,7 +117,7 @@ def make(options: dict[str, Any], folder: Path) -> None:
     memory = options.pop("memory", MEMORY)
     if not memory > 0:
         raise OptionsError(f"--memory {memory:g}: must be a positive number of gigabytes; correct it")
-    if isinstance(workers, int) and workers < 1:
+    if workers is not None and workers < 1:
         raise OptionsError(f"--workers {workers}: must be at least 1; leave it out for one per available core")
     if way == "from":
         task = load_task(options.pop("task")) if "task" in options else None

@@ -66,7 +66,6 @@ from hf_symbinv.datasets_scripts.storage import (
 )
 from hf_symbinv.errors import in_short
 from hf_symbinv.hub.cards.dataset import Origin
-from hf_symbinv.solvers.cluster import Workers
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
 from hf_symbinv.values import described, is_kind
@@ -180,7 +179,7 @@ class FewerRowsWarning(UserWarning):
 
 
 def generate(
-    config: RandomQuestionsConfig, work: Path, workers: Workers, *, progress: bool = True, memory: float = MEMORY
+    config: RandomQuestionsConfig, work: Path, workers: int | None, *, progress: bool = True, memory: float = MEMORY
 ) -> Harvest:
     """Draw and solve until every size is full, or as a release does it; with finished shards kept in `work`."""
     task = load_task(config.task, config.like)
@@ -232,7 +231,7 @@ def left_out(counts: Counter[str], timeout: float) -> str:
 def prepare(
     config: RandomQuestionsConfig,
     folder: Path,
-    workers: Workers,
+    workers: int | None,
     *,
     progress: bool = True,
     memory: float = MEMORY,
@@ -242,7 +241,7 @@ def prepare(
     Args:
         config: Of the data set.
         folder: Made if there is none.
-        workers: Number of processes, None for one per available core; or the cluster that they run on.
+        workers: Number of processes, None for one per available core.
         progress: Whether progress is shown.
         memory: Limit in GB for drawing a batch, solving a question and judging an answer, as `ProcessPool` takes it.
 

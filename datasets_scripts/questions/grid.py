@@ -34,7 +34,6 @@ from hf_symbinv.datasets_scripts.questions.transforms import digest, training_cl
 from hf_symbinv.datasets_scripts.storage import Pair, publish
 from hf_symbinv.errors import in_short
 from hf_symbinv.hub.cards.dataset import Origin
-from hf_symbinv.solvers.cluster import Workers
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
 
@@ -79,7 +78,7 @@ class QuestionGridConfig(QuestionsConfig):
 
 
 def generate(
-    config: QuestionGridConfig, work: Path, workers: Workers, *, progress: bool = True, memory: float = MEMORY
+    config: QuestionGridConfig, work: Path, workers: int | None, *, progress: bool = True, memory: float = MEMORY
 ) -> Harvest:
     """Draw and solve row by row of the grid, with finished shards kept in `work`."""
     task, harvest = load_task(config.task, config.like), Harvest()
@@ -100,7 +99,7 @@ def generate(
 
 
 def prepare(
-    config: QuestionGridConfig, folder: Path, workers: Workers, *, progress: bool = True, memory: float = MEMORY
+    config: QuestionGridConfig, folder: Path, workers: int | None, *, progress: bool = True, memory: float = MEMORY
 ) -> None:
     """Make the grid in `folder`, or finish it, or leave it as it is if it is finished; arguments as of a builder's.
 

@@ -20,7 +20,6 @@ from hf_symbinv.datasets_scripts.storage import Pair
 from hf_symbinv.files import read_json, write_atomically
 from hf_symbinv.remote import finished
 from hf_symbinv.solvers import Checker
-from hf_symbinv.solvers.cluster import RayPool, Workers, open_pool
 from hf_symbinv.solvers.pool import MEMORY, Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask
 from hf_symbinv.tasks.base import solve_ordered
@@ -98,10 +97,10 @@ def missing_samples(quota: dict[int, int], have: Counter[int], exhausted: set[in
 
 
 def solving_pool(
-    task: SymbolTask, workers: Workers, timeout: float, memory: float = MEMORY, as_solved: bool = False
-) -> ProcessPool | RayPool:
+    task: SymbolTask, workers: int | None, timeout: float, memory: float = MEMORY, as_solved: bool = False
+) -> ProcessPool:
     """Processes that find answers with the task's solver, each within `timeout` seconds and `memory` GB."""
-    return open_pool(
+    return ProcessPool(
         task.solve if as_solved else partial(solve_ordered, task),
         workers=workers,
         timeout=timeout,
@@ -158,7 +157,7 @@ class Rounds:
         bar: Counts the pairs.
     """
 
-    def __init__(self, gate: Gate, pool: ProcessPool | RayPool, checker: Checker, work: Path, bar: Any) -> None:
+    def __init__(self, gate: Gate, pool: ProcessPool, checker: Checker, work: Path, bar: Any) -> None:
         self.gate = gate
         self.pool = pool
         self.checker = checker
