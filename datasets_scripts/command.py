@@ -100,13 +100,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def make(options: dict[str, Any], folder: Path) -> None:
-    """Make the data set that the options ask for in a folder.
-
-    Raises:
-        OptionsError: For options that do not fit together, or values that they cannot have.
-        WorkFolderError: If the folder cannot take the data set.
-        OSError, ImportError: If a file cannot be read, or a solver is not installed.
-    """
+    """Make the data set that the options ask for in a folder."""
     workers = options.pop("workers", None)
     way = next((name for name in ("grid", "from", "from_text") if name in options), "random")
     for name in options:

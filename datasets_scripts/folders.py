@@ -21,13 +21,7 @@ WORK = ".work"
 
 @contextmanager
 def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
-    """Hold the work folder inside `folder` for the data set that `description` describes; None if it is complete.
-
-    What is refused before anything was made leaves no trace, so that another try may use the folder.
-
-    Raises:
-        WorkFolderError: If `folder` holds another data set, or lacks files of its own, or another process holds it.
-    """
+    """Hold the work folder inside `folder` for the data set that `description` describes; None if it is complete."""
     marker = folder / MARKER
     if not marker.exists() and ((folder / CARD).exists() or (folder / "data").exists()):
         raise WorkFolderError(f"{folder}: holds a data set of other origin; choose another folder")

@@ -44,18 +44,7 @@ class Row(NamedTuple):
 def read_pairs(
     source: str, question: str | None = None, answer: str | None = None, config: str | None = None
 ) -> tuple[dict[str, list[Row]], tuple[str, str]]:
-    """The rows of each split of the data, `train` if they have none; and the names of the two columns.
-
-    Args:
-        source: A file of one of `SUFFIXES` or a folder of such files, here or at an address such as
-            `s3://bucket/folder`; or OWNER/NAME on the Hub.
-        question, answer: Names of the columns; None to find them.
-        config: Of a data set on the Hub or in a folder.
-
-    Raises:
-        PairsFormatError: If there are no such data, or a row is no pair of texts.
-        UnreadableDataError: If they are a data set that is not finished, or not as its card lists it.
-    """
+    """The rows of each split of the data, `train` if they have none; and the names of the two columns."""
     path = local_copy(source, ("*",))
     if path.is_dir():
         require_whole(path)
@@ -79,13 +68,7 @@ def read_pairs(
 
 
 def _files_of_splits(folder: Path) -> dict[str, list[Path]]:
-    """The files in a folder that are called as a split, such as `train.csv` and `test-00000-of-00002.parquet`.
-
-    `datasets` would guess types and make a 1 of the text +1 in a CSV file.
-
-    Raises:
-        PairsFormatError: If files of one split lie in several folders, which may be of several data sets.
-    """
+    """The files in a folder that are called as a split, such as `train.csv` and `test-00000-of-00002.parquet`."""
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.rglob("*")):
         split = SPLITS.get(re.split(r"[-_.]", path.name)[0])

@@ -127,11 +127,7 @@ class Cut(NamedTuple):
 
 
 def cut(row: Row, task: PairsTask) -> Cut:
-    """The words of a row.
-
-    Raises:
-        PairsFormatError: If a symbol holds white space.
-    """
+    """The words of a row."""
     question, answer = (list(task.rule.words(text)) for text in (row.question, row.answer))
     for _, word, is_symbol in (*question, *answer):
         if is_symbol and re.search(r"\s", word):
@@ -156,10 +152,7 @@ def cut(row: Row, task: PairsTask) -> Cut:
 
 
 def parts_of(alpha_classes: Iterable[str], seed: int) -> dict[str, str]:
-    """The split of each question up to renaming: a function of it and of the seed, and none empty if there are three.
-
-    Of few questions, a split that would have none gets the one that is nearest to it.
-    """
+    """The split of each question up to renaming: a function of it and the seed; none is empty if there are three."""
     digests = {one: hashlib.sha256(f"{seed}\n{one}".encode()).digest() for one in alpha_classes}
     places = {one: int.from_bytes(digest[:8], "big") / 2**64 for one, digest in digests.items()}
     found = {
@@ -176,11 +169,7 @@ def parts_of(alpha_classes: Iterable[str], seed: int) -> dict[str, str]:
 
 
 def split_pairs(splits: Mapping[str, Sequence[Cut]], seed: int) -> tuple[dict[str, list[Cut]], int]:
-    """The rows of train, validation and test, and how many renamed twins were left out.
-
-    What the data have as a split stays as it is. What they lack is held out from their training rows by `parts_of`:
-    then all renamings of a question are in one split, and of those outside training the first one alone is kept.
-    """
+    """The rows of train, validation and test, and how many renamed twins were left out."""
     missing = [split for split in ("validation", "test") if split not in splits]
     parts = {"train": [], **{split: list(splits.get(split, ())) for split in ("validation", "test")}}
     twins, seen = 0, set()
@@ -198,16 +187,7 @@ def split_pairs(splits: Mapping[str, Sequence[Cut]], seed: int) -> tuple[dict[st
 
 
 def held_out_rows(task: PairsTask, source: str, split: str) -> tuple[list[Row], list[str]]:
-    """The rows of one split, to measure a model on, and lines that say what was left out.
-
-    Args:
-        task: Of the model.
-        source: As `read_pairs` takes it.
-        split: `train`, `validation` or `test`, of the data or as they were split for training; or `all`, every row.
-
-    Raises:
-        PairsFormatError: As `read_pairs`, for another split, or if no row is left.
-    """
+    """The rows of one split, to measure a model on, and lines that say what was left out."""
     splits, _ = read_pairs(source, *(task.columns if "columns" in task.data else (None, None)))
     cuts = {name: [cut(row, task) for row in rows] for name, rows in splits.items()}
     if split not in ("train", "validation", "test", "all"):
@@ -234,15 +214,7 @@ def held_out_rows(task: PairsTask, source: str, split: str) -> tuple[list[Row], 
 
 
 def load_pairs(options: Mapping[str, Any], source: str | None = None) -> LoadedData:
-    """Reads pairs, splits them, and learns the base words from the training rows.
-
-    Args:
-        options: Fields of `PairsOptions`.
-        source: In place of `options["pairs"]`.
-
-    Raises:
-        PairsFormatError: For options and data that cannot be used.
-    """
+    """Reads pairs, splits them, and learns the base words from the training rows."""
     asked = PairsOptions.read({**options, **({} if source is None else {"pairs": source})})
     splits, columns = read_pairs(asked.pairs, asked.question_column, asked.answer_column, asked.config)
     known = {"columns": list(columns), "seed": asked.seed}

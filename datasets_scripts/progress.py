@@ -16,13 +16,7 @@ SLOW = 60.0
 
 
 def progress_of(unit: str, total: int | None = None, *, show: bool = True) -> Any:
-    """Counts on stderr, as a context manager with `update(count)` and `set_description(text)`.
-
-    Args:
-        unit: What is counted, such as `pairs`.
-        total: How many there will be; None if that is not known.
-        show: Whether anything is shown.
-    """
+    """Counts on stderr, as a context manager with `update(count)` and `set_description(text)`."""
     if not show or sys.stderr.isatty():
         return tqdm(total=total, unit=f" {unit}", file=sys.stderr, disable=not show)
     return Lines(unit, total, sys.stderr)

@@ -206,11 +206,7 @@ def generate(
 
 
 def assign_splits(pairs: Sequence[Pair], seed: int) -> dict[str, list[Pair]]:
-    """Shuffle and cut into 80 % train, 10 % validation and 10 % test.
-
-    The place of a pair follows from the seed and its question, so that a few other pairs move hardly any to another
-    split.
-    """
+    """Shuffle and cut into 80 % train, 10 % validation and 10 % test."""
     shuffled = sorted(pairs, key=lambda pair: hashlib.sha256(f"{seed}/{pair.question}".encode()).digest())
     tenth = len(shuffled) // 10
     return {"train": shuffled[2 * tenth :], "validation": shuffled[:tenth], "test": shuffled[tenth : 2 * tenth]}
@@ -236,21 +232,7 @@ def prepare(
     progress: bool = True,
     memory: float = MEMORY,
 ) -> None:
-    """Make the data set in `folder`, or finish it, or leave it as it is if it is finished.
-
-    Args:
-        config: Of the data set.
-        folder: Made if there is none.
-        workers: Number of processes, None for one per available core.
-        progress: Whether progress is shown.
-        memory: Limit in GB for drawing a batch, solving a question and judging an answer, as `ProcessPool` takes it.
-
-    Raises:
-        WorkFolderError: If the folder cannot take it.
-        TaskFailedError: If the task's own code raises, or its judge calls an answer of its solver wrong.
-        OptionsError: If too little was found for three splits (DrawingError if the task cannot draw what is asked for).
-        ImportError: If a solver is not installed.
-    """
+    """Make the data set in `folder`, or finish it, or leave it as it is if it is finished."""
     task = load_task(config.task, config.like)
     recipe, version = {**config.recipe(), "task": task.name}, task.solver_version()
     with claimed(folder, {"builder": f"random {config.version}", **recipe, "solver_version": version}) as work:

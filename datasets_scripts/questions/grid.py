@@ -101,15 +101,7 @@ def generate(
 def prepare(
     config: QuestionGridConfig, folder: Path, workers: int | None, *, progress: bool = True, memory: float = MEMORY
 ) -> None:
-    """Make the grid in `folder`, or finish it, or leave it as it is if it is finished; arguments as of a builder's.
-
-    Raises:
-        WorkFolderError: If the folder cannot take it.
-        TaskFailedError: If the task's own code raises, or its judge calls an answer of its solver wrong.
-        TransformError: If a folder of `novel` holds no training data of the task.
-        OptionsError: If all cells are empty (DrawingError if the task cannot draw with a number of symbols).
-        ImportError: If a solver is not installed.
-    """
+    """Make the grid in `folder`, or finish it, or leave it as it is if it is finished; arguments as of a builder's."""
     task = load_task(config.task, config.like)
     recipe, version = {**config.recipe(), "task": task.name}, task.solver_version()
     if config.novel:

@@ -63,11 +63,7 @@ def quotas(task: SymbolTask, min_size: int, max_size: int, rows: int) -> dict[in
 
 
 def most_rows(task: SymbolTask, min_size: int, max_size: int, rows: int) -> dict[int, int]:
-    """Rows of each size, at most, as DeepLTL's release has them: of a short size as many as of each longer one.
-
-    Raises:
-        OptionsError: If no size is that long.
-    """
+    """Rows of each size, at most, as DeepLTL's release has them: of a short size as many as of each longer one."""
     sizes = max_size + 1 - max(min_size, task.uniform_from)
     if sizes < 1:
         raise OptionsError(
@@ -172,16 +168,7 @@ class Rounds:
         *seed: object,
         most: int | None = None,
     ) -> Harvest:
-        """Everything that was found.
-
-        Args:
-            quota: Rows of each quota.
-            missing_after: From the pairs that there are by quota, and the quotas that are exhausted, how many of each
-                to solve next; `quota` at first.
-            name: Of the shards' files.
-            seed: Of the questions.
-            most: Pairs in all, those drawn first; None for all that `missing_after` asks for.
-        """
+        """Everything that was found."""
         have, harvest, fruitless, rounds = Counter[int](), Harvest(), Counter[int](), count()
         candidates = Candidates(self.gate, quota, *seed)
         watch = Watch(FEW, "had an answer", "let draw make more that have one, or ask for fewer rows")
@@ -199,11 +186,7 @@ class Rounds:
         return harvest
 
     def solve(self, questions: Iterator[str], name: str) -> list[Harvest]:
-        """Solve the questions shard by shard, and leave a file for each shard.
-
-        Raises:
-            TaskFailedError: If `solve` or `judge` raised for a question of a shard, or an answer of `solve` is wrong.
-        """
+        """Solve the questions shard by shard, and leave a file for each shard."""
         harvests: dict[int, Harvest] = {}
         waiting: deque[tuple[int, Path, list[str]]] = deque()
 
@@ -237,11 +220,7 @@ class Rounds:
         return [harvests[index] for index in sorted(harvests)]
 
     def judged(self, questions: Sequence[str], outcomes: Sequence[Outcome]) -> list[list[str]]:
-        """What a shard says about each of its questions, now that all of them are solved and the answers are judged.
-
-        Raises:
-            TaskFailedError: As `solve`; the traceback of the first exception goes to stderr.
-        """
+        """What a shard says about each of its questions, now that all of them are solved and the answers are judged."""
         name, count = self.gate.task.name, f"{len(questions):,}"
         raised = [place for place, outcome in enumerate(outcomes) if outcome.traceback]
         if raised:
@@ -290,11 +269,7 @@ def harvest_of(entries: Sequence[Sequence[str]]) -> Harvest:
 
 
 def read_shard(path: Path, questions: Sequence[str]) -> Harvest:
-    """What became of the questions of a finished shard.
-
-    Raises:
-        WorkFolderError: If the file does not belong to these questions.
-    """
+    """What became of the questions of a finished shard."""
     entries = read_json(path, AGAIN, WorkFolderError)
     whole = isinstance(entries, list) and all(
         isinstance(entry, list) and len(entry) == 3 and all(isinstance(part, str) for part in entry)

@@ -54,10 +54,7 @@ class Order(NamedTuple):
 
 
 def draw_batch(task: SymbolTask, order: Order) -> list[str]:
-    """The questions of an order; a function of the order only in a process that does nothing else.
-
-    A user's task also measures them here first: if that ends its process, the command that draws goes on and says so.
-    """
+    """The questions of an order; a function of the order only in a process that does nothing else."""
     questions = task.draw(*order)
     if is_users(task):
         with contextlib.suppress(Exception, SystemExit):  # it comes again where the sizes are used
@@ -123,13 +120,7 @@ class Gate:
         return True
 
     def draw(self, missing: dict[int, int], *seed: object, most: int = sys.maxsize) -> Iterator[str]:
-        """Yield, for every quota, as many questions that were never drawn before as `missing` says, and `most` in all.
-
-        Quotas for which none turns up any more are added to `exhausted`.
-
-        Raises:
-            DrawingError: If the task refuses to draw.
-        """
+        """Yield, for every quota, as many new questions as `missing` says, and `most` in all."""
         missing = {quota: rows for quota, rows in missing.items() if rows}
         # The smallest quota that was missing when each batch had been looked through, None if there was none.
         history = [min(missing, default=None)] * AHEAD
@@ -194,10 +185,7 @@ class Gate:
             ) from error
 
     def given_up(self, missing: dict[int, int], hits: set[int]) -> list[int]:
-        """The quotas of `missing` that count as exhausted after another batch, which had `hits`.
-
-        Small sizes are the rarest where they are few; so the smallest goes first, when nothing at all turns up.
-        """
+        """The quotas of `missing` that count as exhausted after another batch, which had `hits`."""
         smallest = min(missing, default=SHORT)
         self._dry[SHORT] = 0 if hits else self._dry[SHORT] + 1
         if not missing or self._dry[SHORT] < self._drought:

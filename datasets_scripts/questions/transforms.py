@@ -36,20 +36,6 @@ from hf_symbinv.tasks import TASKS, SymbolTask, symbol_names
 def renamed(data: datasets.DatasetDict, task: SymbolTask, like: str = "") -> datasets.DatasetDict:
     """Training rows with symbols renamed so that the first appearances in answers always come in the order a, b, c, ...
 
-    The other symbols of a question keep their names, unless these are taken: then they get, in the order of their first
-    appearance, those that have become free. So rows remain what they were up to a renaming, and only the
-    order of names in answers carries a bias that a model can learn.
-
-    Args:
-        data: What is to be renamed.
-        task: The task of the data.
-        like: `ite` to rename as ITE's release does, for who makes the papers' tables again: the other symbols keep
-            their names even if these are taken, so that some rows have fewer symbols than before. Answers stay correct,
-            because they hold whatever the other symbols are.
-
-    Raises:
-        TransformError: If `like` is something else.
-
     Source: ITE, section 5.2.1.
     """
     if like not in ("", "ite"):
@@ -81,15 +67,7 @@ def first_in_order(in_answer: tuple[str, ...], in_question: tuple[str, ...]) -> 
 
 
 def ordered(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
-    """Rows whose answers say what may come in any order in the order in which the question names its symbols.
-
-    Solvers write the literals of a step, or the pairs of an assignment, in the order of the symbols' names. A model
-    that is invariant to renaming cannot know that order, so training on it teaches guesses. Questions stay as they are,
-    and answers say the same. Data that were drawn without `as_solved` are so already.
-
-    Raises:
-        TransformError: For a task without `SymbolTask.ordered`.
-    """
+    """Rows whose answers say what may come in any order in the order in which the question names its symbols."""
     question, answer = _columns(data, task)
     if type(task).ordered is SymbolTask.ordered:
         raise TransformError(f"ordered: changes no answer of task {task.name}; leave it out")
@@ -102,14 +80,7 @@ def ordered(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDic
 
 
 def completed(data: datasets.DatasetDict, task: SymbolTask, seed: int = 0) -> datasets.DatasetDict:
-    """Rows whose answers leave nothing open, in all splits, drawn from all such answers with equal probability.
-
-    A solver's choice of one answer is hard to foresee. A model that learns from answers drawn at random gives each next
-    token the share of the correct answers that have it, so that its best guess is the one that leaves most of them.
-
-    Raises:
-        TransformError: If the task has no such answers, or they cannot be drawn.
-    """
+    """Rows whose answers leave nothing open, in all splits, drawn from all such answers with equal probability."""
     question, answer = _columns(data, task)
 
     def complete(row: dict[str, Any]) -> dict[str, Any]:
@@ -127,11 +98,7 @@ def completed(data: datasets.DatasetDict, task: SymbolTask, seed: int = 0) -> da
 
 
 def extended(data: datasets.DatasetDict, other: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
-    """Training rows and all those of `other` whose question is in no split of `data`, names as they are.
-
-    Raises:
-        TransformError: If there is none.
-    """
+    """Training rows and all those of `other` whose question is in no split of `data`, names as they are."""
     question, _ = _columns(other, task)
     train = _train(data)
     seen = {text for split in data.values() for text in split[question]}
@@ -144,11 +111,7 @@ def extended(data: datasets.DatasetDict, other: datasets.DatasetDict, task: Symb
 
 
 def reduced(data: datasets.DatasetDict, rows: int, seed: int = 0) -> datasets.DatasetDict:
-    """So many of the training rows, chosen at random. Source: ITE, Appendix F (80,000 of 799,909).
-
-    Raises:
-        TransformError: If there are fewer, or `rows` is not positive.
-    """
+    """So many of the training rows, chosen at random. Source: ITE, Appendix F (80,000 of 799,909)."""
     train = _train(data)
     if not 0 < rows <= len(train):
         raise TransformError(f"reduce={rows}: must be between 1 and the {len(train)} rows of split train")
@@ -158,16 +121,6 @@ def reduced(data: datasets.DatasetDict, rows: int, seed: int = 0) -> datasets.Da
 
 def supplemented(data: datasets.DatasetDict, other: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
     """Training rows and, of those of `other`, the ones with 0 or 1 symbols, which are rare where there are many.
-
-    Rows are added whose question is in no split of `data`. Names that do not occur there are renamed to names that do.
-
-    Args:
-        data: What is to be supplemented.
-        other: A data set of the same task, drawn apart, with more symbols for instance.
-        task: The task of both.
-
-    Raises:
-        TransformError: If `other` has no such row that `data` lacks.
 
     Source: SIT, Appendix F (0-AP and 1-AP formulas of the training set with 10 APs).
     """
@@ -204,11 +157,7 @@ def filtered(
     min_size: int = 1,
     max_size: int | None = None,
 ) -> datasets.DatasetDict:
-    """The rows of all splits whose questions have so many symbols and so large a size.
-
-    Raises:
-        TransformError: If no row of a split is left.
-    """
+    """The rows of all splits whose questions have so many symbols and so large a size."""
     most, largest = (sys.maxsize if limit is None else limit for limit in (max_symbols, max_size))
 
     def fits(symbols: list[list[str]], lengths: list[int]) -> list[bool]:
@@ -255,11 +204,7 @@ def _columns(data: datasets.DatasetDict, task: SymbolTask) -> tuple[str, str]:
 
 
 def training_classes(folder: Path, task: SymbolTask) -> set[str]:
-    """The training questions of a data set up to a renaming of symbols, as `task.alpha_class` writes them.
-
-    Raises:
-        TransformError: If the folder holds no training data of the task, or the task cannot rename a question.
-    """
+    """The training questions of a data set up to a renaming of symbols, as `task.alpha_class` writes them."""
     data = read_folder(folder)
     column, _ = _columns(data, task)
     if "train" not in data:
@@ -286,11 +231,7 @@ def _of_task(task: SymbolTask, question: str) -> Iterator[None]:
 
 
 def read_folder(folder: Path) -> datasets.DatasetDict:
-    """The data set in a folder that `symbinv data` wrote.
-
-    Raises:
-        TransformError: If there is none, or a file is damaged.
-    """
+    """The data set in a folder that `symbinv data` wrote."""
     splits = splits_of(folder)
     if not splits:
         raise TransformError(f"{folder}: holds no data set (no data/SPLIT-*.parquet); make one with `symbinv data`")
@@ -309,11 +250,7 @@ def _read_table(file: Path) -> pyarrow.Table:
 
 
 def task_by_columns(data: datasets.DatasetDict) -> SymbolTask:
-    """The task of the package with these columns.
-
-    Raises:
-        TransformError: If there is none.
-    """
+    """The task of the package with these columns."""
     names = next(iter(data.values())).column_names
     for task in TASKS.values():
         if set(task.columns) <= set(names):
@@ -322,20 +259,7 @@ def task_by_columns(data: datasets.DatasetDict) -> SymbolTask:
 
 
 def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapping[str, Any]) -> None:
-    """Write the data set of folder `source`, changed, into `folder`.
-
-    Args:
-        source: A folder that `symbinv data` wrote.
-        folder: Where to.
-        task: The task of the data; None to tell by its columns.
-        options: Those of `symbinv data`, done in this order: `supplement` (a folder), `min_symbols`, `max_symbols`,
-            `min_size`, `max_size`, then `reduce` (rows) by `seed`, then `extend` (a folder), `ordered`, `complete` by
-            `seed`, and `renamed`, `like` a release.
-
-    Raises:
-        TransformError: If a folder holds no data set of the task, nothing is to be changed, or nothing is left of it.
-        WorkFolderError: If `folder` cannot take it.
-    """
+    """Write the data set of folder `source`, changed, into `folder`."""
     data = read_folder(source)
     if "like" in options and not options.get("renamed"):
         raise TransformError(f"like={options['like']!r}: says how symbols are renamed; add --renamed, or leave it out")

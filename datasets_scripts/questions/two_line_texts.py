@@ -25,21 +25,7 @@ ON_THE_HUB = re.compile(r"(?P<repository>[A-Za-z0-9][\w.-]*/[\w.-]+)/(?P<folder>
 
 
 def convert(task: SymbolTask, source: str, folder: Path, seed: int) -> None:
-    """Convert pairs in the two-line text format; of those with the same question the first stays.
-
-    Args:
-        task: What the pairs are of.
-        source: A file, which is shuffled with `seed` and split 80/10/10; a folder with `train.txt`, `val.txt` and
-            `test.txt`, whose splits stay as they are; either at an address such as `s3://bucket/folder` too; or such a
-            folder on the Hub, OWNER/NAME/FOLDER.
-        folder: Where to.
-        seed: Of the split.
-
-    Raises:
-        TextsError: If there is no such source, or it holds fewer than 10 pairs.
-        PairsFormatError: If a file does not hold pairs.
-        WorkFolderError: If the folder cannot take the data set.
-    """
+    """Convert pairs in the two-line text format; of those with the same question the first stays."""
     path = local_path(source)
     files = split_files(path) if path.is_dir() else {"": path}
     digest = hashlib.sha256()
@@ -78,11 +64,7 @@ def new_pairs(task: SymbolTask, file: Path, seen: set[str]) -> Iterator[Pair]:
 
 
 def split_files(folder: Path) -> dict[str, Path]:
-    """The file of each split.
-
-    Raises:
-        TextsError: If one is missing.
-    """
+    """The file of each split."""
     return {
         split: _first(folder, [stem + suffix for stem in stems for suffix in SUFFIXES])
         for split, stems in FILES.items()
@@ -97,11 +79,7 @@ def _first(folder: Path, names: Sequence[str]) -> Path:
 
 
 def local_path(source: str) -> Path:
-    """Where a source lies; a folder on the Hub or at an address is downloaded.
-
-    Raises:
-        TextsError: If there is neither a file or folder nor a data set on the Hub of this name.
-    """
+    """Where a source lies; a folder on the Hub or at an address is downloaded."""
     path, hub = local_copy(source), ON_THE_HUB.fullmatch(source)
     if path.exists():
         return path

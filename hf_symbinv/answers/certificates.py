@@ -103,12 +103,7 @@ def _read_witness(specification: Specification, text: str) -> Trace:
 
 
 def read_claim(path: Path) -> dict[str, Any]:
-    """The content of a file that says that it is a certificate of this version's format.
-
-    Raises:
-        CertificateError: If it is none, or of another format.
-        OSError: If it cannot be read.
-    """
+    """The content of a file that says that it is a certificate of this version's format."""
     content = read_object(path, AGAIN, CertificateError)
     found = content.get("certificate")
     if type(found) is not int:

@@ -195,14 +195,6 @@ def find_model(clauses: Sequence[Clause], variables: int, solver: str) -> Model:
 def minimal_subset(clauses: Sequence[Clause], variables: int, seconds: float) -> tuple[tuple[int, ...], bool]:
     """Places of clauses that contradict each other, and whether each of them is needed; called in another process.
 
-    One clause after the other is left out, and stays out if the others still contradict each other; then only those of
-    the new proof are kept. After so many seconds the rest is kept untried.
-
-    Args:
-        clauses: Unsatisfiable.
-        variables: The largest variable.
-        seconds: For the search.
-
     Source: Belov, Lynce, Marques-Silva 2012, "Towards Efficient MUS Extraction", section 3.1, without model rotation.
     """
     deadline = time.monotonic() + seconds
@@ -237,14 +229,7 @@ def check_model(question: Clauses, model: Sequence[int]) -> Check:
 
 
 def check_subset(question: Clauses, subset: Sequence[int], minimal: bool, portfolio: Portfolio) -> tuple[Check, ...]:
-    """What both SAT solvers say of clauses that are said to contradict each other.
-
-    Args:
-        question: The clauses.
-        subset: Numbers of some, from 1.
-        minimal: It is said that each is needed; then fewer that are enough are looked for, too.
-        portfolio: In whose processes the solvers work, within its limits.
-    """
+    """What both SAT solvers say of clauses that are said to contradict each other."""
     clauses = tuple(question.clauses[number - 1] for number in subset)
     checks = []
     for solver in (SOLVER, SECOND_SOLVER):
@@ -303,12 +288,7 @@ class ClausesCertificate(TypedDict):
 
 
 def read_clauses_certificate(path: Path) -> tuple[Clauses, ClausesCertificate]:
-    """The clauses of the certificate in a file, and what it claims of them.
-
-    Raises:
-        CertificateError: If it is none, or contradicts itself.
-        OSError: If it cannot be read.
-    """
+    """The clauses of the certificate in a file, and what it claims of them."""
     from hf_symbinv.values import require_kinds  # here, because few commands need it
 
     content: Any = read_claim(path)

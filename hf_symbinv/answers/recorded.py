@@ -31,16 +31,7 @@ class PropertyVerdict:
 def verify_recording(
     specification: Specification, recording: Recording, portfolio: Portfolio
 ) -> tuple[PropertyVerdict, ...]:
-    """The verdict on each property.
-
-    The package's own checker decides what it can. What depends on unknown values, or on how the trace goes on, is
-    Spot's to decide.
-
-    Args:
-        specification: What is checked.
-        recording: Of the propositions that it has.
-        portfolio: Whose processes Spot works in.
-    """
+    """The verdict on each property."""
     alive = specification.alive if specification.finite else None
     trace = recording.trace(alive)
     verdicts = []

@@ -200,11 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def look(self) -> None:
-        """Look whether the client is still there.
-
-        Raises:
-            HungUpError: If it went away.
-        """
+        """Look whether the client is still there."""
         readable, _, _ = select.select([self.connection], [], [], 0)
         if readable and not self.connection.recv(1, socket.MSG_PEEK):
             raise HungUpError

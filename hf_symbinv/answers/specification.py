@@ -254,12 +254,7 @@ def read_specification_file(path: Path, *, finite: bool = False, propositional: 
 
 
 def read_text(path: Path, longest: int = LONGEST) -> str:
-    """The text of a file, with line ends as Unix has them.
-
-    Raises:
-        SpecificationError: If it is no text in UTF-8, damaged, or longer than so many bytes.
-        OSError: If it cannot be read.
-    """
+    """The text of a file, with line ends as Unix has them."""
     with reading(path, SpecificationError) as file:
         content = file.read(longest + 1)
     if len(content) > longest:

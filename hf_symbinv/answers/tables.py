@@ -28,17 +28,7 @@ _RADIX, _UNIT = "radix -", re.compile(r"\s*(?:\(.*\)|\[.*\])?\s*")
 
 
 def rows(path: Path, symbols: Iterable[str], source: str) -> tuple[tuple[str, ...], Iterator[tuple[bool | None, ...]]]:
-    """The propositions of a table, `CYCLE` too if it has that, and their values step by step.
-
-    Args:
-        path: Of the file.
-        symbols: The propositions.
-        source: What errors call the file.
-
-    Raises:
-        TraceFileError: If it is no table, or lacks a proposition; also while steps are read.
-        OSError: If it cannot be read.
-    """
+    """The propositions of a table, `CYCLE` too if it has that, and their values step by step."""
     steps = _steps(path, Names(dict.fromkeys([*symbols, CYCLE])), source)
     return next(steps), steps
 

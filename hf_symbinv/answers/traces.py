@@ -63,13 +63,7 @@ class Recording:
 
 
 def recording_of(trace: Trace, symbols: tuple[str, ...], alive: Formula | None = None) -> Recording:
-    """The recording of a witness.
-
-    Args:
-        symbols: The propositions, in the order of columns.
-        trace: Every step is a conjunction of literals.
-        alive: For a finite trace, the proposition that marks it.
-    """
+    """The recording of a witness."""
     if alive is not None:
         return Recording(symbols, tuple(literals(step) for step in finite_part(trace, alive)), None)
     return Recording(symbols, tuple(literals(step) for step in (*trace.prefix, *trace.cycle)), len(trace.prefix))
@@ -92,16 +86,7 @@ def steps_text(steps: tuple[Formula, ...]) -> str:
 
 
 def write_recording(path: Path, recording: Recording) -> None:
-    """Write a recording, as a table or as a waveform with one unit of time for each step.
-
-    Args:
-        path: Ends in `.csv` or `.vcd`.
-        recording: What is written.
-
-    Raises:
-        TraceFileError: If a waveform cannot have a proposition's name.
-        OSError: If it cannot be written.
-    """
+    """Write a recording, as a table or as a waveform with one unit of time for each step."""
     write = {TABLE: _csv, WAVEFORM: _vcd}[path.suffix]
     write_atomically(path, write(recording))
 

@@ -24,10 +24,7 @@ SOLVER = "cadical153"
 
 
 def load_solver() -> Any:
-    """The class `pysat.solvers.Solver`.
-
-    For its class of formulas, which is not needed here, pysat would import py-aiger for a second where it is installed.
-    """
+    """The class `pysat.solvers.Solver`."""
     absent = "aiger_cnf" not in sys.modules
     if absent:
         sys.modules["aiger_cnf"] = None  # type: ignore[assignment]
@@ -189,11 +186,7 @@ class _Search:
 
 
 def _normal(conjuncts: Sequence[Formula], place: Any) -> list[int]:
-    """Places of the conjuncts in negation normal form.
-
-    A node is a tuple: `("literal", name, is positive)`, `("constant", value, None)` or an operator of & | X U R with
-    the places of its operands.
-    """
+    """Places of the conjuncts in negation normal form."""
     made: dict[tuple[int, bool], int] = {}
     true = place(("constant", True, None))
     false = place(("constant", False, None))

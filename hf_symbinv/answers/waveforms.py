@@ -37,21 +37,7 @@ Values = tuple[bool | None, ...]
 def samples(
     path: Path, symbols: Iterable[str], clock: str | None, source: str
 ) -> tuple[tuple[str, ...], Iterator[Values]]:
-    """The propositions of a waveform, `CYCLE` too if it has that, and their values step by step.
-
-    A vector's bits are propositions of their own, `data[0]` and so on.
-
-    Args:
-        path: Of the file.
-        symbols: The propositions.
-        clock: A step is a rising edge of this signal, and has the values before it. Without it, a step is each time
-            at which something changes, and has the values after it.
-        source: What errors call the file.
-
-    Raises:
-        TraceFileError: If it is no waveform, or lacks a proposition; also while steps are read.
-        OSError: If it cannot be read.
-    """
+    """The propositions of a waveform, `CYCLE` too if it has that, and their values step by step."""
     names = Names(dict.fromkeys([*symbols, CYCLE, *([] if clock is None else [clock])]))
     steps = _steps(path, names, clock, source)
     return next(steps), steps

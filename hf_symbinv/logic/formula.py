@@ -53,11 +53,7 @@ def _excerpt(text: str, position: int, margin: int = 20) -> str:
 
 
 def check_name(name: object) -> str:
-    """Return `name` if it can name a symbol.
-
-    Raises:
-        ValueError: If it is not a string, is empty, or holds control characters or lone surrogates.
-    """
+    """Return `name` if it can name a symbol."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"symbol name {name!r}: must be a non-empty string")
     if not (name.isascii() and name.isprintable()):
@@ -263,11 +259,7 @@ def _links(formula: Formula) -> tuple[Formula, ...]:
 
 
 def check_renaming(mapping: Mapping[str, str], names: Iterable[str]) -> None:
-    """Refuse a mapping that would give two of `names` the same new name.
-
-    Raises:
-        ValueError: Naming the two symbols that would be merged.
-    """
+    """Refuse a mapping that would give two of `names` the same new name."""
     sources: dict[str, str] = {}
     for name in names:
         new_name = mapping.get(name, name)
@@ -365,10 +357,7 @@ _PARITY_OPERATORS = frozenset({"^", "<->"})
 
 
 def _parity_chain(node: Formula) -> tuple[list[Formula], bool]:
-    """The operands of `node` and of the ^ and <-> nodes below that hang together with it, left before right.
-
-    Also whether `node` holds when an odd number of them hold: every <-> turns that around.
-    """
+    """The operands of `node` and of the ^ and <-> nodes below that hang together with it, left before right."""
     terms, odd, stack = [], True, [node]
     while stack:
         inner = stack.pop()
@@ -381,11 +370,7 @@ def _parity_chain(node: Formula) -> tuple[list[Formula], bool]:
 
 
 def _rewrite_parity(terms: Sequence[Formula], odd: bool, formula: Formula) -> Formula:
-    """The formula that says that an odd (or even) number of `terms` hold.
-
-    Without ^, one ^ writes both operands twice, so a chain of n terms nested as written has 2^n nodes. The order of a
-    chain is free: joining the two smallest formulas first, as Huffman codes do, gives about n^2 nodes.
-    """
+    """The formula that says that an odd (or even) number of `terms` hold."""
     heap = [(term.size, index, term) for index, term in enumerate(terms)]
     heapq.heapify(heap)
     while len(heap) > 1:

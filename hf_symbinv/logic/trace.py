@@ -163,13 +163,7 @@ def parse_trace(text: str) -> Trace:
 
 
 def read_trace(text: str) -> Trace:
-    """Read a trace in infix, `request; grant; cycle{1}`, or in prefix notation, `a;b;{1}`.
-
-    The word `cycle` before the brace tells them apart: prefix notation has a separator there.
-
-    Raises:
-        FormulaSyntaxError: If it is neither.
-    """
+    """Read a trace in infix, `request; grant; cycle{1}`, or in prefix notation, `a;b;{1}`."""
     marks = [match for match in _QUOTED_OR_MARK.finditer(text) if match.group() in (";", "{", "}")]
     opening = next((match.start() for match in marks if match.group() == "{"), None)
     if opening is None:

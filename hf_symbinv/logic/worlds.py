@@ -124,11 +124,7 @@ def _operators(worlds: int, start: int, positions: int) -> _Operators:
 
 
 def heights(words: Sequence[str | int]) -> list[int]:
-    """For each word of a formula in prefix notation, the operators on the longest path below it, its own included.
-
-    Args:
-        words: As `Worlds.truth` takes them, and a formula.
-    """
+    """For each word of a formula in prefix notation, the operators on the longest path below it, its own included."""
     stack: list[int] = []
     found = []
     for word in reversed(words):

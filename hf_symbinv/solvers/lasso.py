@@ -63,15 +63,7 @@ class _Positions(NamedTuple):
 
 
 def truth(formula: Formula, trace: Trace) -> Truth:
-    """What a formula is on the words that a trace denotes: true on all of them, false on all, or not known.
-
-    Args:
-        formula: With any operators.
-        trace: Every step is a conjunction of literals, as those of `concrete` are.
-
-    Raises:
-        ValueError: If a step is no conjunction of literals.
-    """
+    """What a formula is on the words that a trace denotes: true on all of them, false on all, or not known."""
     # Many steps of a long trace are one formula.
     formulas = (*trace.prefix, *trace.cycle)
     known = {place: literals(step) for place, step in {id(step): step for step in formulas}.items()}
@@ -132,11 +124,7 @@ def _until(left: _Value, right: _Value, positions: _Positions) -> _Value:
 
 
 def literals(step: Formula) -> dict[str, bool]:
-    """Symbol → value of a step that is a conjunction of literals, from left to right.
-
-    Raises:
-        ValueError: If it is none, or contradicts itself.
-    """
+    """Symbol → value of a step that is a conjunction of literals, from left to right."""
     found: dict[str, bool] = {}
     stack = [step]
     while stack:
@@ -151,22 +139,12 @@ def literals(step: Formula) -> dict[str, bool]:
 
 
 def in_literals(trace: Trace) -> Trace:
-    """A trace whose steps are conjunctions of literals, and whose words are among those of the given one.
-
-    Of a step with more to it, such as `request | !grant`, one way to make it true is taken.
-
-    Raises:
-        EmptyStepError: If no valuation satisfies a step.
-    """
+    """A trace whose steps are conjunctions of literals, and whose words are among those of the given one."""
     return Trace(tuple(map(_chosen, trace.prefix)), tuple(map(_chosen, trace.cycle)))
 
 
 def concrete(trace: Trace, symbols: tuple[str, ...]) -> Trace:
-    """One word of a trace: what its steps leave open of `symbols` is false.
-
-    Raises:
-        ValueError: If a step is no conjunction of literals.
-    """
+    """One word of a trace: what its steps leave open of `symbols` is false."""
 
     def closed(step: Formula) -> Formula:
         known = literals(step)
@@ -176,13 +154,7 @@ def concrete(trace: Trace, symbols: tuple[str, ...]) -> Trace:
 
 
 def generalized(formula: Formula, trace: Trace, effort: int) -> Trace:
-    """The trace without literals that the truth of a formula does not need, tried one after the other.
-
-    Args:
-        formula: True on all words of the trace.
-        trace: Every step is a conjunction of literals.
-        effort: How many nodes of the formula may be evaluated; then the rest stays as it is.
-    """
+    """The trace without literals that the truth of a formula does not need, tried one after the other."""
     steps = [literals(step) for step in (*trace.prefix, *trace.cycle)]
     cost = sum(1 for _ in formula.distinct_nodes())
     for step in steps:

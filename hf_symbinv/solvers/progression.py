@@ -18,16 +18,7 @@ _TRUE, _FALSE = Formula.true(), Formula.false()
 
 
 def remainder(formula: Formula, steps: Sequence[Mapping[str, bool]]) -> Formula | None:
-    """What must hold after `steps` so that `formula` holds from the first of them on.
-
-    Args:
-        formula: With any operators.
-        steps: Symbol → value; steps that are alike are best one object.
-
-    Returns:
-        A formula of the rest, in which a value that a step lacks is a symbol of its own; None if too many formulas come
-        up.
-    """
+    """What must hold after `steps` so that `formula` holds from the first of them on."""
     met = {formula: formula}  # so that equal formulas are one object
     moves: dict[tuple[int, int], Formula] = {}
     symbols, unknown = formula.symbols(), dict[str, None]()

@@ -77,7 +77,7 @@ def encode(message: Any) -> bytes:
 
 
 def die_with_parent(lifeline: int) -> None:
-    """Ask the kernel to end this process group as soon as nobody holds the other end of the pipe `lifeline` any more.
+    """Ask the kernel to end this process group as soon as nobody holds the other end of the pipe any more.
 
     SIGIO ends a process by default, and reaches one that is deep in C++ and holds the interpreter's lock; unlike
     PR_SET_PDEATHSIG it does not mistake the end of the thread that started the worker for the end of the parent.
