@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from hf_symbinv.datasets_scripts.errors import OptionsError, refuse
 from hf_symbinv.datasets_scripts.folders import WORK
-from hf_symbinv.datasets_scripts.questions import grid, transforms
+from hf_symbinv.datasets_scripts.questions import transforms
 from hf_symbinv.datasets_scripts.questions import two_line_texts as texts
 from hf_symbinv.datasets_scripts.questions.builder import FewerRowsWarning, RandomQuestionsConfig, prepare
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
@@ -126,34 +125,21 @@ def make(options: dict[str, Any], folder: Path) -> None:
         del options["grid"]
         if "novel" in options:
             options["novel"] = tuple(str(local_copy(data, FOLDERS)) for data in options["novel"])
-        config = QuestionGridConfig(name="grid", **options)
-        grid.prepare(config, folder, workers, memory=memory)
+        prepare(QuestionGridConfig(name="grid", **options), folder, workers, memory=memory)
     else:
         prepare(RandomQuestionsConfig(name="custom", **options), folder, workers, memory=memory)
 
 
-@contextmanager
-def _fewer_rows_said_plainly() -> Iterator[None]:
+def _plainly(usual: Callable[..., Any]) -> Callable[..., Any]:
     """Prints the warning of builders as a sentence, without the line of code; others stay as they are."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", FewerRowsWarning)
-        usual = warnings.showwarning
 
-        def show(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
-            if issubclass(category, FewerRowsWarning):
-                print(f"warning: {message}", file=sys.stderr)
-            else:
-                usual(message, category, filename, lineno, file, line)
+    def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        if issubclass(category, FewerRowsWarning):
+            print(f"warning: {message}", file=sys.stderr)
+        else:
+            usual(message, category, *place)
 
-        warnings.showwarning = show
-        yield
+    return show
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -162,7 +148,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output = options.pop("output")
     try:
         with working_copy(output, (*FOLDERS, WORK)) as folder:
-            with exits_refused(), _fewer_rows_said_plainly():
+            with exits_refused(), warnings.catch_warnings():
+                warnings.simplefilter("always", FewerRowsWarning)
+                warnings.showwarning = _plainly(warnings.showwarning)
                 make(options, folder)
             files = {split: split_files(folder, split) for split in splits_of(folder)}
             rows = {split: sum(map(number_of_rows, found)) for split, found in files.items()}

@@ -91,7 +91,7 @@ class Workspace:
             options = {**sizes["data"]["grid"]}
             if not options.pop("twins", False):
                 options["novel"] = tuple(str(self.data(task, other)) for other in ("normal", "wide"))
-            grid.prepare(grid.QuestionGridConfig(name="grid", task=asked, **options), folder, None)
+            builder.prepare(grid.QuestionGridConfig(name="grid", task=asked, **options), folder, None)
         else:
             config = builder.RandomQuestionsConfig(name=variant, task=asked, **sizes["data"][variant])
             builder.prepare(config, folder, None)

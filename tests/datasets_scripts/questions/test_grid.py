@@ -5,10 +5,9 @@ from collections import Counter
 import pytest
 
 from hf_symbinv.datasets_scripts.errors import TransformError, WorkFolderError
-from hf_symbinv.datasets_scripts.questions import builder
 from hf_symbinv.datasets_scripts.questions import sampling as drawing
-from hf_symbinv.datasets_scripts.questions.builder import RandomQuestionsConfig
-from hf_symbinv.datasets_scripts.questions.grid import QuestionGrid, QuestionGridConfig, generate, prepare, runs
+from hf_symbinv.datasets_scripts.questions.builder import RandomQuestionsConfig, generate, prepare
+from hf_symbinv.datasets_scripts.questions.grid import QuestionGrid, QuestionGridConfig, runs
 from hf_symbinv.datasets_scripts.questions.transforms import read_folder
 from hf_symbinv.tasks import TASKS
 
@@ -69,7 +68,7 @@ def trained_on(tmp_path_factory):
     """Strings of at most four places, of more names than the grid has."""
     folder = tmp_path_factory.mktemp("known") / "strings"
     random = RandomQuestionsConfig(name="test", task="copy", num_symbols=4, max_size=4, rows=20)
-    builder.prepare(random, folder, 1, progress=False)
+    prepare(random, folder, 1, progress=False)
     return folder
 
 
