@@ -23,12 +23,11 @@ from hf_symbinv.tasks import load_task
 
 _SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout", "memory", "like", "as_solved"}
 _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
-_RENAMED = {"renamed", "like"}
 # What each way to make a data set takes besides --output and --workers.
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell", "novel"},
-    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "extend", "seed", "ordered", "complete", *_RENAMED},
+    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "extend", "seed", "ordered", "complete", "renamed"},
     "from_text": {"task", "from_text", "seed"},
 }
 
@@ -61,9 +60,7 @@ def parser() -> argparse.ArgumentParser:
     drawn.add_argument(
         "--memory", type=float, metavar="GB", help=f"memory to draw, solve or check in (default: {MEMORY:g})"
     )
-    drawn.add_argument(
-        "--like", metavar="RELEASE", help="drawn as a release does it: prop as deepltl; with --renamed: ite"
-    )
+    drawn.add_argument("--like", metavar="RELEASE", help="drawn as a release does it: prop as deepltl")
     drawn.add_argument(
         "--as-solved", action="store_true", help="answers as the solver writes them, not in the order of the question"
     )

@@ -21,7 +21,10 @@ WORK = ".work"
 
 @contextmanager
 def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
-    """Hold the work folder inside `folder` for the data set that `description` describes; None if it is complete."""
+    """Hold the work folder inside `folder` for the data set that `description` describes; None if it is complete.
+
+    What is refused before anything was made leaves no trace, so that another try may use the folder.
+    """
     marker = folder / MARKER
     if not marker.exists() and ((folder / CARD).exists() or (folder / "data").exists()):
         raise WorkFolderError(f"{folder}: holds a data set of other origin; choose another folder")
@@ -67,6 +70,3 @@ def _refuse_lost_files(folder: Path) -> None:
             f"{folder}: its {CARD} lists {lost[0]}, which is not there; put it back, or delete {CARD} and repeat the "
             "command, which makes the data again"
         )
-
-
-__all__ = ["WORK", "claimed"]

@@ -44,7 +44,11 @@ class Row(NamedTuple):
 def read_pairs(
     source: str, question: str | None = None, answer: str | None = None, config: str | None = None
 ) -> tuple[dict[str, list[Row]], tuple[str, str]]:
-    """The rows of each split of the data, `train` if they have none; and the names of the two columns."""
+    """The rows of each split of the data, `train` if they have none; and the names of the two columns.
+
+    The source is a file of one of `SUFFIXES` or a folder of such files, here or at an address such as
+    `s3://bucket/folder`; or OWNER/NAME on the Hub, which may have a `config`.
+    """
     path = local_copy(source, ("*",))
     if path.is_dir():
         require_whole(path)
@@ -68,7 +72,10 @@ def read_pairs(
 
 
 def _files_of_splits(folder: Path) -> dict[str, list[Path]]:
-    """The files in a folder that are called as a split, such as `train.csv` and `test-00000-of-00002.parquet`."""
+    """The files in a folder that are called as a split, such as `train.csv` and `test-00000-of-00002.parquet`.
+
+    `datasets` would guess types and make a 1 of the text +1 in a CSV file.
+    """
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.rglob("*")):
         split = SPLITS.get(re.split(r"[-_.]", path.name)[0])
@@ -237,6 +244,3 @@ def _cell(place: str, row: Mapping[str, Any], column: str) -> str:
 def short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-__all__ = ["SPLITS", "Row", "read_pairs", "short"]

@@ -33,20 +33,18 @@ from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN, Origin
 from hf_symbinv.tasks import TASKS, SymbolTask, symbol_names
 
 
-def renamed(data: datasets.DatasetDict, task: SymbolTask, like: str = "") -> datasets.DatasetDict:
+def renamed(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
     """Training rows with symbols renamed so that the first appearances in answers always come in the order a, b, c, ...
 
-    Source: ITE, section 5.2.1.
+    The other symbols of a question keep their names, unless these are taken: then they get those that have become free.
+    So rows remain what they were up to a renaming, and only the order of names in answers carries a bias that a model
+    can learn. Source: ITE, section 5.2.1.
     """
-    if like not in ("", "ite"):
-        raise TransformError(f"like={like!r}: no renaming of this name; use ite, or leave it out")
     question, answer = _columns(data, task)
 
     def rename(row: dict[str, Any]) -> dict[str, Any]:
         with _of_task(task, row[question]):
-            names = task.symbols(row[answer])
-            merging = dict(zip(names, symbol_names(len(names)), strict=True))
-            renaming = merging if like else first_in_order(names, task.symbols(row[question]))
+            renaming = first_in_order(task.symbols(row[answer]), task.symbols(row[question]))
             renamed_question = task.rename(row[question], renaming)
             return {
                 question: renamed_question,
@@ -67,7 +65,10 @@ def first_in_order(in_answer: tuple[str, ...], in_question: tuple[str, ...]) -> 
 
 
 def ordered(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
-    """Rows whose answers say what may come in any order in the order in which the question names its symbols."""
+    """Rows whose answers say what may come in any order in the order in which the question names its symbols.
+
+    Solvers take the order of the symbols' names, which a model that is invariant to renaming cannot know.
+    """
     question, answer = _columns(data, task)
     if type(task).ordered is SymbolTask.ordered:
         raise TransformError(f"ordered: changes no answer of task {task.name}; leave it out")
@@ -80,7 +81,11 @@ def ordered(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDic
 
 
 def completed(data: datasets.DatasetDict, task: SymbolTask, seed: int = 0) -> datasets.DatasetDict:
-    """Rows whose answers leave nothing open, in all splits, drawn from all such answers with equal probability."""
+    """Rows whose answers leave nothing open, in all splits, drawn from all such answers with equal probability.
+
+    A solver's choice of one answer is hard to foresee. A model that learns from answers drawn at random gives each next
+    token the share of the correct answers that have it, so that its best guess is the one that leaves most of them.
+    """
     question, answer = _columns(data, task)
 
     def complete(row: dict[str, Any]) -> dict[str, Any]:
@@ -153,36 +158,24 @@ def filtered(
     data: datasets.DatasetDict,
     *,
     min_symbols: int = 0,
-    max_symbols: int | None = None,
+    max_symbols: int = sys.maxsize,
     min_size: int = 1,
-    max_size: int | None = None,
+    max_size: int = sys.maxsize,
 ) -> datasets.DatasetDict:
     """The rows of all splits whose questions have so many symbols and so large a size."""
-    most, largest = (sys.maxsize if limit is None else limit for limit in (max_symbols, max_size))
 
-    def fits(symbols: list[list[str]], lengths: list[int]) -> list[bool]:
-        return [
-            min_symbols <= len(names) <= most and min_size <= length <= largest
-            for names, length in zip(symbols, lengths, strict=True)
-        ]
+    def fits(row: dict[str, Any]) -> bool:
+        return min_symbols <= len(row["symbols"]) <= max_symbols and min_size <= row["length"] <= max_size
 
-    chosen = datasets.DatasetDict(
-        {
-            name: split.filter(fits, input_columns=["symbols", "length"], batched=True).flatten_indices()
-            for name, split in data.items()
-        }
-    )
+    chosen = datasets.DatasetDict({name: split.filter(fits).flatten_indices() for name, split in data.items()})
     for name, split in chosen.items():
         if not len(split):
-            raise TransformError(
-                f"split {name}: no row has {_range(min_symbols, max_symbols)} symbols and size "
-                f"{_range(min_size, max_size)}; choose wider limits"
+            symbols, sizes = (
+                f"{low} or more" if high == sys.maxsize else f"{low} to {high}"
+                for low, high in ((min_symbols, max_symbols), (min_size, max_size))
             )
+            raise TransformError(f"split {name}: no row has {symbols} symbols and size {sizes}; choose wider limits")
     return chosen
-
-
-def _range(low: int, high: int | None) -> str:
-    return f"{low} or more" if high is None else f"{low} to {high}"
 
 
 def _train(data: datasets.DatasetDict) -> datasets.Dataset:
@@ -259,10 +252,8 @@ def task_by_columns(data: datasets.DatasetDict) -> SymbolTask:
 
 
 def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapping[str, Any]) -> None:
-    """Write the data set of folder `source`, changed, into `folder`."""
+    """Write the data set of folder `source`, changed by options of `symbinv data` in their order, into `folder`."""
     data = read_folder(source)
-    if "like" in options and not options.get("renamed"):
-        raise TransformError(f"like={options['like']!r}: says how symbols are renamed; add --renamed, or leave it out")
     if not set(options) - {"seed"}:
         raise TransformError(
             "nothing to change; choose rows, or --supplement, --reduce, --extend, --ordered, --complete or --renamed"
@@ -289,31 +280,24 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
         if options.get("complete"):
             data = completed(data, task, options.get("seed", 0))
         if options.get("renamed"):
-            data = renamed(data, task, options.get("like", ""))
+            data = renamed(data, task)
         splits = {
             name: [Pair(*pair) for pair in zip(split[question], split[answer], strict=True)]
             for name, split in data.items()
         }
         versions = sorted({version for split in data.values() for version in split.unique("solver_version")})
+        parts = [f"symbinv data --output FOLDER --from {source.name}"]
+        for name, value in options.items():
+            flag, folder_name = f"--{name.replace('_', '-')}", name in ("supplement", "extend")
+            parts.append(flag if value is True else f"{flag} {Path(value).name if folder_name else value}")
         origin = Origin(
             title=f"{task.name}, made of {source.name}",
             story=f"The data set {source.name}, changed as the command says.",
-            command=command_of(source, options),
+            command=" ".join(parts),
             solver_version=", ".join(versions),
             license=UNKNOWN if UNKNOWN in versions else LICENSE,  # texts from elsewhere have no known solver either
         )
         publish(task, folder, origin, splits)
-
-
-def command_of(source: Path, options: Mapping[str, Any]) -> str:
-    """The command, with folders by their last names."""
-    parts = [f"symbinv data --output FOLDER --from {source.name}"]
-    for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
-        parts.append(
-            flag if value is True else f"{flag} {Path(value).name if name in ('supplement', 'extend') else value}"
-        )
-    return " ".join(parts)
 
 
 def digest(folder: Path) -> str:
