@@ -78,14 +78,9 @@ def certify(answer: Answer, portfolio: Portfolio) -> dict[str, Any]:
         "normal_form": specification.normal_form(),
         "result": answer.result,
         "witness": None if answer.witness is None else witness_text(specification, answer.witness),
-        "found_by": answer.found_by,
-        "checks": [{**asdict(check), "seconds": round(check.seconds, 6)} for check in answer.checks],
-        "subset": list(answer.subset),
-        "minimal": answer.minimal,
+        **in_json(answer),
         "shortest": answer.shortest,
-        "tried": [{**asdict(tried), "seconds": round(tried.seconds, 6)} for tried in answer.tried],
         "versions": versions,
-        "seconds": round(answer.seconds, 6),
     }
 
 
@@ -142,11 +137,15 @@ def read_certificate(path: Path) -> Certificate:
         result = f"no result is called {content['result']!r}"
         wrong = f"subset: no property is called {unknown[0]!r}" if unknown else result
         raise CertificateError(f"{path}: {wrong}; {AGAIN}")
-    evidence = {"satisfiable": (True, False), "unsatisfiable": (False, True), "unknown": (False, False)}
-    if evidence[content["result"]] != (witness is not None, bool(subset)):
-        raise CertificateError(f"{path}: a result {content['result']!r} with another's evidence; {AGAIN}")
+    require_evidence(path, content["result"], witness is not None, bool(subset))
     shortest = content["shortest"] and witness is not None
     return Certificate(specification, content["result"], witness, tuple(subset), content["minimal"], shortest)
+
+
+def require_evidence(path: Path, result: str, has_witness: bool, has_subset: bool) -> None:
+    """Makes sure that a certificate has the evidence of its result, and no other."""
+    if (result == "satisfiable", result == "unsatisfiable") != (has_witness, has_subset):
+        raise CertificateError(f"{path}: a result {result!r} with another's evidence; {AGAIN}")
 
 
 def verify_certificate(certificate: Certificate, portfolio: Portfolio) -> tuple[Check, ...]:
@@ -200,9 +199,21 @@ def _steps(trace: Trace) -> int:
     return len(trace.prefix) + len(trace.cycle)
 
 
-def confirmed(certificate: Certificate, checks: tuple[Check, ...]) -> bool:
-    """The checks confirm the claim: both of a witness, at least one proof and none that denies it of a subset."""
-    verdicts = [check.verdict for check in checks]
-    if certificate.witness is not None:
-        return bool(verdicts) and set(verdicts) == {"correct"}
-    return "unsatisfiable" in verdicts and not {"satisfiable", "not minimal"} & set(verdicts)
+def confirmed(has_witness: bool, checks: tuple[Check, ...]) -> bool:
+    """The checks confirm the claim: all of a witness, at least one proof and none that denies it of a subset."""
+    verdicts = {check.verdict for check in checks}
+    if has_witness:
+        return verdicts == {"correct"}
+    return "unsatisfiable" in verdicts and not {"satisfiable", "not minimal"} & verdicts
+
+
+def in_json(answer: Any) -> dict[str, Any]:
+    """What certificates of all kinds have of an answer, as JSON has it."""
+    return {
+        "found_by": answer.found_by,
+        "checks": [{**asdict(check), "seconds": round(check.seconds, 6)} for check in answer.checks],
+        "subset": list(answer.subset),
+        "minimal": answer.minimal,
+        "tried": [{**asdict(tried), "seconds": round(tried.seconds, 6)} for tried in answer.tried],
+        "seconds": round(answer.seconds, 6),
+    }

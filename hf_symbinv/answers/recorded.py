@@ -31,7 +31,10 @@ class PropertyVerdict:
 def verify_recording(
     specification: Specification, recording: Recording, portfolio: Portfolio
 ) -> tuple[PropertyVerdict, ...]:
-    """The verdict on each property."""
+    """The verdict on each property: the package's own checker decides what it can.
+
+    What depends on unknown values, or on how the trace goes on, is Spot's to decide.
+    """
     alive = specification.alive if specification.finite else None
     trace = recording.trace(alive)
     verdicts = []

@@ -234,7 +234,7 @@ def read_specification(
         written = reader.bare[first:end].strip()
         name = reader.unquoted(head.name, start) if head.name else " ".join(written.split())
         if head.name is None and (name in properties or len(name) > LONGEST_NAME):
-            name = "line {}, column {}".format(*reader.place(begin))
+            name = "line {}, column {}".format(*line_and_column(text, begin))
         if name in properties:
             raise reader.error(begin, f"the name {name} stands before another property already; give each its own")
         properties[name] = Property(name, head.role, written, formula, begin)
@@ -260,6 +260,17 @@ def read_text(path: Path, longest: int = LONGEST) -> str:
     if len(content) > longest:
         raise SpecificationError(f"{path}: longer than {longest:,} bytes; split it")
     return decoded(content, path, SpecificationError).replace("\r\n", "\n")
+
+
+def line_and_column(text: str, place: int) -> tuple[int, int]:
+    """Line and column of a place in a text, both from 1."""
+    return text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+
+
+def placed(text: str, source: str, place: int, reason: str) -> SpecificationError:
+    """What is wrong at a place in a text, as `SOURCE:LINE:COLUMN: REASON`."""
+    line, column = line_and_column(text, place)
+    return SpecificationError(cut(f"{source}{':' * bool(source)}{line}:{column}: {reason}"))
 
 
 class _Head(NamedTuple):
@@ -338,17 +349,13 @@ class _Reader:
             return parse_infix(self.bare[start:end])
         except FormulaSyntaxError as error:
             reason = re.sub(
-                r"at position (\d+)", lambda match: "at {}:{}".format(*self.place(start + int(match[1]))), error.reason
+                r"at position (\d+)",
+                lambda match: "at {}:{}".format(*line_and_column(self.text, start + int(match[1]))),
+                error.reason,
             )
             at_end = error.position >= len(self.bare[start:end].rstrip())
             place = start + (len(self.bare[start:end].rstrip()) if at_end else error.position)
             raise self.error(place, reason) from None
 
-    def place(self, place: int) -> tuple[int, int]:
-        """Line and column, both from 1."""
-        line = self.text.count("\n", 0, place) + 1
-        return line, place - (self.text.rfind("\n", 0, place) + 1) + 1
-
     def error(self, place: int, reason: str) -> SpecificationError:
-        line, column = self.place(place)
-        return SpecificationError(cut(f"{self.source}{':' * bool(self.source)}{line}:{column}: {reason}"))
+        return placed(self.text, self.source, place, reason)

@@ -86,7 +86,7 @@ def steps_text(steps: tuple[Formula, ...]) -> str:
 
 
 def write_recording(path: Path, recording: Recording) -> None:
-    """Write a recording, as a table or as a waveform with one unit of time for each step."""
+    """Write a recording, as a table (`.csv`) or as a waveform (`.vcd`) with one unit of time for each step."""
     write = {TABLE: _csv, WAVEFORM: _vcd}[path.suffix]
     write_atomically(path, write(recording))
 

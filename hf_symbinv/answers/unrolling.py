@@ -24,7 +24,7 @@ SOLVER = "cadical153"
 
 
 def load_solver() -> Any:
-    """The class `pysat.solvers.Solver`."""
+    """The class `pysat.solvers.Solver`, without py-aiger, which pysat would import for a second for other classes."""
     absent = "aiger_cnf" not in sys.modules
     if absent:
         sys.modules["aiger_cnf"] = None  # type: ignore[assignment]
@@ -36,17 +36,13 @@ def load_solver() -> Any:
     return Solver
 
 
-def find(conjuncts: tuple[Formula, ...]) -> Finding:
-    """A witness with few steps, or a proof that there is none; without either it goes on for ever."""
-    return _find(conjuncts, shortest=False)
-
-
 def find_shortest(conjuncts: tuple[Formula, ...]) -> Finding:
     """A witness with as few steps as can be, prefix and cycle together, or a proof that there is none."""
-    return _find(conjuncts, shortest=True)
+    return find(conjuncts, shortest=True)
 
 
-def _find(conjuncts: tuple[Formula, ...], shortest: bool) -> Finding:
+def find(conjuncts: tuple[Formula, ...], shortest: bool = False) -> Finding:
+    """A witness with few steps, or a proof that there is none; without either it goes on for ever."""
     search = _Search(conjuncts)
     length = 0
     while True:
@@ -186,7 +182,11 @@ class _Search:
 
 
 def _normal(conjuncts: Sequence[Formula], place: Any) -> list[int]:
-    """Places of the conjuncts in negation normal form."""
+    """Places of the conjuncts in negation normal form.
+
+    A node is `("literal", name, is positive)`, `("constant", value, None)`, or an operator of & | X U R and the places
+    of its operands.
+    """
     made: dict[tuple[int, bool], int] = {}
     true = place(("constant", True, None))
     false = place(("constant", False, None))

@@ -37,7 +37,11 @@ Values = tuple[bool | None, ...]
 def samples(
     path: Path, symbols: Iterable[str], clock: str | None, source: str
 ) -> tuple[tuple[str, ...], Iterator[Values]]:
-    """The propositions of a waveform, `CYCLE` too if it has that, and their values step by step."""
+    """The propositions of a waveform, `CYCLE` too if it has that, and their values step by step.
+
+    A step is a rising edge of the clock, and has the values before it. Without a clock, a step is each time at which
+    something changes, and has the values after it. A vector's bits are propositions of their own, `data[0]` and so on.
+    """
     names = Names(dict.fromkeys([*symbols, CYCLE, *([] if clock is None else [clock])]))
     steps = _steps(path, names, clock, source)
     return next(steps), steps
