@@ -9,10 +9,8 @@ Read `Formula` first; `to_base` is the rewriting into the operators that models 
 
 from __future__ import annotations
 
-import heapq
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 
 SYMBOL = "ap"
 ARITY: Mapping[str, int] = {
@@ -290,22 +288,11 @@ def _postorder(root: Formula, children: Callable[[Formula], Sequence[Formula]]) 
 
 
 def _to_base(formula: Formula) -> Formula:
-    chains: dict[int, tuple[list[Formula], bool]] = {}
-
-    def parts(node: Formula) -> Sequence[Formula]:
-        if node.operator not in _PARITY_OPERATORS:
-            return node.operands
-        if id(node) not in chains:
-            chains[id(node)] = _parity_chain(node)
-        return chains[id(node)][0]
-
     _check_base_size(formula, formula)
     rewritten: dict[int, Formula] = {}
-    for node in _postorder(formula, parts):
-        operands = tuple(rewritten[id(part)] for part in parts(node))
-        if node.operator in _PARITY_OPERATORS:
-            result = _rewrite_parity(operands, chains[id(node)][1], formula)
-        elif node.operator in BASE_OPERATORS:
+    for node in formula.distinct_nodes():
+        operands = tuple(rewritten[id(operand)] for operand in node.operands)
+        if node.operator in BASE_OPERATORS:
             result = Formula(node.operator, operands, node.name)
         else:
             result = _REWRITE[node.operator](*operands)
@@ -345,43 +332,14 @@ def _strong_release(left: Formula, right: Formula) -> Formula:
 # Both forms of W and M write one operand twice; the smaller one is taken, so nesting grows polynomially.
 _REWRITE: Mapping[str, Callable[..., Formula]] = {
     "->": lambda left, right: _negate(left) | right,
+    "^": lambda left, right: (left & _negate(right)) | (_negate(left) & right),
+    "<->": lambda left, right: (left & right) | (_negate(left) & _negate(right)),
     "F": lambda operand: _until(Formula.true(), operand),
     "G": lambda operand: _negate(_until(Formula.true(), _negate(operand))),
     "R": lambda left, right: _negate(_until(_negate(left), _negate(right))),
     "W": _weak_until,
     "M": _strong_release,
 }
-
-
-_PARITY_OPERATORS = frozenset({"^", "<->"})
-
-
-def _parity_chain(node: Formula) -> tuple[list[Formula], bool]:
-    """The operands of `node` and of the ^ and <-> nodes below that hang together with it, left before right."""
-    terms, odd, stack = [], True, [node]
-    while stack:
-        inner = stack.pop()
-        if inner.operator in _PARITY_OPERATORS:
-            odd ^= inner.operator == "<->"
-            stack.extend(reversed(inner.operands))
-        else:
-            terms.append(inner)
-    return terms, odd
-
-
-def _rewrite_parity(terms: Sequence[Formula], odd: bool, formula: Formula) -> Formula:
-    """The formula that says that an odd (or even) number of `terms` hold."""
-    heap = [(term.size, index, term) for index, term in enumerate(terms)]
-    heapq.heapify(heap)
-    while len(heap) > 1:
-        pair = heapq.heappop(heap), heapq.heappop(heap)
-        (_, first, left), (_, _, right) = sorted(pair, key=itemgetter(1))
-        if heap or odd:
-            joined = (left & _negate(right)) | (_negate(left) & right)
-        else:
-            joined = (left & right) | (_negate(left) & _negate(right))
-        heapq.heappush(heap, (_check_base_size(joined, formula).size, first, joined))
-    return heap[0][2]
 
 
 # Slot descriptors write past __setattr__, which keeps nodes frozen for everyone else.
