@@ -200,7 +200,6 @@ def _columns(source: str, names: Sequence[str], question: str | None, answer: st
                 return pair
     if question is not None and answer is not None:
         return question, answer
-    others = [name for name in names if name not in (question, answer)]
     if len(names) == 2:
         strange = next((name for name in names if not _NAME_OF_COLUMN.fullmatch(name)), None)
         if strange is not None:
@@ -208,15 +207,13 @@ def _columns(source: str, names: Sequence[str], question: str | None, answer: st
                 f"{source}: its first line should name the columns, and {short(strange)} looks like a text; write the "
                 "line question,answer before it"
             )
+        others = [name for name in names if name not in (question, answer)]
         return (question or others[0], answer or others[-1])
     if len(names) == 1:
-        remedy = "give each row a question and an answer"
-        if kind_of(source) in (".csv", ".tsv"):
-            remedy = (
-                "write a line of two names first, such as question,answer, and between texts a comma, a semicolon or a "
-                "tab"
-            )
-        raise PairsFormatError(f"{source}: has one column, {short(names[0])}; {remedy}")
+        raise PairsFormatError(
+            f"{source}: has one column, {short(names[0])}; give each row a question and an answer, under a line of two "
+            "names and with a comma, a semicolon or a tab between them"
+        )
     missing = " and ".join(
         f"--{option}-column" for option, name in (("question", question), ("answer", answer)) if name is None
     )

@@ -38,12 +38,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import datasets
 
-from hf_symbinv import solvers
-from hf_symbinv.datasets_scripts import storage
+from hf_symbinv import __version__
 from hf_symbinv.datasets_scripts.errors import OptionsError
 from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.progress import progress_of
-from hf_symbinv.datasets_scripts.questions import rounds, sampling
 from hf_symbinv.datasets_scripts.questions.rounds import (
     NO_ANSWER,
     UNJUDGED,
@@ -315,14 +313,9 @@ def prepare(
         publish(task, folder, Origin(made.title, made.story, config.command(), version), made.splits)
 
 
-def source_hash(builder: type[RandomQuestions], task: SymbolTask) -> str:
-    """A digest of the code that determines the data."""
-    ours = [str(module.__file__) for module in (rounds, sampling, storage)]
-    modules = [__file__, *ours, inspect.getfile(builder), inspect.getfile(type(task))]
-    digest = hashlib.sha256()
-    for path in (*map(Path, modules), *sorted(Path(str(solvers.__file__)).parent.glob("*.py"))):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+def source_hash(task: SymbolTask) -> str:
+    """A digest of what determines the data beside their recipe: this package, and the file of a user's task."""
+    return hashlib.sha256(__version__.encode() + Path(inspect.getfile(type(task))).read_bytes()).hexdigest()[:16]
 
 
 class RandomQuestions(datasets.GeneratorBasedBuilder):
@@ -335,7 +328,7 @@ class RandomQuestions(datasets.GeneratorBasedBuilder):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         task = load_task(kwargs.get("task", self.BUILDER_CONFIG_CLASS.task))
         # `datasets` does not look at the code to find its cache.
-        kwargs.setdefault("hash", source_hash(type(self), task))
+        kwargs.setdefault("hash", source_hash(task))
         super().__init__(*args, **kwargs)
         self.config.validate()
 
@@ -349,7 +342,7 @@ class RandomQuestions(datasets.GeneratorBasedBuilder):
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         task = load_task(self.config.task, self.config.like)
-        recipe = f"{type(self).__name__} {self.config.recipe()} {task.solver_version()} {source_hash(type(self), task)}"
+        recipe = f"{type(self).__name__} {self.config.recipe()} {task.solver_version()} {source_hash(task)}"
         name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
         folder = Path(dl_manager.download_config.cache_dir) / f"{task.name}-{name}"
         prepare(self.config, folder, dl_manager.download_config.num_proc or 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hf_symbinv import __version__
-from hf_symbinv.answers.portfolio import MEMBERS, SHORTEST, Answer, Check, Portfolio
+from hf_symbinv.answers.portfolio import MEMBERS, Answer, Check, Portfolio
 from hf_symbinv.answers.specification import Specification, SpecificationError, read_specification
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import read_object
@@ -184,7 +184,7 @@ def verify_certificate(certificate: Certificate, portfolio: Portfolio) -> tuple[
 
 def _shorter(certificate: Certificate, witness: Trace, portfolio: Portfolio) -> Check:
     """What the search for a shorter witness says of one that is called the shortest: `correct` if there is none."""
-    outcome = portfolio.run("bounded", SHORTEST["bounded"], certificate.specification.conjuncts())
+    outcome = portfolio.run("bounded", MEMBERS["bounded"].find_shortest, certificate.specification.conjuncts())
     if outcome.status != "done":
         return Check("bounded", outcome.status, outcome.seconds, str(outcome.value))
     shortest = outcome.value.witness

@@ -36,30 +36,27 @@ CHECK_SECONDS = 2.0
 
 
 class Member(NamedTuple):
-    """A solver of the portfolio.
+    """A solver of the portfolio, which works in another process.
 
     Attributes:
-        find: Conjuncts → what it finds; called in another process.
+        find: Conjuncts → what it finds.
         load: What that process imports first; this does not count.
         delay: Seconds of work that those before it get. Our choice: Spot needs less for nearly all of our collection.
         is_unsatisfiable: Whether no trace satisfies the conjuncts; None if it cannot tell.
+        find_shortest: What it does where the shortest witness is wanted; None if it has no proof that it is.
     """
 
     find: Callable[[tuple[Formula, ...]], Finding]
     load: Callable[[], object]
     delay: float
-    is_unsatisfiable: Callable[[tuple[Formula, ...]], bool] | None
+    is_unsatisfiable: Callable[[tuple[Formula, ...]], bool] | None = None
+    find_shortest: Callable[[tuple[Formula, ...]], Finding] | None = None
 
 
 MEMBERS = {
-    "spot": Member(automata.find, load_spot, 0.0, automata.is_unsatisfiable),
-    "bounded": Member(unrolling.find, unrolling.load_solver, 0.2, unrolling.is_unsatisfiable),
-    "model": Member(guessing.find, guessing.load_model, 1.0, None),
-}
-# What members do where the shortest witness is wanted: a model has no proof that there is no shorter one.
-SHORTEST: dict[str, Callable[[tuple[Formula, ...]], Finding]] = {
-    "spot": automata.find,
-    "bounded": unrolling.find_shortest,
+    "spot": Member(automata.find, load_spot, 0.0, automata.is_unsatisfiable, automata.find),
+    "bounded": Member(unrolling.find, unrolling.load_solver, 0.2, unrolling.is_unsatisfiable, unrolling.find_shortest),
+    "model": Member(guessing.find, guessing.load_model, 1.0),
 }
 
 
@@ -144,7 +141,7 @@ class Portfolio:
             raise UserError("no member of the portfolio is left; leave one of them in")
         if importlib.util.find_spec("spot") is None:
             load_spot()
-        self._members = {name: MEMBERS[name] for name in MEMBERS if name in members}
+        self._members = [name for name in MEMBERS if name in members]
         self.timeout, self.memory = timeout, memory
         self._pools: dict[str, ProcessPool] = {}
         self._spot_version: str | None = None
@@ -194,12 +191,12 @@ class Portfolio:
         start = time.monotonic()
         try:
             found = truth(conjunction(conjuncts), trace)
-            seconds = time.monotonic() - start
-            own = Check("hf_symbinv", "correct" if found == "true" else "incorrect", seconds)
+            verdict, message = {"true": "correct", "false": "incorrect", "open": "open"}[found], ""
             if found == "open":
-                own = Check("hf_symbinv", "open", seconds, "as far as it can tell, what is left open decides")
+                message = "as far as it can tell, what is left open decides"
         except ValueError as error:
-            own = Check("hf_symbinv", "error", time.monotonic() - start, str(error))
+            verdict, message = "error", str(error)
+        own = Check("hf_symbinv", verdict, time.monotonic() - start, message)
         return own, self.judge(conjuncts, trace, limit)
 
     def judge(self, conjuncts: tuple[Formula, ...], trace: Trace, limit: float = math.inf) -> Check:
@@ -291,7 +288,8 @@ class _Race:
         self.start = time.monotonic()
         self.members = {name: MEMBERS[name].find for name in portfolio._members}
         if shortest:
-            self.members = {name: SHORTEST[name] for name in portfolio._members if name in SHORTEST}
+            found = {name: MEMBERS[name].find_shortest for name in portfolio._members}
+            self.members = {name: find for name, find in found.items() if find is not None}
         elif specification.propositional and "bounded" in self.members:  # one step is all that there is to search
             self.members = {"bounded": unrolling.find}
         self.running: dict[str, Attempt] = {}
