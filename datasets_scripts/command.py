@@ -27,7 +27,19 @@ _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell", "novel"},
-    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "extend", "seed", "ordered", "complete", "renamed"},
+    "from": {
+        "task",
+        "from",
+        "supplement",
+        *_LIMITS,
+        "reduce",
+        "extend",
+        "seed",
+        "ordered",
+        "complete",
+        "renamed",
+        "like",
+    },
     "from_text": {"task", "from_text", "seed"},
 }
 
@@ -60,7 +72,9 @@ def parser() -> argparse.ArgumentParser:
     drawn.add_argument(
         "--memory", type=float, metavar="GB", help=f"memory to draw, solve or check in (default: {MEMORY:g})"
     )
-    drawn.add_argument("--like", metavar="RELEASE", help="drawn as a release does it: prop as deepltl")
+    drawn.add_argument(
+        "--like", metavar="RELEASE", help="drawn as a release does it: prop as deepltl; with --renamed: ite"
+    )
     drawn.add_argument(
         "--as-solved", action="store_true", help="answers as the solver writes them, not in the order of the question"
     )

@@ -33,18 +33,22 @@ from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN, Origin
 from hf_symbinv.tasks import TASKS, SymbolTask, symbol_names
 
 
-def renamed(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
+def renamed(data: datasets.DatasetDict, task: SymbolTask, like: str = "") -> datasets.DatasetDict:
     """Training rows with symbols renamed so that the first appearances in answers always come in the order a, b, c, ...
 
     The other symbols of a question keep their names, unless these are taken: then they get those that have become free.
     So rows remain what they were up to a renaming, and only the order of names in answers carries a bias that a model
-    can learn. Source: ITE, section 5.2.1.
+    can learn. Like `ite`, whose release the paper's tables have, the others keep their names even if these are taken;
+    answers stay correct, because they hold whatever the other symbols are. Source: ITE, section 5.2.1.
     """
+    if like not in ("", "ite"):
+        raise TransformError(f"like={like!r}: no renaming of this name; use ite, or leave it out")
     question, answer = _columns(data, task)
 
     def rename(row: dict[str, Any]) -> dict[str, Any]:
         with _of_task(task, row[question]):
-            renaming = first_in_order(task.symbols(row[answer]), task.symbols(row[question]))
+            others = () if like else task.symbols(row[question])
+            renaming = first_in_order(task.symbols(row[answer]), others)
             renamed_question = task.rename(row[question], renaming)
             return {
                 question: renamed_question,
@@ -254,6 +258,8 @@ def task_by_columns(data: datasets.DatasetDict) -> SymbolTask:
 def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapping[str, Any]) -> None:
     """Write the data set of folder `source`, changed by options of `symbinv data` in their order, into `folder`."""
     data = read_folder(source)
+    if "like" in options and not options.get("renamed"):
+        raise TransformError(f"like={options['like']!r}: says how symbols are renamed; add --renamed, or leave it out")
     if not set(options) - {"seed"}:
         raise TransformError(
             "nothing to change; choose rows, or --supplement, --reduce, --extend, --ordered, --complete or --renamed"
@@ -280,7 +286,7 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
         if options.get("complete"):
             data = completed(data, task, options.get("seed", 0))
         if options.get("renamed"):
-            data = renamed(data, task)
+            data = renamed(data, task, options.get("like", ""))
         splits = {
             name: [Pair(*pair) for pair in zip(split[question], split[answer], strict=True)]
             for name, split in data.items()

@@ -97,6 +97,24 @@ class TestRenamed:
         assert [renaming[name] for name in in_answer] == list("abcdef"[: len(in_answer)])
 
 
+class TestRenamedLikeITE:
+    def test_only_symbols_of_the_answer_get_other_names_whether_these_are_taken_or_not(self):
+        rows = renamed(of(LTL, train=[("|ab", "b;{1}"), ("&cUad", "&ac;d;{1}"), ("|be", "e;{1}")]), LTL, "ite")["train"]
+        assert pairs(rows) == [("|aa", "a;{1}"), ("&bUac", "&ab;c;{1}"), ("|ba", "a;{1}")]
+        assert [row["symbols"] for row in rows] == [["a"], ["b", "a", "c"], ["b", "a"]]
+
+    def test_the_command_says_so_and_refuses_it_elsewhere(self, folder, tmp_path):
+        transform(folder, tmp_path / "merged", None, {"renamed": True, "like": "ite"})
+        assert "--renamed --like ite\n" in (tmp_path / "merged" / "README.md").read_text()
+        for options, message in (
+            ({"like": "ite"}, "like='ite': says how symbols are renamed; add --renamed, or leave it out"),
+            ({"renamed": True, "like": "sat"}, "like='sat': no renaming of this name; use ite, or leave it out"),
+        ):
+            with pytest.raises(TransformError, match=message):
+                transform(folder, tmp_path / "refused", None, options)
+            assert not (tmp_path / "refused").exists()
+
+
 class TestOrdered:
     def test_literals_and_pairs_come_in_the_order_of_the_question(self):
         rows = ordered(
