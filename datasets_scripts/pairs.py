@@ -81,11 +81,7 @@ class PairsOptions:
         return cls(**options)
 
     def words(self) -> tuple[str, ...]:
-        """The base words that are listed.
-
-        Raises:
-            PairsFormatError: If one is none.
-        """
+        """The base words that are listed; PairsFormatError if one is none."""
         listed = self.base_words
         if isinstance(listed, str):
             path = Path(listed)

@@ -128,11 +128,7 @@ class QuestionsConfig(datasets.BuilderConfig):
 
     @abstractmethod
     def made(self, task: SymbolTask, harvest: Harvest) -> Made:
-        """What is published of a harvest.
-
-        Raises:
-            OptionsError: If that is too little.
-        """
+        """What is published of a harvest; OptionsError if that is too little."""
 
     def digests(self) -> dict[str, Any]:
         """What takes the place of folders in the description of the data."""
@@ -284,12 +280,7 @@ def prepare(
 ) -> None:
     """Make the data set in `folder`, or finish it, or leave it as it is if it is finished.
 
-    Args:
-        config: Of the data set.
-        folder: Made if there is none.
-        workers: Number of processes, None for one per available core.
-        progress: Whether progress is shown.
-        memory: Limit in GB for drawing a batch, solving a question and judging an answer, as `ProcessPool` takes it.
+    Drawing a batch, solving a question and judging an answer may take `memory` GB each.
 
     Raises:
         WorkFolderError: If the folder cannot take it.

@@ -58,12 +58,7 @@ class Certificate(NamedTuple):
 
 
 def certify(answer: Answer, portfolio: Portfolio) -> dict[str, Any]:
-    """The certificate of an answer, as JSON has it.
-
-    Args:
-        answer: Of the portfolio.
-        portfolio: It, which knows the versions of its solvers.
-    """
+    """The certificate of a portfolio's answer, as JSON has it."""
     specification = answer.specification
     versions = {"hf_symbinv": __version__, "spot": portfolio.spot_version()}
     if answer.found_by == "bounded":

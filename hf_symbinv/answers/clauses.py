@@ -77,10 +77,6 @@ def read_dimacs(text: str, source: str = "") -> Clauses:
 
     Lines that begin with `c` are comments, and a line `%` ends the text, as in files of SATLIB. Lines may be indented.
 
-    Args:
-        text: Of a file.
-        source: What errors begin with, such as the name of a file.
-
     Raises:
         SpecificationError: If it is none; with source and line of what is wrong.
     """
@@ -137,12 +133,7 @@ def read_dimacs_file(path: Path) -> Clauses:
 
 
 def answer_clauses(question: Clauses, portfolio: Portfolio) -> ClausesAnswer:
-    """A model that was checked, a proof that there is none, or `unknown`.
-
-    Args:
-        question: The clauses.
-        portfolio: In whose processes the solver works, within its limits.
-    """
+    """A model that was checked, a proof that there is none, or `unknown`, within the limits of a portfolio."""
     start = time.monotonic()
     outcome = portfolio.run("bounded", find_model, question.clauses, question.variables, SOLVER)
     found: Model = outcome.value if outcome.status == "done" else Model(None, False, str(outcome.value))

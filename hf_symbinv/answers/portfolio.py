@@ -62,12 +62,8 @@ MEMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What a member did.
-
-    Attributes:
-        member: Its name.
-        seconds: From its start, or from when its process was ready, to its end.
-        outcome: For people: `found a witness (automaton of 2 states)`, `stopped`, `not needed`.
+    """What a member did: for so many seconds from when its process was ready, with an outcome for people, such as
+    `found a witness (automaton of 2 states)`, `stopped` and `not needed`.
     """
 
     member: str
@@ -124,12 +120,11 @@ class Portfolio:
     """Answers questions, one after the other; its processes are started when they are needed, and kept.
 
     Args:
-        members: Names of those that may try; all without.
+        members: Names of those that may try; UserError if there is none of the name.
         timeout: Limit in seconds for each member and question, and for each check.
         memory: Limit in GB, as `ProcessPool` takes it.
 
     Raises:
-        UserError: If there is no member, or none of the name.
         SpotMissingError: If Spot is not installed: it checks every witness.
     """
 
@@ -170,10 +165,8 @@ class Portfolio:
     def answer(self, specification: Specification, *, shortest: bool = False) -> Answer:
         """The first answer that was checked or proved.
 
-        Args:
-            specification: The question.
-            shortest: Look for a witness with as few steps as can be, prefix and cycle together. If the limits are
-                reached before it is proved that there is no shorter one, the answer is another.
+        With `shortest` a witness with as few steps as can be is looked for, prefix and cycle together. If the limits
+        are reached before it is proved that there is no shorter one, the answer is another.
 
         Raises:
             PoolError: If Spot's process cannot run at all, which checks witnesses.
@@ -181,12 +174,10 @@ class Portfolio:
         return _Race(self, specification, shortest).run()
 
     def check(self, conjuncts: tuple[Formula, ...], trace: Trace, limit: float = math.inf) -> tuple[Check, ...]:
-        """The verdicts of both checkers, Spot and the package's own, on a trace.
+        """The verdicts of both checkers, Spot and the package's own, on a trace whose steps are conjunctions of
+        literals.
 
-        Args:
-            conjuncts: That every word of the trace shall satisfy.
-            trace: Every step is a conjunction of literals.
-            limit: In seconds for Spot; that of the portfolio holds too.
+        Spot has `limit` seconds, and no more than the portfolio has.
         """
         start = time.monotonic()
         try:
@@ -221,12 +212,8 @@ class Portfolio:
     ) -> tuple[tuple[str, ...], bool]:
         """Names of properties that no trace satisfies together, and whether each of them is needed.
 
-        One property after the other is left out, and stays out if the others are still unsatisfiable.
-
-        Args:
-            specification: Unsatisfiable.
-            places: Conjuncts that are so together.
-            member: That proves it of subsets.
+        Of the unsatisfiable conjuncts at these places, one property after the other is left out, and stays out if the
+        member proves that the others are still unsatisfiable.
         """
         conjuncts = specification.conjuncts()
         rules = tuple(range(len(specification.properties), len(conjuncts)))
@@ -244,13 +231,7 @@ class Portfolio:
         return tuple(specification.names[place] for place in kept), minimal
 
     def run(self, name: str, *call: Any, limit: float = math.inf) -> Outcome:
-        """A function's outcome in a member's process, or in one like it if that is busy.
-
-        Args:
-            name: Of the member.
-            call: The function, from the top level of a module, and its arguments.
-            limit: In seconds; that of the portfolio holds too.
-        """
+        """The outcome of a function and its arguments in a member's process, or in one like it if that is busy."""
         pool = self.pool(name)
         if pool.busy:
             pool = self.pool(name, "beside")

@@ -14,13 +14,8 @@ from hf_symbinv.solvers.progression import remainder
 
 @dataclass(frozen=True, slots=True)
 class PropertyVerdict:
-    """What a recording says of a property.
-
-    Attributes:
-        name: Of the property.
-        verdict: `correct` on all words that go on as the recording does, `incorrect` on all of them, or `open`; or
-            what stopped Spot, `timeout` or `error`.
-        message: Why; empty if it is correct.
+    """What a recording says of a property: `correct` on all words that go on as the recording does, `incorrect` on all
+    of them, or `open`; or what stopped Spot, `timeout` or `error`. The message says why; it is empty for `correct`.
     """
 
     name: str

@@ -54,11 +54,8 @@ class AnswerServer(ThreadingHTTPServer):
     """Serves until `shutdown`; a thread for each connection, and one question at a time for the portfolio.
 
     Args:
-        port: Of this machine; 0 for any that is free.
+        port: Of this machine; 0 for any that is free. OSError if it is not free.
         portfolio: Answers the questions, within its limits.
-
-    Raises:
-        OSError: If the port is not free.
     """
 
     daemon_threads = True
@@ -82,11 +79,7 @@ class AnswerServer(ThreadingHTTPServer):
 
     @contextmanager
     def turn_of(self, look: Callable[[], None]) -> Iterator[bool]:
-        """The turn of a question, for which it waits; False if too many wait already.
-
-        Args:
-            look: Called now and then while it waits and is answered; what it raises ends both.
-        """
+        """The turn of a question, for which it waits; False if too many wait already. What `look` raises ends both."""
         if not self.places.acquire(blocking=False):
             yield False
             return

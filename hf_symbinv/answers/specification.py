@@ -128,14 +128,12 @@ class Specification:
         return Specification(text, kept, self.finite, self.propositional)
 
     def with_triggers(self) -> Specification:
-        """The same, and properties that say that the trigger of each implication occurs.
+        """The same, and properties that say that the trigger of each implication occurs; SpecificationError if there
+        are too many.
 
         To `served: G(request -> F grant)` comes `"trigger of served": F request`, so that a trace without a request is
         no witness. An implication counts where it stands by itself or below `&`, `G`, `X` and on the right of another
         one, whose trigger then occurs before.
-
-        Raises:
-            SpecificationError: If a property has too many.
         """
         names = set(self.names)
         lines = []

@@ -78,10 +78,6 @@ def read_tlsf(text: str, source: str = "") -> Specification:
     Its properties are called by their section and their number in it, such as `GUARANTEE 2`; the text of the result is
     in the syntax of `read_specification`.
 
-    Args:
-        text: In the basic form.
-        source: What errors begin with, such as the name of a file.
-
     Raises:
         SpecificationError: If it is not TLSF in the basic form; with source, line and column of what is wrong.
     """

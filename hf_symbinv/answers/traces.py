@@ -44,11 +44,7 @@ class Recording:
     def trace(self, alive: Formula | None = None) -> Trace:
         """All words that go on as the recording does: for ever in its cycle, or in any way after its end.
 
-        Args:
-            alive: For a finite trace, the proposition that ends with it.
-
-        Raises:
-            TraceFileError: If a finite trace has a cycle.
+        A finite trace ends with the proposition `alive`; TraceFileError if it has a cycle.
         """
         # Many steps of a long recording are one object.
         known = {place: conjunction(step) for place, step in {id(step): step for step in self.steps}.items()}

@@ -82,12 +82,7 @@ class Formula:
     _hash: int
 
     def __init__(self, operator: str, operands: tuple[Formula, ...] = (), name: str | None = None) -> None:
-        """Build one node.
-
-        Raises:
-            ValueError: If the operator is unknown, the number of operands is wrong, or a name is missing or misplaced.
-            TypeError: If an operand is not a `Formula`.
-        """
+        """Build one node; ValueError if it is impossible, TypeError if an operand is no `Formula`."""
         if operator not in ARITY:
             raise ValueError(f"operator {operator!r}: unknown; use one of {' '.join(ARITY)}")
         operands = tuple(operands)

@@ -108,11 +108,7 @@ def build_prefix(tokens: list[Token], text: str, end: int) -> Formula:
 
 
 def parse_prefix(text: str) -> Formula:
-    """Read a formula in prefix notation, COMPACT or SPACED.
-
-    Raises:
-        FormulaSyntaxError: If the text is not one formula.
-    """
+    """Read a formula in prefix notation, COMPACT or SPACED; FormulaSyntaxError if the text is not one formula."""
     return build_prefix(scan_prefix(text), text, len(text))
 
 

@@ -122,9 +122,7 @@ def parse_trace(text: str) -> Trace:
     """Read a trace in prefix notation: `a;&ab;{b}`, or `request ; { & request grant_1 ; grant_1 }`.
 
     Steps before the cycle each end in `;`. The cycle comes last, stands in braces, and has steps joined by `;`.
-
-    Raises:
-        FormulaSyntaxError: If the text is not exactly one trace, or a step has a temporal operator.
+    FormulaSyntaxError if the text is not exactly one trace, or a step has a temporal operator.
     """
     prefix: list[Formula] = []
     cycle: list[Formula] = []

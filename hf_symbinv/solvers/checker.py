@@ -127,11 +127,8 @@ class Checker:
 
         Args:
             pairs: Question and answer, both in prefix notation. They are read as they are needed.
-            references: For every pair a known answer in prefix notation, or None if there is none.
+            references: For every pair a known answer in prefix notation, or None; ValueError if they are not as many.
             progress: Show a progress bar on stderr.
-
-        Raises:
-            ValueError: If there are not as many references as pairs.
         """
         known: deque[tuple[str, str, str | None]] = deque()
 

@@ -82,18 +82,12 @@ def _automaton(formula: Any, preference: str, level: str) -> Any:
 
 
 def find_witness(formula_prefix: str) -> str | None:
-    """A word that satisfies the formula, or None if none does.
+    """A word that satisfies a formula, or None if none does, both in prefix notation.
 
     It is the accepting run that Spot finds in the formula's automaton after merging edges, as a word that is not
     simplified: the recipe of DeepLTL, whose conventions the text follows too (`&!a&b!d;a;{1}`, conjunctions nested to
     the right). Spot breaks ties by internal numbers, so among several witnesses its choice depends for 1 % of formulas
     on what the process computed before.
-
-    Args:
-        formula_prefix: A formula in prefix notation.
-
-    Returns:
-        The witness in prefix notation.
 
     Raises:
         FormulaSyntaxError: If the text is not one formula.

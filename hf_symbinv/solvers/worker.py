@@ -58,8 +58,7 @@ Result = tuple[str, Any, float, float]
 class Setup(NamedTuple):
     """What a worker needs before its first chunk.
 
-    `light` is whether to import the package without torch, see `hf_symbinv/auto_classes.py`; `memory` is as
-    `ProcessPool` takes it. The two functions are
+    `light` is whether to import the package without torch, see `hf_symbinv/auto_classes.py`. The two functions are
     pickles inside the pickle, because they can only be read after the path is set.
     """
 
