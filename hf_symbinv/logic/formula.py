@@ -210,16 +210,16 @@ class Formula:
         Raises:
             FormulaSizeError: If the result would have more than `MAX_BASE_SIZE` nodes.
         """
-        return _to_base(self)
+        return _rewritten(self, _REWRITE, _check_base_size(self, self))
 
     def without_implications(self) -> Formula:
         """Rewrite every `a -> b` into `!a | b` (`!a -> b` into `a | b`) and nothing else."""
-        rewritten: dict[int, Formula] = {}
-        for node in self.distinct_nodes():
-            operands = tuple(rewritten[id(operand)] for operand in node.operands)
-            implies = node.operator == "->"
-            rewritten[id(node)] = _REWRITE["->"](*operands) if implies else Formula(node.operator, operands, node.name)
-        return rewritten[id(self)]
+        return _rewritten(self, {"->": _REWRITE["->"]})
+
+    def to_core(self) -> Formula:
+        """Rewrite F G W M -> <-> ^ into 0 1 & | ! X U R, parts that are used twice shared."""
+        is_core = all(node.operator not in _CORE for node in self.distinct_nodes())
+        return self if is_core else _rewritten(self, _CORE)
 
 
 def nested_to_the_right(formula: Formula) -> Formula:
@@ -282,17 +282,15 @@ def _postorder(root: Formula, children: Callable[[Formula], Sequence[Formula]]) 
             stack.extend((child, False) for child in reversed(children(node)))
 
 
-def _to_base(formula: Formula) -> Formula:
-    _check_base_size(formula, formula)
-    rewritten: dict[int, Formula] = {}
+def _rewritten(formula: Formula, rules: Mapping[str, Callable[..., Formula]], whole: Formula | None = None) -> Formula:
+    """The formula with operators rewritten by rules; what is made of the `whole` must not become too large."""
+    made: dict[int, Formula] = {}
     for node in formula.distinct_nodes():
-        operands = tuple(rewritten[id(operand)] for operand in node.operands)
-        if node.operator in BASE_OPERATORS:
-            result = Formula(node.operator, operands, node.name)
-        else:
-            result = _REWRITE[node.operator](*operands)
-        rewritten[id(node)] = _check_base_size(result, formula)
-    return rewritten[id(formula)]
+        operands = tuple(made[id(operand)] for operand in node.operands)
+        rule = rules.get(node.operator)
+        result = Formula(node.operator, operands, node.name) if rule is None else rule(*operands)
+        made[id(node)] = result if whole is None else _check_base_size(result, whole)
+    return made[id(formula)]
 
 
 def _check_base_size(result: Formula, formula: Formula) -> Formula:
@@ -334,6 +332,17 @@ _REWRITE: Mapping[str, Callable[..., Formula]] = {
     "R": lambda left, right: _negate(_until(_negate(left), _negate(right))),
     "W": _weak_until,
     "M": _strong_release,
+}
+
+
+_CORE: Mapping[str, Callable[..., Formula]] = {
+    "->": lambda left, right: ~left | right,
+    "^": lambda left, right: (left & ~right) | (~left & right),
+    "<->": lambda left, right: (left & right) | (~left & ~right),
+    "F": lambda operand: _until(Formula.true(), operand),
+    "G": lambda operand: Formula("R", (Formula.false(), operand)),
+    "W": lambda left, right: Formula("R", (right, left | right)),
+    "M": lambda left, right: _until(right, left & right),
 }
 
 

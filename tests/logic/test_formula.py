@@ -141,6 +141,9 @@ def check_rewriting(formula: Formula) -> None:
     rewritten = formula.to_base()
     assert {node.operator for node in rewritten.distinct_nodes()} <= BASE_OPERATORS
     assert spot.are_equivalent(built_by_spot(formula), built_by_spot(rewritten)), to_infix(formula)
+    core = formula.to_core()
+    assert {node.operator for node in core.distinct_nodes()} <= BASE_OPERATORS | {"R"}
+    assert spot.are_equivalent(built_by_spot(formula), built_by_spot(core)), to_infix(formula)
 
 
 @pytest.mark.parametrize("operator", [operator for operator in ARITY if operator not in BASE_OPERATORS])
