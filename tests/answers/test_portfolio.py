@@ -8,7 +8,6 @@ from itertools import product
 import pytest
 
 from hf_symbinv.answers import Portfolio, read_specification
-from hf_symbinv.answers.portfolio import MEMBERS
 from hf_symbinv.answers.specification import conjunction
 from hf_symbinv.errors import UserError
 from hf_symbinv.logic import parse_infix, read_trace
@@ -184,7 +183,3 @@ def test_propositional_formulas_are_answered_by_one_step(text, result, exact):
         assert (answer.witness.prefix, len(answer.witness.cycle)) == ((), 1) and answer.certain
     else:
         assert (answer.subset, answer.minimal) == (("x", "y", "z"), True)
-
-
-def test_only_members_that_are_exact_prove():
-    assert [name for name, member in MEMBERS.items() if member.is_unsatisfiable] == ["spot", "bounded"]

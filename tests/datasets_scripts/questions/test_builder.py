@@ -22,7 +22,6 @@ from hf_symbinv.datasets_scripts.command import main
 from hf_symbinv.datasets_scripts.errors import OptionsError, WorkFolderError
 from hf_symbinv.datasets_scripts.questions.benchmarks import Copying, LtlRandom, PropRandom
 from hf_symbinv.datasets_scripts.questions.builder import (
-    FewerRowsWarning,
     RandomQuestionsConfig,
     assign_splits,
     left_out,
@@ -197,15 +196,6 @@ def test_the_card_counts_the_test_formulas_that_occur_in_train_under_other_names
     assert f"{share:.1%} of test occur in train under other names." in (folder / "README.md").read_text()
 
 
-def test_few_possible_formulas_give_fewer_rows_and_a_warning(tmp_path):
-    with pytest.warns(
-        FewerRowsWarning, match="rows=100: only 10 different questions with answers turned up with num_symbols=3"
-    ):
-        prepare(config(num_symbols=3, max_size=2, rows=100), tmp_path / "few", 1, progress=False)
-    names = {row["formula"] for row in all_rows(tmp_path / "few")}
-    assert names == {"1", *(f"{operator}{name}" for operator in ("", "!", "X") for name in "abc")}
-
-
 @pytest.mark.parametrize(("task", "found"), [("prop", 0), ("ltl", 1)])
 def test_a_data_set_with_an_empty_split_is_refused_and_leaves_no_trace(task, found, tmp_path):
     message = f"num_symbols=0, sizes 1 to 1: only {found} different questions with answers turned up, and three splits"
@@ -302,12 +292,6 @@ class TestLikeDeepLTL:
             assert abs(found[size] - expected[size]) <= 4 * math.sqrt(expected[size] + 1)
         # The package's own distribution is another: a length of 10 or more has every fifth of most rows.
         assert sum(found[size] for size in range(10, 15)) < 0.7 * (600 - int(0.112 * 600))
-
-    def test_no_length_has_more_rows_than_the_long_ones_would(self, tmp_path):
-        few = config(**{**self.OPTIONS, "num_symbols": 2, "min_size": 9, "max_size": 12, "rows": 400})
-        prepare(few, tmp_path / "few", 1, progress=False)
-        lengths = Counter(row["length"] for row in all_rows(tmp_path / "few"))
-        assert lengths.total() == 400 and max(lengths.values()) <= math.ceil(400 * (1 - 0.095))
 
     def test_only_data_that_ask_for_it_say_so(self):
         assert "like" not in config(task="prop").recipe() and "--like" not in config(task="prop").command()
@@ -458,12 +442,6 @@ def test_a_shard_of_other_questions_is_refused(tmp_path):
     (target / ".work" / "00-000000.json").write_text('[["a", "done", "a;{1}"]]')
     with pytest.raises(WorkFolderError, match=r"00-000000.json: not the questions of this data set; delete the folder"):
         prepare(config(), target, 1, progress=False)
-
-
-def test_the_command_prints_the_splits_and_shows_progress_on_stderr(folder, capsys):
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in RECIPE.items()]
-    assert main([f"--output={folder}", *options]) == 0
-    assert capsys.readouterr().out == f"{folder}: 1600 train\n{folder}: 200 validation\n{folder}: 200 test\n"
 
 
 @pytest.fixture
