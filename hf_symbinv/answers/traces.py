@@ -142,7 +142,8 @@ def read_recording(path: Path, symbols: Iterable[str], clock: str | None = None,
         raise TraceFileError(f"{source}: unknown kind of trace; its name ends in {TABLE} or {WAVEFORM}")
     if clock is not None and kind == TABLE:
         raise TraceFileError(f"--clock {clock}: a table has a row for each step; leave it out")
-    names, values = rows(path, symbols, source) if kind == TABLE else samples(path, symbols, clock, source)
+    values = rows(path, symbols, source) if kind == TABLE else samples(path, symbols, clock, source)
+    names = next(values)
     known: dict[tuple[bool | None, ...], tuple[dict[str, bool], bool]] = {}  # many steps are alike
     steps: list[tuple[dict[str, bool], bool]] = []
     for row in values:
