@@ -33,7 +33,6 @@ MODULES = (
     "covariance",
     "spot_ratio",
     "visitors",
-    "cluster",
     "vectors",
 )
 

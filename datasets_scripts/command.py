@@ -5,32 +5,41 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from hf_symbinv.datasets_scripts.errors import OptionsError, refuse
 from hf_symbinv.datasets_scripts.folders import WORK
-from hf_symbinv.datasets_scripts.questions import grid, transforms
+from hf_symbinv.datasets_scripts.questions import transforms
 from hf_symbinv.datasets_scripts.questions import two_line_texts as texts
 from hf_symbinv.datasets_scripts.questions.builder import FewerRowsWarning, RandomQuestionsConfig, prepare
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
 from hf_symbinv.datasets_scripts.storage import FOLDERS, number_of_rows, split_files, splits_of
 from hf_symbinv.errors import exits_refused
 from hf_symbinv.remote import local_copy, working_copy
-from hf_symbinv.solvers import Cluster
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import load_task
 
 _SHARED = {"task", "num_symbols", "min_size", "max_size", "seed", "timeout", "memory", "like", "as_solved"}
 _LIMITS = {"min_symbols", "max_symbols", "min_size", "max_size"}
-_RENAMED = {"renamed", "like"}
-# What each way to make a data set takes besides --output, --workers and --executor.
+# What each way to make a data set takes besides --output and --workers.
 _OPTIONS = {
     "random": {*_SHARED, "rows"},
     "grid": {*_SHARED, "grid", "min_symbols", "per_cell", "novel"},
-    "from": {"task", "from", "supplement", *_LIMITS, "reduce", "extend", "seed", "ordered", "complete", *_RENAMED},
+    "from": {
+        "task",
+        "from",
+        "supplement",
+        *_LIMITS,
+        "reduce",
+        "extend",
+        "seed",
+        "ordered",
+        "complete",
+        "renamed",
+        "like",
+    },
     "from_text": {"task", "from_text", "seed"},
 }
 
@@ -53,7 +62,6 @@ def parser() -> argparse.ArgumentParser:
     tasks = "ltl, ltl-operators, prop, copy, tseitin, or a file FILE.py that defines a task"
     add("--task", help=f"{tasks} (default: {own.task}; with --from by its columns)")
     add("--workers", type=int, help="processes (default: one per available core)")
-    add("--executor", metavar="ray:ADDRESS", help="a Ray cluster instead, auto or the HOST:PORT of its head")
     add("--seed", type=int, help=f"of everything random (default: {own.seed})")
     add("--min-size", type=int, help=f"smallest question, such as nodes of formulas (default: {own.min_size})")
     add("--max-size", type=int, help=f"largest question {either('max_size')}")
@@ -102,18 +110,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def make(options: dict[str, Any], folder: Path) -> None:
-    """Make the data set that the options ask for in a folder.
-
-    Raises:
-        OptionsError: For options that do not fit together, or values that they cannot have.
-        WorkFolderError: If the folder cannot take the data set.
-        OSError, ImportError: If a file cannot be read, or a solver is not installed.
-    """
-    if "workers" in options and "executor" in options:
-        raise OptionsError("--workers: not together with --executor, which uses all cores of its cluster")
+    """Make the data set that the options ask for in a folder."""
     workers = options.pop("workers", None)
-    if "executor" in options:
-        workers = Cluster.parse(options.pop("executor"))
     way = next((name for name in ("grid", "from", "from_text") if name in options), "random")
     for name in options:
         if name not in _OPTIONS[way]:
@@ -123,7 +121,7 @@ def make(options: dict[str, Any], folder: Path) -> None:
     memory = options.pop("memory", MEMORY)
     if not memory > 0:
         raise OptionsError(f"--memory {memory:g}: must be a positive number of gigabytes; correct it")
-    if isinstance(workers, int) and workers < 1:
+    if workers is not None and workers < 1:
         raise OptionsError(f"--workers {workers}: must be at least 1; leave it out for one per available core")
     if way == "from":
         task = load_task(options.pop("task")) if "task" in options else None
@@ -138,34 +136,21 @@ def make(options: dict[str, Any], folder: Path) -> None:
         del options["grid"]
         if "novel" in options:
             options["novel"] = tuple(str(local_copy(data, FOLDERS)) for data in options["novel"])
-        config = QuestionGridConfig(name="grid", **options)
-        grid.prepare(config, folder, workers, memory=memory)
+        prepare(QuestionGridConfig(name="grid", **options), folder, workers, memory=memory)
     else:
         prepare(RandomQuestionsConfig(name="custom", **options), folder, workers, memory=memory)
 
 
-@contextmanager
-def _fewer_rows_said_plainly() -> Iterator[None]:
+def _plainly(usual: Callable[..., Any]) -> Callable[..., Any]:
     """Prints the warning of builders as a sentence, without the line of code; others stay as they are."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", FewerRowsWarning)
-        usual = warnings.showwarning
 
-        def show(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
-            if issubclass(category, FewerRowsWarning):
-                print(f"warning: {message}", file=sys.stderr)
-            else:
-                usual(message, category, filename, lineno, file, line)
+    def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        if issubclass(category, FewerRowsWarning):
+            print(f"warning: {message}", file=sys.stderr)
+        else:
+            usual(message, category, *place)
 
-        warnings.showwarning = show
-        yield
+    return show
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -174,7 +159,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output = options.pop("output")
     try:
         with working_copy(output, (*FOLDERS, WORK)) as folder:
-            with exits_refused(), _fewer_rows_said_plainly():
+            with exits_refused(), warnings.catch_warnings():
+                warnings.simplefilter("always", FewerRowsWarning)
+                warnings.showwarning = _plainly(warnings.showwarning)
                 make(options, folder)
             files = {split: split_files(folder, split) for split in splits_of(folder)}
             rows = {split: sum(map(number_of_rows, found)) for split, found in files.items()}

@@ -47,14 +47,7 @@ class DrawingError(UserError):
 
 
 def refuse(error: Exception) -> int:
-    """Print on stderr, in one sentence, an error that the user can mend; the exit code.
-
-    Args:
-        error: What a builder raised.
-
-    Raises:
-        Exception: The error itself, if it is a bug.
-    """
+    """Print on stderr, in one sentence, an error that the user can mend; the exit code."""
     message = explain(error)
     if message is None:
         raise error

@@ -24,9 +24,6 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
     """Hold the work folder inside `folder` for the data set that `description` describes; None if it is complete.
 
     What is refused before anything was made leaves no trace, so that another try may use the folder.
-
-    Raises:
-        WorkFolderError: If `folder` holds another data set, or lacks files of its own, or another process holds it.
     """
     marker = folder / MARKER
     if not marker.exists() and ((folder / CARD).exists() or (folder / "data").exists()):
@@ -73,6 +70,3 @@ def _refuse_lost_files(folder: Path) -> None:
             f"{folder}: its {CARD} lists {lost[0]}, which is not there; put it back, or delete {CARD} and repeat the "
             "command, which makes the data again"
         )
-
-
-__all__ = ["WORK", "claimed"]

@@ -99,11 +99,7 @@ def _load(source: str, buffer_size: int | None = None) -> LoadedData:
 
 
 def streams(options: Mapping[str, Any]) -> bool:
-    """Whether the options of `data` ask for rows to be streamed.
-
-    Raises:
-        UserError: If `streaming` or `buffer_size` is of a wrong kind.
-    """
+    """Whether the options of `data` ask for rows to be streamed."""
     asked, size = options.get("streaming", False), options.get("buffer_size", BUFFER_SIZE)
     if not isinstance(asked, bool):
         raise UserError(f"data.streaming={in_short(asked)}: must be true or false")
@@ -113,11 +109,7 @@ def streams(options: Mapping[str, Any]) -> bool:
 
 
 def _streamed_folder(task: str, options: Mapping[str, Any], source: str | None) -> str:
-    """The folder whose rows are to be streamed.
-
-    Raises:
-        UserError: If there is none.
-    """
+    """The folder whose rows are to be streamed."""
     if task == PAIRS:
         raise UserError(
             "data.streaming: task pairs reads all rows at once, for its base words and its splits; leave "
@@ -148,11 +140,7 @@ def _rows_of(folder: Path, buffer_size: int) -> dict[str, ParquetRows]:
 
 
 def refuse_folders_of_data_sets(folder: Path) -> None:
-    """Refuses a folder of which `datasets` would mix the data sets in the folders below.
-
-    Raises:
-        UserError: If Parquet files lie elsewhere than in the folder itself or in its `data`.
-    """
+    """Refuses a folder of which `datasets` would mix the data sets in the folders below."""
     below = {path.parent for path in folder.rglob("*.parquet")} - {folder, folder / "data"}
     hidden = (".", "__")  # which `datasets` does not read either
     seen = sorted(path for path in below if not any(p.startswith(hidden) for p in path.relative_to(folder).parts))

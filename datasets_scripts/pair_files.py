@@ -46,15 +46,8 @@ def read_pairs(
 ) -> tuple[dict[str, list[Row]], tuple[str, str]]:
     """The rows of each split of the data, `train` if they have none; and the names of the two columns.
 
-    Args:
-        source: A file of one of `SUFFIXES` or a folder of such files, here or at an address such as
-            `s3://bucket/folder`; or OWNER/NAME on the Hub.
-        question, answer: Names of the columns; None to find them.
-        config: Of a data set on the Hub or in a folder.
-
-    Raises:
-        PairsFormatError: If there are no such data, or a row is no pair of texts.
-        UnreadableDataError: If they are a data set that is not finished, or not as its card lists it.
+    The source is a file of one of `SUFFIXES` or a folder of such files, here or at an address such as
+    `s3://bucket/folder`; or OWNER/NAME on the Hub, which may have a `config`.
     """
     path = local_copy(source, ("*",))
     if path.is_dir():
@@ -82,9 +75,6 @@ def _files_of_splits(folder: Path) -> dict[str, list[Path]]:
     """The files in a folder that are called as a split, such as `train.csv` and `test-00000-of-00002.parquet`.
 
     `datasets` would guess types and make a 1 of the text +1 in a CSV file.
-
-    Raises:
-        PairsFormatError: If files of one split lie in several folders, which may be of several data sets.
     """
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.rglob("*")):
@@ -210,7 +200,6 @@ def _columns(source: str, names: Sequence[str], question: str | None, answer: st
                 return pair
     if question is not None and answer is not None:
         return question, answer
-    others = [name for name in names if name not in (question, answer)]
     if len(names) == 2:
         strange = next((name for name in names if not _NAME_OF_COLUMN.fullmatch(name)), None)
         if strange is not None:
@@ -218,15 +207,13 @@ def _columns(source: str, names: Sequence[str], question: str | None, answer: st
                 f"{source}: its first line should name the columns, and {short(strange)} looks like a text; write the "
                 "line question,answer before it"
             )
+        others = [name for name in names if name not in (question, answer)]
         return (question or others[0], answer or others[-1])
     if len(names) == 1:
-        remedy = "give each row a question and an answer"
-        if kind_of(source) in (".csv", ".tsv"):
-            remedy = (
-                "write a line of two names first, such as question,answer, and between texts a comma, a semicolon or a "
-                "tab"
-            )
-        raise PairsFormatError(f"{source}: has one column, {short(names[0])}; {remedy}")
+        raise PairsFormatError(
+            f"{source}: has one column, {short(names[0])}; give each row a question and an answer, under a line of two "
+            "names and with a comma, a semicolon or a tab between them"
+        )
     missing = " and ".join(
         f"--{option}-column" for option, name in (("question", question), ("answer", answer)) if name is None
     )
@@ -254,6 +241,3 @@ def _cell(place: str, row: Mapping[str, Any], column: str) -> str:
 def short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-__all__ = ["SPLITS", "Row", "read_pairs", "short"]

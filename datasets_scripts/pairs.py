@@ -25,8 +25,6 @@ from hf_symbinv.tasks.pairs import SPECIAL, PairsTask
 
 # Our choice: a tenth of the questions is test, another one validation, where the data do not say.
 HELD_OUT = 0.1
-# Our choice: a name that an answer has and its question has not is a base word if it does so in one row of a hundred.
-BASE_SHARE = 0.01
 # Names that a message lists.
 SHOWN = 5
 
@@ -41,8 +39,6 @@ class PairsOptions:
         question_column, answer_column: Names of columns; None to find them.
         base_words: Words with a fixed meaning that match `symbols`, or that shall not be cut; as a list, with commas
             between them, or the path of a text file with one on each line.
-        base_from_data: Take as a base word too what matches `symbols` and stands in many answers, but not in their
-            questions.
         config: Of a data set on the Hub or in a folder.
         max_tokens: Words of a question or an answer, at most; longer rows are left out.
         max_base_words: Base words, at most: the most frequent ones. Rows with others are left out.
@@ -54,7 +50,6 @@ class PairsOptions:
     question_column: str | None = None
     answer_column: str | None = None
     base_words: tuple[str, ...] | list[str] | str = ()
-    base_from_data: bool = False
     config: str | None = None
     max_tokens: int = 512
     max_base_words: int = 1000
@@ -86,11 +81,7 @@ class PairsOptions:
         return cls(**options)
 
     def words(self) -> tuple[str, ...]:
-        """The base words that are listed.
-
-        Raises:
-            PairsFormatError: If one is none.
-        """
+        """The base words that are listed; PairsFormatError if one is none."""
         listed = self.base_words
         if isinstance(listed, str):
             path = Path(listed)
@@ -103,17 +94,10 @@ class PairsOptions:
 
 
 class Cut(NamedTuple):
-    """A row, and what its words are.
+    """A row, and what its words are: base words of the question are `asked`, and those of both texts `base`.
 
-    Attributes:
-        row: As it was read.
-        alpha_class: Of the question, as `PairsTask.alpha_class`.
-        meaning: The answer with the question's numbers for its symbols: the same for pairs that are renamings.
-        names: Symbols of the question.
-        new: Symbols of the answer that the question lacks.
-        base: Base words of both.
-        asked: Base words of the question.
-        longest: Words of the longer text.
+    `meaning` is the answer with the question's numbers for its symbols, the same for pairs that are renamings; `names`
+    are symbols of the question, `new` those of the answer alone, and `longest` counts the words of the longer text.
     """
 
     row: Row
@@ -127,11 +111,7 @@ class Cut(NamedTuple):
 
 
 def cut(row: Row, task: PairsTask) -> Cut:
-    """The words of a row.
-
-    Raises:
-        PairsFormatError: If a symbol holds white space.
-    """
+    """The words of a row."""
     question, answer = (list(task.rule.words(text)) for text in (row.question, row.answer))
     for _, word, is_symbol in (*question, *answer):
         if is_symbol and re.search(r"\s", word):
@@ -156,10 +136,7 @@ def cut(row: Row, task: PairsTask) -> Cut:
 
 
 def parts_of(alpha_classes: Iterable[str], seed: int) -> dict[str, str]:
-    """The split of each question up to renaming: a function of it and of the seed, and none empty if there are three.
-
-    Of few questions, a split that would have none gets the one that is nearest to it.
-    """
+    """The split of each question up to renaming: a function of it and the seed; none is empty if there are three."""
     digests = {one: hashlib.sha256(f"{seed}\n{one}".encode()).digest() for one in alpha_classes}
     places = {one: int.from_bytes(digest[:8], "big") / 2**64 for one, digest in digests.items()}
     found = {
@@ -198,16 +175,7 @@ def split_pairs(splits: Mapping[str, Sequence[Cut]], seed: int) -> tuple[dict[st
 
 
 def held_out_rows(task: PairsTask, source: str, split: str) -> tuple[list[Row], list[str]]:
-    """The rows of one split, to measure a model on, and lines that say what was left out.
-
-    Args:
-        task: Of the model.
-        source: As `read_pairs` takes it.
-        split: `train`, `validation` or `test`, of the data or as they were split for training; or `all`, every row.
-
-    Raises:
-        PairsFormatError: As `read_pairs`, for another split, or if no row is left.
-    """
+    """The rows of one split, to measure a model on, and lines that say what was left out."""
     splits, _ = read_pairs(source, *(task.columns if "columns" in task.data else (None, None)))
     cuts = {name: [cut(row, task) for row in rows] for name, rows in splits.items()}
     if split not in ("train", "validation", "test", "all"):
@@ -230,28 +198,13 @@ def held_out_rows(task: PairsTask, source: str, split: str) -> tuple[list[Row], 
     return kept, said
 
 
-# Learning base words
-
-
 def load_pairs(options: Mapping[str, Any], source: str | None = None) -> LoadedData:
-    """Reads pairs, splits them, and learns the base words from the training rows.
-
-    Args:
-        options: Fields of `PairsOptions`.
-        source: In place of `options["pairs"]`.
-
-    Raises:
-        PairsFormatError: For options and data that cannot be used.
-    """
+    """Reads pairs, splits them, and learns the base words from the training rows."""
     asked = PairsOptions.read({**options, **({} if source is None else {"pairs": source})})
     splits, columns = read_pairs(asked.pairs, asked.question_column, asked.answer_column, asked.config)
     known = {"columns": list(columns), "seed": asked.seed}
     draft = _draft(asked, asked.words(), known)
     cuts = {split: [cut(row, draft) for row in rows] for split, rows in splits.items()}
-    from_data = _meant_as_base(cuts) if asked.base_from_data else []
-    if from_data:
-        draft = _draft(asked, (*draft.rule.base_words, *from_data), known)
-        cuts = {split: [cut(row, draft) for row in rows] for split, rows in splits.items()}
     _check_words(asked, draft, cuts)
     parts, twins = split_pairs(cuts, asked.seed)
     counts = Counter(rows_read=sum(map(len, cuts.values())), renamed_twins=twins)
@@ -288,7 +241,7 @@ def load_pairs(options: Mapping[str, Any], source: str | None = None) -> LoadedD
         asked.pairs,
         {**builder, "base_words": list(draft.rule.base_words), **counts},
         task,
-        _said(asked, task, final, counts, from_data, new),
+        _said(asked, task, final, counts, new),
     )
 
 
@@ -298,13 +251,6 @@ def _draft(asked: PairsOptions, base_words: Sequence[str], known: Mapping[str, A
         return PairsTask(SPECIAL, asked.symbols, base_words, data=known)
     except ValueError as error:
         raise PairsFormatError(f"symbols={asked.symbols!r}: {error}") from None
-
-
-def _meant_as_base(cuts: Mapping[str, Sequence[Cut]]) -> list[str]:
-    """Names that stand in many answers and not in their questions, the most frequent first."""
-    new = Counter(name for items in cuts.values() for item in items for name in item.new)
-    enough = max(2, BASE_SHARE * sum(map(len, cuts.values())))
-    return [name for name, count in sorted(new.items(), key=lambda item: (-item[1], item[0])) if count >= enough]
 
 
 def _check_words(asked: PairsOptions, task: PairsTask, cuts: Mapping[str, Sequence[Cut]]) -> None:
@@ -339,7 +285,7 @@ def _training_rows(asked: PairsOptions, rows: Sequence[Cut], counts: Counter[str
         raise PairsFormatError(
             f"{asked.pairs}: {counts['new_symbols']:,} of {len(short):,} training rows have answers with symbols that "
             f"the question lacks, such as {_list(new)}. A model writes symbols of the question only; list words with a "
-            "fixed meaning in --base-words, or let --base-from-data find them"
+            "fixed meaning in --base-words"
         )
     return kept
 
@@ -394,7 +340,6 @@ def _said(
     task: PairsTask,
     final: Mapping[str, Sequence[Cut]],
     counts: Mapping[str, int],
-    from_data: Sequence[str],
     new: Counter[str],
 ) -> list[str]:
     """What to tell a user of the data."""
@@ -406,8 +351,6 @@ def _said(
         f"at most {task.max_symbols} symbols in a question, {len(task.names):,} names in all: {_list(task.names)}",
         f"{len(words):,} base words: {_list(words, 20)}",
     ]
-    if from_data:
-        said.append(f"base words that answers have and questions lack: {_list(from_data, 20)}")
     if told := _left_out(asked, counts):
         said.append(f"left out: {told}")
     if counts["new_symbols"]:
@@ -436,6 +379,3 @@ def _list(words: Iterable[str], most: int = SHOWN) -> str:
     """The first words; of a counter, the most frequent."""
     ranked = _ranked(words) if isinstance(words, Counter) else list(words)
     return " ".join(ranked[:most]) + (" ..." if len(ranked) > most else "")
-
-
-__all__ = ["PairsOptions", "held_out_rows", "load_pairs"]

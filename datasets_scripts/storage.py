@@ -63,17 +63,7 @@ def schema(task: SymbolTask) -> pyarrow.Schema:
 
 
 def read_pairs(task: SymbolTask, path: str | os.PathLike[str]) -> Iterator[Pair]:
-    """Read the text format of earlier releases: a line with a question, then a line with its answer.
-
-    Blank lines at the end are passed over.
-
-    Args:
-        task: What the pairs are of.
-        path: A text file, plain or compressed. It is read as the pairs are consumed.
-
-    Raises:
-        PairsFormatError: If a line is no question or answer in prefix notation, or the last answer is missing.
-    """
+    """Read the text format of earlier releases: a line with a question, then a line with its answer."""
     path = Path(path)
     kinds = task.columns
     with reading_text(path, PairsFormatError) as file:
@@ -157,16 +147,7 @@ def number_of_rows(path: Path) -> int:
 
 
 def require_whole(folder: Path) -> None:
-    """Makes sure that a data set is finished, and that its files are those that its card lists, bit by bit.
-
-    Of files that no card lists, the footers must be readable, and none of the numbered parts missing.
-
-    Args:
-        folder: Of the data set, or the `data` in it.
-
-    Raises:
-        UnreadableDataError: If it is not finished, or a file is missing or damaged.
-    """
+    """Makes sure that a data set is finished, and that its files are those that its card lists, bit by bit."""
     folder = _with_card(folder)
     if (folder / MARKER).is_file() and not (folder / CARD).is_file():
         raise UnreadableDataError(
@@ -209,11 +190,7 @@ def _refuse_missing_parts(paths: Sequence[Path]) -> None:
 
 
 def publish(task: SymbolTask, folder: Path, origin: Origin, splits: Mapping[str, Sequence[Pair]]) -> None:
-    """Write the splits and, last, the card: a folder with a card is complete.
-
-    Raises:
-        OptionsError: If a split is empty.
-    """
+    """Write the splits and, last, the card: a folder with a card is complete."""
     empty = [split for split, pairs in splits.items() if not pairs]
     if empty:
         raise OptionsError(f"{' and '.join(empty)}: no question is left for it; give more, each in one split only")
@@ -247,12 +224,7 @@ def card(task: SymbolTask, folder: Path, origin: Origin, splits: Mapping[str, Se
 
 
 def dataset_info(columns: pyarrow.Schema, paths: Mapping[str, Sequence[Path]]) -> dict[str, Any]:
-    """Features, rows and sizes, as `datasets` writes them into cards.
-
-    Args:
-        columns: Of the files.
-        paths: Split -> its files.
-    """
+    """Features, rows and sizes, as `datasets` writes them into cards."""
     import datasets
     from huggingface_hub import DatasetCardData
 

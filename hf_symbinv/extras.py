@@ -10,7 +10,6 @@ EXTRAS = {
     "matplotlib": "plot",
     "pyarrow": "data",
     "rapidfuzz": "data",
-    "ray": "cluster",
     "scipy": "train",
     "sympy": "algebra",
     "tensorboard": "train",

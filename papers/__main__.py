@@ -25,9 +25,6 @@ GPU, in pieces: with --max-minutes 9 each call stops in time with a checkpoint.
 The tables of lexinvariant models of text also have gpu: sizes for about an hour
 on one large GPU, because the paper's take days.
 
-With --executor models are trained and measured on the machines of a Ray cluster,
-all of which have this checkout, FOLDER and the packages under the same path.
-
 exit codes: 0 the table is complete, 2 bad usage or input, 3 the time was too
 short: repeat the command to go on
 """
@@ -103,10 +100,6 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--max-minutes", type=float, metavar="MINUTES", help="stop after this time, go on another time"
     )
-    command.add_argument(
-        "--executor", metavar="ray:ADDRESS",
-        help="train and measure on a Ray cluster, auto or the HOST:PORT of its head (default: on this machine)",
-    )  # fmt: skip
     command.add_argument("--json", action="store_true", help="print one JSON object per table instead of Markdown")
     return command
 
@@ -142,8 +135,6 @@ def hint(name: str) -> str:
 
 def check(command: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """Ends the process with a sentence if `options` ask for what there is not."""
-    from hf_symbinv.errors import refusals
-    from hf_symbinv.solvers import Cluster
     from papers.catalogue import TABLES, scales_of
 
     if not options.tables:
@@ -158,9 +149,6 @@ def check(command: argparse.ArgumentParser, options: argparse.Namespace) -> None
         command.error(f"--seeds {options.seeds}: must be an integer of at least 1")
     if options.max_minutes is not None and not 0 < options.max_minutes < math.inf:
         command.error(f"--max-minutes {options.max_minutes:g}: must be a positive number of minutes")
-    if options.executor is not None:
-        with refusals(command):
-            options.executor = Cluster.parse(options.executor)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -195,7 +183,6 @@ def make(options: argparse.Namespace) -> int:
     """Makes the tables that `options` ask for and prints them; the exit code."""
     from papers.catalogue import find, load_scale
     from papers.harness.reproduction import reproduce
-    from papers.harness.spreading import spread
     from papers.harness.workspace import Workspace
 
     place = Workspace(
@@ -203,11 +190,8 @@ def make(options: argparse.Namespace) -> int:
         load_scale(options.scale),
         max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
         say=lambda line: print(line, file=sys.stderr, flush=True),
-        cluster=options.executor,
     )
     code, seeds = DONE, range(options.seeds)
-    if options.executor is not None:
-        spread(place, [find(name) for name in options.tables], seeds, options.executor)
     for name in options.tables:
         with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
             result = reproduce(place, find(name), seeds)

@@ -53,33 +53,6 @@ def environment():
             os.environ[name] = before[name]
 
 
-# Of a node's store, in bytes: the least that Ray takes, and some.
-STORE = 80 * 2**20
-
-
-@pytest.fixture(scope="module")
-def nodes():
-    """A Ray cluster on this machine of one node, the head, with one core."""
-    ray = pytest.importorskip("ray", reason="the cluster needs Ray")
-    from ray.cluster_utils import Cluster
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_worker_niceness", "0")  # its workers would wait for ever where other tests keep a core busy
-        found = Cluster(
-            initialize_head=True,
-            head_node_args={"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False},
-        )
-        yield found
-        ray.shutdown()
-        found.shutdown()
-
-
-@pytest.fixture
-def join(nodes):
-    """Adds a node with one core to the cluster."""
-    return lambda: nodes.add_node(num_cpus=1, object_store_memory=STORE)
-
-
 class Printed(NamedTuple):
     code: int
     out: str

@@ -30,11 +30,6 @@ class LtlRandom(RandomQuestions):
     """Random LTL formulas with witnesses; keyword arguments are fields of `LtlRandomConfig`."""
 
     BUILDER_CONFIG_CLASS = LtlRandomConfig
-    BUILDER_CONFIGS = [
-        LtlRandomConfig(name="ltl_random35", description="The paper's: 5 symbols, up to 35 nodes, a million pairs"),
-        LtlRandomConfig(name="ltl_random35_10", num_symbols=10, description="The same with 10 symbols"),
-    ]
-    DEFAULT_CONFIG_NAME = "ltl_random35"
 
 
 @dataclass
@@ -48,13 +43,6 @@ class PropRandom(RandomQuestions):
     """Random propositional formulas with assignments; keyword arguments are fields of `PropRandomConfig`."""
 
     BUILDER_CONFIG_CLASS = PropRandomConfig
-    BUILDER_CONFIGS = [
-        PropRandomConfig(name="prop_random35", description="The paper's: 5 symbols, up to 35 nodes, a million pairs"),
-        PropRandomConfig(
-            name="prop_random50_10", num_symbols=10, max_size=50, description="10 symbols, up to 50 nodes"
-        ),
-    ]
-    DEFAULT_CONFIG_NAME = "prop_random35"
 
 
 @dataclass
@@ -71,15 +59,3 @@ class Copying(RandomQuestions):
     """Random strings with their copies; keyword arguments are fields of `CopyingConfig`."""
 
     BUILDER_CONFIG_CLASS = CopyingConfig
-    BUILDER_CONFIGS = [
-        CopyingConfig(name="copy_3_30", description="Lengths 3 to 30, 5 symbols (ITE E.1)"),
-        CopyingConfig(name="copy_5_10", min_size=5, max_size=10, description="Lengths 5 to 10, 5 symbols (ITE E.2)"),
-        CopyingConfig(
-            name="copy_20_80",
-            num_symbols=20,
-            min_size=20,
-            max_size=80,
-            description="Lengths 20 to 80, 20 symbols (ITE E.5)",
-        ),
-    ]
-    DEFAULT_CONFIG_NAME = "copy_3_30"

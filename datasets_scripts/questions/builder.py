@@ -28,21 +28,20 @@ import dataclasses
 import hashlib
 import inspect
 import warnings
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import datasets
 
-from hf_symbinv import solvers
-from hf_symbinv.datasets_scripts import storage
+from hf_symbinv import __version__
 from hf_symbinv.datasets_scripts.errors import OptionsError
 from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.progress import progress_of
-from hf_symbinv.datasets_scripts.questions import rounds, sampling
 from hf_symbinv.datasets_scripts.questions.rounds import (
     NO_ANSWER,
     UNJUDGED,
@@ -53,7 +52,6 @@ from hf_symbinv.datasets_scripts.questions.rounds import (
     missing_samples,
     most_rows,
     quotas,
-    solving_pool,
 )
 from hf_symbinv.datasets_scripts.questions.sampling import Gate
 from hf_symbinv.datasets_scripts.storage import (
@@ -66,15 +64,23 @@ from hf_symbinv.datasets_scripts.storage import (
 )
 from hf_symbinv.errors import in_short
 from hf_symbinv.hub.cards.dataset import Origin
-from hf_symbinv.solvers.cluster import Workers
-from hf_symbinv.solvers.pool import MEMORY
+from hf_symbinv.solvers.pool import MEMORY, ProcessPool
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
+from hf_symbinv.tasks.base import solve_ordered
 from hf_symbinv.values import described, is_kind
 
 # Symbols, and the size of a question: our choice, far above what a model reads.
 LARGEST = 100_000
 # So that every split of 80/10/10 has one.
 LEAST_ROWS = 10
+
+
+class Made(NamedTuple):
+    """What is published: a heading, a paragraph and the splits."""
+
+    title: str
+    story: str
+    splits: dict[str, list[Pair]]
 
 
 @dataclass
@@ -109,6 +115,24 @@ class QuestionsConfig(datasets.BuilderConfig):
     timeout: float = 120.0
     like: str = ""
     as_solved: bool = False
+
+    KIND: ClassVar[str]
+
+    @abstractmethod
+    def most(self) -> int:
+        """Pairs in all, at most."""
+
+    @abstractmethod
+    def harvest(self, task: SymbolTask, rounds: Callable[[Gate], Rounds], memory: float) -> Harvest:
+        """Draw and solve until there are enough."""
+
+    @abstractmethod
+    def made(self, task: SymbolTask, harvest: Harvest) -> Made:
+        """What is published of a harvest; OptionsError if that is too little."""
+
+    def digests(self) -> dict[str, Any]:
+        """What takes the place of folders in the description of the data."""
+        return {}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -165,6 +189,8 @@ class RandomQuestionsConfig(QuestionsConfig):
 
     rows: int = 1_000_000
 
+    KIND = "random"
+
     def validate(self) -> None:
         super().validate()
         if self.rows < LEAST_ROWS:
@@ -174,44 +200,64 @@ class RandomQuestionsConfig(QuestionsConfig):
         if self.like:
             most_rows(load_task(self.task, self.like), self.min_size, self.max_size, self.rows)
 
+    def most(self) -> int:
+        return self.rows
+
+    def harvest(self, task: SymbolTask, rounds: Callable[[Gate], Rounds], memory: float) -> Harvest:
+        asked = task, self.min_size, self.max_size, self.rows
+        quota = most_rows(*asked) if self.like else quotas(*asked)
+        missing = partial(missing_samples if self.like else missing_rows, quota)
+        symbols, uniform_from = symbol_names(self.num_symbols), 1 if self.like else task.uniform_from
+        with Gate(task, symbols, self.min_size, self.max_size, uniform_from, memory) as gate:
+            return rounds(gate).run(quota, missing, "", self.seed, most=self.rows if self.like else None)
+
+    def made(self, task: SymbolTask, harvest: Harvest) -> Made:
+        found, sizes = len(harvest.pairs), f"sizes {self.min_size} to {self.max_size}"
+        if found < LEAST_ROWS:
+            raise OptionsError(
+                f"num_symbols={self.num_symbols}, {sizes}: only {found} different questions with answers turned up, "
+                f"and three splits take at least {LEAST_ROWS}; ask for more symbols or larger sizes"
+            )
+        if found < self.rows:
+            warnings.warn(
+                f"rows={self.rows}: only {found} different questions with answers turned up with "
+                f"num_symbols={self.num_symbols} and {sizes}",
+                FewerRowsWarning,
+                stacklevel=3,
+            )
+        drawn = ""
+        if self.like:
+            drawn = f" They are drawn as in the release of {self.like}."
+        elif task.uniform_from < self.max_size:
+            drawn = f" Sizes from {task.uniform_from} up are equally frequent."
+        return Made(
+            f"{task.name}, {self.num_symbols} symbols, {sizes}",
+            f"Random questions of the task {task.name} with answers.{drawn} {left_out(harvest.left_out, self.timeout)}",
+            assign_splits(harvest.pairs, self.seed),
+        )
+
 
 class FewerRowsWarning(UserWarning):
     """A data set has fewer rows than were asked for."""
 
 
 def generate(
-    config: RandomQuestionsConfig, work: Path, workers: Workers, *, progress: bool = True, memory: float = MEMORY
+    config: QuestionsConfig, work: Path, workers: int | None, *, progress: bool = True, memory: float = MEMORY
 ) -> Harvest:
-    """Draw and solve until every size is full, or as a release does it; with finished shards kept in `work`."""
+    """Draw and solve what a data set needs, with finished shards kept in `work`."""
     task = load_task(config.task, config.like)
-    asked = task, config.min_size, config.max_size, config.rows
-    quota = most_rows(*asked) if config.like else quotas(*asked)
-    missing = partial(missing_samples if config.like else missing_rows, quota)
+    solve = task.solve if config.as_solved else partial(solve_ordered, task)
+    limits: dict[str, Any] = {"timeout": config.timeout, "memory": memory, "wall": WALL * config.timeout}
     with (
-        solving_pool(task, workers, config.timeout, memory, config.as_solved) as pool,
-        task.checker(workers=workers, timeout=config.timeout, memory=memory, wall=WALL * config.timeout) as checker,
-        Gate(
-            task,
-            symbol_names(config.num_symbols),
-            config.min_size,
-            config.max_size,
-            1 if config.like else task.uniform_from,
-            memory,
-        ) as gate,
-        progress_of("pairs", config.rows, show=progress) as bar,
+        ProcessPool(solve, workers=workers, initializer=task.prepare, isolate=task.shard, **limits) as pool,
+        task.checker(workers=workers, **limits) as checker,
+        progress_of("pairs", config.most(), show=progress) as bar,
     ):
-        harvest = Rounds(gate, pool, checker, work, bar).run(
-            quota, missing, "", config.seed, most=config.rows if config.like else None
-        )
-    return harvest
+        return config.harvest(task, lambda gate: Rounds(gate, pool, checker, work, bar), memory)
 
 
 def assign_splits(pairs: Sequence[Pair], seed: int) -> dict[str, list[Pair]]:
-    """Shuffle and cut into 80 % train, 10 % validation and 10 % test.
-
-    The place of a pair follows from the seed and its question, so that a few other pairs move hardly any to another
-    split.
-    """
+    """Shuffle and cut into 80 % train, 10 % validation and 10 % test, by a seed and each question alone."""
     shuffled = sorted(pairs, key=lambda pair: hashlib.sha256(f"{seed}/{pair.question}".encode()).digest())
     tenth = len(shuffled) // 10
     return {"train": shuffled[2 * tenth :], "validation": shuffled[:tenth], "test": shuffled[tenth : 2 * tenth]}
@@ -230,72 +276,37 @@ def left_out(counts: Counter[str], timeout: float) -> str:
 
 
 def prepare(
-    config: RandomQuestionsConfig,
-    folder: Path,
-    workers: Workers,
-    *,
-    progress: bool = True,
-    memory: float = MEMORY,
+    config: QuestionsConfig, folder: Path, workers: int | None, *, progress: bool = True, memory: float = MEMORY
 ) -> None:
     """Make the data set in `folder`, or finish it, or leave it as it is if it is finished.
 
-    Args:
-        config: Of the data set.
-        folder: Made if there is none.
-        workers: Number of processes, None for one per available core; or the cluster that they run on.
-        progress: Whether progress is shown.
-        memory: Limit in GB for drawing a batch, solving a question and judging an answer, as `ProcessPool` takes it.
+    Drawing a batch, solving a question and judging an answer may take `memory` GB each.
 
     Raises:
         WorkFolderError: If the folder cannot take it.
         TaskFailedError: If the task's own code raises, or its judge calls an answer of its solver wrong.
-        OptionsError: If too little was found for three splits (DrawingError if the task cannot draw what is asked for).
+        OptionsError: If too little was found (DrawingError if the task cannot draw what is asked for).
         ImportError: If a solver is not installed.
     """
     task = load_task(config.task, config.like)
-    recipe, version = {**config.recipe(), "task": task.name}, task.solver_version()
-    with claimed(folder, {"builder": f"random {config.version}", **recipe, "solver_version": version}) as work:
+    recipe, version = {**config.recipe(), "task": task.name, **config.digests()}, task.solver_version()
+    description = {"builder": f"{config.KIND} {config.version}", **recipe, "solver_version": version}
+    with claimed(folder, description) as work:
         if work is None:
             return
         harvest = generate(config, work, workers, progress=progress, memory=memory)
-        if len(harvest.pairs) < LEAST_ROWS:
+        try:
+            made = config.made(task, harvest)
+        except OptionsError:
             for shard in work.iterdir():
                 shard.unlink()
-            raise OptionsError(
-                f"num_symbols={config.num_symbols}, sizes {config.min_size} to {config.max_size}: only "
-                f"{len(harvest.pairs)} different questions with answers turned up, and three splits take at least "
-                f"{LEAST_ROWS}; ask for more symbols or larger sizes"
-            )
-        if len(harvest.pairs) < config.rows:
-            warnings.warn(
-                f"rows={config.rows}: only {len(harvest.pairs)} different questions with answers turned up "
-                f"with num_symbols={config.num_symbols} and sizes {config.min_size} to {config.max_size}",
-                FewerRowsWarning,
-                stacklevel=2,
-            )
-        uniform = (
-            f" Sizes from {task.uniform_from} up are equally frequent." if task.uniform_from < config.max_size else ""
-        )
-        if config.like:
-            uniform = f" They are drawn as in the release of {config.like}."
-        origin = Origin(
-            title=f"{task.name}, {config.num_symbols} symbols, sizes {config.min_size} to {config.max_size}",
-            story=f"Random questions of the task {task.name} with answers.{uniform} "
-            + left_out(harvest.left_out, config.timeout),
-            command=config.command(),
-            solver_version=version,
-        )
-        publish(task, folder, origin, assign_splits(harvest.pairs, config.seed))
+            raise
+        publish(task, folder, Origin(made.title, made.story, config.command(), version), made.splits)
 
 
-def source_hash(builder: type[RandomQuestions], task: SymbolTask) -> str:
-    """A digest of the code that determines the data."""
-    ours = [str(module.__file__) for module in (rounds, sampling, storage)]
-    modules = [__file__, *ours, inspect.getfile(builder), inspect.getfile(type(task))]
-    digest = hashlib.sha256()
-    for path in (*map(Path, modules), *sorted(Path(str(solvers.__file__)).parent.glob("*.py"))):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+def source_hash(task: SymbolTask) -> str:
+    """A digest of what determines the data beside their recipe: this package, and the file of a user's task."""
+    return hashlib.sha256(__version__.encode() + Path(inspect.getfile(type(task))).read_bytes()).hexdigest()[:16]
 
 
 class RandomQuestions(datasets.GeneratorBasedBuilder):
@@ -308,13 +319,9 @@ class RandomQuestions(datasets.GeneratorBasedBuilder):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         task = load_task(kwargs.get("task", self.BUILDER_CONFIG_CLASS.task))
         # `datasets` does not look at the code to find its cache.
-        kwargs.setdefault("hash", source_hash(type(self), task))
+        kwargs.setdefault("hash", source_hash(task))
         super().__init__(*args, **kwargs)
         self.config.validate()
-
-    def prepare_folder(self, folder: Path, workers: int) -> None:
-        """Make the data set in `folder`."""
-        prepare(self.config, folder, workers)
 
     def _info(self) -> datasets.DatasetInfo:
         task = load_task(self.config.task, self.config.like)
@@ -326,10 +333,10 @@ class RandomQuestions(datasets.GeneratorBasedBuilder):
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         task = load_task(self.config.task, self.config.like)
-        recipe = f"{type(self).__name__} {self.config.recipe()} {task.solver_version()} {source_hash(type(self), task)}"
+        recipe = f"{type(self).__name__} {self.config.recipe()} {task.solver_version()} {source_hash(task)}"
         name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
         folder = Path(dl_manager.download_config.cache_dir) / f"{task.name}-{name}"
-        self.prepare_folder(folder, dl_manager.download_config.num_proc or 1)
+        prepare(self.config, folder, dl_manager.download_config.num_proc or 1)
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"files": list(map(str, split_files(folder, split)))})
             for split in self.SPLITS

@@ -19,24 +19,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hf_symbinv.datasets_scripts.errors import OptionsError
-from hf_symbinv.datasets_scripts.folders import claimed
-from hf_symbinv.datasets_scripts.progress import progress_of
-from hf_symbinv.datasets_scripts.questions.builder import QuestionsConfig, RandomQuestions, left_out
-from hf_symbinv.datasets_scripts.questions.rounds import WALL, Harvest, Rounds, missing_samples, solving_pool
-from hf_symbinv.datasets_scripts.questions.sampling import GRID_DROUGHT, GridGate
+from hf_symbinv.datasets_scripts.questions.builder import Made, QuestionsConfig, RandomQuestions, left_out
+from hf_symbinv.datasets_scripts.questions.rounds import Harvest, Rounds, missing_samples
+from hf_symbinv.datasets_scripts.questions.sampling import GRID_DROUGHT, Gate, GridGate
 from hf_symbinv.datasets_scripts.questions.transforms import digest, training_classes
-from hf_symbinv.datasets_scripts.storage import Pair, publish
+from hf_symbinv.datasets_scripts.storage import Pair
 from hf_symbinv.errors import in_short
-from hf_symbinv.hub.cards.dataset import Origin
-from hf_symbinv.solvers.cluster import Workers
-from hf_symbinv.solvers.pool import MEMORY
-from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
+from hf_symbinv.tasks import SymbolTask, symbol_names
 
 
 @dataclass
@@ -71,84 +67,49 @@ class QuestionGridConfig(QuestionsConfig):
         if self.per_cell < 1:
             raise OptionsError(f"per_cell={self.per_cell}: a cell has at least one sample")
 
+    KIND = "grid"
+
+    def most(self) -> int:
+        sizes, numbers = self.max_size + 1 - self.min_size, self.num_symbols + 1 - self.min_symbols
+        return sizes * numbers * self.per_cell
+
     def recipe(self) -> dict[str, Any]:
         return {name: value for name, value in super().recipe().items() if name != "novel" or value}
 
-    def command(self) -> str:
-        return super().command().replace("symbinv data", "symbinv data --grid")
+    def digests(self) -> dict[str, Any]:
+        return {"novel": [digest(Path(folder)) for folder in self.novel]} if self.novel else {}
 
+    def harvest(self, task: SymbolTask, rounds: Callable[[Gate], Rounds], memory: float) -> Harvest:
+        found = Harvest()
+        known = set[str]().union(*(training_classes(Path(folder), task) for folder in self.novel))
+        for number in range(self.min_symbols, self.num_symbols + 1):
+            with GridGate(task, symbol_names(number), self.min_size, self.max_size, known, memory) as gate:
+                quota = dict.fromkeys(range(self.min_size, self.max_size + 1), self.per_cell)
+                found.add(rounds(gate).run(quota, partial(missing_samples, quota), f"{number}-", self.seed, number))
+        return found
 
-def generate(
-    config: QuestionGridConfig, work: Path, workers: Workers, *, progress: bool = True, memory: float = MEMORY
-) -> Harvest:
-    """Draw and solve row by row of the grid, with finished shards kept in `work`."""
-    task, harvest = load_task(config.task, config.like), Harvest()
-    known = set[str]().union(*(training_classes(Path(folder), task) for folder in config.novel))
-    sizes, numbers = range(config.min_size, config.max_size + 1), range(config.min_symbols, config.num_symbols + 1)
-    with (
-        solving_pool(task, workers, config.timeout, memory, config.as_solved) as pool,
-        task.checker(workers=workers, timeout=config.timeout, memory=memory, wall=WALL * config.timeout) as checker,
-        progress_of("pairs", len(sizes) * len(numbers) * config.per_cell, show=progress) as bar,
-    ):
-        for number in numbers:
-            bar.set_description(f"{number} symbols")
-            with GridGate(task, symbol_names(number), config.min_size, config.max_size, known, memory) as gate:
-                quota = dict.fromkeys(sizes, config.per_cell)
-                rounds = Rounds(gate, pool, checker, work, bar)
-                harvest.add(rounds.run(quota, partial(missing_samples, quota), f"{number}-", config.seed, number))
-    return harvest
-
-
-def prepare(
-    config: QuestionGridConfig, folder: Path, workers: Workers, *, progress: bool = True, memory: float = MEMORY
-) -> None:
-    """Make the grid in `folder`, or finish it, or leave it as it is if it is finished; arguments as of a builder's.
-
-    Raises:
-        WorkFolderError: If the folder cannot take it.
-        TaskFailedError: If the task's own code raises, or its judge calls an answer of its solver wrong.
-        TransformError: If a folder of `novel` holds no training data of the task.
-        OptionsError: If all cells are empty (DrawingError if the task cannot draw with a number of symbols).
-        ImportError: If a solver is not installed.
-    """
-    task = load_task(config.task, config.like)
-    recipe, version = {**config.recipe(), "task": task.name}, task.solver_version()
-    if config.novel:
-        recipe["novel"] = [digest(Path(folder)) for folder in config.novel]
-    with claimed(folder, {"builder": f"grid {config.version}", **recipe, "solver_version": version}) as work:
-        if work is None:
-            return
-        harvest = generate(config, work, workers, progress=progress, memory=memory)
+    def made(self, task: SymbolTask, harvest: Harvest) -> Made:
+        numbers, sizes = f"{self.min_symbols} to {self.num_symbols}", f"{self.min_size} to {self.max_size}"
         if not harvest.pairs:
             raise OptionsError(
-                f"no question of {config.min_symbols} to {config.num_symbols} symbols and sizes {config.min_size} to "
-                f"{config.max_size} with an answer turned up: all cells are empty; ask for larger sizes or fewer "
-                "symbols"
+                f"no question of {numbers} symbols and sizes {sizes} with an answer turned up: all cells are empty; "
+                "ask for larger sizes or fewer symbols"
             )
+        novel = ""
+        if self.novel:
+            names = " or ".join(Path(folder).name for folder in self.novel)
+            novel = f"No renaming of symbols makes one of them a training question of {names}. "
         story = (
-            f"At most {config.per_cell} random questions of the task {task.name} for each number of symbols from "
-            f"{config.min_symbols} to {config.num_symbols} and each size from {config.min_size} to {config.max_size}, "
-            f"with answers, for tests of generalisation. {without(config)}"
-            f"{left_out(harvest.left_out, config.timeout)}\n\n{cells(task, config, harvest.pairs)}"
-        )
-        origin = Origin(
-            title=f"{task.name}, grid of {config.min_symbols} to {config.num_symbols} symbols and sizes "
-            f"{config.min_size} to {config.max_size}",
-            story=story,
-            command=config.command(),
-            solver_version=version,
+            f"At most {self.per_cell} random questions of the task {task.name} for each number of symbols from "
+            f"{numbers} and each size from {sizes}, with answers, for tests of generalisation. {novel}"
+            f"{left_out(harvest.left_out, self.timeout)}\n\n{cells(task, self, harvest.pairs)}"
         )
         shuffled = list(harvest.pairs)
-        random.Random(config.seed).shuffle(shuffled)
-        publish(task, folder, origin, {"test": shuffled})
+        random.Random(self.seed).shuffle(shuffled)
+        return Made(f"{task.name}, grid of {numbers} symbols and sizes {sizes}", story, {"test": shuffled})
 
-
-def without(config: QuestionGridConfig) -> str:
-    """What the card says of training questions that a grid does not have."""
-    if not config.novel:
-        return ""
-    names = " or ".join(Path(folder).name for folder in config.novel)
-    return f"No renaming of symbols makes one of them a training question of {names}. "
+    def command(self) -> str:
+        return super().command().replace("symbinv data", "symbinv data --grid")
 
 
 def cells(task: SymbolTask, config: QuestionGridConfig, pairs: list[Pair]) -> str:
@@ -182,7 +143,3 @@ class QuestionGrid(RandomQuestions):
 
     BUILDER_CONFIG_CLASS = QuestionGridConfig
     SPLITS = ("test",)
-
-    def prepare_folder(self, folder: Path, workers: int) -> None:
-        """Make the grid in `folder`."""
-        prepare(self.config, folder, workers)

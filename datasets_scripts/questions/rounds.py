@@ -8,28 +8,22 @@ import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 from hf_symbinv.datasets_scripts.errors import OptionsError, TaskFailedError, WorkFolderError
-from hf_symbinv.datasets_scripts.progress import Watch
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate
 from hf_symbinv.datasets_scripts.storage import Pair
 from hf_symbinv.files import read_json, write_atomically
 from hf_symbinv.remote import finished
 from hf_symbinv.solvers import Checker
-from hf_symbinv.solvers.cluster import RayPool, Workers, open_pool
-from hf_symbinv.solvers.pool import MEMORY, Outcome, ProcessPool
+from hf_symbinv.solvers.pool import Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask
-from hf_symbinv.tasks.base import solve_ordered
 from hf_symbinv.values import is_text
 
 # Rounds in a row in which no question of a size gets an answer, after which that size counts as exhausted.
 FRUITLESS_ROUNDS = 50
-# Answers to so few of the questions make slow progress. Our choice: of propositional logic, half have one.
-FEW = 0.1
 # So many times the limit of CPU time may pass by the clock. Our choice: both cores busy with several other programs.
 WALL = 10
 # Part of a size's rows that are drawn at a time once more are needed than there are rows. Our choice.
@@ -64,11 +58,7 @@ def quotas(task: SymbolTask, min_size: int, max_size: int, rows: int) -> dict[in
 
 
 def most_rows(task: SymbolTask, min_size: int, max_size: int, rows: int) -> dict[int, int]:
-    """Rows of each size, at most, as DeepLTL's release has them: of a short size as many as of each longer one.
-
-    Raises:
-        OptionsError: If no size is that long.
-    """
+    """Rows of each size, at most, as DeepLTL's release has them: of a short size as many as of each longer one."""
     sizes = max_size + 1 - max(min_size, task.uniform_from)
     if sizes < 1:
         raise OptionsError(
@@ -97,29 +87,8 @@ def missing_samples(quota: dict[int, int], have: Counter[int], exhausted: set[in
     return {size: rows - have[size] for size, rows in quota.items() if size not in exhausted and have[size] < rows}
 
 
-def solving_pool(
-    task: SymbolTask, workers: Workers, timeout: float, memory: float = MEMORY, as_solved: bool = False
-) -> ProcessPool | RayPool:
-    """Processes that find answers with the task's solver, each within `timeout` seconds and `memory` GB."""
-    return open_pool(
-        task.solve if as_solved else partial(solve_ordered, task),
-        workers=workers,
-        timeout=timeout,
-        initializer=task.prepare,
-        isolate=task.shard,
-        memory=memory,
-        wall=WALL * timeout,
-    )
-
-
 class Candidates:
-    """The streams of candidates, one for each quota.
-
-    Args:
-        gate: What draws.
-        quota: Rows of each quota.
-        seed: Of the questions.
-    """
+    """The streams of candidates that a gate draws by a seed, one for each quota."""
 
     def __init__(self, gate: Gate, quota: dict[int, int], *seed: object) -> None:
         self.gate, self.quota, self.seed = gate, quota, seed
@@ -148,22 +117,10 @@ class Candidates:
 
 
 class Rounds:
-    """Draws and solves until the quotas are full, round by round.
+    """Draws and solves until the quotas are full, round by round; finished shards stay in the folder `work`."""
 
-    Args:
-        gate: What draws.
-        pool: What solves.
-        checker: What judges the answers.
-        work: Folder of the finished shards.
-        bar: Counts the pairs.
-    """
-
-    def __init__(self, gate: Gate, pool: ProcessPool | RayPool, checker: Checker, work: Path, bar: Any) -> None:
-        self.gate = gate
-        self.pool = pool
-        self.checker = checker
-        self.work = work
-        self.bar = bar
+    def __init__(self, gate: Gate, pool: ProcessPool, checker: Checker, work: Path, bar: Any) -> None:
+        self.gate, self.pool, self.checker, self.work, self.bar = gate, pool, checker, work, bar
 
     def run(
         self,
@@ -173,26 +130,19 @@ class Rounds:
         *seed: object,
         most: int | None = None,
     ) -> Harvest:
-        """Everything that was found.
+        """Everything that was found, or the `most` pairs that were drawn first.
 
-        Args:
-            quota: Rows of each quota.
-            missing_after: From the pairs that there are by quota, and the quotas that are exhausted, how many of each
-                to solve next; `quota` at first.
-            name: Of the shards' files.
-            seed: Of the questions.
-            most: Pairs in all, those drawn first; None for all that `missing_after` asks for.
+        `missing_after` says from the pairs that there are by quota, and the quotas that are exhausted, how many of each
+        to solve next.
         """
         have, harvest, fruitless, rounds = Counter[int](), Harvest(), Counter[int](), count()
         candidates = Candidates(self.gate, quota, *seed)
-        watch = Watch(FEW, "had an answer", "let draw make more that have one, or ask for fewer rows")
         while most != len(harvest.pairs) and (missing := missing_after(have, self.gate.exhausted)):
             found, number, left = Counter[int](), next(rounds), most and most - len(harvest.pairs)
             for shard in self.solve(candidates.take(missing, left), f"{name}{number:02d}"):
                 harvest.add(shard)
                 found.update(self.gate.quota_of(self.gate.task.size(pair.question)) for pair in shard.pairs)
             have += found
-            watch.look(sum(missing.values()), found.total(), missing, self.gate.uniform_from)
             for key in missing:
                 fruitless[key] = 0 if found[key] else fruitless[key] + 1
                 if fruitless[key] == FRUITLESS_ROUNDS:
@@ -200,11 +150,7 @@ class Rounds:
         return harvest
 
     def solve(self, questions: Iterator[str], name: str) -> list[Harvest]:
-        """Solve the questions shard by shard, and leave a file for each shard.
-
-        Raises:
-            TaskFailedError: If `solve` or `judge` raised for a question of a shard, or an answer of `solve` is wrong.
-        """
+        """Solve the questions shard by shard, and leave a file for each shard."""
         harvests: dict[int, Harvest] = {}
         waiting: deque[tuple[int, Path, list[str]]] = deque()
 
@@ -238,39 +184,36 @@ class Rounds:
         return [harvests[index] for index in sorted(harvests)]
 
     def judged(self, questions: Sequence[str], outcomes: Sequence[Outcome]) -> list[list[str]]:
-        """What a shard says about each of its questions, now that all of them are solved and the answers are judged.
-
-        Raises:
-            TaskFailedError: As `solve`; the traceback of the first exception goes to stderr.
-        """
-        name, count = self.gate.task.name, f"{len(questions):,}"
+        """What a shard says about each of its questions, now that all of them are solved and the answers are judged."""
+        name = self.gate.task.name
         raised = [place for place, outcome in enumerate(outcomes) if outcome.traceback]
         if raised:
             first = raised[0]
             self.bar.write(outcomes[first].traceback.rstrip(), file=sys.stderr)
             raise TaskFailedError(
-                f"task {name}: solve raised an exception for {len(raised):,} of {count} questions, first for "
-                f"{questions[first]!r} ({outcomes[first].value}); mend the task and repeat the command"
+                f"task {name}: solve raised an exception for {len(raised):,} of {len(questions):,} questions, first "
+                f"for {questions[first]!r} ({outcomes[first].value}); mend the task and repeat the command"
             )
         entries = [[question, *entry_of(outcome)] for question, outcome in zip(questions, outcomes, strict=True)]
         done = [entry for entry in entries if entry[1] == "done"]
         results = list(self.checker.check([(question, answer) for question, _, answer in done]))
-        failed = [place for place, result in enumerate(results) if result.traceback]
+        judged = list(zip(done, results, strict=True))
+        failed = [one for one in judged if one[1].traceback]
         if failed:
-            question, _, answer = done[failed[0]]
+            (question, _, answer), result = failed[0]
             raise TaskFailedError(
                 f"task {name}: judge raised an exception for {len(failed):,} of {len(done):,} answers of solve, first "
-                f"for {answer!r} to {question!r} ({results[failed[0]].message}); mend the task and repeat the command"
+                f"for {answer!r} to {question!r} ({result.message}); mend the task and repeat the command"
             )
-        wrong = [place for place, result in enumerate(results) if result.verdict in ("incorrect", "invalid")]
+        wrong = [one for one in judged if one[1].verdict in ("incorrect", "invalid")]
         if wrong:
-            question, _, answer = done[wrong[0]]
+            (question, _, answer), result = wrong[0]
             raise TaskFailedError(
                 f"task {name}: judge calls {len(wrong):,} of {len(done):,} answers of solve wrong, first {answer!r} to "
-                f"{question!r}: {results[wrong[0]].verdict}, {results[wrong[0]].message or 'no reason given'}; mend "
-                "solve or judge and repeat the command"
+                f"{question!r}: {result.verdict}, {result.message or 'no reason given'}; mend solve or judge and "
+                "repeat the command"
             )
-        for entry, result in zip(done, results, strict=True):
+        for entry, result in judged:
             if result.verdict != "correct":
                 entry[1:] = [UNJUDGED, ""]
         return entries
@@ -291,11 +234,7 @@ def harvest_of(entries: Sequence[Sequence[str]]) -> Harvest:
 
 
 def read_shard(path: Path, questions: Sequence[str]) -> Harvest:
-    """What became of the questions of a finished shard.
-
-    Raises:
-        WorkFolderError: If the file does not belong to these questions.
-    """
+    """What became of the questions of a finished shard."""
     entries = read_json(path, AGAIN, WorkFolderError)
     whole = isinstance(entries, list) and all(
         isinstance(entry, list) and len(entry) == 3 and all(isinstance(part, str) for part in entry)

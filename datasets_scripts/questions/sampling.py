@@ -12,7 +12,6 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from hf_symbinv.datasets_scripts.errors import DrawingError
-from hf_symbinv.datasets_scripts.progress import Watch
 from hf_symbinv.solvers.pool import MEMORY, ProcessPool
 from hf_symbinv.solvers.worker import traceback_of
 from hf_symbinv.tasks import SymbolTask
@@ -68,15 +67,10 @@ def draw_batch(task: SymbolTask, order: Order) -> list[str]:
 
 
 class Gate:
-    """Draws new questions until every size has as many as are missing, in a process of its own.
+    """Draws new questions of a task until every size has as many as are missing, in a process of its own.
 
-    Args:
-        task: What draws.
-        symbols: The names that questions may use.
-        min_size: Smallest size.
-        max_size: Largest size.
-        uniform_from: Smallest size that has a quota of its own; the sizes below share the quota `SHORT`.
-        memory: Limit for a batch in GB, as `ProcessPool` takes it.
+    Sizes from `uniform_from` up have a quota of their own; those below share the quota `SHORT`. A batch may take
+    `memory` GB.
     """
 
     def __init__(
@@ -88,22 +82,12 @@ class Gate:
         uniform_from: int,
         memory: float = MEMORY,
     ) -> None:
-        self.task = task
-        self.symbols = tuple(symbols)
-        self.min_size = min_size
-        self.max_size = max_size
-        self.uniform_from = uniform_from
+        self.task, self.symbols = task, tuple(symbols)
+        self.min_size, self.max_size, self.uniform_from = min_size, max_size, uniform_from
         self.seen: set[str] = set()
         self.exhausted: set[int] = set()
         self._drought = -(-task.drought // BATCH)  # in batches
         self._dry: Counter[int] = Counter()  # batches in a row without a hit, by quota
-        remedy = f", or give the task a `drought` of less than {task.drought:,}" if is_users(task) else ""
-        self._watch = Watch(
-            1 / BATCH,
-            "were new",
-            "the size leaves its rows to others when no new one turns up; "
-            f"to wait less, ask for more symbols or larger sizes{remedy}",
-        )
         self._pool = ProcessPool(
             partial(draw_batch, task), workers=1, timeout=DRAW_SECONDS, initializer=task.prepare, memory=memory
         )
@@ -123,13 +107,7 @@ class Gate:
         return True
 
     def draw(self, missing: dict[int, int], *seed: object, most: int = sys.maxsize) -> Iterator[str]:
-        """Yield, for every quota, as many questions that were never drawn before as `missing` says, and `most` in all.
-
-        Quotas for which none turns up any more are added to `exhausted`.
-
-        Raises:
-            DrawingError: If the task refuses to draw.
-        """
+        """Yield, for every quota, as many new questions as `missing` says, and `most` in all."""
         missing = {quota: rows for quota, rows in missing.items() if rows}
         # The smallest quota that was missing when each batch had been looked through, None if there was none.
         history = [min(missing, default=None)] * AHEAD
@@ -153,7 +131,6 @@ class Gate:
                     "how many it gets"
                 )
             hits: set[int] = set()
-            before = len(self.seen)
             for question, size in self._sizes(outcome.value):
                 quota = self.quota_of(size)
                 if quota in missing and size >= self.min_size and question not in self.seen and self.accepts(question):
@@ -171,7 +148,6 @@ class Gate:
                 self.exhausted.add(quota)
                 del missing[quota]
             history.append(min(missing, default=None))
-            self._watch.look(len(outcome.value), len(self.seen) - before, missing, self.uniform_from)
 
     def _sizes(self, questions: Sequence[str]) -> Iterator[tuple[str, int]]:
         """The questions of a batch with their sizes."""
@@ -194,10 +170,7 @@ class Gate:
             ) from error
 
     def given_up(self, missing: dict[int, int], hits: set[int]) -> list[int]:
-        """The quotas of `missing` that count as exhausted after another batch, which had `hits`.
-
-        Small sizes are the rarest where they are few; so the smallest goes first, when nothing at all turns up.
-        """
+        """The quotas of `missing` that count as exhausted after another batch, which had `hits`."""
         smallest = min(missing, default=SHORT)
         self._dry[SHORT] = 0 if hits else self._dry[SHORT] + 1
         if not missing or self._dry[SHORT] < self._drought:
@@ -207,13 +180,11 @@ class Gate:
 
 
 class GridGate(Gate):
-    """Draws questions in which all of `symbols` occur, with a quota for every size.
+    """Draws questions in which all of `symbols` occur, with a quota for every size, and none that is in `known` up to a
+    renaming.
 
     Sizes that are too small for so many symbols wait for nothing beside those that turn up; so every size is given up
     after a drought of its own.
-
-    Args:
-        known: Questions up to a renaming, as `SymbolTask.alpha_class` writes them, that are left out.
     """
 
     def __init__(

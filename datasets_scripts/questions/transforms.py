@@ -36,21 +36,10 @@ from hf_symbinv.tasks import TASKS, SymbolTask, symbol_names
 def renamed(data: datasets.DatasetDict, task: SymbolTask, like: str = "") -> datasets.DatasetDict:
     """Training rows with symbols renamed so that the first appearances in answers always come in the order a, b, c, ...
 
-    The other symbols of a question keep their names, unless these are taken: then they get, in the order of their first
-    appearance, those that have become free. So rows remain what they were up to a renaming, and only the
-    order of names in answers carries a bias that a model can learn.
-
-    Args:
-        data: What is to be renamed.
-        task: The task of the data.
-        like: `ite` to rename as ITE's release does, for who makes the papers' tables again: the other symbols keep
-            their names even if these are taken, so that some rows have fewer symbols than before. Answers stay correct,
-            because they hold whatever the other symbols are.
-
-    Raises:
-        TransformError: If `like` is something else.
-
-    Source: ITE, section 5.2.1.
+    The other symbols of a question keep their names, unless these are taken: then they get those that have become free.
+    So rows remain what they were up to a renaming, and only the order of names in answers carries a bias that a model
+    can learn. Like `ite`, whose release the paper's tables have, the others keep their names even if these are taken;
+    answers stay correct, because they hold whatever the other symbols are. Source: ITE, section 5.2.1.
     """
     if like not in ("", "ite"):
         raise TransformError(f"like={like!r}: no renaming of this name; use ite, or leave it out")
@@ -58,9 +47,8 @@ def renamed(data: datasets.DatasetDict, task: SymbolTask, like: str = "") -> dat
 
     def rename(row: dict[str, Any]) -> dict[str, Any]:
         with _of_task(task, row[question]):
-            names = task.symbols(row[answer])
-            merging = dict(zip(names, symbol_names(len(names)), strict=True))
-            renaming = merging if like else first_in_order(names, task.symbols(row[question]))
+            others = () if like else task.symbols(row[question])
+            renaming = first_in_order(task.symbols(row[answer]), others)
             renamed_question = task.rename(row[question], renaming)
             return {
                 question: renamed_question,
@@ -83,12 +71,7 @@ def first_in_order(in_answer: tuple[str, ...], in_question: tuple[str, ...]) -> 
 def ordered(data: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
     """Rows whose answers say what may come in any order in the order in which the question names its symbols.
 
-    Solvers write the literals of a step, or the pairs of an assignment, in the order of the symbols' names. A model
-    that is invariant to renaming cannot know that order, so training on it teaches guesses. Questions stay as they are,
-    and answers say the same. Data that were drawn without `as_solved` are so already.
-
-    Raises:
-        TransformError: For a task without `SymbolTask.ordered`.
+    Solvers take the order of the symbols' names, which a model that is invariant to renaming cannot know.
     """
     question, answer = _columns(data, task)
     if type(task).ordered is SymbolTask.ordered:
@@ -106,9 +89,6 @@ def completed(data: datasets.DatasetDict, task: SymbolTask, seed: int = 0) -> da
 
     A solver's choice of one answer is hard to foresee. A model that learns from answers drawn at random gives each next
     token the share of the correct answers that have it, so that its best guess is the one that leaves most of them.
-
-    Raises:
-        TransformError: If the task has no such answers, or they cannot be drawn.
     """
     question, answer = _columns(data, task)
 
@@ -127,11 +107,7 @@ def completed(data: datasets.DatasetDict, task: SymbolTask, seed: int = 0) -> da
 
 
 def extended(data: datasets.DatasetDict, other: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
-    """Training rows and all those of `other` whose question is in no split of `data`, names as they are.
-
-    Raises:
-        TransformError: If there is none.
-    """
+    """Training rows and all those of `other` whose question is in no split of `data`, names as they are."""
     question, _ = _columns(other, task)
     train = _train(data)
     seen = {text for split in data.values() for text in split[question]}
@@ -144,11 +120,7 @@ def extended(data: datasets.DatasetDict, other: datasets.DatasetDict, task: Symb
 
 
 def reduced(data: datasets.DatasetDict, rows: int, seed: int = 0) -> datasets.DatasetDict:
-    """So many of the training rows, chosen at random. Source: ITE, Appendix F (80,000 of 799,909).
-
-    Raises:
-        TransformError: If there are fewer, or `rows` is not positive.
-    """
+    """So many of the training rows, chosen at random. Source: ITE, Appendix F (80,000 of 799,909)."""
     train = _train(data)
     if not 0 < rows <= len(train):
         raise TransformError(f"reduce={rows}: must be between 1 and the {len(train)} rows of split train")
@@ -158,16 +130,6 @@ def reduced(data: datasets.DatasetDict, rows: int, seed: int = 0) -> datasets.Da
 
 def supplemented(data: datasets.DatasetDict, other: datasets.DatasetDict, task: SymbolTask) -> datasets.DatasetDict:
     """Training rows and, of those of `other`, the ones with 0 or 1 symbols, which are rare where there are many.
-
-    Rows are added whose question is in no split of `data`. Names that do not occur there are renamed to names that do.
-
-    Args:
-        data: What is to be supplemented.
-        other: A data set of the same task, drawn apart, with more symbols for instance.
-        task: The task of both.
-
-    Raises:
-        TransformError: If `other` has no such row that `data` lacks.
 
     Source: SIT, Appendix F (0-AP and 1-AP formulas of the training set with 10 APs).
     """
@@ -200,40 +162,24 @@ def filtered(
     data: datasets.DatasetDict,
     *,
     min_symbols: int = 0,
-    max_symbols: int | None = None,
+    max_symbols: int = sys.maxsize,
     min_size: int = 1,
-    max_size: int | None = None,
+    max_size: int = sys.maxsize,
 ) -> datasets.DatasetDict:
-    """The rows of all splits whose questions have so many symbols and so large a size.
+    """The rows of all splits whose questions have so many symbols and so large a size."""
 
-    Raises:
-        TransformError: If no row of a split is left.
-    """
-    most, largest = (sys.maxsize if limit is None else limit for limit in (max_symbols, max_size))
+    def fits(row: dict[str, Any]) -> bool:
+        return min_symbols <= len(row["symbols"]) <= max_symbols and min_size <= row["length"] <= max_size
 
-    def fits(symbols: list[list[str]], lengths: list[int]) -> list[bool]:
-        return [
-            min_symbols <= len(names) <= most and min_size <= length <= largest
-            for names, length in zip(symbols, lengths, strict=True)
-        ]
-
-    chosen = datasets.DatasetDict(
-        {
-            name: split.filter(fits, input_columns=["symbols", "length"], batched=True).flatten_indices()
-            for name, split in data.items()
-        }
-    )
+    chosen = datasets.DatasetDict({name: split.filter(fits).flatten_indices() for name, split in data.items()})
     for name, split in chosen.items():
         if not len(split):
-            raise TransformError(
-                f"split {name}: no row has {_range(min_symbols, max_symbols)} symbols and size "
-                f"{_range(min_size, max_size)}; choose wider limits"
+            symbols, sizes = (
+                f"{low} or more" if high == sys.maxsize else f"{low} to {high}"
+                for low, high in ((min_symbols, max_symbols), (min_size, max_size))
             )
+            raise TransformError(f"split {name}: no row has {symbols} symbols and size {sizes}; choose wider limits")
     return chosen
-
-
-def _range(low: int, high: int | None) -> str:
-    return f"{low} or more" if high is None else f"{low} to {high}"
 
 
 def _train(data: datasets.DatasetDict) -> datasets.Dataset:
@@ -255,11 +201,7 @@ def _columns(data: datasets.DatasetDict, task: SymbolTask) -> tuple[str, str]:
 
 
 def training_classes(folder: Path, task: SymbolTask) -> set[str]:
-    """The training questions of a data set up to a renaming of symbols, as `task.alpha_class` writes them.
-
-    Raises:
-        TransformError: If the folder holds no training data of the task, or the task cannot rename a question.
-    """
+    """The training questions of a data set up to a renaming of symbols, as `task.alpha_class` writes them."""
     data = read_folder(folder)
     column, _ = _columns(data, task)
     if "train" not in data:
@@ -286,11 +228,7 @@ def _of_task(task: SymbolTask, question: str) -> Iterator[None]:
 
 
 def read_folder(folder: Path) -> datasets.DatasetDict:
-    """The data set in a folder that `symbinv data` wrote.
-
-    Raises:
-        TransformError: If there is none, or a file is damaged.
-    """
+    """The data set in a folder that `symbinv data` wrote."""
     splits = splits_of(folder)
     if not splits:
         raise TransformError(f"{folder}: holds no data set (no data/SPLIT-*.parquet); make one with `symbinv data`")
@@ -309,11 +247,7 @@ def _read_table(file: Path) -> pyarrow.Table:
 
 
 def task_by_columns(data: datasets.DatasetDict) -> SymbolTask:
-    """The task of the package with these columns.
-
-    Raises:
-        TransformError: If there is none.
-    """
+    """The task of the package with these columns."""
     names = next(iter(data.values())).column_names
     for task in TASKS.values():
         if set(task.columns) <= set(names):
@@ -322,20 +256,7 @@ def task_by_columns(data: datasets.DatasetDict) -> SymbolTask:
 
 
 def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapping[str, Any]) -> None:
-    """Write the data set of folder `source`, changed, into `folder`.
-
-    Args:
-        source: A folder that `symbinv data` wrote.
-        folder: Where to.
-        task: The task of the data; None to tell by its columns.
-        options: Those of `symbinv data`, done in this order: `supplement` (a folder), `min_symbols`, `max_symbols`,
-            `min_size`, `max_size`, then `reduce` (rows) by `seed`, then `extend` (a folder), `ordered`, `complete` by
-            `seed`, and `renamed`, `like` a release.
-
-    Raises:
-        TransformError: If a folder holds no data set of the task, nothing is to be changed, or nothing is left of it.
-        WorkFolderError: If `folder` cannot take it.
-    """
+    """Write the data set of folder `source`, changed by options of `symbinv data` in their order, into `folder`."""
     data = read_folder(source)
     if "like" in options and not options.get("renamed"):
         raise TransformError(f"like={options['like']!r}: says how symbols are renamed; add --renamed, or leave it out")
@@ -371,25 +292,18 @@ def transform(source: Path, folder: Path, task: SymbolTask | None, options: Mapp
             for name, split in data.items()
         }
         versions = sorted({version for split in data.values() for version in split.unique("solver_version")})
+        parts = [f"symbinv data --output FOLDER --from {source.name}"]
+        for name, value in options.items():
+            flag, folder_name = f"--{name.replace('_', '-')}", name in ("supplement", "extend")
+            parts.append(flag if value is True else f"{flag} {Path(value).name if folder_name else value}")
         origin = Origin(
             title=f"{task.name}, made of {source.name}",
             story=f"The data set {source.name}, changed as the command says.",
-            command=command_of(source, options),
+            command=" ".join(parts),
             solver_version=", ".join(versions),
             license=UNKNOWN if UNKNOWN in versions else LICENSE,  # texts from elsewhere have no known solver either
         )
         publish(task, folder, origin, splits)
-
-
-def command_of(source: Path, options: Mapping[str, Any]) -> str:
-    """The command, with folders by their last names."""
-    parts = [f"symbinv data --output FOLDER --from {source.name}"]
-    for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
-        parts.append(
-            flag if value is True else f"{flag} {Path(value).name if name in ('supplement', 'extend') else value}"
-        )
-    return " ".join(parts)
 
 
 def digest(folder: Path) -> str:

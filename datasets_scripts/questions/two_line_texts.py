@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from hf_symbinv.datasets_scripts.errors import TextsError
@@ -13,6 +13,7 @@ from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.datasets_scripts.questions.builder import assign_splits
 from hf_symbinv.datasets_scripts.storage import Pair, publish, read_pairs
+from hf_symbinv.errors import first_line
 from hf_symbinv.files import COMPRESSED
 from hf_symbinv.hub.cards.dataset import UNKNOWN, Origin
 from hf_symbinv.remote import local_copy
@@ -27,18 +28,7 @@ ON_THE_HUB = re.compile(r"(?P<repository>[A-Za-z0-9][\w.-]*/[\w.-]+)/(?P<folder>
 def convert(task: SymbolTask, source: str, folder: Path, seed: int) -> None:
     """Convert pairs in the two-line text format; of those with the same question the first stays.
 
-    Args:
-        task: What the pairs are of.
-        source: A file, which is shuffled with `seed` and split 80/10/10; a folder with `train.txt`, `val.txt` and
-            `test.txt`, whose splits stay as they are; either at an address such as `s3://bucket/folder` too; or such a
-            folder on the Hub, OWNER/NAME/FOLDER.
-        folder: Where to.
-        seed: Of the split.
-
-    Raises:
-        TextsError: If there is no such source, or it holds fewer than 10 pairs.
-        PairsFormatError: If a file does not hold pairs.
-        WorkFolderError: If the folder cannot take the data set.
+    A file is shuffled with `seed` and split 80/10/10; the splits of a folder stay as they are.
     """
     path = local_path(source)
     files = split_files(path) if path.is_dir() else {"": path}
@@ -78,30 +68,19 @@ def new_pairs(task: SymbolTask, file: Path, seen: set[str]) -> Iterator[Pair]:
 
 
 def split_files(folder: Path) -> dict[str, Path]:
-    """The file of each split.
-
-    Raises:
-        TextsError: If one is missing.
-    """
-    return {
-        split: _first(folder, [stem + suffix for stem in stems for suffix in SUFFIXES])
-        for split, stems in FILES.items()
-    }
-
-
-def _first(folder: Path, names: Sequence[str]) -> Path:
-    for name in names:
-        if (folder / name).is_file():
-            return folder / name
-    raise TextsError(f"{folder}: has no {names[0]}; a folder of texts has train.txt, val.txt and test.txt")
+    """The file of each split."""
+    found = {}
+    for split, stems in FILES.items():
+        names = [stem + suffix for stem in stems for suffix in SUFFIXES]
+        path = next((folder / name for name in names if (folder / name).is_file()), None)
+        if path is None:
+            raise TextsError(f"{folder}: has no {names[0]}; a folder of texts has train.txt, val.txt and test.txt")
+        found[split] = path
+    return found
 
 
 def local_path(source: str) -> Path:
-    """Where a source lies; a folder on the Hub or at an address is downloaded.
-
-    Raises:
-        TextsError: If there is neither a file or folder nor a data set on the Hub of this name.
-    """
+    """Where a source lies; a folder on the Hub or at an address is downloaded."""
     path, hub = local_copy(source), ON_THE_HUB.fullmatch(source)
     if path.exists():
         return path
@@ -114,9 +93,8 @@ def local_path(source: str) -> Path:
     try:
         downloaded = snapshot_download(hub["repository"], repo_type="dataset", allow_patterns=names)
     except Exception as error:  # of many types, for no network, no such repository, no access
-        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise TextsError(
-            f"{source}: no such file or folder, and from the Hub it cannot be loaded ({reason})"
+            f"{source}: no such file or folder, and from the Hub it cannot be loaded ({first_line(error)})"
         ) from error
     path = Path(downloaded) / folder
     if not path.is_dir():

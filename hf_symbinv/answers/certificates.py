@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hf_symbinv import __version__
-from hf_symbinv.answers.portfolio import MEMBERS, SHORTEST, Answer, Check, Portfolio
+from hf_symbinv.answers.portfolio import MEMBERS, Answer, Check, Portfolio
 from hf_symbinv.answers.specification import Specification, SpecificationError, read_specification
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import read_object
@@ -58,12 +58,7 @@ class Certificate(NamedTuple):
 
 
 def certify(answer: Answer, portfolio: Portfolio) -> dict[str, Any]:
-    """The certificate of an answer, as JSON has it.
-
-    Args:
-        answer: Of the portfolio.
-        portfolio: It, which knows the versions of its solvers.
-    """
+    """The certificate of a portfolio's answer, as JSON has it."""
     specification = answer.specification
     versions = {"hf_symbinv": __version__, "spot": portfolio.spot_version()}
     if answer.found_by == "bounded":
@@ -78,14 +73,9 @@ def certify(answer: Answer, portfolio: Portfolio) -> dict[str, Any]:
         "normal_form": specification.normal_form(),
         "result": answer.result,
         "witness": None if answer.witness is None else witness_text(specification, answer.witness),
-        "found_by": answer.found_by,
-        "checks": [{**asdict(check), "seconds": round(check.seconds, 6)} for check in answer.checks],
-        "subset": list(answer.subset),
-        "minimal": answer.minimal,
+        **in_json(answer),
         "shortest": answer.shortest,
-        "tried": [{**asdict(tried), "seconds": round(tried.seconds, 6)} for tried in answer.tried],
         "versions": versions,
-        "seconds": round(answer.seconds, 6),
     }
 
 
@@ -103,12 +93,7 @@ def _read_witness(specification: Specification, text: str) -> Trace:
 
 
 def read_claim(path: Path) -> dict[str, Any]:
-    """The content of a file that says that it is a certificate of this version's format.
-
-    Raises:
-        CertificateError: If it is none, or of another format.
-        OSError: If it cannot be read.
-    """
+    """The content of a file that says that it is a certificate of this version's format."""
     content = read_object(path, AGAIN, CertificateError)
     found = content.get("certificate")
     if type(found) is not int:
@@ -147,11 +132,15 @@ def read_certificate(path: Path) -> Certificate:
         result = f"no result is called {content['result']!r}"
         wrong = f"subset: no property is called {unknown[0]!r}" if unknown else result
         raise CertificateError(f"{path}: {wrong}; {AGAIN}")
-    evidence = {"satisfiable": (True, False), "unsatisfiable": (False, True), "unknown": (False, False)}
-    if evidence[content["result"]] != (witness is not None, bool(subset)):
-        raise CertificateError(f"{path}: a result {content['result']!r} with another's evidence; {AGAIN}")
+    require_evidence(path, content["result"], witness is not None, bool(subset))
     shortest = content["shortest"] and witness is not None
     return Certificate(specification, content["result"], witness, tuple(subset), content["minimal"], shortest)
+
+
+def require_evidence(path: Path, result: str, has_witness: bool, has_subset: bool) -> None:
+    """Makes sure that a certificate has the evidence of its result, and no other."""
+    if (result == "satisfiable", result == "unsatisfiable") != (has_witness, has_subset):
+        raise CertificateError(f"{path}: a result {result!r} with another's evidence; {AGAIN}")
 
 
 def verify_certificate(certificate: Certificate, portfolio: Portfolio) -> tuple[Check, ...]:
@@ -190,7 +179,7 @@ def verify_certificate(certificate: Certificate, portfolio: Portfolio) -> tuple[
 
 def _shorter(certificate: Certificate, witness: Trace, portfolio: Portfolio) -> Check:
     """What the search for a shorter witness says of one that is called the shortest: `correct` if there is none."""
-    outcome = portfolio.run("bounded", SHORTEST["bounded"], certificate.specification.conjuncts())
+    outcome = portfolio.run("bounded", MEMBERS["bounded"].find_shortest, certificate.specification.conjuncts())
     if outcome.status != "done":
         return Check("bounded", outcome.status, outcome.seconds, str(outcome.value))
     shortest = outcome.value.witness
@@ -205,9 +194,21 @@ def _steps(trace: Trace) -> int:
     return len(trace.prefix) + len(trace.cycle)
 
 
-def confirmed(certificate: Certificate, checks: tuple[Check, ...]) -> bool:
-    """The checks confirm the claim: both of a witness, at least one proof and none that denies it of a subset."""
-    verdicts = [check.verdict for check in checks]
-    if certificate.witness is not None:
-        return bool(verdicts) and set(verdicts) == {"correct"}
-    return "unsatisfiable" in verdicts and not {"satisfiable", "not minimal"} & set(verdicts)
+def confirmed(has_witness: bool, checks: tuple[Check, ...]) -> bool:
+    """The checks confirm the claim: all of a witness, at least one proof and none that denies it of a subset."""
+    verdicts = {check.verdict for check in checks}
+    if has_witness:
+        return verdicts == {"correct"}
+    return "unsatisfiable" in verdicts and not {"satisfiable", "not minimal"} & verdicts
+
+
+def in_json(answer: Any) -> dict[str, Any]:
+    """What certificates of all kinds have of an answer, as JSON has it."""
+    return {
+        "found_by": answer.found_by,
+        "checks": [{**asdict(check), "seconds": round(check.seconds, 6)} for check in answer.checks],
+        "subset": list(answer.subset),
+        "minimal": answer.minimal,
+        "tried": [{**asdict(tried), "seconds": round(tried.seconds, 6)} for tried in answer.tried],
+        "seconds": round(answer.seconds, 6),
+    }

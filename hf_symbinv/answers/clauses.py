@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from hf_symbinv import __version__
-from hf_symbinv.answers.certificates import AGAIN, FORMAT, CertificateError, read_claim
+from hf_symbinv.answers.certificates import AGAIN, FORMAT, CertificateError, in_json, read_claim, require_evidence
 from hf_symbinv.answers.portfolio import Check, Portfolio, Result, Tried
 from hf_symbinv.answers.specification import SpecificationError, read_text
 from hf_symbinv.answers.unrolling import SOLVER, load_solver
@@ -77,10 +77,6 @@ def read_dimacs(text: str, source: str = "") -> Clauses:
 
     Lines that begin with `c` are comments, and a line `%` ends the text, as in files of SATLIB. Lines may be indented.
 
-    Args:
-        text: Of a file.
-        source: What errors begin with, such as the name of a file.
-
     Raises:
         SpecificationError: If it is none; with source and line of what is wrong.
     """
@@ -137,12 +133,7 @@ def read_dimacs_file(path: Path) -> Clauses:
 
 
 def answer_clauses(question: Clauses, portfolio: Portfolio) -> ClausesAnswer:
-    """A model that was checked, a proof that there is none, or `unknown`.
-
-    Args:
-        question: The clauses.
-        portfolio: In whose processes the solver works, within its limits.
-    """
+    """A model that was checked, a proof that there is none, or `unknown`, within the limits of a portfolio."""
     start = time.monotonic()
     outcome = portfolio.run("bounded", find_model, question.clauses, question.variables, SOLVER)
     found: Model = outcome.value if outcome.status == "done" else Model(None, False, str(outcome.value))
@@ -198,11 +189,6 @@ def minimal_subset(clauses: Sequence[Clause], variables: int, seconds: float) ->
     One clause after the other is left out, and stays out if the others still contradict each other; then only those of
     the new proof are kept. After so many seconds the rest is kept untried.
 
-    Args:
-        clauses: Unsatisfiable.
-        variables: The largest variable.
-        seconds: For the search.
-
     Source: Belov, Lynce, Marques-Silva 2012, "Towards Efficient MUS Extraction", section 3.1, without model rotation.
     """
     deadline = time.monotonic() + seconds
@@ -228,32 +214,23 @@ def check_model(question: Clauses, model: Sequence[int]) -> Check:
     start = time.monotonic()
     true = set(model)
     wrong = next((number for number, clause in enumerate(question.clauses, 1) if true.isdisjoint(clause)), None)
-    seconds = time.monotonic() - start
+    message = "" if wrong is None else f"no literal of clause {wrong} is true"
     if any(-literal in true for literal in true):
-        return Check("hf_symbinv", "incorrect", seconds, "a variable is true and false")
-    if wrong is not None:
-        return Check("hf_symbinv", "incorrect", seconds, f"no literal of clause {wrong} is true")
-    return Check("hf_symbinv", "correct", seconds)
+        message = "a variable is true and false"
+    return Check("hf_symbinv", "incorrect" if message else "correct", time.monotonic() - start, message)
 
 
 def check_subset(question: Clauses, subset: Sequence[int], minimal: bool, portfolio: Portfolio) -> tuple[Check, ...]:
-    """What both SAT solvers say of clauses that are said to contradict each other.
-
-    Args:
-        question: The clauses.
-        subset: Numbers of some, from 1.
-        minimal: It is said that each is needed; then fewer that are enough are looked for, too.
-        portfolio: In whose processes the solvers work, within its limits.
-    """
+    """What both SAT solvers say of clauses that are said to contradict each other."""
     clauses = tuple(question.clauses[number - 1] for number in subset)
     checks = []
     for solver in (SOLVER, SECOND_SOLVER):
         outcome = portfolio.run("bounded", find_model, clauses, question.variables, solver)
+        verdict: str = outcome.status
+        message = outcome.value
         if outcome.status == "done":
-            verdict = "unsatisfiable" if outcome.value.unsatisfiable else "satisfiable"
-            checks.append(Check(solver, verdict, outcome.seconds))
-        else:
-            checks.append(Check(solver, outcome.status, outcome.seconds, outcome.value))
+            verdict, message = "unsatisfiable" if outcome.value.unsatisfiable else "satisfiable", ""
+        checks.append(Check(solver, verdict, outcome.seconds, message))
     if minimal and checks[0].verdict == "unsatisfiable":
         seconds = SHARE_OF_SUBSET * portfolio.timeout
         outcome = portfolio.run("bounded", minimal_subset, clauses, question.variables, seconds)
@@ -281,13 +258,8 @@ def certify_clauses(answer: ClausesAnswer) -> dict[str, Any]:
         "clauses": answer.question.text,
         "result": answer.result,
         "model": None if answer.model is None else list(answer.model),
-        "found_by": answer.found_by,
-        "checks": [{**asdict(check), "seconds": round(check.seconds, 6)} for check in answer.checks],
-        "subset": list(answer.subset),
-        "minimal": answer.minimal,
-        "tried": [{**asdict(tried), "seconds": round(tried.seconds, 6)} for tried in answer.tried],
+        **in_json(answer),
         "versions": {"hf_symbinv": __version__, "python-sat": version("python-sat")},
-        "seconds": round(answer.seconds, 6),
     }
 
 
@@ -303,12 +275,7 @@ class ClausesCertificate(TypedDict):
 
 
 def read_clauses_certificate(path: Path) -> tuple[Clauses, ClausesCertificate]:
-    """The clauses of the certificate in a file, and what it claims of them.
-
-    Raises:
-        CertificateError: If it is none, or contradicts itself.
-        OSError: If it cannot be read.
-    """
+    """The clauses of the certificate in a file, and what it claims of them."""
     from hf_symbinv.values import require_kinds  # here, because few commands need it
 
     content: Any = read_claim(path)
@@ -321,9 +288,7 @@ def read_clauses_certificate(path: Path) -> tuple[Clauses, ClausesCertificate]:
     for number in claim["subset"]:
         if not 1 <= number <= len(question.clauses):
             raise CertificateError(f"{path}: subset: there is no clause {number}; {AGAIN}")
-    evidence = {"satisfiable": (True, False), "unsatisfiable": (False, True), "unknown": (False, False)}
-    if evidence[claim["result"]] != (claim["model"] is not None, bool(claim["subset"])):
-        raise CertificateError(f"{path}: a result {claim['result']!r} with another's evidence; {AGAIN}")
+    require_evidence(path, claim["result"], claim["model"] is not None, bool(claim["subset"]))
     return question, claim
 
 
@@ -332,14 +297,6 @@ def verify_clauses(question: Clauses, claim: ClausesCertificate, portfolio: Port
     if claim["model"] is not None:
         return (check_model(question, claim["model"]),)
     return check_subset(question, claim["subset"], claim["minimal"], portfolio) if claim["subset"] else ()
-
-
-def confirmed_clauses(claim: ClausesCertificate, checks: tuple[Check, ...]) -> bool:
-    """The checks confirm the claim: that of a model, or at least one proof and none that denies it of a subset."""
-    verdicts = {check.verdict for check in checks}
-    if claim["model"] is not None:
-        return verdicts == {"correct"}
-    return "unsatisfiable" in verdicts and not {"satisfiable", "not minimal"} & verdicts
 
 
 def solution_lines(answer: ClausesAnswer) -> list[str]:

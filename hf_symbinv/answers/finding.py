@@ -30,14 +30,7 @@ class Finding(NamedTuple):
 
 
 def settled(formula: Formula, trace: Trace) -> Trace | None:
-    """A trace on whose every word the formula is true, made of one that is said to be such; None if it is not.
-
-    Steps become conjunctions of literals. What a trace leaves open is closed where the truth depends on it, and then
-    opened again where it does not.
-
-    Raises:
-        EmptyStepError: If the trace denotes no word.
-    """
+    """A trace on whose every word the formula is true, made of one that is said to be such; None if it is not."""
     trace = in_literals(trace)
     if truth(formula, trace) != "true":
         trace = concrete(trace, formula.symbols())

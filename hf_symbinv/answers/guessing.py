@@ -78,10 +78,7 @@ def _first_right(part: Formula, candidates: Sequence[Any]) -> tuple[Trace | None
 
 
 def independent(conjuncts: Sequence[Formula]) -> list[Formula]:
-    """Formulas that share no proposition, and that all together say what the conjuncts say.
-
-    `G(a & b)` counts as `G a` and `G b`.
-    """
+    """Formulas that share no proposition and together say what the conjuncts say; `G(a & b)` is `G a` and `G b`."""
     parts: list[tuple[set[str], Formula]] = []
     for formula in _split(conjuncts):
         names = set(formula.symbols())

@@ -36,41 +36,34 @@ CHECK_SECONDS = 2.0
 
 
 class Member(NamedTuple):
-    """A solver of the portfolio.
+    """A solver of the portfolio, which works in another process.
 
     Attributes:
-        find: Conjuncts → what it finds; called in another process.
+        find: Conjuncts → what it finds.
         load: What that process imports first; this does not count.
         delay: Seconds of work that those before it get. Our choice: Spot needs less for nearly all of our collection.
         is_unsatisfiable: Whether no trace satisfies the conjuncts; None if it cannot tell.
+        find_shortest: What it does where the shortest witness is wanted; None if it has no proof that it is.
     """
 
     find: Callable[[tuple[Formula, ...]], Finding]
     load: Callable[[], object]
     delay: float
-    is_unsatisfiable: Callable[[tuple[Formula, ...]], bool] | None
+    is_unsatisfiable: Callable[[tuple[Formula, ...]], bool] | None = None
+    find_shortest: Callable[[tuple[Formula, ...]], Finding] | None = None
 
 
 MEMBERS = {
-    "spot": Member(automata.find, load_spot, 0.0, automata.is_unsatisfiable),
-    "bounded": Member(unrolling.find, unrolling.load_solver, 0.2, unrolling.is_unsatisfiable),
-    "model": Member(guessing.find, guessing.load_model, 1.0, None),
-}
-# What members do where the shortest witness is wanted: a model has no proof that there is no shorter one.
-SHORTEST: dict[str, Callable[[tuple[Formula, ...]], Finding]] = {
-    "spot": automata.find,
-    "bounded": unrolling.find_shortest,
+    "spot": Member(automata.find, load_spot, 0.0, automata.is_unsatisfiable, automata.find),
+    "bounded": Member(unrolling.find, unrolling.load_solver, 0.2, unrolling.is_unsatisfiable, unrolling.find_shortest),
+    "model": Member(guessing.find, guessing.load_model, 1.0),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What a member did.
-
-    Attributes:
-        member: Its name.
-        seconds: From its start, or from when its process was ready, to its end.
-        outcome: For people: `found a witness (automaton of 2 states)`, `stopped`, `not needed`.
+    """What a member did: for so many seconds from when its process was ready, with an outcome for people, such as
+    `found a witness (automaton of 2 states)`, `stopped` and `not needed`.
     """
 
     member: str
@@ -127,12 +120,11 @@ class Portfolio:
     """Answers questions, one after the other; its processes are started when they are needed, and kept.
 
     Args:
-        members: Names of those that may try; all without.
+        members: Names of those that may try; UserError if there is none of the name.
         timeout: Limit in seconds for each member and question, and for each check.
         memory: Limit in GB, as `ProcessPool` takes it.
 
     Raises:
-        UserError: If there is no member, or none of the name.
         SpotMissingError: If Spot is not installed: it checks every witness.
     """
 
@@ -144,7 +136,7 @@ class Portfolio:
             raise UserError("no member of the portfolio is left; leave one of them in")
         if importlib.util.find_spec("spot") is None:
             load_spot()
-        self._members = {name: MEMBERS[name] for name in MEMBERS if name in members}
+        self._members = [name for name in MEMBERS if name in members]
         self.timeout, self.memory = timeout, memory
         self._pools: dict[str, ProcessPool] = {}
         self._spot_version: str | None = None
@@ -173,10 +165,8 @@ class Portfolio:
     def answer(self, specification: Specification, *, shortest: bool = False) -> Answer:
         """The first answer that was checked or proved.
 
-        Args:
-            specification: The question.
-            shortest: Look for a witness with as few steps as can be, prefix and cycle together. If the limits are
-                reached before it is proved that there is no shorter one, the answer is another.
+        With `shortest` a witness with as few steps as can be is looked for, prefix and cycle together. If the limits
+        are reached before it is proved that there is no shorter one, the answer is another.
 
         Raises:
             PoolError: If Spot's process cannot run at all, which checks witnesses.
@@ -184,22 +174,20 @@ class Portfolio:
         return _Race(self, specification, shortest).run()
 
     def check(self, conjuncts: tuple[Formula, ...], trace: Trace, limit: float = math.inf) -> tuple[Check, ...]:
-        """The verdicts of both checkers, Spot and the package's own, on a trace.
+        """The verdicts of both checkers, Spot and the package's own, on a trace whose steps are conjunctions of
+        literals.
 
-        Args:
-            conjuncts: That every word of the trace shall satisfy.
-            trace: Every step is a conjunction of literals.
-            limit: In seconds for Spot; that of the portfolio holds too.
+        Spot has `limit` seconds, and no more than the portfolio has.
         """
         start = time.monotonic()
         try:
             found = truth(conjunction(conjuncts), trace)
-            seconds = time.monotonic() - start
-            own = Check("hf_symbinv", "correct" if found == "true" else "incorrect", seconds)
+            verdict, message = {"true": "correct", "false": "incorrect", "open": "open"}[found], ""
             if found == "open":
-                own = Check("hf_symbinv", "open", seconds, "as far as it can tell, what is left open decides")
+                message = "as far as it can tell, what is left open decides"
         except ValueError as error:
-            own = Check("hf_symbinv", "error", time.monotonic() - start, str(error))
+            verdict, message = "error", str(error)
+        own = Check("hf_symbinv", verdict, time.monotonic() - start, message)
         return own, self.judge(conjuncts, trace, limit)
 
     def judge(self, conjuncts: tuple[Formula, ...], trace: Trace, limit: float = math.inf) -> Check:
@@ -224,12 +212,8 @@ class Portfolio:
     ) -> tuple[tuple[str, ...], bool]:
         """Names of properties that no trace satisfies together, and whether each of them is needed.
 
-        One property after the other is left out, and stays out if the others are still unsatisfiable.
-
-        Args:
-            specification: Unsatisfiable.
-            places: Conjuncts that are so together.
-            member: That proves it of subsets.
+        Of the unsatisfiable conjuncts at these places, one property after the other is left out, and stays out if the
+        member proves that the others are still unsatisfiable.
         """
         conjuncts = specification.conjuncts()
         rules = tuple(range(len(specification.properties), len(conjuncts)))
@@ -247,13 +231,7 @@ class Portfolio:
         return tuple(specification.names[place] for place in kept), minimal
 
     def run(self, name: str, *call: Any, limit: float = math.inf) -> Outcome:
-        """A function's outcome in a member's process, or in one like it if that is busy.
-
-        Args:
-            name: Of the member.
-            call: The function, from the top level of a module, and its arguments.
-            limit: In seconds; that of the portfolio holds too.
-        """
+        """The outcome of a function and its arguments in a member's process, or in one like it if that is busy."""
         pool = self.pool(name)
         if pool.busy:
             pool = self.pool(name, "beside")
@@ -291,7 +269,8 @@ class _Race:
         self.start = time.monotonic()
         self.members = {name: MEMBERS[name].find for name in portfolio._members}
         if shortest:
-            self.members = {name: SHORTEST[name] for name in portfolio._members if name in SHORTEST}
+            found = {name: MEMBERS[name].find_shortest for name in portfolio._members}
+            self.members = {name: find for name, find in found.items() if find is not None}
         elif specification.propositional and "bounded" in self.members:  # one step is all that there is to search
             self.members = {"bounded": unrolling.find}
         self.running: dict[str, Attempt] = {}

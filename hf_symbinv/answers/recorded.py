@@ -14,13 +14,8 @@ from hf_symbinv.solvers.progression import remainder
 
 @dataclass(frozen=True, slots=True)
 class PropertyVerdict:
-    """What a recording says of a property.
-
-    Attributes:
-        name: Of the property.
-        verdict: `correct` on all words that go on as the recording does, `incorrect` on all of them, or `open`; or
-            what stopped Spot, `timeout` or `error`.
-        message: Why; empty if it is correct.
+    """What a recording says of a property: `correct` on all words that go on as the recording does, `incorrect` on all
+    of them, or `open`; or what stopped Spot, `timeout` or `error`. The message says why; it is empty for `correct`.
     """
 
     name: str
@@ -31,15 +26,9 @@ class PropertyVerdict:
 def verify_recording(
     specification: Specification, recording: Recording, portfolio: Portfolio
 ) -> tuple[PropertyVerdict, ...]:
-    """The verdict on each property.
+    """The verdict on each property: the package's own checker decides what it can.
 
-    The package's own checker decides what it can. What depends on unknown values, or on how the trace goes on, is
-    Spot's to decide.
-
-    Args:
-        specification: What is checked.
-        recording: Of the propositions that it has.
-        portfolio: Whose processes Spot works in.
+    What depends on unknown values, or on how the trace goes on, is Spot's to decide.
     """
     alive = specification.alive if specification.finite else None
     trace = recording.trace(alive)

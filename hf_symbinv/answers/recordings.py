@@ -49,11 +49,7 @@ class Names:
         return bool(self._found[symbol])
 
     def key(self, symbol: str, source: str) -> Hashable:
-        """What stands for the values of a proposition.
-
-        Raises:
-            TraceFileError: If it is not in the file, or in it more than once.
-        """
+        """What stands for the values of a proposition."""
         found = self._found[symbol]
         if symbol in found:
             found = {symbol: found[symbol]}

@@ -1,8 +1,8 @@
 """A small server on this machine that answers questions by HTTP, and keeps the portfolio's processes warm.
 
 A question is the body of a `POST` to `/ltl`, `/prop`, `/tlsf` or `/cnf`, as a file of that kind has it; the answer is
-its certificate. Questions are answered one after the other. Bodies, questions that wait and connections are bounded,
-and what is beyond a bound is refused with a sentence. Nothing that comes in is run.
+its certificate. Questions are answered one after the other. Bodies and questions that wait are bounded, and what
+is beyond a bound is refused with a sentence. Nothing that comes in is run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,8 +29,8 @@ from hf_symbinv.errors import explain
 HOST = "127.0.0.1"
 # Bytes of a question. Our choice: some hundred pages.
 LONGEST_BODY = 1 << 20
-# Questions that wait while one is answered, and connections. Our choice: more than the editors of one person open.
-MOST_WAITING, MOST_CONNECTIONS = 16, 64
+# Questions that wait while one is answered. Our choice: more than the editors of one person ask.
+MOST_WAITING = 16
 # Seconds in which a client must send what it has begun to send, or ask again.
 PATIENCE = 10.0
 # Bytes of a body that is too long which are read and forgotten, so that the client hears why it is refused.
@@ -54,45 +54,23 @@ class AnswerServer(ThreadingHTTPServer):
     """Serves until `shutdown`; a thread for each connection, and one question at a time for the portfolio.
 
     Args:
-        port: Of this machine; 0 for any that is free.
+        port: Of this machine; 0 for any that is free. OSError if it is not free.
         portfolio: Answers the questions, within its limits.
-
-    Raises:
-        OSError: If the port is not free.
     """
 
     daemon_threads = True
-    request_queue_size = MOST_CONNECTIONS
+    request_queue_size = 4 * MOST_WAITING
 
     def __init__(self, port: int, portfolio: Portfolio) -> None:
         self.portfolio = portfolio
         self.places = threading.Semaphore(MOST_WAITING + 1)
         self.turn = threading.Lock()
-        self.connections = threading.Semaphore(MOST_CONNECTIONS)
         super().__init__((HOST, port), _Handler)
 
     @property
     def url(self) -> str:
         """Where it listens."""
         return f"http://{HOST}:{self.server_address[1]}"
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread, or refuse it if there are too many."""
-        if self.connections.acquire(blocking=False):
-            super().process_request(request, client_address)
-            return
-        body = json.dumps({"error": f"over {MOST_CONNECTIONS} connections; close some"}).encode()
-        head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-        with suppress(OSError):  # it went away
-            request.sendall(head.encode() + body)
-        self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """What the thread of a connection does."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self.connections.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is no error of the server; all others keep their traceback."""
@@ -101,11 +79,7 @@ class AnswerServer(ThreadingHTTPServer):
 
     @contextmanager
     def turn_of(self, look: Callable[[], None]) -> Iterator[bool]:
-        """The turn of a question, for which it waits; False if too many wait already.
-
-        Args:
-            look: Called now and then while it waits and is answered; what it raises ends both.
-        """
+        """The turn of a question, for which it waits; False if too many wait already. What `look` raises ends both."""
         if not self.places.acquire(blocking=False):
             yield False
             return
@@ -200,11 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def look(self) -> None:
-        """Look whether the client is still there.
-
-        Raises:
-            HungUpError: If it went away.
-        """
+        """Look whether the client is still there."""
         readable, _, _ = select.select([self.connection], [], [], 0)
         if readable and not self.connection.recv(1, socket.MSG_PEEK):
             raise HungUpError

@@ -128,14 +128,12 @@ class Specification:
         return Specification(text, kept, self.finite, self.propositional)
 
     def with_triggers(self) -> Specification:
-        """The same, and properties that say that the trigger of each implication occurs.
+        """The same, and properties that say that the trigger of each implication occurs; SpecificationError if there
+        are too many.
 
         To `served: G(request -> F grant)` comes `"trigger of served": F request`, so that a trace without a request is
         no witness. An implication counts where it stands by itself or below `&`, `G`, `X` and on the right of another
         one, whose trigger then occurs before.
-
-        Raises:
-            SpecificationError: If a property has too many.
         """
         names = set(self.names)
         lines = []
@@ -234,7 +232,7 @@ def read_specification(
         written = reader.bare[first:end].strip()
         name = reader.unquoted(head.name, start) if head.name else " ".join(written.split())
         if head.name is None and (name in properties or len(name) > LONGEST_NAME):
-            name = "line {}, column {}".format(*reader.place(begin))
+            name = "line {}, column {}".format(*line_and_column(text, begin))
         if name in properties:
             raise reader.error(begin, f"the name {name} stands before another property already; give each its own")
         properties[name] = Property(name, head.role, written, formula, begin)
@@ -254,17 +252,23 @@ def read_specification_file(path: Path, *, finite: bool = False, propositional: 
 
 
 def read_text(path: Path, longest: int = LONGEST) -> str:
-    """The text of a file, with line ends as Unix has them.
-
-    Raises:
-        SpecificationError: If it is no text in UTF-8, damaged, or longer than so many bytes.
-        OSError: If it cannot be read.
-    """
+    """The text of a file, with line ends as Unix has them."""
     with reading(path, SpecificationError) as file:
         content = file.read(longest + 1)
     if len(content) > longest:
         raise SpecificationError(f"{path}: longer than {longest:,} bytes; split it")
     return decoded(content, path, SpecificationError).replace("\r\n", "\n")
+
+
+def line_and_column(text: str, place: int) -> tuple[int, int]:
+    """Line and column of a place in a text, both from 1."""
+    return text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+
+
+def placed(text: str, source: str, place: int, reason: str) -> SpecificationError:
+    """What is wrong at a place in a text, as `SOURCE:LINE:COLUMN: REASON`."""
+    line, column = line_and_column(text, place)
+    return SpecificationError(cut(f"{source}{':' * bool(source)}{line}:{column}: {reason}"))
 
 
 class _Head(NamedTuple):
@@ -343,17 +347,13 @@ class _Reader:
             return parse_infix(self.bare[start:end])
         except FormulaSyntaxError as error:
             reason = re.sub(
-                r"at position (\d+)", lambda match: "at {}:{}".format(*self.place(start + int(match[1]))), error.reason
+                r"at position (\d+)",
+                lambda match: "at {}:{}".format(*line_and_column(self.text, start + int(match[1]))),
+                error.reason,
             )
             at_end = error.position >= len(self.bare[start:end].rstrip())
             place = start + (len(self.bare[start:end].rstrip()) if at_end else error.position)
             raise self.error(place, reason) from None
 
-    def place(self, place: int) -> tuple[int, int]:
-        """Line and column, both from 1."""
-        line = self.text.count("\n", 0, place) + 1
-        return line, place - (self.text.rfind("\n", 0, place) + 1) + 1
-
     def error(self, place: int, reason: str) -> SpecificationError:
-        line, column = self.place(place)
-        return SpecificationError(cut(f"{self.source}{':' * bool(self.source)}{line}:{column}: {reason}"))
+        return placed(self.text, self.source, place, reason)

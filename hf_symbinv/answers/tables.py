@@ -27,24 +27,14 @@ _KINDS = {"logic"}
 _RADIX, _UNIT = "radix -", re.compile(r"\s*(?:\(.*\)|\[.*\])?\s*")
 
 
-def rows(path: Path, symbols: Iterable[str], source: str) -> tuple[tuple[str, ...], Iterator[tuple[bool | None, ...]]]:
-    """The propositions of a table, `CYCLE` too if it has that, and their values step by step.
-
-    Args:
-        path: Of the file.
-        symbols: The propositions.
-        source: What errors call the file.
+def rows(path: Path, symbols: Iterable[str], source: str) -> Iterator[tuple]:
+    """The propositions of a table, `CYCLE` too if it has that, and then the values of each step.
 
     Raises:
-        TraceFileError: If it is no table, or lacks a proposition; also while steps are read.
+        TraceFileError: If it is no table, or lacks a proposition; `source` is what it calls the file.
         OSError: If it cannot be read.
     """
-    steps = _steps(path, Names(dict.fromkeys([*symbols, CYCLE])), source)
-    return next(steps), steps
-
-
-def _steps(path: Path, names: Names, source: str) -> Iterator[tuple]:
-    """First the propositions, then the values of each step."""
+    names = Names(dict.fromkeys([*symbols, CYCLE]))
     # What is no text in the encoding may stand in a column that nobody asks for.
     with reading_text(path, TraceFileError, lost="replace") as text:
         try:

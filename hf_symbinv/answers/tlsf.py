@@ -2,7 +2,7 @@
 
 The basic form is read: the sections INFO and MAIN, with signals that are no buses. Asked is whether a trace satisfies
 what is assumed and what is guaranteed together; whether a system can be built that guarantees it is another question.
-`syfco`, where it is installed, turns the full form, which has parameters, buses and functions, into the basic one.
+`syfco` turns the full form, which has parameters, buses and functions, into the basic one.
 
 Operators bind otherwise than in Spot's syntax: from tight to loose `! X F G`, `&&`, `||`, `->` with `<->`, `W`, `U`,
 and `R`. `X[!]`, whose next step must exist, is of the tools that read TLSF with finite traces.
@@ -13,8 +13,6 @@ Source: Jacobs, Klein, Schirmer 2016, "A High-Level LTL Synthesis Format: TLSF v
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -25,14 +23,11 @@ from hf_symbinv.answers.specification import (
     Role,
     Specification,
     SpecificationError,
+    placed,
     read_text,
 )
-from hf_symbinv.errors import cut
 from hf_symbinv.logic import Formula, to_infix
 from hf_symbinv.logic.notation import quote
-
-# Seconds that `syfco` may take. Our choice: a hundred times what it takes for the examples that come with it.
-SYFCO_SECONDS = 30.0
 
 _TOKEN = re.compile(
     r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/)
@@ -68,11 +63,7 @@ _SECTIONS: dict[str, tuple[Role, bool]] = {
     "GUARANTEES": ("guarantee", False),
 }
 _SIGNALS = ("INPUTS", "OUTPUTS")
-_BASIC = "only the basic form is read; turn it into that by `syfco -f basic`, or install syfco, which is called then"
-
-
-class FullFormError(SpecificationError):
-    """A text that has more than the basic form."""
+_BASIC = "only the basic form is read; turn it into that by `syfco -f basic`"
 
 
 class _Token(NamedTuple):
@@ -87,44 +78,20 @@ def read_tlsf(text: str, source: str = "") -> Specification:
     Its properties are called by their section and their number in it, such as `GUARANTEE 2`; the text of the result is
     in the syntax of `read_specification`.
 
-    Args:
-        text: In the basic form.
-        source: What errors begin with, such as the name of a file.
-
     Raises:
-        FullFormError: If it is in the full form.
-        SpecificationError: If it is not TLSF; with source, line and column of what is wrong.
+        SpecificationError: If it is not TLSF in the basic form; with source, line and column of what is wrong.
     """
     return _Reader(text, source).specification()
 
 
 def read_tlsf_file(path: Path) -> Specification:
-    """The specification in a file; the full form goes through `syfco`.
+    """The specification in a file.
 
     Raises:
-        SpecificationError: As `read_tlsf`, or if `syfco` refuses the file, or is needed and not installed.
+        SpecificationError: As `read_tlsf`, with the file's name, or if it is no text.
         OSError: If the file cannot be read.
     """
-    text = read_text(path)
-    try:
-        return read_tlsf(text, str(path))
-    except FullFormError:
-        program = shutil.which("syfco")
-        if program is None:
-            raise
-    try:
-        result = subprocess.run(
-            [program, "-f", "basic", str(path.resolve())],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SYFCO_SECONDS, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise SpecificationError(
-            f"{path}: syfco was stopped at the limit of {SYFCO_SECONDS:g} s; turn it into the basic form beforehand"
-        ) from None
-    if result.returncode != 0:
-        told = " ".join((result.stderr or result.stdout).split())
-        raise SpecificationError(cut(f"{path}: syfco refuses it: {told}"))
-    return read_tlsf(result.stdout, f"{path} by syfco")
+    return read_tlsf(read_text(path), str(path))
 
 
 class _Reader:
@@ -288,14 +255,8 @@ class _Reader:
             return self.error(f"the operator {token.text} looks back; only X F G U R W are read")
         return self.error(f"unexpected {token.text!r}, expected {'a formula' if expecting else 'an operator or ;'}")
 
-    def full(self, reason: str) -> FullFormError:
-        return FullFormError(self.told(f"{reason}, and {_BASIC}"))
+    def full(self, reason: str) -> SpecificationError:
+        return self.error(f"{reason}, and {_BASIC}")
 
     def error(self, reason: str) -> SpecificationError:
-        return SpecificationError(self.told(reason))
-
-    def told(self, reason: str) -> str:
-        place = self.here().place
-        line = self.text.count("\n", 0, place) + 1
-        column = place - (self.text.rfind("\n", 0, place) + 1) + 1
-        return cut(f"{self.source}{':' * bool(self.source)}{line}:{column}: {reason}")
+        return placed(self.text, self.source, self.here().place, reason)

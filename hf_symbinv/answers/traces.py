@@ -44,11 +44,7 @@ class Recording:
     def trace(self, alive: Formula | None = None) -> Trace:
         """All words that go on as the recording does: for ever in its cycle, or in any way after its end.
 
-        Args:
-            alive: For a finite trace, the proposition that ends with it.
-
-        Raises:
-            TraceFileError: If a finite trace has a cycle.
+        A finite trace ends with the proposition `alive`; TraceFileError if it has a cycle.
         """
         # Many steps of a long recording are one object.
         known = {place: conjunction(step) for place, step in {id(step): step for step in self.steps}.items()}
@@ -63,13 +59,7 @@ class Recording:
 
 
 def recording_of(trace: Trace, symbols: tuple[str, ...], alive: Formula | None = None) -> Recording:
-    """The recording of a witness.
-
-    Args:
-        symbols: The propositions, in the order of columns.
-        trace: Every step is a conjunction of literals.
-        alive: For a finite trace, the proposition that marks it.
-    """
+    """The recording of a witness."""
     if alive is not None:
         return Recording(symbols, tuple(literals(step) for step in finite_part(trace, alive)), None)
     return Recording(symbols, tuple(literals(step) for step in (*trace.prefix, *trace.cycle)), len(trace.prefix))
@@ -92,16 +82,7 @@ def steps_text(steps: tuple[Formula, ...]) -> str:
 
 
 def write_recording(path: Path, recording: Recording) -> None:
-    """Write a recording, as a table or as a waveform with one unit of time for each step.
-
-    Args:
-        path: Ends in `.csv` or `.vcd`.
-        recording: What is written.
-
-    Raises:
-        TraceFileError: If a waveform cannot have a proposition's name.
-        OSError: If it cannot be written.
-    """
+    """Write a recording, as a table (`.csv`) or as a waveform (`.vcd`) with one unit of time for each step."""
     write = {TABLE: _csv, WAVEFORM: _vcd}[path.suffix]
     write_atomically(path, write(recording))
 
@@ -161,7 +142,8 @@ def read_recording(path: Path, symbols: Iterable[str], clock: str | None = None,
         raise TraceFileError(f"{source}: unknown kind of trace; its name ends in {TABLE} or {WAVEFORM}")
     if clock is not None and kind == TABLE:
         raise TraceFileError(f"--clock {clock}: a table has a row for each step; leave it out")
-    names, values = rows(path, symbols, source) if kind == TABLE else samples(path, symbols, clock, source)
+    values = rows(path, symbols, source) if kind == TABLE else samples(path, symbols, clock, source)
+    names = next(values)
     known: dict[tuple[bool | None, ...], tuple[dict[str, bool], bool]] = {}  # many steps are alike
     steps: list[tuple[dict[str, bool], bool]] = []
     for row in values:

@@ -11,7 +11,7 @@ and 5: the incremental encoding with a copy of the loop's first state, here of f
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hf_symbinv.answers.finding import Finding, settled
@@ -24,10 +24,7 @@ SOLVER = "cadical153"
 
 
 def load_solver() -> Any:
-    """The class `pysat.solvers.Solver`.
-
-    For its class of formulas, which is not needed here, pysat would import py-aiger for a second where it is installed.
-    """
+    """The class `pysat.solvers.Solver`, without py-aiger, which pysat would import for a second for other classes."""
     absent = "aiger_cnf" not in sys.modules
     if absent:
         sys.modules["aiger_cnf"] = None  # type: ignore[assignment]
@@ -39,17 +36,13 @@ def load_solver() -> Any:
     return Solver
 
 
-def find(conjuncts: tuple[Formula, ...]) -> Finding:
-    """A witness with few steps, or a proof that there is none; without either it goes on for ever."""
-    return _find(conjuncts, shortest=False)
-
-
 def find_shortest(conjuncts: tuple[Formula, ...]) -> Finding:
     """A witness with as few steps as can be, prefix and cycle together, or a proof that there is none."""
-    return _find(conjuncts, shortest=True)
+    return find(conjuncts, shortest=True)
 
 
-def _find(conjuncts: tuple[Formula, ...], shortest: bool) -> Finding:
+def find(conjuncts: tuple[Formula, ...], shortest: bool = False) -> Finding:
+    """A witness with few steps, or a proof that there is none; without either it goes on for ever."""
     search = _Search(conjuncts)
     length = 0
     while True:
@@ -188,15 +181,17 @@ class _Search:
         return self._places[node]
 
 
-def _normal(conjuncts: Sequence[Formula], place: Any) -> list[int]:
+_DUAL = {"&": "|", "|": "&", "U": "R", "R": "U"}
+
+
+def _normal(conjuncts: Sequence[Formula], place: Callable[[tuple[Any, ...]], int]) -> list[int]:
     """Places of the conjuncts in negation normal form.
 
-    A node is a tuple: `("literal", name, is positive)`, `("constant", value, None)` or an operator of & | X U R with
-    the places of its operands.
+    A node is `("literal", name, is positive)`, `("constant", value, None)`, or an operator of & | X U R and the places
+    of its operands.
     """
-    made: dict[tuple[int, bool], int] = {}
-    true = place(("constant", True, None))
-    false = place(("constant", False, None))
+    made: dict[tuple[int, bool], int] = {}  # of each node, and of its negation
+    true, false = place(("constant", True, None)), place(("constant", False, None))
 
     def both(operator: str, left: int, right: int) -> int:
         neutral, final = (true, false) if operator == "&" else (false, true)
@@ -204,52 +199,26 @@ def _normal(conjuncts: Sequence[Formula], place: Any) -> list[int]:
             return final
         if neutral in (left, right) or left == right:
             return right if left == neutral else left
-        return int(place((operator, left, right)))
+        return place((operator, left, right))
 
-    roots = []
-    for formula in conjuncts:
-        for node in formula.distinct_nodes():
+    cores = [formula.to_core() for formula in conjuncts]
+    for core in cores:
+        for node in core.distinct_nodes():
             for sign in (True, False):
-                parts = [(made[id(operand), sign], made[id(operand), not sign]) for operand in node.operands]
-                made[id(node), sign] = _node(node, sign, parts, place, both, (true, false))
-        roots.append(made[id(formula), True])
-    return roots
-
-
-def _node(
-    node: Formula, sign: bool, parts: list[tuple[int, int]], place: Any, both: Any, constants: tuple[int, int]
-) -> int:
-    """The node, or its negation if `sign` is false; `parts` are those of its operands, with this sign and the other."""
-    true, false = constants
-    conjoin, disjoin, until, release = ("&", "|", "U", "R") if sign else ("|", "&", "R", "U")
-    if node.name is not None:
-        return int(place(("literal", node.name, sign)))
-    if not parts:
-        return true if (node.operator == "1") == sign else false
-    (left, not_left), (right, not_right) = parts[0], parts[-1]
-    match node.operator:
-        case "!":
-            return not_left
-        case "&" | "|":
-            return int(both(conjoin if node.operator == "&" else disjoin, left, right))
-        case "->":
-            return int(both(disjoin, not_left, right))
-        case "^" | "<->":
-            if not sign:
-                left, not_left, right, not_right = not_left, left, not_right, right
-            if (node.operator == "^") == sign:  # they differ
-                right, not_right = not_right, right
-            return int(both("|", both("&", left, right), both("&", not_left, not_right)))
-        case "X":
-            return int(place(("X", left, None)))
-        case "F":
-            return int(place((until, true if sign else false, left)))
-        case "G":
-            return int(place((release, false if sign else true, left)))
-        case "U" | "R":
-            return int(place((until if node.operator == "U" else release, left, right)))
-        case "W":  # right R (left | right)
-            return int(place((release, right, both(disjoin, left, right))))
-        case "M":  # right U (left & right)
-            return int(place((until, right, both(conjoin, left, right))))
-    raise ValueError(f"operator {node.operator!r}: unknown")
+                parts = [made[id(operand), sign] for operand in node.operands]
+                operator = node.operator if sign else _DUAL.get(node.operator, node.operator)
+                match operator:
+                    case "ap":
+                        found = place(("literal", node.name, sign))
+                    case "0" | "1":
+                        found = true if (operator == "1") == sign else false
+                    case "!":
+                        found = made[id(node.operands[0]), not sign]
+                    case "&" | "|":
+                        found = both(operator, *parts)
+                    case "X":
+                        found = place(("X", *parts, None))
+                    case _:
+                        found = place((operator, *parts))
+                made[id(node), sign] = found
+    return [made[id(core), True] for core in cores]

@@ -34,31 +34,17 @@ Bit = tuple[bytes, int, int]
 Values = tuple[bool | None, ...]
 
 
-def samples(
-    path: Path, symbols: Iterable[str], clock: str | None, source: str
-) -> tuple[tuple[str, ...], Iterator[Values]]:
-    """The propositions of a waveform, `CYCLE` too if it has that, and their values step by step.
+def samples(path: Path, symbols: Iterable[str], clock: str | None, source: str) -> Iterator[tuple]:
+    """The propositions of a waveform, `CYCLE` too if it has that, and then the values of each step.
 
-    A vector's bits are propositions of their own, `data[0]` and so on.
-
-    Args:
-        path: Of the file.
-        symbols: The propositions.
-        clock: A step is a rising edge of this signal, and has the values before it. Without it, a step is each time
-            at which something changes, and has the values after it.
-        source: What errors call the file.
+    A step is a rising edge of the clock, and has the values before it. Without a clock, a step is each time at which
+    something changes, and has the values after it. A vector's bits are propositions of their own, `data[0]` and so on.
 
     Raises:
-        TraceFileError: If it is no waveform, or lacks a proposition; also while steps are read.
+        TraceFileError: If it is no waveform, or lacks a proposition; `source` is what it calls the file.
         OSError: If it cannot be read.
     """
     names = Names(dict.fromkeys([*symbols, CYCLE, *([] if clock is None else [clock])]))
-    steps = _steps(path, names, clock, source)
-    return next(steps), steps
-
-
-def _steps(path: Path, names: Names, clock: str | None, source: str) -> Iterator[tuple]:
-    """First the propositions, then the values of each step."""
     with reading(path, TraceFileError) as file:
         words = chain.from_iterable(_blocks(file.read, source))
         _read_header(words, names, source)

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable
 
-from hf_symbinv.solvers.cluster import Cluster, ClusterError
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import TASKS
 
@@ -113,24 +112,6 @@ def add_timeout(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
         default=MEMORY,
         metavar="GB",
         help="memory that checking one answer, or a solver, may take (default: %(default)g)",
-    )
-
-
-def executor(text: str) -> Cluster:
-    """The type of an option that names a cluster."""
-    try:
-        return Cluster.parse(text)
-    except ClusterError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def add_executor(parser: argparse.ArgumentParser | argparse._ArgumentGroup, work: str) -> None:
-    """Adds `--executor`, where processes run that do `work`."""
-    parser.add_argument(
-        "--executor",
-        type=executor,
-        metavar="ray:ADDRESS",
-        help=f"{work} on a Ray cluster, auto or the HOST:PORT of its head (default: in processes of this machine)",
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hf_symbinv.cli import DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import add_decoding, add_executor, add_task, at_least, command_parser, generation
+from hf_symbinv.cli.arguments import add_decoding, add_task, at_least, command_parser, generation
 from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.evaluation import evaluate_checkpoint, load_questions, training_classes
 from hf_symbinv.files import require_writable, write_atomically
@@ -39,8 +39,7 @@ What has a symbol that a model with a fixed vocabulary does not know counts as
 invalid. A model with random embeddings draws them ten times, and the draw with
 the median cross-entropy on these questions counts; --embedding-seed chooses.
 
-An evaluation that was stopped begins anew when it is repeated, also one with
---executor.
+An evaluation that was stopped begins anew when it is repeated.
 
 exit codes: 0 the table is complete, 1 it is, but the task's judge raised exceptions,
 2 bad usage or input
@@ -116,7 +115,6 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     command.add_argument("--output", type=path_here, metavar="FILE", help="write the JSON object to this file too")
     add_decoding(command)
-    add_executor(command, "check answers")
     return command
 
 
@@ -144,7 +142,7 @@ def _evaluate(
     """What to print, and a sentence on exceptions of the judge, if there were any."""
     models = Models(options.model, options.task, options.device, options.embedding_seed)
     task, how = models.task, models.complete(how)
-    limits = {"workers": options.executor, "timeout": options.timeout, "memory": options.memory}
+    limits = {"timeout": options.timeout, "memory": options.memory}
     with task.checker(otherwise=task.quick_verdict, **limits) as checker:
         questions = load_questions(task, options.data, options.split, options.rows)
         alphabet = None if options.alphabet is None else symbol_names(options.alphabet)

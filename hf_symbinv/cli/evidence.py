@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from hf_symbinv.answers import Check, Portfolio, Specification, read_certificate, verify_certificate
 from hf_symbinv.answers.certificates import confirmed, read_claim, witness_text
-from hf_symbinv.answers.clauses import confirmed_clauses, ranges, read_clauses_certificate, verify_clauses
+from hf_symbinv.answers.clauses import ranges, read_clauses_certificate, verify_clauses
 from hf_symbinv.answers.recorded import PropertyVerdict, verify_recording
 from hf_symbinv.answers.traces import ENDS, TABLE, WAVEFORM, Recording, read_recording, recording_of
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
@@ -61,14 +61,14 @@ def _look_at_specification(path: Path, portfolio: Portfolio) -> _Seen:
     evidence = ", ".join(certificate.subset)
     if certificate.witness is not None:
         evidence = witness_text(certificate.specification, certificate.witness) or "none needed"
-    return _Seen(certificate.result, evidence, checks, confirmed(certificate, checks))
+    return _Seen(certificate.result, evidence, checks, confirmed(certificate.witness is not None, checks))
 
 
 def _look_at_clauses(path: Path, portfolio: Portfolio) -> _Seen:
     question, claim = read_clauses_certificate(path)
     checks = verify_clauses(question, claim, portfolio)
     evidence = ranges(claim["subset"]) if claim["subset"] else " ".join(map(str, claim["model"] or ()))
-    return _Seen(claim["result"], evidence, checks, confirmed_clauses(claim, checks))
+    return _Seen(claim["result"], evidence, checks, confirmed(claim["model"] is not None, checks))
 
 
 def _verify_recording(options: argparse.Namespace, portfolio: Portfolio) -> int:

@@ -115,11 +115,6 @@ def parser() -> argparse.ArgumentParser:
         metavar="WORDS",
         help="words that match --symbols and have a fixed meaning, with commas between them, or a file of them",
     )
-    pairs.add_argument(
-        "--base-from-data",
-        action="store_true",
-        help="take as base words too what matches --symbols and stands in many answers, but not in their questions",
-    )
     command.add_argument("--list", action="store_true", help="list the recipes that come with the package")
     return command
 
@@ -171,7 +166,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _pairs_options(options: argparse.Namespace) -> dict[str, Any]:
     """The options on a user's own pairs, under their names in a recipe."""
-    names = ("pairs", "symbols", "question_column", "answer_column", "base_words", "base_from_data")
+    names = ("pairs", "symbols", "question_column", "answer_column", "base_words")
     return {f"data.{name}": getattr(options, name) for name in names if getattr(options, name)}
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hf_symbinv.answers.traces import TABLE, WAVEFORM
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
-from hf_symbinv.cli.arguments import DEFAULT_TASK, add_executor, add_task, add_timeout, command_parser
+from hf_symbinv.cli.arguments import DEFAULT_TASK, add_task, add_timeout, command_parser
 from hf_symbinv.cli.specifications import FINITE, FORMULAS, SPECIFICATION, SYNTHESIS, refuse_file
 from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
 from hf_symbinv.errors import UserError, cut
@@ -94,7 +94,6 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--json", action="store_true", help="print one JSON object per pair and line")
     add_timeout(command)
-    add_executor(command, "check answers")
     return command
 
 
@@ -123,7 +122,7 @@ def main(arguments: Sequence[str]) -> int:
         refuse_file(options.pair[0], task, notation)
     pairs = iter([Pair("", *options.pair)]) if options.pair else _pairs(read_items("pair", [], options.file))
     code = DONE
-    with task.checker(workers=options.executor, timeout=options.timeout, memory=options.memory) as checker:
+    with task.checker(timeout=options.timeout, memory=options.memory) as checker:
         for chunk in in_chunks(pairs, AT_ONCE):
             read = [_read(task, pair, notation) for pair in chunk]
             results = checker.check([item for item in read if isinstance(item, PrefixPair)])

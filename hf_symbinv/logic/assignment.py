@@ -64,11 +64,7 @@ class Assignment:
 
 
 def parse_assignment(text: str) -> Assignment:
-    """Read an assignment in prefix notation, COMPACT or SPACED: symbol and value alternate.
-
-    Raises:
-        FormulaSyntaxError: If the text is not an assignment.
-    """
+    """Read an assignment in prefix notation, COMPACT or SPACED: symbol and value alternate."""
     values: dict[str, bool] = {}
     symbol: str | None = None
     for position, word, name in read_words(text):
@@ -91,11 +87,7 @@ def parse_assignment(text: str) -> Assignment:
 
 
 def parse_assignment_infix(text: str) -> Assignment:
-    """Read an assignment in infix notation, such as `request=1, "next state"=0`.
-
-    Raises:
-        FormulaSyntaxError: If the text is not an assignment.
-    """
+    """Read an assignment in infix notation, such as `request=1, "next state"=0`."""
     values: dict[str, bool] = {}
     position = 0
     while True:
@@ -117,11 +109,7 @@ def parse_assignment_infix(text: str) -> Assignment:
 
 
 def read_assignment(text: str) -> Assignment:
-    """Read an assignment in infix, `a=1, b=0`, or in prefix notation, `a1b0`; the `=` tells them apart.
-
-    Raises:
-        FormulaSyntaxError: If it is neither.
-    """
+    """Read an assignment in infix, `a=1, b=0`, or in prefix notation, `a1b0`; the `=` tells them apart."""
     infix = "=" in re.sub(QUOTED, "", text, flags=re.DOTALL)
     return (parse_assignment_infix if infix else parse_assignment)(text)
 

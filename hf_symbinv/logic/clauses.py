@@ -22,11 +22,7 @@ _INFIX = re.compile(r"[&|()]")
 
 
 def parse_clauses(text: str) -> Clauses:
-    """Read clauses in prefix notation, COMPACT or SPACED.
-
-    Raises:
-        FormulaSyntaxError: If the text is no list of clauses.
-    """
+    """Read clauses in prefix notation, COMPACT or SPACED."""
     clauses: list[tuple[Literal, ...]] = []
     literals: list[Literal] = []
     positive = True
@@ -51,11 +47,7 @@ def parse_clauses(text: str) -> Clauses:
 
 
 def read_clauses(text: str) -> Clauses:
-    """Read clauses in infix notation, `(c | !a) & (a)`, or in prefix notation; `&`, `|` and brackets tell them apart.
-
-    Raises:
-        FormulaSyntaxError: If it is neither.
-    """
+    """Read clauses in infix notation, `(c | !a) & (a)`, or in prefix notation, told apart by `&`, `|` and brackets."""
     if not _INFIX.search(re.sub(QUOTED, "", text, flags=re.DOTALL)):
         return parse_clauses(text)
     return tuple(

@@ -11,13 +11,6 @@ from hf_symbinv.logic.formula import Formula
 def embed_finite(formula: Formula, alive: Formula) -> Formula:
     """The formula that holds of an infinite trace if `formula` holds of the part in which `alive` does.
 
-    `X a` holds in the last step too, whatever a is; its strong form is `! X ! a`. What says that the part is not empty
-    and ends is `finite_trace`.
-
-    Args:
-        formula: With any operators.
-        alive: A proposition that it does not have.
-
     Source: De Giacomo and Vardi 2013, section 5; Spot's `from_ltlf` does the same.
     """
     dead = ~alive

@@ -9,10 +9,8 @@ Read `Formula` first; `to_base` is the rewriting into the operators that models 
 
 from __future__ import annotations
 
-import heapq
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 
 SYMBOL = "ap"
 ARITY: Mapping[str, int] = {
@@ -53,11 +51,7 @@ def _excerpt(text: str, position: int, margin: int = 20) -> str:
 
 
 def check_name(name: object) -> str:
-    """Return `name` if it can name a symbol.
-
-    Raises:
-        ValueError: If it is not a string, is empty, or holds control characters or lone surrogates.
-    """
+    """Return `name` if it can name a symbol."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"symbol name {name!r}: must be a non-empty string")
     if not (name.isascii() and name.isprintable()):
@@ -88,12 +82,7 @@ class Formula:
     _hash: int
 
     def __init__(self, operator: str, operands: tuple[Formula, ...] = (), name: str | None = None) -> None:
-        """Build one node.
-
-        Raises:
-            ValueError: If the operator is unknown, the number of operands is wrong, or a name is missing or misplaced.
-            TypeError: If an operand is not a `Formula`.
-        """
+        """Build one node; ValueError if it is impossible, TypeError if an operand is no `Formula`."""
         if operator not in ARITY:
             raise ValueError(f"operator {operator!r}: unknown; use one of {' '.join(ARITY)}")
         operands = tuple(operands)
@@ -221,16 +210,16 @@ class Formula:
         Raises:
             FormulaSizeError: If the result would have more than `MAX_BASE_SIZE` nodes.
         """
-        return _to_base(self)
+        return _rewritten(self, _REWRITE, _check_base_size(self, self))
 
     def without_implications(self) -> Formula:
         """Rewrite every `a -> b` into `!a | b` (`!a -> b` into `a | b`) and nothing else."""
-        rewritten: dict[int, Formula] = {}
-        for node in self.distinct_nodes():
-            operands = tuple(rewritten[id(operand)] for operand in node.operands)
-            implies = node.operator == "->"
-            rewritten[id(node)] = _REWRITE["->"](*operands) if implies else Formula(node.operator, operands, node.name)
-        return rewritten[id(self)]
+        return _rewritten(self, {"->": _REWRITE["->"]})
+
+    def to_core(self) -> Formula:
+        """Rewrite F G W M -> <-> ^ into 0 1 & | ! X U R, parts that are used twice shared."""
+        is_core = all(node.operator not in _CORE for node in self.distinct_nodes())
+        return self if is_core else _rewritten(self, _CORE)
 
 
 def nested_to_the_right(formula: Formula) -> Formula:
@@ -263,11 +252,7 @@ def _links(formula: Formula) -> tuple[Formula, ...]:
 
 
 def check_renaming(mapping: Mapping[str, str], names: Iterable[str]) -> None:
-    """Refuse a mapping that would give two of `names` the same new name.
-
-    Raises:
-        ValueError: Naming the two symbols that would be merged.
-    """
+    """Refuse a mapping that would give two of `names` the same new name."""
     sources: dict[str, str] = {}
     for name in names:
         new_name = mapping.get(name, name)
@@ -297,28 +282,15 @@ def _postorder(root: Formula, children: Callable[[Formula], Sequence[Formula]]) 
             stack.extend((child, False) for child in reversed(children(node)))
 
 
-def _to_base(formula: Formula) -> Formula:
-    chains: dict[int, tuple[list[Formula], bool]] = {}
-
-    def parts(node: Formula) -> Sequence[Formula]:
-        if node.operator not in _PARITY_OPERATORS:
-            return node.operands
-        if id(node) not in chains:
-            chains[id(node)] = _parity_chain(node)
-        return chains[id(node)][0]
-
-    _check_base_size(formula, formula)
-    rewritten: dict[int, Formula] = {}
-    for node in _postorder(formula, parts):
-        operands = tuple(rewritten[id(part)] for part in parts(node))
-        if node.operator in _PARITY_OPERATORS:
-            result = _rewrite_parity(operands, chains[id(node)][1], formula)
-        elif node.operator in BASE_OPERATORS:
-            result = Formula(node.operator, operands, node.name)
-        else:
-            result = _REWRITE[node.operator](*operands)
-        rewritten[id(node)] = _check_base_size(result, formula)
-    return rewritten[id(formula)]
+def _rewritten(formula: Formula, rules: Mapping[str, Callable[..., Formula]], whole: Formula | None = None) -> Formula:
+    """The formula with operators rewritten by rules; what is made of the `whole` must not become too large."""
+    made: dict[int, Formula] = {}
+    for node in formula.distinct_nodes():
+        operands = tuple(made[id(operand)] for operand in node.operands)
+        rule = rules.get(node.operator)
+        result = Formula(node.operator, operands, node.name) if rule is None else rule(*operands)
+        made[id(node)] = result if whole is None else _check_base_size(result, whole)
+    return made[id(formula)]
 
 
 def _check_base_size(result: Formula, formula: Formula) -> Formula:
@@ -353,6 +325,8 @@ def _strong_release(left: Formula, right: Formula) -> Formula:
 # Both forms of W and M write one operand twice; the smaller one is taken, so nesting grows polynomially.
 _REWRITE: Mapping[str, Callable[..., Formula]] = {
     "->": lambda left, right: _negate(left) | right,
+    "^": lambda left, right: (left & _negate(right)) | (_negate(left) & right),
+    "<->": lambda left, right: (left & right) | (_negate(left) & _negate(right)),
     "F": lambda operand: _until(Formula.true(), operand),
     "G": lambda operand: _negate(_until(Formula.true(), _negate(operand))),
     "R": lambda left, right: _negate(_until(_negate(left), _negate(right))),
@@ -361,42 +335,15 @@ _REWRITE: Mapping[str, Callable[..., Formula]] = {
 }
 
 
-_PARITY_OPERATORS = frozenset({"^", "<->"})
-
-
-def _parity_chain(node: Formula) -> tuple[list[Formula], bool]:
-    """The operands of `node` and of the ^ and <-> nodes below that hang together with it, left before right.
-
-    Also whether `node` holds when an odd number of them hold: every <-> turns that around.
-    """
-    terms, odd, stack = [], True, [node]
-    while stack:
-        inner = stack.pop()
-        if inner.operator in _PARITY_OPERATORS:
-            odd ^= inner.operator == "<->"
-            stack.extend(reversed(inner.operands))
-        else:
-            terms.append(inner)
-    return terms, odd
-
-
-def _rewrite_parity(terms: Sequence[Formula], odd: bool, formula: Formula) -> Formula:
-    """The formula that says that an odd (or even) number of `terms` hold.
-
-    Without ^, one ^ writes both operands twice, so a chain of n terms nested as written has 2^n nodes. The order of a
-    chain is free: joining the two smallest formulas first, as Huffman codes do, gives about n^2 nodes.
-    """
-    heap = [(term.size, index, term) for index, term in enumerate(terms)]
-    heapq.heapify(heap)
-    while len(heap) > 1:
-        pair = heapq.heappop(heap), heapq.heappop(heap)
-        (_, first, left), (_, _, right) = sorted(pair, key=itemgetter(1))
-        if heap or odd:
-            joined = (left & _negate(right)) | (_negate(left) & right)
-        else:
-            joined = (left & right) | (_negate(left) & _negate(right))
-        heapq.heappush(heap, (_check_base_size(joined, formula).size, first, joined))
-    return heap[0][2]
+_CORE: Mapping[str, Callable[..., Formula]] = {
+    "->": lambda left, right: ~left | right,
+    "^": lambda left, right: (left & ~right) | (~left & right),
+    "<->": lambda left, right: (left & right) | (~left & ~right),
+    "F": lambda operand: _until(Formula.true(), operand),
+    "G": lambda operand: Formula("R", (Formula.false(), operand)),
+    "W": lambda left, right: Formula("R", (right, left | right)),
+    "M": lambda left, right: _until(right, left & right),
+}
 
 
 # Slot descriptors write past __setattr__, which keeps nodes frozen for everyone else.

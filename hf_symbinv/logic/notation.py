@@ -53,12 +53,7 @@ def unquote(text: str, source: str, position: int) -> str:
 
 
 def read_words(text: str, base_tokens: Collection[str] = ()) -> Iterator[Token]:
-    """The words of prefix `text` in either form, well-formed or not: names of symbols, and all else as operators.
-
-    Args:
-        text: In prefix notation.
-        base_tokens: Words that look like names of symbols and are none, unless they stand in quotes.
-    """
+    """The words of prefix `text` in either form, well-formed or not: names of symbols, and all else as operators."""
     if not is_spaced(text):
         for position, character in enumerate(text):
             is_name = "a" <= character <= "z" and character not in base_tokens
@@ -75,11 +70,7 @@ def read_words(text: str, base_tokens: Collection[str] = ()) -> Iterator[Token]:
 
 
 def scan_prefix(text: str, punctuation: str = "") -> list[Token]:
-    """The tokens of prefix `text` in either form; `punctuation` holds further one-character tokens.
-
-    Raises:
-        FormulaSyntaxError: At the first word that is no token.
-    """
+    """The tokens of prefix `text` in either form; `punctuation` holds further one-character tokens."""
     tokens = list(read_words(text))
     for position, word, name in tokens:
         if name is not None or word in ARITY or word in tuple(punctuation):
@@ -98,11 +89,7 @@ def scan_prefix(text: str, punctuation: str = "") -> list[Token]:
 
 
 def build_prefix(tokens: list[Token], text: str, end: int) -> Formula:
-    """The formula whose prefix tokens are `tokens`, which end at position `end` of `text`.
-
-    Raises:
-        FormulaSyntaxError: If there are too few or too many tokens.
-    """
+    """The formula whose prefix tokens are `tokens`, which end at position `end` of `text`."""
     missing = 1
     for token in tokens:
         if not missing:
@@ -121,11 +108,7 @@ def build_prefix(tokens: list[Token], text: str, end: int) -> Formula:
 
 
 def parse_prefix(text: str) -> Formula:
-    """Read a formula in prefix notation, COMPACT or SPACED.
-
-    Raises:
-        FormulaSyntaxError: If the text is not one formula.
-    """
+    """Read a formula in prefix notation, COMPACT or SPACED; FormulaSyntaxError if the text is not one formula."""
     return build_prefix(scan_prefix(text), text, len(text))
 
 

@@ -12,12 +12,7 @@ from typing import NamedTuple
 
 
 class SymbolIds(NamedTuple):
-    """The ids of a vocabulary.
-
-    Attributes:
-        base: V_n, the number of base tokens.
-        views: The number of views of a referent.
-    """
+    """The ids of a vocabulary with V_n = `base` base tokens, where each referent has so many views."""
 
     base: int
     views: int
@@ -35,13 +30,9 @@ class SymbolIds(NamedTuple):
         return [self._renamed(token, renaming) for token in ids]
 
     def canonical_renaming(self, ids: Sequence[int], groups: Sequence[Sequence[int]]) -> list[int]:
-        """The renaming after which referents first appear in the order of their set.
+        """The renaming after which referents first appear in the order of their set of interchangeable ones.
 
         Sequences that are renamings of each other have the same canonical form.
-
-        Args:
-            ids: Of a sequence.
-            groups: The sets of interchangeable referents; every referent is in one.
         """
         seen = dict.fromkeys(self.parts(token)[0] for token in ids)
         renaming = [0] * sum(map(len, groups))
@@ -58,12 +49,7 @@ class SymbolIds(NamedTuple):
 
 
 def random_renaming(groups: Sequence[Sequence[int]], generator: random.Random) -> list[int]:
-    """A renaming, uniform among those that keep every referent in its set.
-
-    Args:
-        groups: The sets of interchangeable referents; every referent is in one.
-        generator: Draws it.
-    """
+    """A renaming, uniform among those that keep every referent in its set of interchangeable ones."""
     renaming = [0] * sum(map(len, groups))
     for group in groups:
         for old, new in zip(group, generator.sample(group, len(group)), strict=True):

@@ -122,9 +122,7 @@ def parse_trace(text: str) -> Trace:
     """Read a trace in prefix notation: `a;&ab;{b}`, or `request ; { & request grant_1 ; grant_1 }`.
 
     Steps before the cycle each end in `;`. The cycle comes last, stands in braces, and has steps joined by `;`.
-
-    Raises:
-        FormulaSyntaxError: If the text is not exactly one trace, or a step has a temporal operator.
+    FormulaSyntaxError if the text is not exactly one trace, or a step has a temporal operator.
     """
     prefix: list[Formula] = []
     cycle: list[Formula] = []
@@ -163,13 +161,7 @@ def parse_trace(text: str) -> Trace:
 
 
 def read_trace(text: str) -> Trace:
-    """Read a trace in infix, `request; grant; cycle{1}`, or in prefix notation, `a;b;{1}`.
-
-    The word `cycle` before the brace tells them apart: prefix notation has a separator there.
-
-    Raises:
-        FormulaSyntaxError: If it is neither.
-    """
+    """Read a trace in infix, `request; grant; cycle{1}`, or in prefix notation, `a;b;{1}`."""
     marks = [match for match in _QUOTED_OR_MARK.finditer(text) if match.group() in (";", "{", "}")]
     opening = next((match.start() for match in marks if match.group() == "{"), None)
     if opening is None:

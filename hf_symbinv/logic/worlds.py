@@ -25,7 +25,6 @@ class Worlds:
         seed: Of the random ones.
 
     Attributes:
-        symbols: As given.
         bits: How many truth values a formula has.
     """
 
@@ -37,16 +36,9 @@ class Worlds:
         self._values = [[_values(*shape, symbol, generator) for shape in self.shapes] for symbol in range(symbols)]
 
     def truth(self, words: Sequence[str | int]) -> list[int]:
-        """For each word of a formula in prefix notation, the truth values of the part that it begins.
+        """For each word of a formula in prefix notation, the truth values of the part that it begins, as `bits` bits.
 
-        Args:
-            words: Operators, `0` and `1` as text, symbols as numbers from 0.
-
-        Returns:
-            Numbers of `bits` bits.
-
-        Raises:
-            ValueError: If the words are no formula, or have an operator that has no meaning in worlds.
+        Words are operators, `0` and `1` as text, and symbols as numbers from 0; ValueError if they are no formula.
         """
         found, offset = [0] * len(words), 0
         for place, shape in enumerate(self.shapes):
@@ -124,11 +116,7 @@ def _operators(worlds: int, start: int, positions: int) -> _Operators:
 
 
 def heights(words: Sequence[str | int]) -> list[int]:
-    """For each word of a formula in prefix notation, the operators on the longest path below it, its own included.
-
-    Args:
-        words: As `Worlds.truth` takes them, and a formula.
-    """
+    """For each word of a formula in prefix notation, the operators on the longest path below it, its own included."""
     stack: list[int] = []
     found = []
     for word in reversed(words):

@@ -3,11 +3,6 @@
 from .checker import Checker as Checker
 from .checker import CheckResult as CheckResult
 from .checker import Verdict as Verdict
-from .cluster import Cluster as Cluster
-from .cluster import ClusterError as ClusterError
-from .cluster import RayPool as RayPool
-from .cluster import Workers as Workers
-from .cluster import open_pool as open_pool
 from .ltl import SpotMissingError as SpotMissingError
 from .ltl import find_witness as find_witness
 from .pool import Outcome as Outcome

@@ -11,10 +11,9 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from hf_symbinv.errors import in_short
-from hf_symbinv.solvers.cluster import Workers, open_pool
 from hf_symbinv.solvers.ltl import judge as judge_ltl
 from hf_symbinv.solvers.ltl import load_spot, normalized_trace
-from hf_symbinv.solvers.pool import MEMORY, Outcome
+from hf_symbinv.solvers.pool import MEMORY, Outcome, ProcessPool
 
 Verdict = Literal["exact", "correct", "incorrect", "invalid", "timeout", "error"]
 # What a judge may say; a checker knows the others.
@@ -64,13 +63,12 @@ class Checker:
             None if it cannot tell, and it always ends soon.
         normalized: Makes a text of a question and an answer that answers share if they count as the same.
         initializer: Loads what `judge` needs, once per worker process.
-        workers: Number of processes, None for one per available core; or the cluster that they run on.
+        workers: Number of processes, None for one per available core.
         timeout: Hard limit for one pair in seconds.
         memory, wall: Limits for one pair, as `ProcessPool` takes them.
 
     Raises:
         ImportError: If a solver is not installed (raised by `initializer`).
-        ClusterError: If the cluster cannot be used.
         PoolError: If `initializer` raises another exception in a process, or takes too long or too much memory there.
         ValueError: If `workers` or `timeout` is not positive, or other processes cannot import `judge`.
     """
@@ -82,14 +80,14 @@ class Checker:
         otherwise: Callable[[str, str], Verdict | None] = lambda question, answer: None,
         normalized: Callable[[str, str], str] = lambda _, trace: normalized_trace(trace),
         initializer: Callable[[], object] = load_spot,
-        workers: Workers = None,
+        workers: int | None = None,
         timeout: float = 10.0,
         memory: float = MEMORY,
         wall: float | None = None,
     ) -> None:
         self.failures = 0
         self._otherwise, self._normalized = otherwise, normalized
-        self._pool = open_pool(
+        self._pool = ProcessPool(
             partial(_judge_pair, judge),
             workers=workers,
             timeout=timeout,
@@ -129,11 +127,8 @@ class Checker:
 
         Args:
             pairs: Question and answer, both in prefix notation. They are read as they are needed.
-            references: For every pair a known answer in prefix notation, or None if there is none.
+            references: For every pair a known answer in prefix notation, or None; ValueError if they are not as many.
             progress: Show a progress bar on stderr.
-
-        Raises:
-            ValueError: If there are not as many references as pairs.
         """
         known: deque[tuple[str, str, str | None]] = deque()
 

@@ -16,25 +16,7 @@ from hf_symbinv.solvers.prop import TRUTH, check_propositional, formula_solver, 
 
 
 def tseitin_clauses(formula_prefix: str, new_names: Iterator[str]) -> str | None:
-    """Clauses that stand for the formula, with one new symbol for each of its gates.
-
-    Gates are binary operators and constants, operands before the gate that holds them and left before right; `!` turns
-    a literal around and is no gate. Each gate's clauses say that its symbol is equivalent to it, in both directions,
-    and the last clause is the literal of the whole formula.
-
-    Args:
-        formula_prefix: A propositional formula in prefix notation.
-        new_names: Names that the formula does not have, for one gate each.
-
-    Returns:
-        The clauses in prefix notation, or None if there are more gates than names.
-
-    Raises:
-        FormulaSyntaxError: If the text is not one formula.
-        ValueError: If it has temporal operators.
-
-    Source: Tseitin 1968.
-    """
+    """Clauses that stand for the formula, with one new symbol for each of its gates. Source: Tseitin 1968."""
     names: list[str] = []  # of the variables 1, 2, ...
     variables: dict[str, int] = {}
     literals: dict[int, int] = {}
@@ -65,25 +47,7 @@ def tseitin_clauses(formula_prefix: str, new_names: Iterator[str]) -> str | None
 
 
 def judge(formula_prefix: str, clauses_prefix: str, most_new: int) -> tuple[str, str]:
-    """Whether the clauses stand for the formula, with at most so many new symbols.
-
-    A SAT solver looks once for an assignment that satisfies the clauses and not the formula, and then takes each
-    assignment that satisfies the formula, 2^n at most with n symbols, and looks for values of the new symbols.
-
-    Args:
-        formula_prefix: A propositional formula in prefix notation.
-        clauses_prefix: Clauses in prefix notation.
-        most_new: Symbols that the clauses may have and the formula has not, at most.
-
-    Returns:
-        The verdict `correct`, `incorrect` or `invalid`, which is for a text that is no list of clauses, and a message,
-        empty if the verdict is `correct`.
-
-    Raises:
-        FormulaSyntaxError: If the formula (not the list of clauses) cannot be read.
-        ValueError: If the formula has temporal operators.
-        AigerMissingError: If py-aiger-sat is not installed.
-    """
+    """Whether the clauses stand for the formula, with at most so many new symbols."""
     formula = check_propositional(parse_prefix(formula_prefix))
     try:
         clauses = parse_clauses(clauses_prefix)

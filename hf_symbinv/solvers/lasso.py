@@ -63,38 +63,28 @@ class _Positions(NamedTuple):
 
 
 def truth(formula: Formula, trace: Trace) -> Truth:
-    """What a formula is on the words that a trace denotes: true on all of them, false on all, or not known.
-
-    Args:
-        formula: With any operators.
-        trace: Every step is a conjunction of literals, as those of `concrete` are.
-
-    Raises:
-        ValueError: If a step is no conjunction of literals.
-    """
+    """What a formula is on the words that a trace denotes: true on all of them, false on all, or not known."""
     # Many steps of a long trace are one formula.
     formulas = (*trace.prefix, *trace.cycle)
     known = {place: literals(step) for place, step in {id(step): step for step in formulas}.items()}
     steps = [known[id(step)] for step in formulas]
     positions = _Positions(len(steps), len(trace.prefix))
-    everywhere = positions.all
     values: dict[int, _Value] = {}
-    for node in formula.distinct_nodes():
+    core = formula.to_core()
+    for node in core.distinct_nodes():
         if node.name is not None:
             found = [step.get(node.name) for step in reversed(steps)]
             true, false = ("".join("1" if value is sought else "0" for value in found) for sought in (True, False))
             values[id(node)] = _Value(int(true, 2), int(false, 2))
         else:
-            operands = [values[id(operand)] for operand in node.operands]
-            values[id(node)] = _value(node.operator, operands, positions, everywhere)
-    result = values[id(formula)]
+            values[id(node)] = _value(node.operator, [values[id(operand)] for operand in node.operands], positions)
+    result = values[id(core)]
     return "true" if result.true & 1 else "false" if result.false & 1 else "open"
 
 
-def _value(operator: str, operands: list[_Value], positions: _Positions, everywhere: int) -> _Value:
-    always = _Value(everywhere, 0)
+def _value(operator: str, operands: list[_Value], positions: _Positions) -> _Value:
     if not operands:
-        return always if operator == "1" else always.negated()
+        return _Value(positions.all, 0) if operator == "1" else _Value(0, positions.all)
     left, right = operands[0], operands[-1]
     match operator:
         case "!":
@@ -103,27 +93,12 @@ def _value(operator: str, operands: list[_Value], positions: _Positions, everywh
             return _Value(left.true & right.true, left.false | right.false)
         case "|":
             return _Value(left.true | right.true, left.false & right.false)
-        case "->":
-            return _Value(left.false | right.true, left.true & right.false)
-        case "^" | "<->":
-            same = left.true & right.true | left.false & right.false
-            different = left.true & right.false | left.false & right.true
-            return _Value(same, different) if operator == "<->" else _Value(different, same)
         case "X":
             return _Value(positions.before(left.true), positions.before(left.false))
-        case "F":
-            return _until(always, right, positions)
-        case "G":
-            return _until(always, right.negated(), positions).negated()
         case "U":
             return _until(left, right, positions)
         case "R":
             return _until(left.negated(), right.negated(), positions).negated()
-        case "W":  # left W right = !(!right U !(left | right))
-            either = _value("|", [left, right], positions, everywhere)
-            return _until(right.negated(), either.negated(), positions).negated()
-        case "M":  # left M right = right U (left & right)
-            return _until(right, _value("&", [left, right], positions, everywhere), positions)
     raise ValueError(f"operator {operator!r}: unknown")
 
 
@@ -132,11 +107,7 @@ def _until(left: _Value, right: _Value, positions: _Positions) -> _Value:
 
 
 def literals(step: Formula) -> dict[str, bool]:
-    """Symbol → value of a step that is a conjunction of literals, from left to right.
-
-    Raises:
-        ValueError: If it is none, or contradicts itself.
-    """
+    """Symbol → value of a step that is a conjunction of literals, from left to right."""
     found: dict[str, bool] = {}
     stack = [step]
     while stack:
@@ -151,22 +122,12 @@ def literals(step: Formula) -> dict[str, bool]:
 
 
 def in_literals(trace: Trace) -> Trace:
-    """A trace whose steps are conjunctions of literals, and whose words are among those of the given one.
-
-    Of a step with more to it, such as `request | !grant`, one way to make it true is taken.
-
-    Raises:
-        EmptyStepError: If no valuation satisfies a step.
-    """
+    """A trace whose steps are conjunctions of literals, and whose words are among those of the given one."""
     return Trace(tuple(map(_chosen, trace.prefix)), tuple(map(_chosen, trace.cycle)))
 
 
 def concrete(trace: Trace, symbols: tuple[str, ...]) -> Trace:
-    """One word of a trace: what its steps leave open of `symbols` is false.
-
-    Raises:
-        ValueError: If a step is no conjunction of literals.
-    """
+    """One word of a trace: what its steps leave open of `symbols` is false."""
 
     def closed(step: Formula) -> Formula:
         known = literals(step)
@@ -176,14 +137,9 @@ def concrete(trace: Trace, symbols: tuple[str, ...]) -> Trace:
 
 
 def generalized(formula: Formula, trace: Trace, effort: int) -> Trace:
-    """The trace without literals that the truth of a formula does not need, tried one after the other.
-
-    Args:
-        formula: True on all words of the trace.
-        trace: Every step is a conjunction of literals.
-        effort: How many nodes of the formula may be evaluated; then the rest stays as it is.
-    """
+    """The trace without literals that the truth of a formula does not need, tried one after the other."""
     steps = [literals(step) for step in (*trace.prefix, *trace.cycle)]
+    formula = formula.to_core()
     cost = sum(1 for _ in formula.distinct_nodes())
     for step in steps:
         for name in list(step):

@@ -7,9 +7,7 @@ it through a `ProcessPool`.
 from __future__ import annotations
 
 import importlib
-import re
 from functools import lru_cache
-from itertools import count
 from typing import Any
 
 from hf_symbinv.logic import (
@@ -17,27 +15,18 @@ from hf_symbinv.logic import (
     FormulaSyntaxError,
     Trace,
     nested_to_the_right,
-    parse_infix,
     parse_prefix,
     parse_trace,
+    read_trace,
     to_infix,
-    to_lbt,
     trace_to_infix,
     trace_to_prefix,
 )
 
-# A COMPACT formula, one letter per token, to Spot's prefix notation.
-_LBT_OF_LETTER = str.maketrans(
-    {
-        **{chr(code): f'"{chr(code)}" ' for code in range(ord("a"), ord("z") + 1)},
-        **{operator: f"{operator} " for operator in "!&|XU"},
-        "0": "f ",
-        "1": "t ",
-    }
-)
-_COMPACT = re.compile(r"[a-z01!&|XU]+")
-_WORD_PART = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^";{}])+|[{}]')
-_COMPACT_TRACE = re.compile(r"(?P<prefix>(?:[a-z01!&|]+;)*)\{(?P<cycle>[a-z01!&|]+(?:;[a-z01!&|]+)*)\}")
+# How Spot calls what builds a formula; other operators have one name.
+_BUILDERS = {
+    "0": "ff", "1": "tt", "!": "Not", "&": "And", "|": "Or", "^": "Xor", "->": "Implies", "<->": "Equiv",
+}  # fmt: skip
 
 
 class SpotMissingError(ImportError):
@@ -46,11 +35,7 @@ class SpotMissingError(ImportError):
 
 @lru_cache(maxsize=1)
 def load_spot() -> Any:
-    """The module `spot`.
-
-    Raises:
-        SpotMissingError: If it is not installed, with the command that installs it.
-    """
+    """The module `spot`; an error says how it is installed."""
     try:
         return importlib.import_module("spot")
     except ImportError as error:
@@ -66,21 +51,18 @@ def solver_version() -> str:
     return f"spot {load_spot().version()}"
 
 
-def spot_formula(prefix: str) -> Any:
-    """Read a formula in prefix notation as one of Spot's.
-
-    Raises:
-        FormulaSyntaxError: If the text is not one formula.
-    """
-    spot = load_spot()
-    if _COMPACT.fullmatch(prefix):
-        parsed = spot.parse_prefix_ltl(prefix.translate(_LBT_OF_LETTER))
-        if not parsed.errors:
-            return parsed.f
-    parsed = spot.parse_prefix_ltl(to_lbt(parse_prefix(prefix)))
-    if parsed.errors:
-        raise RuntimeError(f"Spot cannot read this formula: {parsed.errors[0].second}")
-    return parsed.f
+def spot_formula(formula: Formula) -> Any:
+    """The formula as one of Spot's; shared parts stay shared."""
+    build = load_spot().formula
+    made: dict[int, Any] = {}
+    for node in formula.distinct_nodes():
+        operands = [made[id(operand)] for operand in node.operands]
+        if node.name is not None:
+            made[id(node)] = build.ap(node.name)
+        else:
+            builder = getattr(build, _BUILDERS.get(node.operator, node.operator))
+            made[id(node)] = builder(operands) if node.operator in ("&", "|") else builder(*operands)
+    return made[id(formula)]
 
 
 @lru_cache(maxsize=1)
@@ -89,142 +71,69 @@ def _dictionary() -> Any:
     return load_spot().make_bdd_dict()
 
 
-def _translator(preference: str, level: str) -> Any:
+def _automaton(formula: Any, preference: str, level: str) -> Any:
     """What `spot.translate(formula, preference, level)` builds for every formula."""
     spot = load_spot()
     translator = spot.translator(_dictionary())
     translator.set_type(spot.postprocessor.TGBA)
     translator.set_pref(getattr(spot.postprocessor, preference))
     translator.set_level(getattr(spot.postprocessor, level))
-    return translator
-
-
-_quick_translations = count()
-
-
-def _translate_quickly(formula: Any) -> Any:
-    """An automaton of the formula with the least effort.
-
-    Translators are used again, which saves a tenth of the time of a small formula, but not for ever, because they
-    remember everything they have seen.
-    """
-    return _quick_translator(next(_quick_translations) // 50).run(formula)
-
-
-@lru_cache(maxsize=1)
-def _quick_translator(_: int) -> Any:
-    return _translator("Any", "Low")
+    return translator.run(formula)
 
 
 def find_witness(formula_prefix: str) -> str | None:
-    """A word that satisfies the formula, or None if none does.
+    """A word that satisfies a formula, or None if none does, both in prefix notation.
 
     It is the accepting run that Spot finds in the formula's automaton after merging edges, as a word that is not
     simplified: the recipe of DeepLTL, whose conventions the text follows too (`&!a&b!d;a;{1}`, conjunctions nested to
     the right). Spot breaks ties by internal numbers, so among several witnesses its choice depends for 1 % of formulas
     on what the process computed before.
 
-    Args:
-        formula_prefix: A formula in prefix notation.
-
-    Returns:
-        The witness in prefix notation.
-
     Raises:
         FormulaSyntaxError: If the text is not one formula.
         SpotMissingError: If Spot is not installed.
     """
-    spot = load_spot()
-    automaton = _translator("Small", "High").run(spot_formula(formula_prefix))
+    automaton = _automaton(spot_formula(parse_prefix(formula_prefix)), "Small", "High")
     automaton.merge_edges()
     run = automaton.accepting_run()
     if run is None:
         return None
-    # Spot prints `!a & b; d; cycle{1}`, and puts names with other characters than identifiers in quotes.
-    texts = _WORD_PART.findall(str(spot.twa_word(run)))
-    brace = texts.index("{")
-    prefix = [_step(text) for text in texts[: brace - 1]]
-    cycle = [_step(text) for text in texts[brace + 1 : -1]]
-    if all(text is not None for _, text in prefix + cycle):
-        return "".join(f"{text};" for _, text in prefix) + "{" + ";".join(str(text) for _, text in cycle) + "}"
-    return trace_to_prefix(Trace(tuple(step for step, _ in prefix), tuple(step for step, _ in cycle)))
-
-
-@lru_cache(maxsize=1 << 16)
-def _step(infix: str) -> tuple[Formula, str | None]:
-    """A step as Spot prints it: as a formula nested to the right, and as text if that is COMPACT."""
-    formula = nested_to_the_right(parse_infix(infix))
-    text = trace_to_prefix(Trace((), (formula,)))[1:-1]
-    return formula, text if _COMPACT.fullmatch(text) else None
+    word = read_trace(str(load_spot().twa_word(run)))
+    prefix, cycle = (tuple(map(nested_to_the_right, steps)) for steps in (word.prefix, word.cycle))
+    return trace_to_prefix(Trace(prefix, cycle))
 
 
 def judge(formula_prefix: str, trace_prefix: str) -> tuple[str, str]:
-    """Whether every word that the trace denotes satisfies the formula.
+    """The verdict `correct`, `incorrect` or `invalid` on whether every word that the trace denotes satisfies the
+    formula, and a message.
 
     A trace stands for all words whose valuations satisfy its steps one after the other; propositions that a step does
     not mention are free. The verdict is `correct` if the automaton of the trace and that of the negated formula have no
     word in common. The negation is translated with the least effort, because its automaton is used once: on 2,000
     formulas of up to 35 nodes this took an eighth of the median time of Spot's default, and no formula took over 3 s.
 
-    Args:
-        formula_prefix: A formula in prefix notation.
-        trace_prefix: A lasso trace in prefix notation.
-
-    Returns:
-        The verdict `correct`, `incorrect` or `invalid` and a message, empty if the verdict is `correct`.
-
     Raises:
         FormulaSyntaxError: If the formula (not the trace) cannot be read.
-        SpotMissingError: If Spot is not installed.
     """
     spot = load_spot()
-    formula = spot_formula(formula_prefix)
+    formula = spot_formula(parse_prefix(formula_prefix))
     try:
-        word_text = _word_text(trace_prefix)
-    except (FormulaSyntaxError, _EmptyStepError) as error:
+        trace = parse_trace(trace_prefix)
+    except FormulaSyntaxError as error:
         return "invalid", str(error)
-    violations = _translate_quickly(spot.formula.Not(formula))
-    word = spot.parse_word(word_text, _dictionary()).as_automaton()
+    for step in map(to_infix, (*trace.prefix, *trace.cycle)):
+        if _is_empty(step):
+            return "invalid", f"no valuation satisfies the step {step}, so the trace denotes no word"
+    violations = _automaton(spot.formula.Not(formula), "Any", "Low")
+    word = spot.parse_word(trace_to_infix(trace), _dictionary()).as_automaton()
     if not violations.intersects(word):
         return "correct", ""
     return "incorrect", f"these words of the trace violate the formula: {violations.intersecting_word(word)}"
 
 
-class _EmptyStepError(ValueError):
-    """A trace that denotes no word, because no valuation satisfies one of its steps."""
-
-
-def _word_text(trace_prefix: str) -> str:
-    """The trace in Spot's syntax for words."""
-    match = _COMPACT_TRACE.fullmatch(trace_prefix)
-    if match is None:
-        trace = parse_trace(trace_prefix)
-        steps = [(to_infix(step), _is_empty(to_infix(step))) for step in (*trace.prefix, *trace.cycle)]
-        text = trace_to_infix(trace)
-    else:
-        try:
-            prefix = [_read_step(step) for step in match["prefix"].split(";")[:-1]]
-            cycle = [_read_step(step) for step in match["cycle"].split(";")]
-        except FormulaSyntaxError:
-            parse_trace(trace_prefix)  # raises the same with the position in the whole trace
-            raise
-        steps = prefix + cycle
-        text = f"{''.join([f'{step};' for step, _ in prefix])}cycle{{{';'.join([step for step, _ in cycle])}}}"
-    for step, empty in steps:
-        if empty:
-            raise _EmptyStepError(f"no valuation satisfies the step {step}, so the trace denotes no word")
-    return text
-
-
 @lru_cache(maxsize=1 << 16)
-def _read_step(step: str) -> tuple[str, bool]:
-    """A COMPACT step in infix notation, and whether no valuation satisfies it."""
-    infix = to_infix(parse_prefix(step))
-    return infix, _is_empty(infix)
-
-
 def _is_empty(step: str) -> bool:
-    return bool(_translate_quickly(load_spot().formula(step)).is_empty())
+    return bool(_automaton(load_spot().formula(step), "Any", "Low").is_empty())
 
 
 def normalized_trace(trace_prefix: str) -> str:

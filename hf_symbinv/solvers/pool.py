@@ -37,9 +37,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from hf_symbinv.auto_classes import imports_transformers
 from hf_symbinv.errors import UserError, explain
-from hf_symbinv.solvers.plan import Plan, no_preparation
-from hf_symbinv.solvers.worker import HEADER, IDLE, STAMP, Result, encode
+from hf_symbinv.solvers.worker import HEADER, IDLE, STAMP, Result, Setup, encode
 
 # Work per message: enough that the 0.1 ms a message costs is lost in it, little enough that the pool stays responsive.
 CHUNK_SECONDS = 0.02
@@ -60,6 +60,7 @@ MEMORY = 4.0
 PREPARE_SECONDS = 300.0
 # How often the memory of a worker that is not ready is looked at.
 PREPARE_POLL_SECONDS = 0.05
+BUSY = "this pool is busy: exhaust or close the iterator of its other map first"
 
 _logger = logging.getLogger(__name__)
 
@@ -90,12 +91,19 @@ class Chunk(NamedTuple):
     numbers: list[int]
     items: list[Any]
 
+    def only(self, places: list[int]) -> Chunk:
+        return Chunk([self.numbers[place] for place in places], [self.items[place] for place in places])
+
 
 def available_cores() -> int:
     """Cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def no_preparation() -> None:
+    """The initializer of a pool that needs none."""
 
 
 class Running(NamedTuple):
@@ -238,21 +246,20 @@ class ProcessPool:
         memory: float = MEMORY,
         wall: float | None = None,
     ) -> None:
-        self._open(Plan.of(function, timeout, initializer, isolate, memory, wall), workers)
-
-    @classmethod
-    def of_plan(cls, plan: Plan, workers: int | None) -> ProcessPool:
-        """A pool for a plan, which may come from another process."""
-        pool = cls.__new__(cls)
-        pool._open(plan, workers)
-        return pool
-
-    def _open(self, plan: Plan, workers: int | None) -> None:
         if workers is not None and workers < 1:
             raise ValueError(f"workers={workers}: a pool needs at least one worker; use None for one per core")
+        if not memory > 0:
+            raise ValueError(f"memory={memory}: the limit must be positive gigabytes; use math.inf for no limit")
+        if not timeout > 0:
+            raise ValueError(f"timeout={timeout}: the limit must be positive seconds; use math.inf for no limit")
+        if isolate is not None and isolate < 1:
+            raise ValueError(f"isolate={isolate}: a run has at least one item; use None to do without runs")
         self.workers = workers or available_cores()
-        self.timeout, self.wall, self.memory, self._isolate = plan.timeout, plan.wall, plan.setup.memory, plan.isolate
-        self._setup = encode(tuple(plan.setup))
+        self.timeout, self.memory, self._isolate = timeout, memory, isolate
+        self.wall = timeout if wall is None else wall
+        light = not any(map(imports_transformers, _files(function)))
+        pickles = _pickled(function), _pickled(initializer)
+        self._setup = encode(tuple(Setup(sys.path, *pickles, isolate is not None, light, memory)))
         self._team: list[_Worker] = []
         self._finalizer = weakref.finalize(self, _close_all, self._team)
         self._mapping = False
@@ -297,7 +304,7 @@ class ProcessPool:
             RuntimeError: If a `map` or another attempt of this pool has not ended.
         """
         if self._mapping:
-            raise RuntimeError("this pool is busy: exhaust or close the iterator of its other map first")
+            raise RuntimeError(BUSY)
         return Attempt(self, item)
 
     def map(self, items: Iterable[Any], *, window: int | None = None) -> Generator[Outcome, None, None]:
@@ -315,7 +322,7 @@ class ProcessPool:
         if window is not None and window < 1:
             raise ValueError(f"window={window}: at least one item must be read ahead")
         if self._mapping:
-            raise RuntimeError("this pool is busy: exhaust or close the iterator of its other map first")
+            raise RuntimeError(BUSY)
         self._mapping = True
         job = _Job(self, iter(items), max(window or WINDOW_PER_WORKER * self.workers, self._isolate or 1))
         try:
@@ -336,11 +343,7 @@ class Attempt:
         self._outcome: Outcome | None = None
 
     def poll(self) -> Outcome | None:
-        """What became of the item, None while it is being computed; limits are enforced in this call.
-
-        Raises:
-            PoolError: If workers cannot start, or keep dying for no item's fault.
-        """
+        """What became of the item, None while it is being computed; limits are enforced in this call."""
         if self._outcome is None and self._pool._mapping:
             self._job.look_after_workers(block=False)
             self._outcome = self._job.finished.get(0)
@@ -366,12 +369,9 @@ class _Job:
     """One call of `ProcessPool.map`."""
 
     def __init__(self, pool: ProcessPool, items: Iterator[Any], window: int) -> None:
-        self.pool = pool
-        self.team = pool._team
-        self.items = items
-        self.window = window
-        self.pulled = 0
-        self.yielded = 0
+        self.pool, self.team = pool, pool._team
+        self.items, self.window = items, window
+        self.pulled = self.yielded = 0
         self.exhausted = False
         self.finished: dict[int, Outcome] = {}
         self.again: deque[Chunk] = deque()
@@ -505,39 +505,57 @@ class _Job:
             if kind == "results":
                 self.accept(worker, value)
         self.team.remove(worker)
-        running = worker.running()
-        now = time.monotonic()
+        running, now = worker.running(), time.monotonic()
         worker.close()
-        if not worker.chunks or running is None:
-            self.lose(worker, code, late is not None)
-            return
-        seconds = now - running.start
-        first = worker.chunks.popleft()
-        if late is not None and running.start != late.start:
-            blamed = set()  # the item ended while the worker was being killed
-        else:
-            message = self.timed_out(seconds) if late else Outcome("error", describe_death(code), seconds)
-            self.finished[first.numbers[running.position]] = message
-            blamed = {running.position}
-        if self.pool._isolate is None:
-            self.finished.update(zip(first.numbers, worker.results, strict=False))
-            blamed.update(range(len(worker.results)))
-        rest = [place for place in range(len(first.items)) if place not in blamed]
-        if rest:
-            worker.chunks.appendleft(Chunk([first.numbers[at] for at in rest], [first.items[at] for at in rest]))
-        self.again.extendleft(reversed(worker.chunks))
-
-    def lose(self, worker: _Worker, code: int, out_of_time: bool) -> None:
-        """Requeue the chunks of a worker that is gone through no fault of an item."""
-        if worker.results and self.pool._isolate is None:
+        if worker.chunks:
             first = worker.chunks.popleft()
-            done = len(worker.results)
-            self.finished.update(zip(first.numbers, worker.results, strict=False))
-            worker.chunks.appendleft(Chunk(first.numbers[done:], first.items[done:]))
-        self.again.extendleft(reversed(worker.chunks))
-        self.losses += not out_of_time
-        if self.losses == PATIENCE:
-            raise PoolError(f"{PATIENCE} workers in a row {describe_death(code)} before they computed anything")
+            # A run is computed again without the item that is to blame, and everything else once.
+            known = worker.results if self.pool._isolate is None else []
+            self.finished.update(zip(first.numbers, known, strict=False))
+            left = list(range(len(known), len(first.items)))
+            if running is not None and (
+                late is None or running.start == late.start
+            ):  # else it ended at the last moment
+                seconds = now - running.start
+                blame = self.timed_out(seconds) if late else Outcome("error", describe_death(code), seconds)
+                self.finished[first.numbers[running.position]] = blame
+                left.remove(running.position)
+            if left:
+                worker.chunks.appendleft(first.only(left))
+            self.again.extendleft(reversed(worker.chunks))
+        if running is None and late is None:
+            self.losses += 1
+            if self.losses == PATIENCE:
+                raise PoolError(f"{PATIENCE} workers in a row {describe_death(code)} before they computed anything")
+
+
+def _parts(function: Callable[..., Any]) -> Iterator[Any]:
+    """A function and the arguments of a `functools.partial`, and the objects of those that are methods."""
+    for part in (function, *getattr(function, "args", ())):
+        yield part
+        yield getattr(part, "__self__", None)
+
+
+def _files(function: Callable[..., Any]) -> Iterator[Path]:
+    """The files of other packages that define the parts of a function."""
+    for part in _parts(function):
+        name = getattr(part, "__module__", None) or ""
+        file = Path(getattr(sys.modules.get(name), "__file__", None) or "")
+        if file.suffix == ".py" and file.is_file() and name.partition(".")[0] != "hf_symbinv":
+            yield file
+
+
+def _pickled(function: Callable[..., Any]) -> bytes:
+    for part in _parts(function):
+        if getattr(part, "__module__", None) == "__main__":
+            name = getattr(part, "__qualname__", repr(part))
+            raise ValueError(
+                f"{name}: what the main script defines cannot be imported by other processes; move it into a module"
+            )
+    try:
+        return pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(f"{function!r}: use a function at the top level of a module ({error})") from error
 
 
 def cannot_start(error: BaseException | None, message: str, traceback: str) -> Exception:

@@ -18,16 +18,8 @@ _TRUE, _FALSE = Formula.true(), Formula.false()
 
 
 def remainder(formula: Formula, steps: Sequence[Mapping[str, bool]]) -> Formula | None:
-    """What must hold after `steps` so that `formula` holds from the first of them on.
-
-    Args:
-        formula: With any operators.
-        steps: Symbol → value; steps that are alike are best one object.
-
-    Returns:
-        A formula of the rest, in which a value that a step lacks is a symbol of its own; None if too many formulas come
-        up.
-    """
+    """What must hold after `steps` so that `formula` holds from the first of them on."""
+    formula = formula.to_core()
     met = {formula: formula}  # so that equal formulas are one object
     moves: dict[tuple[int, int], Formula] = {}
     symbols, unknown = formula.symbols(), dict[str, None]()
@@ -68,20 +60,11 @@ def _left(formula: Formula, values: Mapping[str, Formula]) -> Formula:
                 made = _not(left)
             case "&" | "|":
                 made = _join(node.operator, left, right)
-            case "->":
-                made = _join("|", _not(left), right)
-            case "^" | "<->":
-                same = _join("|", _join("&", left, right), _join("&", _not(left), _not(right)))
-                made = same if node.operator == "<->" else _not(same)
             case "X":
                 made = node.operands[0]
-            case "F":
-                made = _join("|", left, node)
-            case "G":
-                made = _join("&", left, node)
-            case "U" | "W":
+            case "U":
                 made = _join("|", right, _join("&", left, node))
-            case "R" | "M":
+            case "R":
                 made = _join("&", right, _join("|", left, node))
             case _:
                 made = node

@@ -58,8 +58,7 @@ Result = tuple[str, Any, float, float]
 class Setup(NamedTuple):
     """What a worker needs before its first chunk.
 
-    `light` is whether to import the package without torch, see `hf_symbinv/auto_classes.py`; `memory` is as
-    `ProcessPool` takes it. The two functions are
+    `light` is whether to import the package without torch, see `hf_symbinv/auto_classes.py`. The two functions are
     pickles inside the pickle, because they can only be read after the path is set.
     """
 
@@ -77,7 +76,7 @@ def encode(message: Any) -> bytes:
 
 
 def die_with_parent(lifeline: int) -> None:
-    """Ask the kernel to end this process group as soon as nobody holds the other end of the pipe `lifeline` any more.
+    """Ask the kernel to end this process group as soon as nobody holds the other end of the pipe any more.
 
     SIGIO ends a process by default, and reaches one that is deep in C++ and holds the interpreter's lock; unlike
     PR_SET_PDEATHSIG it does not mistake the end of the thread that started the worker for the end of the parent.

@@ -18,7 +18,6 @@ from filelock import FileLock
 
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
 from hf_symbinv.files import write_atomically
-from hf_symbinv.solvers import Cluster
 from hf_symbinv.tasks import load_task
 from papers.harness.experiments import Experiment, Job, OutOfTimeError, Setting
 from papers.harness.measurements import Measurement, ModelUnderTest
@@ -39,7 +38,6 @@ class Workspace:
         scale: How large everything is.
         max_seconds: Time for this object's work; None for no limit.
         say: Takes lines that tell what is being done.
-        cluster: Where questions are solved when data are made; None for this machine.
     """
 
     def __init__(
@@ -49,9 +47,8 @@ class Workspace:
         *,
         max_seconds: float | None = None,
         say: Callable[[str], None] = lambda line: None,
-        cluster: Cluster | None = None,
     ) -> None:
-        self.folder, self.scale, self.say, self.cluster = folder / scale.name, scale, say, cluster
+        self.folder, self.scale, self.say = folder / scale.name, scale, say
         self._deadline = None if max_seconds is None else time.monotonic() + max_seconds
         self._classes: dict[tuple[str, str], set[str]] = {}
 
@@ -67,11 +64,6 @@ class Workspace:
         if left < SHORTEST_PIECE:
             raise OutOfTimeError
         return left
-
-    @property
-    def deadline(self) -> float | None:
-        """When the time is used up, in seconds since 1970; None if there is no limit."""
-        return None if self._deadline is None else time.time() + self._deadline - time.monotonic()
 
     def data(self, task: str, variant: str) -> Path:
         """The folder of a data set: `grid`, or a name of training data; see `Training`."""
@@ -99,10 +91,10 @@ class Workspace:
             options = {**sizes["data"]["grid"]}
             if not options.pop("twins", False):
                 options["novel"] = tuple(str(self.data(task, other)) for other in ("normal", "wide"))
-            grid.prepare(grid.QuestionGridConfig(name="grid", task=asked, **options), folder, self.cluster)
+            builder.prepare(grid.QuestionGridConfig(name="grid", task=asked, **options), folder, None)
         else:
             config = builder.RandomQuestionsConfig(name=variant, task=asked, **sizes["data"][variant])
-            builder.prepare(config, folder, self.cluster)
+            builder.prepare(config, folder, None)
         return folder
 
     def training_classes(self, training: Training) -> set[str]:

@@ -59,12 +59,6 @@ def test_a_contradiction_in_the_first_steps_is_proved_by_the_conjuncts_that_make
     assert automata.find(conjuncts).unsatisfiable
 
 
-def test_the_shortest_lasso_is_found_first():
-    finding = unrolling.find(formulas("!a & X[2] a & G(a -> X !a) & G F a"))
-    steps = (*finding.witness.prefix, *finding.witness.cycle)
-    assert len(steps) == 3
-
-
 def test_a_counter_needs_a_lasso_of_all_its_values():
     finding = unrolling.find(formulas("!x & !y & G(X x <-> !x) & G(X y <-> (y xor x))"))
     assert (finding.witness.prefix, len(finding.witness.cycle)) == ((), 4)

@@ -1,7 +1,6 @@
 """The first checked answer wins; a member can be left out; what nobody proves is unknown."""
 
 import random
-import re
 import subprocess
 import sys
 from itertools import product
@@ -9,7 +8,6 @@ from itertools import product
 import pytest
 
 from hf_symbinv.answers import Portfolio, read_specification
-from hf_symbinv.answers.portfolio import MEMBERS, Check
 from hf_symbinv.answers.specification import conjunction
 from hf_symbinv.errors import UserError
 from hf_symbinv.logic import parse_infix, read_trace
@@ -19,13 +17,6 @@ pytest.importorskip("spot")
 
 # Spot works on its automaton for minutes.
 HARD_FOR_SPOT = " & ".join(f"(G F a{i} -> G F b{i})" for i in range(12)) + " & F(a0 & X(a1 & X !a2))"
-
-# So does it on this one for some ten seconds, whose automaton has 7,423 states; drawn by its `randltl`.
-HESITATION = (
-    "X((!p3 -> !p2) M (X X !((p5 | p8) W (p5 & F X p8))"
-    " <-> (G(((p1 | p9) -> p1) R F((!p5 & p6) | F(G((p9 -> p2) | ((p1 M p9) M p4)) W (p3 U (p4 R p6)))))"
-    " | ((p4 -> F p1) R (p8 xor (!p5 -> p5))))))"
-)
 
 
 @pytest.fixture(scope="module")
@@ -121,19 +112,6 @@ def test_the_model_answers_alone_what_its_guesses_satisfy():
         assert refused.result == "unknown" and "guesses, all wrong" in refused.tried[0].outcome
 
 
-@pytest.mark.slow
-def test_the_model_answers_where_spot_hesitates():
-    """Both try; the bounded search is left out, because it answers this in some hundredths of a second."""
-    with Portfolio(["spot", "model"], timeout=120) as portfolio:
-        portfolio.pool("model").warm_up()  # else Spot might be ready before torch is
-        answer = portfolio.answer(read_specification(HESITATION))
-    assert (answer.result, answer.found_by) == ("satisfiable", "model")
-    assert answer.checks[0] == Check("hf_symbinv", "correct", answer.checks[0].seconds)
-    assert [tried.member for tried in answer.tried] == ["spot", "model"]
-    assert answer.tried[0].outcome == "stopped"
-    assert re.fullmatch(r"found a witness \(guess [1-8] of 8\)", answer.tried[1].outcome)
-
-
 @pytest.mark.parametrize(
     ("text", "steps"),
     [
@@ -205,7 +183,3 @@ def test_propositional_formulas_are_answered_by_one_step(text, result, exact):
         assert (answer.witness.prefix, len(answer.witness.cycle)) == ((), 1) and answer.certain
     else:
         assert (answer.subset, answer.minimal) == (("x", "y", "z"), True)
-
-
-def test_only_members_that_are_exact_prove():
-    assert [name for name, member in MEMBERS.items() if member.is_unsatisfiable] == ["spot", "bounded"]

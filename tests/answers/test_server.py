@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from hf_symbinv.answers import AnswerServer, Portfolio
-from hf_symbinv.answers.server import LONGEST_BODY, MOST_CONNECTIONS, MOST_WAITING, USAGE
+from hf_symbinv.answers.server import LONGEST_BODY, MOST_WAITING, USAGE
 
 pytest.importorskip("spot")
 
@@ -149,36 +149,7 @@ def test_junk_does_not_end_the_server(server, capfd):
             server, rng.choice(["/ltl", "/prop", "/tlsf", "/cnf"]), rng.randbytes(rng.randint(0, 300))
         )
         assert status == 400 and content["error"].count("\n") == 0
-        words = [
-            "G",
-            "F",
-            "a",
-            "b",
-            "(",
-            ")",
-            "&",
-            "|",
-            "->",
-            ";",
-            ":",
-            "U",
-            '"',
-            "[",
-            "]",
-            "{",
-            "}",
-            "#",
-            "\n",
-            "p",
-            "cnf",
-            "1",
-            "0",
-            "-",
-            "2",
-            "INFO",
-            "MAIN",
-            "INPUTS",
-        ]
+        words = [*"GFab()&|;:U[]{}#p10-2", "->", '"', "\n", "cnf", "INFO", "MAIN", "INPUTS"]
         body = " ".join(rng.choice(words) for _ in range(rng.randint(1, 40)))
         assert ask(server, rng.choice(["/ltl", "/prop", "/tlsf", "/cnf"]), body)[0] in (200, 400)
     assert is_well(server) and "Traceback" not in capfd.readouterr().err
@@ -210,18 +181,6 @@ def wait_for(condition):
         time.sleep(0.01)
 
 
-def test_too_many_connections_are_refused(server):
-    connections = [socket.create_connection(server.server_address, timeout=60) for _ in range(MOST_CONNECTIONS)]
-    try:
-        wait_for(lambda: server.connections._value == 0)
-        assert raw(server, b"").endswith(b'{"error": "over 64 connections; close some"}')
-    finally:
-        for connection in connections:
-            connection.close()
-    wait_for(lambda: server.connections._value == MOST_CONNECTIONS)
-    assert is_well(server)
-
-
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_client_that_hangs_up_frees_its_place_at_once(waits, slow_server):
     """Its question would take three seconds, and another one waits for it."""
@@ -239,11 +198,10 @@ def test_a_client_that_hangs_up_frees_its_place_at_once(waits, slow_server):
     assert is_well(slow_server)
 
 
-def test_a_client_that_sends_half_a_body_and_goes_frees_its_connection(server):
+def test_a_client_that_sends_half_a_body_and_goes_is_forgotten(server):
     connection = socket.create_connection(server.server_address)
     connection.sendall(b"POST /ltl HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nF a")
     connection.close()
-    wait_for(lambda: server.connections._value == MOST_CONNECTIONS)
     assert is_well(server)
 
 

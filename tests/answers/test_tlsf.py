@@ -1,7 +1,5 @@
 """TLSF in the basic form becomes a specification; what is more than that, or no TLSF, is told in a sentence."""
 
-import os
-
 import pytest
 
 from hf_symbinv.answers import SpecificationError, read_specification, read_tlsf, read_tlsf_file
@@ -124,45 +122,10 @@ FULL = {
 
 
 @pytest.mark.parametrize("text", FULL.values(), ids=FULL)
-def test_the_full_form_is_told_from_the_basic_one_and_syfco_is_named(text, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
+def test_the_full_form_is_told_from_the_basic_one_and_syfco_is_named(text, tmp_path):
     path = tmp_path / "full.tlsf"
     path.write_text(text)
     with pytest.raises(SpecificationError) as caught:
         read_tlsf_file(path)
     assert str(caught.value).startswith(f"{path}:") and "belongs to the full form" in str(caught.value)
-    assert "install syfco" in str(caught.value)
-
-
-@pytest.fixture
-def syfco(tmp_path, monkeypatch):
-    """`syfco(lines)`: a program of that name, in place of the real one, which needs a Haskell compiler."""
-
-    def install(lines):
-        program = tmp_path / "syfco"
-        program.write_text(f"#!/bin/sh\n{lines}\n")
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-        path = tmp_path / "full.tlsf"
-        path.write_text(FULL["a bus"])
-        return path
-
-    return install
-
-
-def test_the_full_form_goes_through_syfco(syfco, tmp_path):
-    (tmp_path / "basic").write_text(ARBITER)
-    path = syfco(f'[ "$*" = "-f basic {tmp_path}/full.tlsf" ] && cat {tmp_path}/basic')
-    assert read_tlsf_file(path) == read_tlsf(ARBITER)
-
-
-def test_what_syfco_refuses_is_told_in_its_words(syfco):
-    path = syfco("echo '\"Parse Error\"' >&2\necho 'line 3' >&2\nexit 1")
-    with pytest.raises(SpecificationError, match=r'full\.tlsf: syfco refuses it: "Parse Error" line 3'):
-        read_tlsf_file(path)
-
-
-def test_syfco_has_a_limit_of_time(syfco, monkeypatch):
-    monkeypatch.setattr("hf_symbinv.answers.tlsf.SYFCO_SECONDS", 0.2)
-    with pytest.raises(SpecificationError, match="syfco was stopped at the limit"):
-        read_tlsf_file(syfco("exec sleep 60"))
+    assert "syfco -f basic" in str(caught.value)

@@ -95,7 +95,7 @@ NAMES = [
     "training-step", "training-two-processes", "decoding-no-cache", "decoding-finished",
     "decoding-bart", "decoding-10-symbols", "decoding-top-25", "decoding-one-at-a-time",
     "forward-linear", "alpha-covariance", "memory", "forward-many-symbols", "spot", "spot-all-cores",
-    "cluster", "starting", "tokenizing", "visitors",
+    "starting", "tokenizing", "visitors",
 ]  # fmt: skip
 
 

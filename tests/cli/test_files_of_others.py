@@ -210,7 +210,7 @@ class TestPairs:
     def test_one_column_is_refused_with_what_a_table_needs(self, tmp_path):
         path = tmp_path / "one.csv"
         path.write_text("a|b\nc|d\n")
-        with pytest.raises(UserError, match=r"has one column, 'a\|b'; write a line of two names first"):
+        with pytest.raises(UserError, match=r"has one column, 'a\|b'; give each row a question and an answer"):
             read_pairs(str(path))
 
     def test_a_mark_of_the_encoding_is_no_token(self):

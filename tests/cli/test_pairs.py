@@ -127,7 +127,7 @@ def test_the_folder_is_measured_and_asked_again(symbinv, trained, file, tmp_path
 
     again = symbinv("train", "--pairs", file, *OWN, "--output", folder, *TINY)
     assert again.code == 0 and json.loads(again.out) == json.loads(out)
-    other = symbinv("train", "--pairs", file, "--symbols", r"[a-z]\w*", "--base-from-data", "--output", folder, *TINY)
+    other = symbinv("train", "--pairs", file, "--symbols", r"[a-z]\w*", "--output", folder, *TINY)
     assert other.code == 2 and "holds another run" in other.err
 
 
@@ -160,7 +160,7 @@ def test_a_baseline_has_a_row_for_each_name_of_training(symbinv, file, tmp_path)
         (("pairs-small",), "data.pairs=None: task pairs needs a text; give --pairs"),
         (("ltl-smoke", "--pairs", "FILE"), "--pairs: recipe ltl-smoke is of task ltl; leave it out"),
         (("--pairs", "FILE", "--symbols", "[a-z", "trainer.max_steps=1"), "'[a-z' is no regular expression"),
-        (("--pairs", "FILE", "--symbols", "[a-z]+", "--base-from-data", "model.d_modle=1"), "d_modle=1: unknown field"),
+        (("--pairs", "FILE", *OWN, "model.d_modle=1"), "d_modle=1: unknown field"),
         (("--pairs", "none.csv", "--symbols", "[a-z]+"), "none.csv: no such file"),
         (("ltl-smoke", "task=pairs"), "data.num_symbols: unknown for task pairs"),
     ],

@@ -67,7 +67,7 @@ ROWS = "a + b,a\na - b,a\n"
         (".jsonl", '{"question": 3, "answer": "b"}', "put it in quotes", '{"question": "3", "answer": "3"}\n' + MANY),
         (".jsonl", PAIR.format("a", "a"), "give more such questions", MANY),
         (".pairs.csv", ROWS, "write the line question,answer before it", f"question,answer\n{ROWS}a,b"),
-        (".pairs.csv", "a|b\nc|d", "between texts a comma, a semicolon or a tab", "question;answer\na;b\nc;d"),
+        (".pairs.csv", "a|b\nc|d", "a comma, a semicolon or a tab between them", "question;answer\na;b\nc;d"),
         (".pairs.csv", "q,a\na,b,c", "put texts that hold the separator in double", 'q,a\na,"b,c"'),
         (".pairs.csv", 'q,a\n"a" b,c', "mend the quotes", 'q,a\n"a b",c'),
     ],

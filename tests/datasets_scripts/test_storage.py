@@ -46,14 +46,6 @@ def test_blank_lines_at_the_end_are_passed_over(tmp_path, end):
     assert list(read_pairs(LTL, tmp_path / "pairs.txt")) == PAIRS
 
 
-def test_text_is_read_as_the_pairs_are_consumed(tmp_path):
-    path = tmp_path / "pairs.txt"
-    path.write_text(TEXT + "&&&\n")
-    pairs = read_pairs(LTL, path)
-    assert [next(pairs) for _ in PAIRS] == PAIRS
-    pairs.close()
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -73,26 +65,6 @@ def test_a_wrong_line_is_named(tmp_path, text, message):
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(PairsFormatError, match=message):
         list(read_pairs(LTL, path))
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".xz"])
-def test_a_file_that_is_not_compressed_as_its_name_says_is_refused(tmp_path, suffix):
-    path = tmp_path / f"pairs.txt{suffix}"
-    path.write_text(TEXT)
-    with pytest.raises(PairsFormatError, match=r"damaged \(.*\); compress it again"):
-        list(read_pairs(LTL, path))
-
-
-def test_a_truncated_file_is_refused_after_the_pairs_that_are_whole(tmp_path):
-    path = tmp_path / "pairs.txt.gz"
-    path.write_bytes(gzip.compress(TEXT.encode() * 2000)[:-20])
-    with pytest.raises(PairsFormatError, match=r"damaged \(.*\); compress it again"):
-        list(read_pairs(LTL, path))
-
-
-def test_a_missing_file_is_an_error_of_its_own(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        list(read_pairs(LTL, tmp_path / "nothing.txt"))
 
 
 def test_large_splits_are_cut_into_files_and_empty_ones_have_one(tmp_path):

@@ -53,11 +53,8 @@ def test_brackets_may_be_left_out_where_infix_notation_needs_none():
     ("text", "position", "message"),
     [
         ("", 0, "expected a symbol, the text ends here"),
-        ("a;", 2, "expected a symbol, the text ends here"),
         ("a!", 2, "expected a symbol, the text ends here"),
         ("!!a", 1, "expected a symbol after !, found '!'"),
-        ("!;a", 1, "expected a symbol after !, found ';'"),
-        (";a", 0, "expected a symbol or !, found ';'"),
         ("a;;b", 2, "expected a symbol or !, found ';'"),
         ("a1", 1, "expected a symbol or ! or ;, found '1'"),
     ],

@@ -92,11 +92,6 @@ def test_what_is_no_formula_is_refused(words, message):
         LASSOS.truth(words)
 
 
-def test_parts_are_numbers_of_as_many_bits_as_there_are_positions():
-    words = words_of(parse_prefix("<-> G ! a -> F 1 X ^ b 0"))[0]
-    assert LASSOS.bits == 14 and all(0 <= value < 1 << 14 for value in LASSOS.truth(words))
-
-
 def test_the_height_of_a_part_is_its_longest_path_of_operators():
     words, _ = words_of(parse_prefix("&!aU0XXb"))
     assert heights(words) == [4, 1, 0, 3, 0, 2, 1, 0]

@@ -93,9 +93,6 @@ def sum_in_another_pool(numbers: list[int]) -> int:
         return sum(outcome.value for outcome in pool.map(("return", number) for number in numbers))
 
 
-def loaded_modules(_: Any) -> set[str]:
-    return set(sys.modules)
-
-
-def environment(_: Any) -> dict[str, str]:
-    return dict(os.environ)
+def loaded_modules(_: Any) -> tuple[set[str], dict[str, str]]:
+    """What this process has loaded, and its environment."""
+    return set(sys.modules), dict(os.environ)

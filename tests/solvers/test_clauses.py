@@ -1,7 +1,6 @@
 """Verdicts on clauses agree with truth tables, and Tseitin's clauses stand for every formula."""
 
 import itertools
-import random
 
 import pytest
 from hypothesis import assume, given, settings
@@ -74,14 +73,6 @@ def test_damaged_clauses_are_judged_by_what_is_left_of_them(formula, generator):
     assert verdict == ("correct" if stand_for(damaged, formula) else "incorrect")
 
 
-@pytest.mark.parametrize("place", range(8))
-def test_only_clauses_that_say_when_the_whole_formula_is_false_may_be_left_out(place):
-    clauses = parse_clauses(tseitin_clauses("^&abc", iter("de")))
-    left_out, rest = clauses[place], (*clauses[:place], *clauses[place + 1 :])
-    needed = left_out[0] != ("e", True) or len(left_out) == 1
-    assert judge("^&abc", clauses_to_prefix(rest), 2)[0] == ("incorrect" if needed else "correct")
-
-
 @pytest.mark.parametrize(
     ("formula", "clauses"),
     [
@@ -115,25 +106,11 @@ def test_a_wrong_answer_is_told_where_it_is_wrong(formula, clauses, message):
     assert judge(formula, clauses, 1) == ("incorrect", message)
 
 
-def test_clauses_that_are_satisfiable_exactly_if_the_formula_is_are_not_enough():
-    assert judge("&ab", "c", 1)[0] == "incorrect"
-
-
 @pytest.mark.parametrize("text", ["", "!", "a;", "&ab", "a b c ;"])
 def test_a_text_that_is_no_list_of_clauses_is_invalid(text):
     verdict, message = judge("&ab", text, 9)
     assert verdict == "invalid" and "expected a symbol" in message
     assert normalized_clauses(text) == text
-
-
-def test_many_symbols_are_judged_in_as_many_steps_as_there_are_true_rows():
-    names = [f"x{place}" for place in range(10)]
-    formula = " ".join(["|"] * 9 + names)
-    answer = tseitin_clauses(formula, iter(NAMES))
-    assert judge(formula, answer, 9) == ("correct", "")
-    random.Random(0).shuffle(names)
-    assert judge(formula, " ".join(names), 0) == ("correct", "")
-    assert judge(formula, " ".join(names[1:]), 0)[0] == "incorrect"
 
 
 def test_what_is_no_propositional_formula_is_refused():

@@ -5,10 +5,9 @@ from collections import Counter
 import pytest
 
 from hf_symbinv.datasets_scripts.errors import TransformError, WorkFolderError
-from hf_symbinv.datasets_scripts.questions import builder
 from hf_symbinv.datasets_scripts.questions import sampling as drawing
-from hf_symbinv.datasets_scripts.questions.builder import RandomQuestionsConfig
-from hf_symbinv.datasets_scripts.questions.grid import QuestionGrid, QuestionGridConfig, generate, prepare, runs
+from hf_symbinv.datasets_scripts.questions.builder import RandomQuestionsConfig, prepare
+from hf_symbinv.datasets_scripts.questions.grid import QuestionGrid, QuestionGridConfig, runs
 from hf_symbinv.datasets_scripts.questions.transforms import read_folder
 from hf_symbinv.tasks import TASKS
 
@@ -43,12 +42,8 @@ def test_every_cell_has_as_many_as_are_asked_for_or_exist(folder):
     # Of n symbols in l places there are 1; 0, 2, 6, 14; 0, 0, 6, 36 strings with all of them.
     expected = {(1, size): 1 for size in range(1, 5)} | {(2, 2): 2, (2, 3): 4, (2, 4): 4, (3, 3): 4, (3, 4): 4}
     assert cells(data["test"]) == expected
-
-
-def test_questions_with_n_symbols_have_the_first_n(folder):
-    rows = read_folder(folder)["test"]
-    assert all(set(row["symbols"]) == set("abc"[: len(row["symbols"])]) for row in rows)
-    assert len(set(rows["string"])) == len(rows)
+    assert all(set(row["symbols"]) == set("abc"[: len(row["symbols"])]) for row in data["test"])
+    assert len(set(data["test"]["string"])) == len(data["test"])
 
 
 def test_the_card_says_which_cells_are_short_or_empty(folder):
@@ -69,7 +64,7 @@ def trained_on(tmp_path_factory):
     """Strings of at most four places, of more names than the grid has."""
     folder = tmp_path_factory.mktemp("known") / "strings"
     random = RandomQuestionsConfig(name="test", task="copy", num_symbols=4, max_size=4, rows=20)
-    builder.prepare(random, folder, 1, progress=False)
+    prepare(random, folder, 1, progress=False)
     return folder
 
 
@@ -114,7 +109,7 @@ def test_a_task_that_cannot_rename_is_refused_in_a_sentence(trained_on, tmp_path
     assert not (tmp_path / "grid").exists()
 
 
-@pytest.mark.parametrize("task", ["ltl", "prop"])
+@pytest.mark.parametrize("task", ["ltl"])
 def test_formulas_have_their_number_of_symbols_and_correct_answers(task, tmp_path):
     prepare(
         config(task=task, min_symbols=2, num_symbols=2, min_size=6, max_size=7), tmp_path / "grid", 1, progress=False
@@ -131,14 +126,6 @@ def test_the_builder_makes_the_same_grid(folder, tmp_path):
     made = QuestionGrid(**{name: getattr(config(), name) for name in fields}, cache_dir=str(tmp_path))
     made.download_and_prepare()
     assert made.as_dataset(split="test").to_list() == read_folder(folder)["test"].to_list()
-
-
-def test_finished_shards_are_not_solved_again(tmp_path):
-    small = config(num_symbols=2, max_size=3)
-    first = generate(small, tmp_path, 1, progress=False)
-    shards = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.json")}
-    assert generate(small, tmp_path, 1, progress=False) == first
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.json")} == shards
 
 
 @pytest.mark.parametrize(
