@@ -6,7 +6,7 @@ from hf_symbinv import LTL
 from hf_symbinv.logic import Formula, parse_assignment, parse_prefix, parse_trace, to_prefix
 from hf_symbinv.solvers.ltl import judge as judge_by_spot
 from hf_symbinv.solvers.prop import judge as judge_by_sat
-from tests.solvers.semantics import violation
+from tests.solvers.semantics import find_violation, holds
 
 NAMES = "abcd"
 TRUTH = {
@@ -51,11 +51,13 @@ def test_spot_and_the_semantics_have_the_same_verdict_on_traces(attack):
         draw = attempt.random
         question, answer = temporal(draw, draw.randint(1, 9)), trace(draw)
         verdict, message = judge_by_spot(question, answer)
-        found = violation(parse_prefix(question), parse_trace(answer))
+        formula = parse_prefix(question)
+        violation = find_violation(formula, parse_trace(answer))
         if verdict == "invalid":
-            assert "no valuation satisfies" in message and found is None, (question, answer, message)
+            assert "no valuation satisfies" in message and violation is None, (question, answer, message)
         else:
-            assert found is None or verdict == "incorrect", (question, answer, verdict, found)
+            assert (verdict == "correct") == (violation is None), (question, answer, verdict, violation)
+        assert violation is None or not holds(formula, violation), (question, answer)
         if verdict == "incorrect":
             assert judge_by_spot(f"!{question}", LTL.read_answer(message.rpartition(": ")[2]))[0] == "correct", message
 

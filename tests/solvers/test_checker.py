@@ -23,7 +23,7 @@ from hf_symbinv.logic import (
 from hf_symbinv.solvers import Checker, SpotMissingError, find_witness
 from hf_symbinv.solvers.checker import OTHERWISE
 from hf_symbinv.solvers.ltl import judge, load_spot, solver_version
-from tests.solvers.semantics import violation
+from tests.solvers.semantics import find_violation
 
 from .random_pairs import random_formula, random_pairs
 
@@ -178,7 +178,7 @@ def test_a_witness_found_by_spot_is_correct_and_only_unsatisfiable_formulas_have
     formula = random_formula(random.Random(seed), size)
     witness = find_witness(formula)
     if witness is None:
-        assert violation(parse_prefix("!" + formula), parse_trace("{1}")) is None
+        assert find_violation(parse_prefix("!" + formula), parse_trace("{1}")) is None
     else:
         assert judge(formula, witness) == ("correct", "")
         assert trace_to_prefix(parse_trace(witness)) == witness

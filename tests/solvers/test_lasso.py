@@ -14,7 +14,7 @@ from hf_symbinv.solvers.lasso import (
     literals,
     truth,
 )
-from tests.solvers.semantics import Lasso, holds, violation
+from tests.solvers.semantics import Lasso, find_violation, holds
 
 UNARY, BINARY = "!XFG", ["&", "|", "^", "->", "<->", "U", "R", "W", "M"]
 
@@ -53,7 +53,7 @@ def test_what_it_says_of_many_words_holds_on_all(seed):
     trace = trace_of(*random_steps(rng, 0.6))
     value = truth(formula, trace)
     if value != "open":
-        assert violation(formula if value == "true" else ~formula, trace) is None
+        assert find_violation(formula if value == "true" else ~formula, trace) is None
 
 
 def test_it_may_leave_open_what_holds_and_closing_the_trace_decides():
