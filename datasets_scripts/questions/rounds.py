@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.datasets_scripts.errors import OptionsError, TaskFailedError, WorkFolderError
+from hf_symbinv.datasets_scripts.progress import Watch
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate
 from hf_symbinv.datasets_scripts.storage import Pair
 from hf_symbinv.files import read_json, write_atomically
@@ -28,6 +29,8 @@ FRUITLESS_ROUNDS = 50
 WALL = 10
 # Part of a size's rows that are drawn at a time once more are needed than there are rows. Our choice.
 PORTION = 8
+# Answers to so few of the questions make slow progress. Our choice: of propositional logic, half have one.
+FEW = 0.1
 NO_ANSWER = "no answer"
 UNJUDGED = "answer not judged"
 AGAIN = "delete the folder and start again"
@@ -137,12 +140,14 @@ class Rounds:
         """
         have, harvest, fruitless, rounds = Counter[int](), Harvest(), Counter[int](), count()
         candidates = Candidates(self.gate, quota, *seed)
+        watch = Watch(FEW, "had an answer", "let draw make more that have one, or ask for fewer rows")
         while most != len(harvest.pairs) and (missing := missing_after(have, self.gate.exhausted)):
             found, number, left = Counter[int](), next(rounds), most and most - len(harvest.pairs)
             for shard in self.solve(candidates.take(missing, left), f"{name}{number:02d}"):
                 harvest.add(shard)
                 found.update(self.gate.quota_of(self.gate.task.size(pair.question)) for pair in shard.pairs)
             have += found
+            watch.look(sum(missing.values()), found.total(), missing, self.gate.uniform_from)
             for key in missing:
                 fruitless[key] = 0 if found[key] else fruitless[key] + 1
                 if fruitless[key] == FRUITLESS_ROUNDS:

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from hf_symbinv.datasets_scripts.errors import DrawingError
+from hf_symbinv.datasets_scripts.progress import Watch
 from hf_symbinv.solvers.pool import MEMORY, ProcessPool
 from hf_symbinv.solvers.worker import traceback_of
 from hf_symbinv.tasks import SymbolTask
@@ -88,6 +89,13 @@ class Gate:
         self.exhausted: set[int] = set()
         self._drought = -(-task.drought // BATCH)  # in batches
         self._dry: Counter[int] = Counter()  # batches in a row without a hit, by quota
+        remedy = f", or give the task a `drought` of less than {task.drought:,}" if is_users(task) else ""
+        self._watch = Watch(
+            1 / BATCH,
+            "were new",
+            "the size leaves its rows to others when no new one turns up; "
+            f"to wait less, ask for more symbols or larger sizes{remedy}",
+        )
         self._pool = ProcessPool(
             partial(draw_batch, task), workers=1, timeout=DRAW_SECONDS, initializer=task.prepare, memory=memory
         )
@@ -130,7 +138,7 @@ class Gate:
                     f"{len(self.symbols)} symbols: {outcome.value}; --num-symbols and, of a grid, --min-symbols say "
                     "how many it gets"
                 )
-            hits: set[int] = set()
+            hits, before = set[int](), len(self.seen)
             for question, size in self._sizes(outcome.value):
                 quota = self.quota_of(size)
                 if quota in missing and size >= self.min_size and question not in self.seen and self.accepts(question):
@@ -148,6 +156,7 @@ class Gate:
                 self.exhausted.add(quota)
                 del missing[quota]
             history.append(min(missing, default=None))
+            self._watch.look(len(outcome.value), len(self.seen) - before, missing, self.uniform_from)
 
     def _sizes(self, questions: Sequence[str]) -> Iterator[tuple[str, int]]:
         """The questions of a batch with their sizes."""

@@ -1,4 +1,4 @@
-"""Answers and verdicts on propositional formulas agree with the semantics of propositional logic."""
+"""Answers and verdicts on propositional formulas agree with truth tables and with py-aiger's own circuits."""
 
 import itertools
 import os
@@ -6,14 +6,17 @@ import random
 import subprocess
 import sys
 
+import aiger
+import aiger_sat
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hf_symbinv.logic import Formula, FormulaSyntaxError, parse_assignment, parse_prefix, to_prefix
+from hf_symbinv.logic import Formula, FormulaSyntaxError, parse_assignment, to_prefix
 from hf_symbinv.solvers import AigerMissingError, Checker
 from hf_symbinv.solvers.prop import (
-    _table,
+    _simulate,
+    aiger_expression,
     find_assignment,
     judge,
     load_aiger,
@@ -70,6 +73,23 @@ def always_true(formula, values):
     return all(holds(formula, valuation) for valuation in completions(formula, values))
 
 
+def circuit(formula):
+    """The formula as py-aiger's own operators build it."""
+    if formula.name is not None:
+        return aiger.atom(formula.name)
+    if not formula.operands:
+        return aiger.atom(formula.operator == "1")
+    operands = [circuit(operand) for operand in formula.operands]
+    return {
+        "!": lambda a: ~a,
+        "&": lambda a, b: a & b,
+        "|": lambda a, b: a | b,
+        "^": lambda a, b: a ^ b,
+        "->": lambda a, b: a.implies(b),
+        "<->": lambda a, b: a == b,
+    }[formula.operator](*operands)
+
+
 @settings(max_examples=400)
 @given(formulas(awkward))
 def test_the_answer_makes_the_formula_true_in_every_row_of_the_truth_table(formula):
@@ -86,25 +106,44 @@ def test_the_answer_makes_the_formula_true_in_every_row_of_the_truth_table(formu
 
 @settings(max_examples=400)
 @given(propositional, st.dictionaries(st.sampled_from("abcdex"), st.booleans(), min_size=1))
-def test_the_verdict_is_that_of_the_semantics_and_so_is_that_of_the_table_alone(formula, values):
+def test_the_verdict_is_that_of_the_truth_table_and_of_py_aigers_circuit(formula, values):
     text = "".join(f"{name}{int(value)}" for name, value in values.items())
     verdict, message = judge(to_prefix(formula), text)
     assert verdict == ("correct" if always_true(formula, values) else "incorrect")
+    solver = aiger_sat.SolverWrapper()
+    solver.add_expr(~circuit(formula))
+    inputs = {name: value for name, value in values.items() if name in formula.symbols()}
+    assert solver.is_sat(inputs) == (verdict == "incorrect")
     assert (message == "") == (verdict == "correct")
-    assert _table(to_prefix(formula)).holds(values) == always_true(formula, values)
 
 
-def test_what_is_no_assignment_is_invalid_and_said_why():
-    assert judge("a", "a1a1") == ("invalid", "position 2 of 'a1a1': 'a' is assigned twice")
-    assert judge("a", "</s>") == ("invalid", "position 0 of '</s>': expected a symbol, found '<'")
+@settings(deadline=None)
+@given(propositional)
+def test_the_circuit_is_the_one_that_py_aigers_operators_build(formula):
+    ours, theirs = aiger_expression(formula), circuit(formula)
+    assert ours.inputs == set(formula.symbols()) >= theirs.inputs
+    for values in completions(formula, {}):
+        known = {name: values[name] for name in theirs.inputs}
+        assert ours(values) == theirs(known) == holds(formula, values)
+
+
+@given(propositional, st.dictionaries(st.sampled_from("abcdex"), st.booleans(), min_size=1))
+def test_the_circuit_alone_says_what_the_truth_table_says(formula, values):
+    assert _simulate(to_prefix(formula)).holds(values) == always_true(formula, values)
 
 
 def test_checkers_that_contradict_each_other_give_no_verdict(monkeypatch):
-    monkeypatch.setattr("hf_symbinv.solvers.prop._table", lambda text: _table("a")._replace(formula=parse_prefix(text)))
-    assert judge("a", "a1") == ("correct", "")
-    for answer, verdict in (("a0", "incorrect"), ("a1", "correct")):
-        with pytest.raises(RuntimeError, match=f"'!a': its truth table calls '{answer}' {verdict} and python-sat"):
-            judge("!a", answer)
+    monkeypatch.setattr("hf_symbinv.solvers.prop.aiger_expression", lambda _: lambda values, lift: values["a"])
+    _simulate.cache_clear()
+    try:
+        assert judge("a", "a1") == ("correct", "")
+        for formula, answer, verdict in (("!a", "a0", "incorrect"), ("!a", "a1", "correct")):
+            with pytest.raises(
+                RuntimeError, match=f"'{formula}': py-aiger's circuit calls '{answer}' {verdict} and pyth"
+            ):
+                judge(formula, answer)
+    finally:
+        _simulate.cache_clear()
 
 
 @given(propositional, st.dictionaries(st.sampled_from("abcde"), st.booleans(), min_size=1))
@@ -190,6 +229,21 @@ def test_nothing_is_no_answer_to_any_other_formula():
     assert judge("|ab", "")[0] == "invalid"
 
 
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("", "position 0 of '': expected an assignment such as a1b0, found nothing"),
+        ("a1a1", "position 2 of 'a1a1': 'a' is assigned twice"),
+        ("a", "position 1 of 'a': expected the value of 'a', 0 or 1, the text ends here"),
+        ("ab", "position 1 of 'ab': expected the value of 'a', 0 or 1, found 'b'"),
+        ("a1;", "position 2 of 'a1;': expected a symbol, found ';'"),
+        ("</s>", "position 0 of '</s>': expected a symbol, found '<'"),
+    ],
+)
+def test_what_is_no_assignment_is_invalid_and_said_why(answer, message):
+    assert judge("a", answer) == ("invalid", message)
+
+
 def test_formulas_of_temporal_logic_are_refused():
     message = "operator 'U': belongs to linear temporal logic, which is the task ltl; propositional formulas have 0 1 !"
     for call in (lambda: find_assignment("&cUab"), lambda: judge("&cUab", "a1"), lambda: judge("&cUab", "")):
@@ -232,7 +286,7 @@ def test_depth_and_number_of_symbols_are_not_limited():
 def test_the_most_symbols_of_a_table_and_one_more_have_the_same_verdicts(count):
     names = "abcdefghijklmnopq"[:count]
     formula = "&" * (count - 1) + names
-    assert (_table(formula).false is None) == (count == 17)
+    assert (_simulate(formula).false is None) == (count == 17)
     assert judge(formula, "".join(f"{name}1" for name in names)) == ("correct", "")
     shown = ", ".join(f"{name}={int(name != names[0])}" for name in names)
     others = "".join(f"{name}1" for name in names[1:])

@@ -507,7 +507,8 @@ class TestOtherTasks:
         ):
             prepare(config(task="copy", num_symbols=0), tmp_path / "none", 1, progress=False)
 
-    def test_sizes_whose_questions_have_no_answers_end_after_some_rounds(self, tmp_path, monkeypatch):
+    def test_sizes_whose_questions_have_no_answers_end_after_some_rounds(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.setattr("hf_symbinv.datasets_scripts.progress.SLOW", 0.0)
         monkeypatch.setattr("hf_symbinv.datasets_scripts.questions.rounds.FRUITLESS_ROUNDS", 5)
         monkeypatch.setattr(sys, "path", sys.path.copy())
         (tmp_path / "hopeless.py").write_text(HOPELESS)
@@ -516,6 +517,8 @@ class TestOtherTasks:
             rounds = Rounds(source, pool, checker, tmp_path, tqdm(disable=True))
             harvest = rounds.run({1: 2}, partial(missing_rows, {1: 2}), "", 0)
         assert harvest == Harvest([], Counter({"no answer": 2 * 5}))
+        said = "most rows are still wanted of size 1: 0 of the last 2 questions had an answer; let draw make more"
+        assert said in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("method", "code", "printed", "message"),
@@ -634,3 +637,13 @@ class Hopeless(SymbolTask):
 
 HOPELESS = Hopeless()
 """
+
+
+def test_a_size_with_few_different_questions_is_named_while_it_keeps_the_others_waiting(monkeypatch, capsys):
+    monkeypatch.setattr("hf_symbinv.datasets_scripts.progress.SLOW", 0.0)
+    with gate("ab", 2, 3, COPY) as source:
+        assert len(list(source.draw({2: 4, 3: 9}, 0))) == 12
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "most rows are still wanted of size 3: 0 of the last 1,000 questions were new; the size leaves its rows to "
+        "others when no new one turns up; to wait less, ask for more symbols or larger sizes"
+    )
