@@ -33,12 +33,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import datasets
 
-from hf_symbinv import __version__
+from hf_symbinv import solvers
 from hf_symbinv.datasets_scripts.errors import OptionsError
 from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.progress import progress_of
@@ -305,8 +306,10 @@ def prepare(
 
 
 def source_hash(task: SymbolTask) -> str:
-    """A digest of what determines the data beside their recipe: this package, and the file of a user's task."""
-    return hashlib.sha256(__version__.encode() + Path(inspect.getfile(type(task))).read_bytes()).hexdigest()[:16]
+    """A digest of the code that determines the data: of builders, solvers, and the task."""
+    places = (Path(__file__).parents[1].rglob("*.py"), Path(str(solvers.__file__)).parent.glob("*.py"))
+    files = [*sorted(chain(*places)), Path(inspect.getfile(type(task)))]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 class RandomQuestions(datasets.GeneratorBasedBuilder):
