@@ -1,4 +1,4 @@
-"""Graphs of a model: `torch.export`, ONNX and `torch.compile` give what the model gives, and keep the law."""
+"""Graphs of a model by `torch.export` give what the model gives, and keep the law; docs/export.md runs one in ONNX."""
 
 import random
 
@@ -10,7 +10,6 @@ from .tiny import BASE, EOS, PAD, START, formula_with, pad, rename, tiny_model
 
 SYMBOLS = 4
 TOLERANCE = {"rtol": 0, "atol": 1e-5}  # float32; the largest difference seen here is 2.4e-6
-pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # dynamo's
 
 
 def batches(config, seed=0):
@@ -47,25 +46,8 @@ def program(model):
 
 
 @pytest.fixture(scope="module")
-def session(program):
-    """The program in ONNX Runtime."""
-    onnxruntime = pytest.importorskip("onnxruntime", reason="the extra dev has ONNX Runtime and onnxscript")
-    pytest.importorskip("onnxscript", reason="the extra dev has ONNX Runtime and onnxscript")
-    model = torch.onnx.export(program, dynamo=True, verbose=False, output_names=["logits"]).model_proto
-    return onnxruntime.InferenceSession(model.SerializeToString())
-
-
-def in_onnx(session, batch):
-    (logits,) = session.run(["logits"], {name: tensor.numpy() for name, tensor in batch.items()})
-    return torch.from_numpy(logits)
-
-
-@pytest.fixture(params=["torch.export", "onnx"])
-def exported(request, program):
+def exported(program):
     """`exported(batch)`: the logits of a graph."""
-    if request.param == "onnx":
-        session = request.getfixturevalue("session")
-        return lambda batch: in_onnx(session, batch)
     module = program.module()
     return lambda batch: module(**batch, use_cache=False).logits
 
@@ -88,7 +70,6 @@ class TestAnExportedEncoderDecoder:
             }
             assert torch.equal(exported(renamed)[..., columns], exported(batch))
 
-    @pytest.mark.filterwarnings("ignore::RuntimeWarning")
     @pytest.mark.parametrize("symbols", [[SYMBOLS], [SYMBOLS + 7], [*range(SYMBOLS + 1)]], ids=str)
     def test_an_id_beyond_the_vocabulary_is_an_error_and_no_wrong_answer(self, exported, symbols):
         ids = torch.tensor([[*(BASE + referent for referent in symbols), EOS]])
@@ -121,7 +102,7 @@ def test_an_exported_encoder_and_decoder_are_the_model_in_two_pieces(model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("symbol_embedding", ["learned", "renamed", "canonical", "random"])
+@pytest.mark.parametrize("symbol_embedding", ["learned", "canonical", "random"])
 def test_exported_models_with_one_stream_give_the_models_logits(symbol_embedding):
     own = {"random_dim": 5} if symbol_embedding == "random" else {}
     sizes = {"components": ["EP", "DP", "CP"], "decoder_layers": 1, "num_symbols": SYMBOLS}
@@ -191,54 +172,18 @@ def test_greedy_answers_by_a_loop_over_a_graph_are_those_of_generate(model, expo
             assert torch.equal(answer, model.generate(**question, grammar=None, max_new_tokens=steps))
 
 
-# Compiled graphs
-
-
-def graphs(function, batch):
-    torch._dynamo.reset()
-    with torch.no_grad():
-        return torch._dynamo.explain(function)(**batch)
-
-
-@pytest.mark.slow
-def test_a_compiled_model_breaks_its_graph_at_most_once_per_stack(model):
-    batch = next(batches(model.config))
-    question = {name: batch[name] for name in ("input_ids", "attention_mask")}
-    assert graphs(model.model.encode, question).graph_break_count <= 1
-    for function in (model.model, model):
-        for use_cache in (False, True):
-            found = graphs(function, {**batch, "use_cache": use_cache})
-            assert found.graph_break_count <= 2, found.break_reasons
-    torch._dynamo.reset()
-
-
-@pytest.mark.slow
-def test_a_compiled_model_gives_the_models_logits_and_keeps_the_law(model):
-    compiled = torch.compile(model, backend="aot_eager")
-    renaming = {0: 2, 1: 0, 2: 3, 3: 1}
-    columns = [*range(BASE), *(BASE + renaming[referent] for referent in range(SYMBOLS))]
-    for batch in list(batches(model.config))[:2]:
-        renamed = {**batch, **{name: rename(batch[name], renaming) for name in ("input_ids", "decoder_input_ids")}}
-        with torch.no_grad():
-            expected, given, other = model(**batch).logits, compiled(**batch).logits, compiled(**renamed).logits
-        torch.testing.assert_close(given, expected, **TOLERANCE)
-        assert torch.equal(other[..., columns], given)
-    torch._dynamo.reset()
-
-
 # The exporters of transformers
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dynamic", [False, True])
-def test_transformers_own_exporters_export_a_model(model, dynamic):
+def test_transformers_own_exporters_export_a_model(model):
     exporters = pytest.importorskip(
         "transformers.exporters.exporter_dynamo", reason="this version of transformers has no exporters"
     )
     batch = next(batches(model.config, seed=1))
     model.config.use_cache = False
     try:
-        exported = exporters.DynamoExporter().export(model, dict(batch), exporters.DynamoConfig(dynamic=dynamic))
+        exported = exporters.DynamoExporter().export(model, dict(batch), exporters.DynamoConfig(dynamic=True))
         program = exported.program.module()
         with torch.no_grad():
             torch.testing.assert_close(program(**batch).logits, model(**batch).logits, **TOLERANCE)

@@ -12,7 +12,7 @@ from hf_symbinv.modeling.layers_symbinv import tree_positions
 
 from .reference import Reference, padded, tree_paths
 from .test_configuration import TABLE_6
-from .tiny import BASE, EOS, PAD, START, formula, formula_with, pad, tiny_config, tiny_model
+from .tiny import BASE, EOS, PAD, START, formula, formula_with, pad, rename, tiny_config, tiny_model
 
 TOLERANCE = {"rtol": 0, "atol": 1e-10}
 
@@ -412,7 +412,7 @@ def test_bfloat16_is_close_to_double_precision():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # dynamo's, at a graph break
-def test_compiled_forward_equals_eager_forward():
+def test_compiled_forward_equals_eager_forward_and_keeps_the_law():
     model = tiny_model(dtype=torch.float32, decoder_layers=1)
     sources, targets = examples(model.config)
     batch, labels = pad(sources), pad([target[1:] for target in targets], value=-100)["input_ids"]
@@ -428,3 +428,7 @@ def test_compiled_forward_equals_eager_forward():
     given.loss.backward()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(parameter.grad, wanted[name], msg=name)
+    images = dict(enumerate([*range(1, 1000), 0]))
+    renamed = {**batch, "input_ids": rename(batch["input_ids"], images)}
+    other = compiled(**renamed, labels=rename(labels, images))
+    assert torch.equal(other.loss, given.loss)

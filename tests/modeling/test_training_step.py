@@ -226,7 +226,7 @@ def test_compiled_steps_of_several_sizes_have_the_losses_gradients_and_scales_of
     """The last batch of an epoch is smaller, so a graph has to take batches of any size."""
     model = tiny_model(dtype=torch.float32, decoder_layers=1).train()
     other = copy.deepcopy(model)
-    compiled = torch.compile(other, backend="aot_eager")
+    compiled = torch.compile(other, backend="eager")
     for step, counts in enumerate([(2, 3, 1), (2, 1)]):
         batch = training_batch(*pairs(model.config, counts, seed=step))
         expected, given = model(**batch).loss, compiled(**batch).loss
