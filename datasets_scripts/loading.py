@@ -12,7 +12,7 @@ import datasets
 from hf_symbinv.datasets_scripts.errors import UnreadableDataError
 from hf_symbinv.datasets_scripts.pairs import load_pairs
 from hf_symbinv.datasets_scripts.splits import LoadedData, quiet
-from hf_symbinv.datasets_scripts.storage import FOLDERS, MARKER, listed_checksums, require_whole
+from hf_symbinv.datasets_scripts.storage import MARKER, listed_checksums, require_whole
 from hf_symbinv.errors import UserError, first_line, hub_failure, in_short, nearest
 from hf_symbinv.files import read_object, sha256
 from hf_symbinv.hub.cards.facts import repository_of
@@ -70,7 +70,7 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
 
 def _load(source: str, buffer_size: int | None = None) -> LoadedData:
     """The splits in a folder or a repository; with `buffer_size`, in a folder, as rows to be streamed."""
-    folder = local_copy(source, FOLDERS)
+    folder = local_copy(source)
     if folder.is_dir():
         refuse_folders_of_data_sets(folder)
         made = _made_with(folder)

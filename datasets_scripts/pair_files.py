@@ -56,7 +56,7 @@ def read_pairs(
         PairsFormatError: If there are no such data, or a row is no pair of texts.
         UnreadableDataError: If they are a data set that is not finished, or not as its card lists it.
     """
-    path = local_copy(source, ("*",))
+    path = local_copy(source)
     if path.is_dir():
         require_whole(path)
     files = {"train": [path]} if path.is_file() else _files_of_splits(path) if config is None else {}

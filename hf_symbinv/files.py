@@ -21,7 +21,7 @@ import shutil
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -245,14 +245,6 @@ def require_listed(folder: Path, error: type[UserError] = DamagedFileError) -> d
                 "again"
             )
     return listed
-
-
-def known_sums(folder: Path) -> dict[str, str]:
-    """File → checksum, as far as `SUMS` or the card in a folder says it."""
-    found = {name: checksum for name, checksum in listed_checksums(folder).items() if checksum is not None}
-    with suppress(OSError, UserError):
-        found |= {name: str(checksum) for name, checksum in read_object(folder / SUMS, "").items()}
-    return found
 
 
 def require_sums(folder: Path, error: type[UserError] = DamagedFileError) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli.arguments import command_parser, minutes
 from hf_symbinv.errors import UserError
+from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import PAIRS
 
 if TYPE_CHECKING:
@@ -89,9 +90,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "overrides", nargs="*", metavar="SECTION.KEY=VALUE", help="values that differ, such as trainer.max_steps=100"
     )
-    command.add_argument(
-        "--output", help="folder for the model, its checkpoints and run.json, or an address such as s3://bucket/folder"
-    )
+    command.add_argument("--output", type=path_here, help="folder for the model, its checkpoints and run.json")
     command.add_argument(
         "--data",
         help="the data set: a folder, an address such as s3://bucket/folder, or OWNER/NAME or OWNER/NAME/CONFIG on the "
@@ -148,15 +147,14 @@ def main(arguments: Sequence[str]) -> int:
     recipe = read_recipe(options.recipe, texts, own)
 
     from hf_symbinv.training import closing_words, interruptible
-    from hf_symbinv.training.run import run_folder
 
     # Trainer prints its log on standard output.
-    with contextlib.redirect_stdout(sys.stderr), run_folder(options.output) as folder, interruptible(folder):
-        record, is_main = train_recipe(recipe, options.data, folder, options.max_minutes)
+    with contextlib.redirect_stdout(sys.stderr), interruptible(options.output):
+        record, is_main = train_recipe(recipe, options.data, options.output, options.max_minutes)
         if record["finished"] and recipe.task == PAIRS and is_main:
             from hf_symbinv.evaluation.own_pairs import measure_pairs
 
-            record["results"] |= measure_pairs(folder)
+            record["results"] |= measure_pairs(options.output)
     if not record["finished"]:
         if is_main:
             step, steps = record["step"], record["max_steps"]

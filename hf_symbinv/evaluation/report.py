@@ -227,9 +227,9 @@ def _rows(data: str, split: str, rows: int | None) -> list[dict[str, Any]]:
 
     from hf_symbinv.datasets_scripts.loading import refuse_folders_of_data_sets, several_data_sets
     from hf_symbinv.datasets_scripts.splits import quiet
-    from hf_symbinv.datasets_scripts.storage import FOLDERS, require_whole
+    from hf_symbinv.datasets_scripts.storage import require_whole
 
-    folder = local_copy(data, FOLDERS)
+    folder = local_copy(data)
     if folder.is_dir():
         refuse_folders_of_data_sets(folder)
         require_whole(folder)

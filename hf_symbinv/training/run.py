@@ -14,7 +14,6 @@ from __future__ import annotations
 import gc
 import json
 import math
-import os
 import shutil
 import sys
 import time
@@ -33,7 +32,7 @@ from transformers import Trainer, TrainerCallback, TrainerState, TrainingArgumen
 
 from hf_symbinv.errors import InUseError, UserError, in_short
 from hf_symbinv.files import SUMS, damage_of, read_json, read_object, write_atomically, write_sums
-from hf_symbinv.remote import finished, is_remote, shown, working_copy, working_path
+from hf_symbinv.remote import path_here
 from hf_symbinv.training.cards import command, environment, hyperparameters
 from hf_symbinv.values import is_finite
 
@@ -54,8 +53,6 @@ STATES: dict[str, set[str]] = {
 _NUMPY = [np.empty(0).__reduce__()[0], np.ndarray, np.dtype, type(np.dtype(np.uint32))]
 # What a run may go on with in the same folder, if it is more than before.
 LENGTHS = ("trainer.max_steps", "trainer.num_train_epochs")
-# In the folder of a run: checkpoints, and what TensorBoard reads.
-FOLDERS = ("checkpoint-*", "runs")
 
 
 class OtherRunError(UserError):
@@ -64,46 +61,6 @@ class OtherRunError(UserError):
 
 class BusyRunError(OtherRunError, InUseError):
     """A folder in which another process trains."""
-
-
-@contextmanager
-def run_folder(name: str | Path) -> Iterator[Path]:
-    """The folder of a run: the path itself, or a copy of what lies at an address, which gets each checkpoint at once.
-
-    Of several processes the main one brings it and sends it, while the others wait.
-
-    Args:
-        name: A path, or an address such as `s3://bucket/runs/own`.
-
-    Raises:
-        RemoteError: If the address cannot be read or written.
-        OtherRunError: If processes of several machines would write there, each with a copy of its own.
-    """
-    state = PartialState()
-    if not is_remote(name):
-        yield Path(name)
-        return
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", state.num_processes))
-    if here < state.num_processes:
-        raise OtherRunError(
-            f"{name}: {state.num_processes} processes on several machines need a folder that all of them see; choose "
-            "one, and copy it when the run is finished"
-        )
-    if not state.is_main_process:
-        state.wait_for_everyone()
-        yield working_path(name)
-        return
-    with working_copy(name, FOLDERS) as folder:
-        _date_by_steps(folder)
-        state.wait_for_everyone()
-        yield folder
-
-
-def _date_by_steps(folder: Path) -> None:
-    """Dates the checkpoints of a copy a second apart in their order: by date, transformers removes the oldest."""
-    now = time.time()
-    for age, (_, path) in enumerate(sorted(_checkpoints(folder).items(), reverse=True), start=1):
-        os.utime(path, (now - age, now - age))
 
 
 @contextmanager
@@ -148,7 +105,7 @@ class Run:
         max_seconds: float | None = None,
     ):
         started = time.monotonic()
-        self.args, self.folder = args, Path(str(args.output_dir))
+        self.args, self.folder = args, path_here(str(args.output_dir))
         self.recipe: dict[str, Any] = json.loads(json.dumps(recipe, default=str))
         arguments = self.recipe.get("trainer", {})
         self.recipe["trainer"] = {name: value for name, value in arguments.items() if not name.endswith("token")}
@@ -279,7 +236,7 @@ class Run:
         """Where a run goes on, and what becomes of its learning rate if it was shorter."""
         assert self._state is not None
         step, before, now = self._state.global_step, self._state.max_steps, self.args.max_steps
-        text = f"{shown(self.folder)}: goes on from step {step:,}"
+        text = f"{self.folder}: goes on from step {step:,}"
         if now <= 0 or now == before:
             return f"{text} of {before:,}"
         schedule = getattr(self.args.lr_scheduler_type, "value", self.args.lr_scheduler_type)
@@ -360,7 +317,6 @@ class Clock(TrainerCallback):
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
             write_atomically(folder / SECONDS, json.dumps(self.seconds()) + "\n")
             write_sums(folder, (path for path in folder.iterdir() if path.is_file() and path.name != SUMS))
-            finished(Path(args.output_dir))
 
 
 def end(trainer: Trainer) -> None:
@@ -501,6 +457,5 @@ __all__ = [
     "end",
     "interruptible",
     "last_checkpoint",
-    "run_folder",
     "seconds_of",
 ]
