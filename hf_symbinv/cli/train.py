@@ -32,9 +32,6 @@ With --max-minutes a run stops in time, after a step and with a checkpoint, and
 goes on when the command is repeated, until it is done: in pieces of any length,
 it ends with the weights of a run in one.
 
-With data.streaming=true a run reads the Parquet files of --data while it trains,
-for more rows than memory holds.
-
 A run goes on for longer in its folder if trainer.max_steps is raised. From there
 the learning rate is that of the schedule over all steps.
 

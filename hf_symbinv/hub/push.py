@@ -82,7 +82,7 @@ def push_folder(
         private: Make it private.
         revision: The branch, made from `main` if there is none.
         include: Patterns of files that go too, though they do not belong to it by `hf_symbinv.hub.gate.BELONGS`, such
-            as `onnx/*`.
+            as `plots/*`.
         token: With the right to write there; None for that of HF_TOKEN or of `hf auth login`.
 
     Raises:

@@ -136,7 +136,11 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
     window = 50
 
     def __init__(self, keys: torch.Tensor, group: int, piece: int, seed: int):
-        require_group(len(keys), group)
+        if len(keys) < group:
+            raise UserError(
+                f"{len(keys)} training rows are fewer than the {group} of one optimizer step; use more rows or smaller "
+                "batches"
+            )
         self.keys = keys.clamp(min=1)  # without a symbol there is one stream
         self.group, self.piece, self.seed, self.epoch = group, piece, seed, 0
 
@@ -147,7 +151,7 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
-        generator = seeded(self.seed, self.epoch)
+        generator = torch.Generator().manual_seed(hash((self.seed, self.epoch)) % 2**63)
         order = torch.randperm(len(self.keys), generator=generator)[: len(self)]
         windows = order.split(self.window * self.group)
         groups = torch.cat([piece for window in windows for piece in self._cut(window)]).view(-1, self.group)
@@ -185,28 +189,6 @@ class EpochOfSampler(TrainerCallback):
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.sampler.set_epoch(state.global_step // (len(self.sampler) // self.group))
-
-
-def require_group(rows: int, group: int) -> None:
-    """Makes sure that rows fill a group.
-
-    Raises:
-        UserError: If they do not.
-    """
-    if rows < group:
-        raise UserError(
-            f"{rows} training rows are fewer than the {group} of one optimizer step; use more rows or smaller batches"
-        )
-
-
-def equal_keys(rows: int) -> torch.Tensor:
-    """Keys `(rows, 3)` with which `GroupedSampler` draws steps at random."""
-    return torch.ones(rows, 3, dtype=torch.int64)
-
-
-def seeded(*key: int) -> torch.Generator:
-    """A generator whose numbers are a function of the key."""
-    return torch.Generator().manual_seed(hash(key) % 2**63)
 
 
 def padded_work(keys: torch.Tensor) -> torch.Tensor:

@@ -1,8 +1,7 @@
 """Recipes: everything that defines a training run, in one YAML file.
 
 task:             a task's name, or the file that defines it, FILE.py, or `pairs`, for a user's own texts
-data:             options of the task's data builder; for `pairs` those of `PairsOptions`; and `streaming: true` to
-                  read a folder of data while the run goes on, with `buffer_size` rows in memory
+data:             options of the task's data builder; for `pairs` those of `PairsOptions`
 model:            fields of SymbolInvariantConfig that differ from the task's, with `preset` from those of the preset
 trainer:          fields of transformers.Seq2SeqTrainingArguments; `optim` may be `muon` too
 evaluation_rows:  validation rows of every evaluation, for the loss and to answer and check

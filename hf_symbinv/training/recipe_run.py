@@ -15,12 +15,11 @@ from hf_symbinv.errors import UserError
 from hf_symbinv.hub import push_folder
 from hf_symbinv.hub.cards.facts import read_facts
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
-from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.tasks import PAIRS, SymbolTask, load_task
 from hf_symbinv.training.cards import ModelCardCallback, write_card
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.run import Run, end
-from hf_symbinv.training.run_data import Measured, data_record, measure_files, measure_questions
+from hf_symbinv.training.run_data import data_record, measure_questions
 from hf_symbinv.training.start import freeze, load_start, start_folder
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
@@ -30,7 +29,7 @@ GENERATION = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": False, "m
 
 def train(
     recipe: Recipe,
-    data: Mapping[str, datasets.Dataset | ParquetRows],
+    data: Mapping[str, datasets.Dataset],
     output_dir: str | Path,
     *,
     max_seconds: float | None = None,
@@ -45,7 +44,7 @@ def train(
     Args:
         recipe: what to do.
         data: splits `train`, `validation` and `test` with the task's columns. What `load_data` returns says where it is
-            from, and `run.json` repeats that; with its option `streaming`, rows are read while training goes on.
+            from, and `run.json` repeats that.
         output_dir: a folder of this machine, made if it does not exist.
         max_seconds: stop after the step that reaches this time, with a checkpoint to go on from; None for no limit. An
             evaluation that this step is due for is done before, the test is left to the next call.
@@ -73,7 +72,7 @@ def train(
     source = getattr(data, "source", None)
     builder = getattr(data, "builder", None)
     names = {"train": "training data", "validation": "evaluation data", "test": "test data"}
-    splits = {split: _measured(rows, task, names[split]) for split, rows in used.items()}
+    splits = {split: measure_questions(rows, task, names[split]) for split, rows in used.items()}
     run = Run(args, asdict(recipe), data_record(source, builder, splits), max_seconds=max_seconds)
     if (record := run.record) is not None:
         if args.push_to_hub and args.should_save:
@@ -172,9 +171,5 @@ def _new_model(recipe: Recipe, task: SymbolTask) -> SymbolInvariantForConditiona
     return model
 
 
-def _first(rows: datasets.Dataset | ParquetRows, count: int) -> datasets.Dataset:
-    return rows.first(count) if isinstance(rows, ParquetRows) else rows.select(range(min(count, len(rows))))
-
-
-def _measured(rows: datasets.Dataset | ParquetRows, task: SymbolTask, name: str) -> Measured:
-    return measure_files(rows, task, name) if isinstance(rows, ParquetRows) else measure_questions(rows, task, name)
+def _first(rows: datasets.Dataset, count: int) -> datasets.Dataset:
+    return rows.select(range(min(count, len(rows))))

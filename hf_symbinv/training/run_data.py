@@ -3,9 +3,7 @@
 {"source": "data/ltl", "builder": {...}, "splits": {"train": {"rows": 80000, "symbols": [0, 5], "size": [1, 25],
                                                               "sha256": "..."}, ...}}
 
-The checksum of a split is that of its rows as lines of UTF-8 text, the columns with a tab between them. Of rows that
-are streamed from Parquet files, whose order depends on the files too, it is that of the checksums of the files, as
-lines, and `files` is their number.
+The checksum of a split is that of its rows as lines of UTF-8 text, the columns with a tab between them.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from hf_symbinv.tasks.base import size_of, symbols_of
 if TYPE_CHECKING:
     import datasets
 
-    from hf_symbinv.parquet import ParquetRows
     from hf_symbinv.tasks.base import SymbolTask
 
 Measured = dict[str, Any]
@@ -99,37 +96,6 @@ def measure_questions(rows: datasets.Dataset, task: SymbolTask, name: str = "dat
         raise
     except ValueError as error:
         raise UserError(f"{name}: {error}") from error
-
-
-def measure_files(rows: ParquetRows, task: SymbolTask, name: str = "data") -> Measured:
-    """What `measure_questions` finds, without reading a question: numbers of symbols and sizes are those that columns
-    `symbols` and `length` tell, as data sets of `symbinv data` have them, and None without these columns.
-
-    Args:
-        rows: With the columns `task.columns`.
-        task: What is asked.
-        name: Of the rows, for messages.
-
-    Raises:
-        UserError: If a column is missing, or a file is damaged.
-    """
-    import pyarrow
-    import pyarrow.compute as compute
-
-    require_columns(rows.column_names, task, name)
-    known = [column for column in ("symbols", "length") if column in rows.column_names]
-    ends: dict[str, set[int]] = {column: set() for column in known}
-    for table in rows.tables(known) if known else ():
-        for column in known:
-            values = table[column]
-            if pyarrow.types.is_list(values.type):
-                values = compute.list_value_length(values)
-            if pyarrow.types.is_integer(values.type):
-                ends[column].update(end for end in compute.min_max(values).as_py().values() if end is not None)
-    spans = [[min(found), max(found)] if (found := ends.get(column)) else None for column in ("symbols", "length")]
-    return {
-        "rows": len(rows), "symbols": spans[0], "size": spans[1], "files": len(rows.files), "sha256": rows.checksum(),
-    }  # fmt: skip
 
 
 def require_columns(found: Sequence[str], task: SymbolTask, name: str) -> None:

@@ -12,14 +12,12 @@ from transformers import PreTrainedModel, Seq2SeqTrainer
 from transformers.trainer import TRAINING_ARGS_NAME
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.batching import (
     ALIKE,
     Collator,
     EpochOfSampler,
     GroupedSampler,
-    equal_keys,
     group_keys,
     tokenize,
 )
@@ -28,7 +26,6 @@ from hf_symbinv.training.optimizers import MUON, MuonAndAdamW
 from hf_symbinv.training.risk import Judged, require_judge
 from hf_symbinv.training.scoring import score_answers
 from hf_symbinv.training.sharding import whole_model
-from hf_symbinv.training.streaming import BufferedRows, Positions
 from hf_symbinv.training.truth import HEIGHTS, TRUTH, TruthCollator, TruthHead, worlds_of
 
 
@@ -39,7 +36,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
 
     Args:
         task: what is asked.
-        train_dataset, eval_dataset: with the columns `task.columns`; `ParquetRows` are read while training goes on.
+        train_dataset, eval_dataset: with the columns `task.columns`.
         processing_class: a SymbolInvariantTokenizer.
         truth_loss: weight of a second loss in training, see `hf_symbinv.training.truth`; None for none.
         truth_start: folder of a checkpoint of a run with `truth_loss`, whose layer for truth values goes on; a folder
@@ -53,7 +50,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         self,
         *,
         task: SymbolTask,
-        train_dataset: datasets.Dataset | ParquetRows,
+        train_dataset: datasets.Dataset,
         eval_dataset: datasets.Dataset,
         processing_class: Any,
         truth_loss: float | None = None,
@@ -66,13 +63,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         self._group = self._piece * args.gradient_accumulation_steps
         self._seed = args.data_seed if args.data_seed is not None else args.seed
         with args.main_process_first(desc="tokenizing"):
-            train: Any
-            if isinstance(train_dataset, ParquetRows):
-                order = {"group": self._group, "piece": self._piece, "seed": self._seed}
-                alike = args.train_sampling_strategy == ALIKE
-                train = BufferedRows(train_dataset, task, processing_class, **order, alike=alike, name="training data")
-            else:
-                train = tokenize(train_dataset, task, processing_class, "training data")
+            train = tokenize(train_dataset, task, processing_class, "training data")
             evaluation = tokenize(eval_dataset, task, processing_class, "evaluation data")
         collator = Collator(processing_class.pad_token_id)
         self._truth_loss, self._truth_losses = truth_loss, list[torch.Tensor]()
@@ -114,15 +105,11 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
     def _get_train_sampler(self, train_dataset: Any = None) -> torch.utils.data.Sampler:
         """Groups of one optimizer step: accelerate deals consecutive batches to the processes in turn."""
         dataset = self.train_dataset if train_dataset is None else train_dataset
-        sampler: GroupedSampler | Positions
-        if isinstance(dataset, BufferedRows):
-            sampler = Positions(len(dataset))
+        if self.args.train_sampling_strategy == ALIKE:
+            keys = group_keys(dataset, self.accelerator.unwrap_model(self.model).config.base_vocab_size)
         else:
-            if self.args.train_sampling_strategy == ALIKE:
-                keys = group_keys(dataset, self.accelerator.unwrap_model(self.model).config.base_vocab_size)
-            else:
-                keys = equal_keys(len(dataset))
-            sampler = GroupedSampler(keys, self._group, self._piece, self._seed)
+            keys = torch.ones(len(dataset), 3, dtype=torch.int64)  # all alike, so that steps are drawn at random
+        sampler = GroupedSampler(keys, self._group, self._piece, self._seed)
         self.add_callback(EpochOfSampler(sampler, self._group))
         return sampler
 

@@ -137,7 +137,7 @@ class TestWhatIsPushed:
         assert set(space.files()) == {".gitattributes", "README.md", "app.py", "model/config.json"}
 
     def test_what_does_not_belong_to_a_model_goes_only_if_it_is_asked_for(self, hub, symbinv, model):
-        for name in ("notes.txt", "train.log", ".env", "plots/loss.png", "plots/old/loss.png", "other.py"):
+        for name in ("notes.txt", "train.log", ".env", "plots/loss.svg", "plots/old/loss.svg", "other.py"):
             (model / name).parent.mkdir(parents=True, exist_ok=True)
             (model / name).write_text("harmless")
         result = symbinv("push", model, "alice/tiny")
@@ -149,7 +149,7 @@ class TestWhatIsPushed:
         result = symbinv("push", model, "alice/tiny", "--include", "plots/*", "--include", ".env")
         assert result.code == 0 and "left here: checkpoint-10/, notes.txt, other.py, train.log, training_" in result.err
         added = set(hub["model", "alice/tiny"].files()) - before
-        assert added == {".env", "plots/loss.png", "plots/old/loss.png"}
+        assert added == {".env", "plots/loss.svg", "plots/old/loss.svg"}
 
     def test_a_branch_is_made_and_leaves_main_alone(self, hub, symbinv, model):
         assert symbinv("push", model, "alice/tiny").code == 0

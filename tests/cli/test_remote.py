@@ -107,6 +107,5 @@ def test_commands_make_no_folder_of_an_address(arguments, option, symbinv, tmp_p
     monkeypatch.chdir(tmp_path)
     said = symbinv(*arguments).err.splitlines()[-1]
     assert f" argument {option}: {ADDRESS}" in said
-    assert said.endswith(": must be a path of this machine; copy it from there, or write to a folder here and then push "
-                         "that to the Hub or copy it")  # fmt: skip
+    assert ": must be a path of this machine; copy it from there, or write to a folder here and then push" in said
     assert not os.listdir(tmp_path)

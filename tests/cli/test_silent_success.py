@@ -72,7 +72,6 @@ class TestData:
 
     @pytest.mark.parametrize(
         "command", [["evaluate", "--data"], ["train", "ltl-smoke", "--output", "new", "--data"],
-                    ["train", "ltl-smoke", "--output", "new", "data.streaming=true", "--data"],
                     ["train", "--symbols", "[a-z]", "--output", "new", "--pairs"],
                     ["data", "--reduce", "5", "--output", "new", "--from"]],
     )  # fmt: skip
