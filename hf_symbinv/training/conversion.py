@@ -18,7 +18,8 @@ import torch
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import folder_atomically, write_atomically
 from hf_symbinv.hub.cards.facts import CONVERSION, hub_id, read_facts
-from hf_symbinv.hub.cards.model import public, write_model_card
+from hf_symbinv.hub.cards.model import write_model_card
+from hf_symbinv.hub.cards.rendering import public
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 

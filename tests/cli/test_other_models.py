@@ -24,7 +24,7 @@ from hf_symbinv import (
     SymbolInvariantWordTokenizer,
 )
 from hf_symbinv.evaluation.checkpoints import KINDS
-from hf_symbinv.hub.cards.relatives import RELATIVES
+from hf_symbinv.hub.cards.families import RELATIVES
 from hf_symbinv.training.fitting import fit
 from papers.lexinvariant.characters import BASE_TOKENS, words
 from papers.renamer.models import assembly

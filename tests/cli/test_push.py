@@ -1,6 +1,7 @@
 """`symbinv push` brings a folder to the Hub in one commit, or says in one sentence why not and changes nothing."""
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 
@@ -308,9 +309,10 @@ class TestFoldersThatAreRefused:
         )
 
     def test_a_pickle_that_is_asked_for(self, refusal, model):
+        (model / "training_args.bin").write_bytes(pickle.dumps({"loads": len}))
         assert refusal(model, "alice/tiny", "--include", "*.bin") == (
-            f"{model / 'training_args.bin'}: is a pickle or may hold one, and loading one runs what its author put "
-            "into it; save it as safetensors, Parquet or JSON"
+            f"{model / 'training_args.bin'}: is no text in UTF-8, and of other kinds only safetensors, Parquet, PNG and "
+            "JPEG are looked into; save it as one of these, or remove it"
         )
 
     def test_a_link_to_a_file_outside(self, refusal, model, tmp_path):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hf_symbinv.files import sha256
 from hf_symbinv.hub.cards.facts import CardError
-from hf_symbinv.hub.cards.papers import papers_of_task
+from hf_symbinv.hub.cards.families import papers_of
 from hf_symbinv.hub.cards.rendering import check_card, render
 from hf_symbinv.tasks import SymbolTask
 
@@ -96,7 +96,7 @@ def dataset_card(
         files=files,
         version=__version__,
         unknown=UNKNOWN,
-        papers=papers_of_task(task.name),
+        papers=papers_of("", task.name),
     )
     return check_card(text, "dataset")
 
