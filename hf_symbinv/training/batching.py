@@ -6,7 +6,7 @@ about equal lengths go together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +42,20 @@ def tokenize(
     Raises:
         UserError: if a column is missing, or a row cannot be tokenized.
     """
+    import datasets
+
     require_columns(dataset.column_names, task, name)
+    question, answer = task.columns
 
     def encoded(rows: dict[str, list[str]], indices: list[int]) -> dict[str, Any]:
-        return encode(rows, task, tokenizer, lambda place: f"{name}, row {indices[place]}")
-
-    import datasets
+        try:
+            prompts = [task.prompt(text) for text in rows[question]]
+            return dict(tokenizer(prompts, text_target=rows[answer], return_attention_mask=False))
+        except (ValueError, TypeError):
+            for place, asked, answered in zip(indices, rows[question], rows[answer], strict=True):
+                _require_tokens(f"{name}, row {place}, column {question}", asked, tokenizer, task.prompt)
+                _require_tokens(f"{name}, row {place}, column {answer}", answered, tokenizer)
+            raise
 
     ids = datasets.List(datasets.Value("int32"))
     return dataset.map(
@@ -61,45 +69,8 @@ def tokenize(
     )
 
 
-def encode(
-    rows: Mapping[str, Sequence[str]],
-    task: SymbolTask,
-    tokenizer: ListedTokens,
-    place_of: Callable[[int], str],
-) -> dict[str, Any]:
-    """`input_ids` and `labels` of some rows.
-
-    Args:
-        rows: The texts of the columns `task.columns`.
-        task, tokenizer: As `tokenize` takes them.
-        place_of: Where the row at a place in `rows` stands, for messages.
-
-    Raises:
-        UserError: If a row cannot be tokenized.
-    """
-    question, answer = task.columns
-    try:
-        prompts = [task.prompt(text) for text in rows[question]]
-        return dict(tokenizer(prompts, text_target=rows[answer], return_attention_mask=False))
-    except (ValueError, TypeError):
-        for place, texts in enumerate(zip(rows[question], rows[answer], strict=True)):
-            require_tokens(f"{place_of(place)}, column {question}", texts[0], tokenizer, task.prompt)
-            require_tokens(f"{place_of(place)}, column {answer}", texts[1], tokenizer)
-        raise
-
-
-def require_tokens(place: str, text: Any, tokenizer: ListedTokens, prompt: Callable[[str], str] = str) -> None:
-    """Makes sure that one text can be tokenized.
-
-    Args:
-        place: Where it stands, as the sentence begins.
-        text: Which may be no text.
-        tokenizer: Of the task.
-        prompt: What the model reads in its place.
-
-    Raises:
-        UserError: If it cannot.
-    """
+def _require_tokens(place: str, text: Any, tokenizer: ListedTokens, prompt: Callable[[str], str] = str) -> None:
+    """Raises a UserError that begins with the place of a text that cannot be tokenized."""
     if not isinstance(text, str):
         raise UserError(f"{place}: {text!r} is no text")
     try:
@@ -212,30 +183,3 @@ def group_keys(dataset: datasets.Dataset, base_vocab_size: int) -> torch.Tensor:
         symbols = np.bincount(distinct, minlength=len(lengths))
         parts.append(np.stack((symbols, answers.value_lengths().to_numpy(), lengths), axis=1))
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))
-
-
-class Collator:
-    """Pads a list of rows with `input_ids` and `labels` to one batch.
-
-    [{"input_ids": [5, 13, 14, 2], "labels": [9, 13, 10, 2]}, {"input_ids": [13, 2], "labels": [9, 13, 10, 2]}] gives
-    input_ids [[5, 13, 14, 2], [13, 2, 1, 1]], attention_mask [[1, 1, 1, 1], [1, 1, 0, 0]], labels as they are; shorter
-    labels would be filled with -100.
-    """
-
-    def __init__(self, pad_token_id: int):
-        self.pad_token_id = pad_token_id
-
-    def __call__(self, rows: list[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
-        """Tensors `input_ids`, `attention_mask` `(B, L)` and `labels` `(B, T)`."""
-        input_ids = _pad([row["input_ids"] for row in rows], self.pad_token_id)
-        mask = _pad([[1] * len(row["input_ids"]) for row in rows], 0)
-        return {"input_ids": input_ids, "attention_mask": mask, "labels": _pad([row["labels"] for row in rows], -100)}
-
-
-def _pad(rows: list[list[int]], value: int) -> torch.Tensor:
-    # All at once: with a tensor for each row, a batch of 768 took 12 times as long, 33 ms on one core.
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    padded = np.full((len(rows), lengths.max()), value, np.int64)
-    tokens = np.fromiter(chain.from_iterable(rows), np.int64, lengths.sum())
-    padded[np.arange(padded.shape[1]) < lengths[:, None]] = tokens
-    return torch.from_numpy(padded)

@@ -12,7 +12,6 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
@@ -45,16 +44,10 @@ class ModelCardCallback(TrainerCallback):
 
     Args:
         task: what the model is trained to answer; None for one that answers no questions.
-        recipe, data: what else a card says of how it was trained and on what, as `run.json` has it under these names.
     """
 
-    def __init__(
-        self,
-        task: SymbolTask | None = None,
-        recipe: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-    ):
-        self.task, self.recipe, self.data = task, dict(recipe or {}), None if data is None else dict(data)
+    def __init__(self, task: SymbolTask | None = None):
+        self.task = task
         self._started = time.monotonic()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -66,8 +59,6 @@ class ModelCardCallback(TrainerCallback):
             return
         record = {
             "command": command(),
-            "recipe": self.recipe,
-            "data": self.data,
             "hyperparameters": hyperparameters(args),
             "log": state.log_history,
             "step": state.global_step,

@@ -16,7 +16,7 @@ from hf_symbinv.hub import push_folder
 from hf_symbinv.hub.cards.facts import read_facts
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.tasks import PAIRS, SymbolTask, load_task
-from hf_symbinv.training.cards import ModelCardCallback, write_card
+from hf_symbinv.training.cards import write_card
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.run import Run, end
 from hf_symbinv.training.run_data import data_record, measure_questions
@@ -130,7 +130,6 @@ def _trained(
         truth_loss=recipe.truth_loss,
         truth_start=None if recipe.start is None else start_folder(recipe.start),
         risk_candidates=recipe.risk_candidates,
-        callbacks=[ModelCardCallback(task, recipe=run.recipe, data=run.data)],
     )
     metrics = run.train(trainer)
     if metrics is None:

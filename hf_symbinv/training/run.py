@@ -22,19 +22,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from filelock import FileLock, Timeout
-from safetensors import safe_open
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
-from hf_symbinv.errors import InUseError, UserError, in_short
-from hf_symbinv.files import SUMS, damage_of, read_json, read_object, write_atomically, write_sums
+from hf_symbinv.errors import InUseError, UserError
+from hf_symbinv.files import SUMS, damage_of, read_object, write_atomically, write_sums
 from hf_symbinv.remote import path_here
 from hf_symbinv.training.cards import command, environment, hyperparameters
-from hf_symbinv.values import is_finite
 
 RECORD, ASKED = "run.json", "recipe.json"
 # Held by the process that trains.
@@ -42,15 +38,6 @@ LOCK = ".lock"
 # In each checkpoint: what the trainer writes last, and the wall-clock seconds of the run up to it.
 STATE, SECONDS = "trainer_state.json", "seconds.json"
 WEIGHTS = "*.safetensors"
-# Names of files that transformers' Trainer goes on from, with keys that each has.
-STATES: dict[str, set[str]] = {
-    WEIGHTS: set(),
-    "optimizer.pt": {"state", "param_groups"},
-    "scheduler.pt": {"last_epoch"},
-    "rng_state*.pth": {"python", "numpy", "cpu"},
-}
-# Of these is the state of numpy's random numbers, which torch reads only if they are allowed.
-_NUMPY = [np.empty(0).__reduce__()[0], np.ndarray, np.dtype, type(np.dtype(np.uint32))]
 # What a run may go on with in the same folder, if it is more than before.
 LENGTHS = ("trainer.max_steps", "trainer.num_train_epochs")
 
@@ -334,9 +321,7 @@ def end(trainer: Trainer) -> None:
 def last_checkpoint(folder: Path) -> Path | None:
     """The last checkpoint in a run's folder that is complete and as it was written; None if none is complete.
 
-    Of a checkpoint without checksums, as transformers alone writes it, all files must be of their kind.
-
-    One line on stderr says if a later one is damaged.
+    What is written last are the checksums. One line on stderr says if a later one is damaged.
 
     Raises:
         OtherRunError: If all that are complete are damaged.
@@ -344,9 +329,9 @@ def last_checkpoint(folder: Path) -> Path | None:
     damages: list[str] = []
     for step, path in sorted(_checkpoints(folder).items(), reverse=True):
         state = _read(path / STATE)
-        if state is None or not _is_state_of(state, step):
+        if state is None or not _is_state_of(state, step) or not (path / SUMS).exists():
             continue
-        damage = damage_of(path) if (path / SUMS).exists() else _damage_without_sums(path)
+        damage = damage_of(path)
         if damage is None:
             if damages and PartialState().is_main_process:
                 print(f"{damages[0]}; {path.name} is whole and takes its place", file=sys.stderr, flush=True)
@@ -358,34 +343,6 @@ def last_checkpoint(folder: Path) -> Path | None:
             "folder"
         )
     return None
-
-
-def _damage_without_sums(checkpoint: Path) -> str | None:
-    """The first file of a checkpoint that transformers cannot go on from; None if it can read what is there."""
-    for pattern, keys in STATES.items():
-        for path in sorted(checkpoint.glob(pattern)):
-            if not path.is_file():
-                return f"{path}: damaged (it is no file)"
-            try:
-                whole = keys <= _keys(path)
-            except OSError as error:
-                if error.filename is not None:  # the system's error; those of torch name no file
-                    raise
-                whole = False
-            except Exception:  # whatever torch, zip files, pickles and safetensors raise for other bytes
-                whole = False
-            if not whole:
-                return f"{path}: damaged (it is cut, or another kind of file)"
-    return None
-
-
-def _keys(path: Path) -> set[str]:
-    """The names in a file of tensors or of torch, read as transformers reads it."""
-    if path.match(WEIGHTS):
-        with safe_open(path, "pt") as file:
-            return set(file.keys())
-    with torch.serialization.safe_globals(_NUMPY):
-        return set(torch.load(path, map_location="cpu", weights_only=True))
 
 
 def _checkpoints(folder: Path) -> dict[int, Path]:
@@ -404,11 +361,7 @@ def seconds_of(checkpoint: Path | None) -> float:
     """The seconds that a run took up to a checkpoint; 0 if there is none, or the run ended before it was said."""
     if checkpoint is None or not (checkpoint / SECONDS).is_file():
         return 0.0
-    path, remedy = checkpoint / SECONDS, "remove it, and the seconds of the run are counted from here"
-    seconds = read_json(path, remedy, OtherRunError)
-    if not is_finite(seconds) or seconds < 0:
-        raise OtherRunError(f"{path}: {in_short(seconds)}: must be a number of seconds; {remedy}")
-    return float(seconds)
+    return float(json.loads((checkpoint / SECONDS).read_text()))
 
 
 def _read(path: Path) -> dict[str, Any] | None:

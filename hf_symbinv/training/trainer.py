@@ -15,7 +15,6 @@ from hf_symbinv.errors import UserError
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.batching import (
     ALIKE,
-    Collator,
     EpochOfSampler,
     GroupedSampler,
     group_keys,
@@ -25,7 +24,7 @@ from hf_symbinv.training.decoding import generate_answers
 from hf_symbinv.training.optimizers import MUON, MuonAndAdamW
 from hf_symbinv.training.risk import Judged, require_judge
 from hf_symbinv.training.scoring import score_answers
-from hf_symbinv.training.sharding import whole_model
+from hf_symbinv.training.sequences import SequenceCollator
 from hf_symbinv.training.truth import HEIGHTS, TRUTH, TruthCollator, TruthHead, worlds_of
 
 
@@ -65,7 +64,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         with args.main_process_first(desc="tokenizing"):
             train = tokenize(train_dataset, task, processing_class, "training data")
             evaluation = tokenize(eval_dataset, task, processing_class, "evaluation data")
-        collator = Collator(processing_class.pad_token_id)
+        collator = SequenceCollator(processing_class.pad_token_id)
         self._truth_loss, self._truth_losses = truth_loss, list[torch.Tensor]()
         self._truth_head: TruthHead | None = None
         if truth_loss is not None:
@@ -88,8 +87,8 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             data_collator=collator,
             **kwargs,
         )
-        if self._truth_head is not None and self.is_fsdp_enabled:
-            raise UserError("truth_loss: does not work with FSDP, which shards its layer; leave one of them out")
+        if self.is_fsdp_enabled:
+            raise UserError("FSDP: shards weights that answers need whole; take a launch file without it")
         self.gather_function = self.accelerator.gather_for_metrics  # or evaluation counts the padding of the last batch
         self.task, self.checked_rows = task, eval_dataset
         self.optimizer: torch.optim.Optimizer | None
@@ -173,7 +172,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
 
     def check_answers(self, rows: datasets.Dataset, metric_key_prefix: str) -> dict[str, Any]:
         """Answers the questions of `rows` on all processes, has the answers checked, and sums up."""
-        model = whole_model(self.accelerator.unwrap_model(self.model))
+        model = self.accelerator.unwrap_model(self.model)
         pairs = list(zip(*(rows[column] for column in self.task.columns), strict=True))
         with self.accelerator.split_between_processes(pairs) as mine:
             prompts = [self.task.prompt(question) for question, _ in mine]
@@ -189,17 +188,6 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             summary = [score_answers(self.task, verdicts, predictions, references)]
         broadcast_object_list(summary)
         return {f"{metric_key_prefix}_{name}": value for name, value in summary[0].items()}
-
-    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """As the base class, and whole also where weights are sharded (FSDP), whatever is asked for in checkpoints."""
-        self.model: PreTrainedModel
-        self.is_fsdp_enabled: bool
-        sharded = self.model, self.is_fsdp_enabled
-        self.model, self.is_fsdp_enabled = whole_model(self.model), False
-        try:
-            super().save_model(output_dir, _internal_call)
-        finally:
-            self.model, self.is_fsdp_enabled = sharded
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         super()._save(output_dir, state_dict)

@@ -311,8 +311,8 @@ class TestFoldersThatAreRefused:
     def test_a_pickle_that_is_asked_for(self, refusal, model):
         (model / "training_args.bin").write_bytes(pickle.dumps({"loads": len}))
         assert refusal(model, "alice/tiny", "--include", "*.bin") == (
-            f"{model / 'training_args.bin'}: is no text in UTF-8, and of other kinds only safetensors, Parquet, PNG and "
-            "JPEG are looked into; save it as one of these, or remove it"
+            f"{model / 'training_args.bin'}: is no text in UTF-8, and of other kinds only safetensors, Parquet, PNG "
+            "and JPEG are looked into; save it as one of these, or remove it"
         )
 
     def test_a_link_to_a_file_outside(self, refusal, model, tmp_path):

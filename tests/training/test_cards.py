@@ -12,8 +12,9 @@ from hf_symbinv import (
     IdentityGPT2ForSequenceClassification,
     SymbolInvariantForConditionalGeneration,
 )
-from hf_symbinv.training.batching import Collator, tokenize
+from hf_symbinv.training.batching import tokenize
 from hf_symbinv.training.cards import ModelCardCallback, command, environment, hyperparameters
+from hf_symbinv.training.sequences import SequenceCollator
 
 SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 24}
 
@@ -32,7 +33,7 @@ def trainer(tmp_path):
         model=SymbolInvariantForConditionalGeneration(LTL.config(**SIZES, num_symbols=2)),
         args=arguments(tmp_path / "run", max_steps=2, logging_steps=1, learning_rate=0.01, disable_tqdm=True),
         train_dataset=tokenize(rows, LTL, tokenizer, "rows"),
-        data_collator=Collator(tokenizer.pad_token_id),
+        data_collator=SequenceCollator(tokenizer.pad_token_id),
         callbacks=[ModelCardCallback(LTL)],
     )
 
