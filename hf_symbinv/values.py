@@ -165,6 +165,3 @@ def is_text(value: Any) -> bool:
 def is_finite(value: Any) -> bool:
     """Whether a value is a number that is neither infinite nor NaN, and an integer no larger than any float."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
-__all__ = ["YamlError", "is_finite", "is_kind", "is_text", "read_yaml", "read_yaml_file", "require_kinds", "wrong_kind"]

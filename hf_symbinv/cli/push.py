@@ -1,4 +1,4 @@
-"""`symbinv push`: a model, a data set, a metric or a Space goes to the Hub."""
+"""`symbinv push`: a model, a data set or a Space goes to the Hub."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ Push a folder to the Hub, in one commit. FOLDER holds
   a data set  what `symbinv data` wrote: Parquet files and a card; or folders
               of several data sets, which load_dataset("OWNER/NAME", "FOLDER")
               tells apart
-  a metric    a script of the folder's name and a card, as those of this package;
-              it becomes a Space, and evaluate.load("OWNER/NAME") loads it
   a Space     an app with a card whose first lines say `sdk: gradio`, as the
               demo in examples/space
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hf_symbinv.auto_classes import AUTO_CLASSES, register_auto_classes
-from hf_symbinv.hub.errors import PushError
+from hf_symbinv.hub.gate import PushError
 
 CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
 

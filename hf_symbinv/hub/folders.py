@@ -1,4 +1,4 @@
-"""What a folder holds: checkpoint, data set, metric or Space; which files go to the Hub; whether they are whole."""
+"""What a folder holds: checkpoint, data set or Space; which files go to the Hub; whether they are whole."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from hf_symbinv.files import read_object, require_listed, require_sums
 from hf_symbinv.hub.cards.dataset import card_of_several
 from hf_symbinv.hub.cards.facts import MODEL_TYPES
 from hf_symbinv.hub.code import with_code
-from hf_symbinv.hub.errors import PushError
-from hf_symbinv.hub.gate import check_files, chosen_files
-from hf_symbinv.hub.space import space_files
+from hf_symbinv.hub.gate import PushError, check_files, chosen_files
 
 CARD, CONFIG, TOKENIZER_CONFIG = "README.md", "config.json", "tokenizer_config.json"
 WEIGHTS, DATA = "*.safetensors", "data/*.parquet"
@@ -38,7 +36,6 @@ class Content:
         left_out: Names of what lies in the folder and is not pushed.
         replaces: Patterns of files that a repository must not keep from before, such as weights of another number of
             parts.
-        name: The name that the repository must have after its owner's; None for any.
         sdk: Of a Space, what runs it; None for other repositories.
     """
 
@@ -46,7 +43,6 @@ class Content:
     files: Mapping[str, Path | bytes]
     left_out: list[str] = field(default_factory=list)
     replaces: tuple[str, ...] = ()
-    name: str | None = None
     sdk: str | None = None
 
 
@@ -61,22 +57,19 @@ def read_folder(folder: Path, include: Sequence[str] = ()) -> Content:
         PushError: If it is none of these, or a file is missing, damaged, or one that `check_files` refuses.
     """
     if not folder.is_dir():
-        raise PushError(f"{folder}: no such folder; pass one that holds a model, a data set, a metric or a Space")
+        raise PushError(f"{folder}: no such folder; pass one that holds a model, a data set or a Space")
     if (folder / CONFIG).is_file():
         content = _model(folder, include)
     elif any(folder.glob(DATA)):
         content = _dataset(folder, include)
-    elif (folder / f"{folder.resolve().name}.py").is_file() and (folder / CARD).is_file():
-        content = _metric(folder, include)
     elif "sdk" in (card := _front_matter(folder)):
         content = _space(folder, card, include)
     elif any(folder.glob(f"*/{DATA}")):
-        content = _datasets(folder, card, include)
+        content = _datasets(folder, include)
     else:
         raise PushError(
             f"{folder}: holds nothing that can be pushed; pass the folder of a model ({CONFIG}), of a data set or "
-            f"several ({DATA}), of a metric ({folder.resolve().name}.py and {CARD}), or of a Space ({CARD} with sdk in "
-            "its first lines)"
+            f"several ({DATA}), or of a Space ({CARD} with sdk in its first lines)"
         )
     check_files(folder, [file for file in content.files.values() if isinstance(file, Path)])
     return content
@@ -136,27 +129,19 @@ def _dataset(folder: Path, include: Sequence[str]) -> Content:
     return Content("dataset", *chosen_files(folder, "dataset", _named_code(folder), include), replaces=ALL_DATA)
 
 
-def _datasets(folder: Path, own: Mapping[str, Any], include: Sequence[str]) -> Content:
+def _datasets(folder: Path, include: Sequence[str]) -> Content:
     """Several data sets as one repository, in which each has the name of its folder.
 
     Args:
         folder: Around theirs.
-        own: What the card in it says in its first lines, if it has one; its text stays as it is.
         include: As of `read_folder`.
     """
     homes = sorted({path.parents[1] for path in folder.glob(f"*/{DATA}")})
     named = [f"{home.name}/{name}" for home in homes for name in _dataset(home, ()).files]
     files, left_out = chosen_files(folder, "dataset", named, include)
     text = (folder / CARD).read_text(encoding="utf-8", errors="replace") if (folder / CARD).is_file() else ""
-    card = card_of_several(folder.resolve().name, {home.name: _front_matter(home) for home in homes}, own, text)
+    card = card_of_several(folder.resolve().name, {home.name: _front_matter(home) for home in homes}, text)
     return Content("dataset", {**files, CARD: card.encode()}, left_out, replaces=ALL_DATA)
-
-
-def _metric(folder: Path, include: Sequence[str]) -> Content:
-    name = folder.resolve().name
-    made = {path: text.encode() for path, text in space_files(name).items()}
-    own, left_out = chosen_files(folder, "metric", [f"{name}.py", *made], include)
-    return Content("space", {**made, **own}, left_out, name=name, sdk="gradio")
 
 
 def _space(folder: Path, card: Mapping[str, Any], include: Sequence[str]) -> Content:

@@ -17,8 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from hf_symbinv.errors import UserError
 from hf_symbinv.files import read_json, reading_parquet
-from hf_symbinv.hub.errors import PushError
+
+
+class PushError(UserError):
+    """A folder that cannot be pushed, or a push that failed; the message says why and what to do."""
+
 
 _ALWAYS = ("README.md", "LICENSE", "LICENSE.*")
 _TOKENIZER = (
@@ -33,7 +38,6 @@ BELONGS: dict[str, tuple[str, ...]] = {
         "adapter_config.json", "run.json", "recipe.json", "conversion.json", "trainer_state.json", "results.json",
         "*_results.json",
     ),
-    "metric": _ALWAYS,
     "dataset": (*_ALWAYS, *_TOKENIZER, "generation.json", "data/*.parquet"),
     "space": (
         *_ALWAYS, "*.md", "*.py", "*.json", "*.safetensors", "*.parquet", "*.html", "*.css", "*.js", "*.svg", "*.png",
@@ -275,5 +279,3 @@ def _table(path: Path) -> Iterator[Any]:
 READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
     ".safetensors": _weights, ".parquet": _table, ".json": _json, **dict.fromkeys(PICTURES, _picture),
 }  # fmt: skip
-
-__all__ = ["BELONGS", "PRIVATE_KEY", "TOKENS", "check_files", "chosen_files", "secret_in"]

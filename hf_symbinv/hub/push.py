@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hf_symbinv.errors import hub_failure
-from hf_symbinv.hub.errors import PushError
 from hf_symbinv.hub.folders import CARD, Content, read_folder
+from hf_symbinv.hub.gate import PushError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -56,8 +56,6 @@ def content_of(folder: str | Path, name: str, include: Sequence[str] = ()) -> Co
         reason = str(error).partition(":")[0]
         raise PushError(f"{name!r}: no name of a repository ({reason}); write OWNER/NAME") from error
     content = read_folder(Path(folder), include)
-    if content.name not in (None, short):
-        raise PushError(f"{name}: evaluate.load looks for {short}.py in it; call it {owner}/{content.name}")
     return content
 
 
@@ -70,14 +68,14 @@ def push_folder(
     include: Sequence[str] = (),
     token: str | None = None,
 ) -> Pushed:
-    """Pushes a model, a data set, a metric or a Space to the Hub, into a repository that is made if there is none.
+    """Pushes a model, a data set or a Space to the Hub, into a repository that is made if there is none.
 
     Everything goes in one commit, so a push that breaks off leaves the repository as it was, and another one takes up
     the large files that arrived.
 
     Args:
         folder: What `save_pretrained`, `symbinv train` or `symbinv data` wrote, a folder around several data sets, or
-            the folder of a metric or a Space.
+            the folder of a Space.
         name: OWNER/NAME.
         private: Make it private.
         revision: The branch, made from `main` if there is none.

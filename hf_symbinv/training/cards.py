@@ -137,6 +137,3 @@ def cpu_model() -> str | None:
     path = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*:\s*(.+)$", path.read_text(), re.MULTILINE) if path.is_file() else None
     return found[1].strip() if found else platform.processor() or None
-
-
-__all__ = ["ModelCardCallback", "command", "cpu_model", "environment", "hyperparameters", "write_card"]

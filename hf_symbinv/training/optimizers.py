@@ -90,6 +90,3 @@ class MuonAndAdamW(torch.optim.Optimizer):
         for part, state, groups in zip(self.parts, state_dict["state"], state_dict["param_groups"], strict=True):
             part.load_state_dict({"state": state, "param_groups": groups})
         self.param_groups = self._groups()
-
-
-__all__ = ["MUON", "MuonAndAdamW"]

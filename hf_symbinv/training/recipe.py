@@ -80,21 +80,7 @@ class _Content(TypedDict):
 
 @dataclass(frozen=True)
 class Recipe:
-    """One run.
-
-    Attributes:
-        task: name of the task, or its file.
-        data: keyword arguments of the task's data builder.
-        model: keyword arguments of `SymbolInvariantConfig`, with `preset` for a named start; the task gives the others.
-        trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`. `train_sampling_strategy` is
-            `group_by_length`, unless it is `random`.
-        evaluation_rows, test_rows: how many rows an evaluation and the final test use.
-        truth_loss: weight of the loss of `hf_symbinv.training.truth`; None for none.
-        risk_candidates: own answers to each question in `hf_symbinv.training.risk`; None to learn from known ones.
-        start: folder of a model to fine-tune, or the name of a bundled one; None for fresh weights. The architecture is
-            then that model's, and `model` says at most what does not contradict it: see `start_config`.
-        frozen: names of modules of the model that are not trained; None to train all.
-    """
+    """One run; the module describes the fields."""
 
     task: str
     data: dict[str, Any]
@@ -129,7 +115,7 @@ class Recipe:
             keys = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
             raise UserError(
                 f"{name_or_path}: has {in_short(keys)}; a recipe has task, data, model and trainer, and may have "
-                f"{known[4:]}{_other_way(Path(name_or_path), content)}"
+                f"{known[4:]}"
             )
         require_kinds(content, _Content, str(name_or_path), "correct it")
         changes = dict(overrides or {})
@@ -344,14 +330,6 @@ def _meant_key(key: str, known: Sequence[str]) -> str:
         if section in [field.name for field in fields(kind)]:
             return f"; did you mean {home}.{section}?"
     return ""
-
-
-def _other_way(path: Path, content: Any) -> str:
-    """What takes a file that has the sizes of the program beside it, and no task."""
-    program = path.with_suffix(".py")
-    if not isinstance(content, dict) or "task" in content or "trainer" not in content or not program.is_file():
-        return ""
-    return f"; {program.name} beside it takes this one: accelerate launch {program} --output runs/{path.stem}"
 
 
 def _path_of(name_or_path: str | Path) -> Path:

@@ -172,6 +172,3 @@ class Judged:
     def _target(self, tokens: torch.Tensor) -> torch.Tensor:
         """The tokens of an answer without padding."""
         return tokens[(tokens >= 0) & (tokens != self.tokenizer.pad_token_id)]
-
-
-__all__ = ["Judged", "Told", "require_judge"]

@@ -398,17 +398,3 @@ def _listed(changed: Mapping[str, tuple[Any, Any]]) -> str:
 
 def _text(value: Any) -> str:
     return "not set" if value is _ABSENT else json.dumps(value)
-
-
-__all__ = [
-    "ASKED",
-    "RECORD",
-    "STATE",
-    "Clock",
-    "OtherRunError",
-    "Run",
-    "end",
-    "interruptible",
-    "last_checkpoint",
-    "seconds_of",
-]

@@ -146,15 +146,7 @@ def _grown(
 
 
 def freeze(model: torch.nn.Module, names: Sequence[str] | None) -> None:
-    """Keeps parts of a model from being trained.
-
-    Args:
-        model: All of it is trained so far.
-        names: Of modules, as `model.encoder`; None for none.
-
-    Raises:
-        UserError: If the model has no such module with weights, or nothing is left to train.
-    """
+    """Keeps modules of a model from being trained; UserError if it has no such module, or nothing is left to train."""
     for name in names or ():
         weights = [weight for key, weight in model.named_parameters() if key.startswith(f"{name}.")]
         if not weights:
@@ -198,16 +190,7 @@ def _saved_config(folder: str | Path) -> SymbolInvariantConfig:
 def require_grammar(
     grammar: Any, config: SymbolInvariantConfig, place: str, remedy: str, error: type[UserError] = UserError
 ) -> None:
-    """Makes sure that answers of a model can follow a grammar; None is free of one.
-
-    Args:
-        grammar: Which a `generation_config.json` has.
-        config: Of the model.
-        place, remedy, error: Those of `require_kinds`.
-
-    Raises:
-        UserError: If they cannot.
-    """
+    """Makes sure that answers of a model can follow the grammar of a `generation_config.json`, if it has one."""
     if grammar is not None:
         try:
             check_grammar(grammar, config.base_vocab_size, config.num_views)
@@ -226,6 +209,3 @@ def _more_tokens(task: SymbolTask, folder: str | Path, config: SymbolInvariantCo
     known = tokens if saved is None else saved
     first = known == tokens[: len(known)] if isinstance(known, list) else False
     return len(tokens) - len(known) if first and config.base_vocab_size == len(known) else None
-
-
-__all__ = ["load_start", "model_errors", "require_grammar", "start_config", "start_folder"]

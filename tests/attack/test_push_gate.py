@@ -63,11 +63,6 @@ def data_set(folder):
     pyarrow.parquet.write_table(table, folder / "data" / "train-00000-of-00001.parquet")
 
 
-def metric(folder):
-    write(folder / "README.md", "# Metric\n")
-    write(folder / f"{folder.name}.py", "value = 1\n")
-
-
 def space(folder):
     write(folder / "README.md", "---\nsdk: gradio\n---\n")
     write(folder / "app.py", "print(1)\n")
@@ -205,7 +200,7 @@ POISONS = {"secret": with_secret, "pickle": with_pickle, "link": with_link}
 
 
 def folder_of(attempt):
-    kind = attempt.random.choice([model, data_set, metric, space])
+    kind = attempt.random.choice([model, data_set, space])
     folder = attempt.folder / "mine"
     folder.mkdir()
     kind(folder)

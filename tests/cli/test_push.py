@@ -7,7 +7,6 @@ from pathlib import Path
 
 import huggingface_hub
 import pytest
-from huggingface_hub import RepoCard
 from packaging.version import Version
 
 import hf_symbinv
@@ -18,7 +17,6 @@ from hf_symbinv.hub.folders import MODEL_TYPES
 from ..hub.fixtures import OTHER, STRANGER, TOKEN
 
 ROOT = Path(__file__).parents[2]
-METRIC = Path(hf_symbinv.__file__).parent / "metrics" / "edit_distance"
 
 
 @pytest.fixture
@@ -115,16 +113,6 @@ class TestWhatIsPushed:
         }
         assert pushed["commit"] == hub["dataset", "alice/copy"].resolve("main")
 
-    def test_a_metric_becomes_a_space_with_an_app(self, hub, symbinv):
-        result = symbinv("push", METRIC, "alice/edit_distance")
-        assert (result.code, result.out) == (0, "alice/edit_distance: space, 4 files\n")
-        space = hub["space", "alice/edit_distance"]
-        assert space.sdk == "gradio"
-        assert set(space.files()) == {".gitattributes", "README.md", "app.py", "edit_distance.py", "requirements.txt"}
-        card = RepoCard((METRIC / "README.md").read_text())
-        assert card.data.sdk == "gradio" and card.data.app_file == "app.py" and "metric" in card.data.tags
-        compile(space.files()["app.py"], "app.py", "exec")
-
     def test_a_space_goes_with_all_its_folders_and_without_pickles(self, hub, symbinv, tmp_path):
         for name in ("app.py", "model/config.json", "model/old.bin", "__pycache__/app.pyc", ".cache/notes.txt"):
             (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -199,15 +187,12 @@ class TestFoldersThatAreRefused:
 
     def test_a_folder_that_is_not_there(self, refusal, tmp_path):
         folder = tmp_path / "nothing"
-        assert (
-            refusal(folder) == f"{folder}: no such folder; pass one that holds a model, a data set, a metric or a Space"
-        )
+        assert refusal(folder) == f"{folder}: no such folder; pass one that holds a model, a data set or a Space"
 
     def test_a_folder_of_something_else(self, refusal, tmp_path):
         assert refusal(tmp_path) == (
             f"{tmp_path}: holds nothing that can be pushed; pass the folder of a model (config.json), of a data set or "
-            f"several (data/*.parquet), of a metric ({tmp_path.name}.py and README.md), or of a Space (README.md with "
-            "sdk in its first lines)"
+            "several (data/*.parquet), or of a Space (README.md with sdk in its first lines)"
         )
 
     def test_a_space_without_its_app(self, refusal, tmp_path):
@@ -334,11 +319,6 @@ class TestFoldersThatAreRefused:
     def test_a_name_that_no_repository_can_have(self, refusal, model, name):
         message = refusal(model, name)
         assert message.startswith(f"{name!r}: no name of a repository") and message.endswith("write OWNER/NAME")
-
-    def test_another_name_than_the_metric_s(self, refusal):
-        assert refusal(METRIC, "alice/distance") == (
-            "alice/distance: evaluate.load looks for distance.py in it; call it alice/edit_distance"
-        )
 
 
 # What goes wrong -> what is said about it.

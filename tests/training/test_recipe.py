@@ -1,7 +1,5 @@
 """Recipes: what they hold, and what is refused."""
 
-from pathlib import Path
-
 import pytest
 
 from hf_symbinv import Recipe
@@ -71,16 +69,6 @@ def test_overrides_replace_single_values(tmp_path):
 def test_what_is_no_recipe_is_refused(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
         Recipe.load(write(tmp_path, text))
-
-
-@pytest.mark.parametrize("name", ["train_recall"])
-def test_the_recipe_of_an_example_is_refused_with_the_command_that_takes_it(name):
-    program = Path(__file__).parents[2] / "examples" / f"{name}.py"
-    with pytest.raises(ValueError, match="a recipe has task, data, model and trainer") as error:
-        Recipe.load(program.with_suffix(".yaml"))
-    assert str(error.value).endswith(
-        f"; {name}.py beside it takes this one: accelerate launch {program} --output runs/{name}"
-    )
 
 
 def test_a_recipe_with_a_task_is_not_for_the_program_beside_it(tmp_path):

@@ -233,6 +233,3 @@ def _count_parameters(folder: Path) -> int:
     if not total:
         raise CardError(f"{folder}: has no weights ({WEIGHTS}); save the model again with save_pretrained")
     return total
-
-
-__all__ = ["CardError", "ModelFacts", "add_results", "hub_id", "read_facts", "read_recorded", "read_results"]

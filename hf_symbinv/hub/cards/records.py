@@ -199,6 +199,3 @@ class Config(TypedDict, total=False):
     encoder: dict[str, Any]
     symbol_embedding: Literal["streams", "learned", "canonical", "renamed", "random", "gaussian", "views"]
     random_share: float
-
-
-__all__ = ["Config", "Conversion", "Evaluation", "Generation", "Record", "State", "Tokenizer"]
