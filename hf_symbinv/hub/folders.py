@@ -11,7 +11,6 @@ from typing import Any, Literal
 from hf_symbinv.files import read_object, require_listed, require_sums
 from hf_symbinv.hub.cards.dataset import card_of_several
 from hf_symbinv.hub.cards.facts import MODEL_TYPES
-from hf_symbinv.hub.code import with_code
 from hf_symbinv.hub.gate import PushError, check_files, chosen_files
 
 CARD, CONFIG, TOKENIZER_CONFIG = "README.md", "config.json", "tokenizer_config.json"
@@ -82,10 +81,14 @@ def _model(folder: Path, include: Sequence[str]) -> Content:
             f"{folder}: its model type is {config.get('model_type')!r}, which is none of this package's; push it with "
             "`hf upload`"
         )
+    if "auto_map" not in config:
+        raise PushError(
+            f"{folder / CONFIG}: has no auto_map, so that nobody without this package could load it; load the model "
+            "and save it again with save_pretrained, which brings its code along"
+        )
     _check_weights(folder)
     files, left_out = chosen_files(folder, "model", _named_code(folder), include)
-    made = {} if "auto_map" in config else with_code(folder, config)
-    return Content("model", {**files, **made}, left_out, replaces=(WEIGHTS, INDEX))
+    return Content("model", files, left_out, replaces=(WEIGHTS, INDEX))
 
 
 def _check_weights(folder: Path) -> None:

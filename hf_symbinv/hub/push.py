@@ -17,16 +17,8 @@ if TYPE_CHECKING:
 
 
 class Pushed(NamedTuple):
-    """What a push left on the Hub.
-
-    Attributes:
-        url: Of the repository.
-        type: `model`, `dataset` or `space`.
-        revision: The branch.
-        commit: Its last commit now.
-        files: Number of files that were pushed, changed or not.
-        left_out: Names in the folder that were not.
-        warnings: What the Hub finds wanting in the card.
+    """What a push left on the Hub: the last commit of the branch now, the number of files that were pushed, changed or
+    not, the names of those that were not, and what the Hub finds wanting in the card.
     """
 
     url: str

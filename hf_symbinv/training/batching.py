@@ -33,12 +33,6 @@ def tokenize(
 ) -> datasets.Dataset:
     """Columns `input_ids`, of the prompts that the questions make, and `labels`, of the answers.
 
-    Args:
-        dataset: with the columns `task.columns`, in prefix notation.
-        task: what is asked.
-        tokenizer: of the task.
-        name: of the data set, for messages.
-
     Raises:
         UserError: if a column is missing, or a row cannot be tokenized.
     """
@@ -149,10 +143,6 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
 class EpochOfSampler(TrainerCallback):
     """Tells a sampler which epoch begins. accelerate does too, but not where each of several processes goes on in the
     midst of an epoch, whose order would then be that of the first one.
-
-    Args:
-        sampler: With the method `set_epoch`.
-        group: examples of one optimizer step.
     """
 
     def __init__(self, sampler: Any, group: int):

@@ -40,8 +40,8 @@ from hf_symbinv.tasks.registry import task_file
 from hf_symbinv.training.batching import ALIKE, RANDOM
 from hf_symbinv.training.optimizers import MUON
 from hf_symbinv.training.risk import require_judge
-from hf_symbinv.training.start import freeze, load_start, model_errors, start_config, start_folder
-from hf_symbinv.training.truth import TruthHead, worlds_of
+from hf_symbinv.training.start import freeze, load_start, model_errors, start_config
+from hf_symbinv.training.truth import worlds_of
 from hf_symbinv.values import YamlError, read_yaml, read_yaml_file, require_kinds, wrong_kind
 
 # Keys whose values have keys.
@@ -207,8 +207,7 @@ class Recipe:
         """Finds what is wrong with the model, its start or the trainer, before data are made for them.
 
         Raises:
-            UserError: as `config`, `arguments`, for a start whose weights are not whole or whose layer for truth values
-                is for others, and for parts that cannot be frozen.
+            UserError: as `config`, `arguments`, for a start whose weights are not whole, and parts that cannot be frozen.
         """
         self.arguments("unused")
         if self.frozen is not None and self.start is None:
@@ -221,12 +220,10 @@ class Recipe:
         if self.task == PAIRS:  # whose base words are the data's
             return
         config = self.config()
-        worlds = None if self.truth_loss is None else worlds_of(load_task(self.task), config)
+        if self.truth_loss is not None:
+            worlds_of(load_task(self.task), config)
         if self.start is not None:
-            model = load_start(self.start, config)
-            freeze(model, self.frozen)
-            if worlds is not None:
-                TruthHead(model, worlds.bits).go_on_from(start_folder(self.start))
+            freeze(load_start(self.start, config), self.frozen)
 
 
 def training_arguments(kind: type[TrainingArguments], folder: str | Path, options: Mapping[str, Any]) -> Any:

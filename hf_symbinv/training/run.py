@@ -135,11 +135,7 @@ class Run:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps other processes from training in the folder; of the processes of one run, the main one asks.
-
-        Raises:
-            BusyRunError: If one does already.
-        """
+        """Keeps other processes from training in the folder (BusyRunError); of those of one run, the main one asks."""
         if not PartialState().is_main_process:
             yield
             return
@@ -162,10 +158,8 @@ class Run:
                 self.folder.rmdir()
 
     def train(self, trainer: Trainer) -> dict[str, float] | None:
-        """Does the steps that are missing; all processes call it.
-
-        Args:
-            trainer: With `self.args`; its model is trained, or loaded from `self.trained`.
+        """Does the steps that are missing; all processes call it. The trainer's model is loaded from `self.trained`, if
+        that is some folder.
 
         Returns:
             What the trainer measured of its work, empty if no step was missing; None if time was up.
@@ -271,11 +265,7 @@ class Run:
 class Clock(TrainerCallback):
     """Counts the seconds of a run over all its calls, and stops training when those of this call are used up.
 
-    Args:
-        started: `time.monotonic()` when this call began.
-        before: seconds of earlier calls, as far as their checkpoints reach.
-        limit: seconds of this call; None for no limit.
-        best: the best checkpoint of earlier calls, which transformers forgets if the folder was moved.
+    Keeps the best checkpoint of earlier calls, which transformers forgets if the folder was moved.
     """
 
     def __init__(self, started: float, before: float, limit: float | None, best: Path | None = None):

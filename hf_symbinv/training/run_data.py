@@ -29,13 +29,7 @@ ROWS_AT_A_TIME = 10_000
 def data_record(
     source: str | None, builder: Mapping[str, Any] | None, splits: Mapping[str, Measured]
 ) -> dict[str, Any]:
-    """What `run.json` says of the data.
-
-    Args:
-        source: The folder, file or repository that the rows are from; None if they were drawn for the run.
-        builder: What they were made with; None if that is not known.
-        splits: Split → what `measure_rows` or `measure_questions` found.
-    """
+    """What `run.json` says of the data: where they are from, what they were made with, and what is measured of them."""
     return {"source": source, "builder": None if builder is None else dict(builder), "splits": dict(splits)}
 
 
@@ -68,12 +62,7 @@ def measure_rows(rows: Iterable[Sequence[str]], symbols: Callable[[str], int], s
 
 
 def measure_questions(rows: datasets.Dataset, task: SymbolTask, name: str = "data") -> Measured:
-    """`measure_rows` for questions with answers.
-
-    Args:
-        rows: With the columns `task.columns`, in prefix notation.
-        task: What is asked.
-        name: Of the rows, for messages.
+    """`measure_rows` for questions with answers, rows with the columns `task.columns` in prefix notation.
 
     Raises:
         UserError: If a column is missing or holds something else than text, or a text is no question.
@@ -99,11 +88,7 @@ def measure_questions(rows: datasets.Dataset, task: SymbolTask, name: str = "dat
 
 
 def require_columns(found: Sequence[str], task: SymbolTask, name: str) -> None:
-    """Makes sure that rows have the columns of a task.
-
-    Raises:
-        UserError: If one is missing.
-    """
+    """Makes sure that rows have the columns of a task."""
     question, answer = task.columns
     if not {question, answer} <= set(found):
         raise UserError(f"{name}: has columns {', '.join(found)}; task {task.name} needs {question} and {answer}")

@@ -38,8 +38,6 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         train_dataset, eval_dataset: with the columns `task.columns`.
         processing_class: a SymbolInvariantTokenizer.
         truth_loss: weight of a second loss in training, see `hf_symbinv.training.truth`; None for none.
-        truth_start: folder of a checkpoint of a run with `truth_loss`, whose layer for truth values goes on; a folder
-            without one, or None, for a new layer.
         risk_candidates: answers of its own to each training question from whose verdicts the model learns, see
             `hf_symbinv.training.risk`; None where it learns from the known answers.
         kwargs: every other argument of Seq2SeqTrainer.
@@ -53,7 +51,6 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         eval_dataset: datasets.Dataset,
         processing_class: Any,
         truth_loss: float | None = None,
-        truth_start: Path | None = None,
         risk_candidates: int | None = None,
         **kwargs: Any,
     ):
@@ -72,8 +69,6 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             worlds = worlds_of(task, model.config)
             collator = TruthCollator(processing_class.pad_token_id, worlds, task.base_tokens)
             self._truth_head = TruthHead(model, worlds.bits)
-            if truth_start is not None:
-                self._truth_head.go_on_from(truth_start)
         if risk_candidates is not None:
             require_judge(task.name, risk_candidates)
             if args.world_size > 1:

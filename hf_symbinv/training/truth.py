@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from torch import nn
 from transformers import PreTrainedModel
@@ -137,21 +136,6 @@ class TruthHead(nn.Linear):
 
     def save(self, folder: Path) -> None:
         save_model(self, str(folder / FILE))
-
-    def go_on_from(self, folder: Path) -> None:
-        """As `load`, if the folder has such a layer: a checkpoint does, and a finished model does not.
-
-        Raises:
-            UserError: If the file is damaged, or has a layer for other truth values.
-        """
-        if (folder / FILE).is_file():
-            try:
-                self.load(folder)
-            except (RuntimeError, SafetensorError) as error:
-                raise UserError(
-                    f"start={folder}: its {FILE} is no layer of {self.out_features} truth values "
-                    f"({str(error).splitlines()[0]}); remove this file, and a new layer is trained"
-                ) from error
 
     def load(self, folder: Path) -> None:
         load_model(self, folder / FILE)

@@ -118,16 +118,7 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
 
 
 def read_recorded(path: Path, kind: Any) -> dict[str, Any]:
-    """The JSON object in a file; empty if there is no such file.
-
-    Args:
-        path: Of the file.
-        kind: One of `hf_symbinv.hub.cards.records`.
-
-    Raises:
-        CardError: If the file holds something else.
-        OSError: If it cannot be read.
-    """
+    """The JSON object in a file, of one of the kinds of `records`, or a CardError; empty if there is no such file."""
     if not path.is_file():
         return {}
     content = read_object(path, REMEDY, CardError)
@@ -136,12 +127,7 @@ def read_recorded(path: Path, kind: Any) -> dict[str, Any]:
 
 
 def read_results(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """The evaluations in files, each with one or a list of them.
-
-    Raises:
-        CardError: If a file holds something else.
-        OSError: If a file cannot be read.
-    """
+    """The evaluations in files, each with one or a list of them; CardError for a file that holds something else."""
     found = []
     for path in paths:
         content = read_json(path, REMEDY, CardError)
