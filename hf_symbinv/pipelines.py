@@ -39,15 +39,10 @@ class SymbolPipeline(Pipeline):
         pipeline("symbol-task", model="runs/graphs", symbol_task="graph_colouring.py")("ab;bc;ca;cd")
 
     Args:
-        model, tokenizer: A model of type `symbol_invariant` and its tokenizer, as `transformers.pipeline` loads them.
         symbol_task: What the model answers: a task, its name, or the file that defines it; None for the task of this
             package that has the model's base tokens. (`task` is the pipeline's own name.)
         embedding_seed: Of a model with random embeddings.
         kwargs: Those of `transformers.Pipeline`, and defaults for the arguments of a call.
-
-    Raises:
-        CheckpointError: If the model is of another type, or not for this task.
-        TaskError: If there is no such task.
     """
 
     _load_tokenizer = True
@@ -93,7 +88,6 @@ class SymbolPipeline(Pipeline):
         Args:
             inputs: A question, a list of them, or an iterable (a generator, a column of a data set).
             batch_size: Questions decoded together, at most.
-            num_workers: Has no effect, because questions are read in this process.
             truncation: True to refuse questions that are longer than the tokenizer's `model_max_length`; what is left
                 of one that was cut would be another question.
             notation: Of questions and answers, one of the task's; its first one, infix for formulas, by default.

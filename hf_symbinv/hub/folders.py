@@ -46,15 +46,7 @@ class Content:
 
 
 def read_folder(folder: Path, include: Sequence[str] = ()) -> Content:
-    """Finds out what a folder holds, and that it is whole.
-
-    Args:
-        folder: As `push_folder` takes it.
-        include: Patterns of files that are pushed though they do not belong to it.
-
-    Raises:
-        PushError: If it is none of these, or a file is missing, damaged, or one that `check_files` refuses.
-    """
+    """What a folder holds, once it is sure that it is whole and `check_files` lets it pass."""
     if not folder.is_dir():
         raise PushError(f"{folder}: no such folder; pass one that holds a model, a data set or a Space")
     if (folder / CONFIG).is_file():
@@ -103,11 +95,7 @@ def _check_weights(folder: Path) -> None:
 
 
 def _named_code(folder: Path) -> set[str]:
-    """The names of the code that the configurations of a folder name, and of what that imports beside it.
-
-    Raises:
-        PushError: If one of these files is missing.
-    """
+    """The names of the code that the configurations of a folder name, and of what that imports beside it."""
     wanted = {
         f"{reference.rpartition('--')[2].partition('.')[0]}.py": name
         for name in (CONFIG, TOKENIZER_CONFIG)
@@ -133,12 +121,7 @@ def _dataset(folder: Path, include: Sequence[str]) -> Content:
 
 
 def _datasets(folder: Path, include: Sequence[str]) -> Content:
-    """Several data sets as one repository, in which each has the name of its folder.
-
-    Args:
-        folder: Around theirs.
-        include: As of `read_folder`.
-    """
+    """Several data sets as one repository, in which each has the name of its folder."""
     homes = sorted({path.parents[1] for path in folder.glob(f"*/{DATA}")})
     named = [f"{home.name}/{name}" for home in homes for name in _dataset(home, ()).files]
     files, left_out = chosen_files(folder, "dataset", named, include)

@@ -91,9 +91,6 @@ def chosen_files(
     Returns:
         Path in the repository → file; and what is left out, a folder of which nothing goes with a slash. What is hidden
         is not mentioned.
-
-    Raises:
-        PushError: If a folder is a link, or a pattern of `include` has no file.
     """
     wanted, files, others = set(named), {}, []
     unused = dict.fromkeys(include)

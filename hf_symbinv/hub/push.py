@@ -88,16 +88,12 @@ def push_folder(
     except PushError:
         raise
     except Exception as error:
-        sentence = _explain(error, Path(folder), name)
+        sentence = hub_failure(error, name)
+        if str(error).startswith("Invalid metadata in README.md"):
+            sentence = f"{Path(folder) / CARD}: {' '.join(str(error).split())}; correct its first lines"
         if sentence is None:
             raise
         raise PushError(sentence) from error
-
-
-def _explain(error: Exception, folder: Path, name: str) -> str | None:
-    if str(error).startswith("Invalid metadata in README.md"):
-        return f"{folder / CARD}: {' '.join(str(error).split())}; correct its first lines"
-    return hub_failure(error, name)
 
 
 def _push(

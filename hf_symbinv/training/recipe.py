@@ -143,10 +143,7 @@ class Recipe:
         return cls(**content)
 
     def config(self, task: SymbolTask | None = None) -> SymbolInvariantConfig:
-        """The model's configuration.
-
-        Args:
-            task: what the data ask, if that was learned from them; None for the task that the recipe names.
+        """The model's configuration, for the recipe's task unless the data have one of their own.
 
         Raises:
             UserError: if there is no such task, it has other base tokens than the preset, `model` contradicts `start`,
@@ -168,11 +165,7 @@ class Recipe:
         return config
 
     def arguments(self, folder: str | Path) -> Seq2SeqTrainingArguments:
-        """The arguments of the trainer, for a run in a folder.
-
-        Raises:
-            UserError: for an argument that transformers refuses, or one that would push what must not be.
-        """
+        """The arguments of the trainer; UserError for one that transformers refuses, or that would push pickles."""
         on_gpu = torch.cuda.is_available()
         # Reading and padding 768 rows takes a core 10 ms, a GPU's step no longer: docs/gpu.md.
         loading = {"dataloader_num_workers": 4 if on_gpu else 0, "dataloader_pin_memory": on_gpu}
@@ -207,7 +200,7 @@ class Recipe:
         """Finds what is wrong with the model, its start or the trainer, before data are made for them.
 
         Raises:
-            UserError: as `config`, `arguments`, for a start whose weights are not whole, and parts that cannot be frozen.
+            UserError: as `config`, `arguments`, for a start that is not whole, and for parts that cannot be frozen.
         """
         self.arguments("unused")
         if self.frozen is not None and self.start is None:
@@ -227,11 +220,7 @@ class Recipe:
 
 
 def training_arguments(kind: type[TrainingArguments], folder: str | Path, options: Mapping[str, Any]) -> Any:
-    """The arguments of a trainer, of this kind, for a run in a folder.
-
-    Raises:
-        UserError: for an unknown argument, a value out of range, and one that transformers refuses.
-    """
+    """The arguments of a trainer; UserError for an unknown one, a value out of range, or one transformers refuses."""
     from accelerate.utils import DynamoBackend  # or transformers says in words of its own that it is missing
 
     _known_arguments(kind, options)

@@ -31,6 +31,7 @@ from hf_symbinv.errors import InUseError, UserError
 from hf_symbinv.files import SUMS, damage_of, read_object, write_atomically, write_sums
 from hf_symbinv.remote import path_here
 from hf_symbinv.training.cards import command, environment, hyperparameters
+from hf_symbinv.values import is_kind
 
 RECORD, ASKED = "run.json", "recipe.json"
 # Held by the process that trains.
@@ -216,15 +217,10 @@ class Run:
     def _goes_on(self) -> str:
         """Where a run goes on, and what becomes of its learning rate if it was shorter."""
         assert self._state is not None
-        step, before, now = self._state.global_step, self._state.max_steps, self.args.max_steps
-        text = f"{self.folder}: goes on from step {step:,}"
-        if now <= 0 or now == before:
-            return f"{text} of {before:,}"
-        schedule = getattr(self.args.lr_scheduler_type, "value", self.args.lr_scheduler_type)
-        return (
-            f"{text} of {now:,}, after a run of {before:,}; from here the learning rate is that of the {schedule} "
-            f"schedule over {now:,} steps"
-        )
+        before = self._state.max_steps
+        now = self.args.max_steps if self.args.max_steps > 0 else before
+        text = f"{self.folder}: goes on from step {self._state.global_step:,} of {now:,}"
+        return text if now == before else f"{text}; from here the learning rate is that of the schedule over all steps"
 
     def _refuse_other(self) -> None:
         for path in self.folder.glob(WEIGHTS):
@@ -240,7 +236,8 @@ class Run:
                 "another folder or remove this one"
             )
         changed = dict(_differences(there["recipe"], self.recipe))
-        longer = {key for key in LENGTHS if key in changed and _is_more(*changed[key])}
+        longer = {key for key in LENGTHS if key in changed and is_kind([*changed[key]], list[float])}
+        longer = {key for key in longer if changed[key][1] > changed[key][0]}
         if changed.keys() - longer:
             shorter = changed.keys() & set(LENGTHS) - longer
             rule = f" A run can be made longer, not shorter: raise {' and '.join(sorted(shorter))}." if shorter else ""
@@ -309,12 +306,9 @@ def end(trainer: Trainer) -> None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The last checkpoint in a run's folder that is complete and as it was written; None if none is complete.
+    """The last checkpoint in a run's folder that is complete, with its checksums, and as it was written; None if none is.
 
-    What is written last are the checksums. One line on stderr says if a later one is damaged.
-
-    Raises:
-        OtherRunError: If all that are complete are damaged.
+    One line on stderr says if a later one is damaged; OtherRunError if all that are complete are.
     """
     damages: list[str] = []
     for step, path in sorted(_checkpoints(folder).items(), reverse=True):
@@ -376,10 +370,6 @@ def _differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, tuple
             yield from _differences(old.get(name, _ABSENT), new.get(name, _ABSENT), f"{key}.{name}" if key else name)
     elif old != new:
         yield key, (old, new)
-
-
-def _is_more(old: Any, new: Any) -> bool:
-    return isinstance(old, (int, float)) and isinstance(new, (int, float)) and new > old
 
 
 def _listed(changed: Mapping[str, tuple[Any, Any]]) -> str:

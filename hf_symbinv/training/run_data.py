@@ -34,15 +34,9 @@ def data_record(
 
 
 def measure_rows(rows: Iterable[Sequence[str]], symbols: Callable[[str], int], size: Callable[[str], int]) -> Measured:
-    """The number of rows, the smallest and largest number of symbols and size, and the checksum.
+    """The number of `rows`, the smallest and largest number of `symbols` and `size` (None without rows), and `sha256`.
 
-    Args:
-        rows: The text of each column; the first one is what is measured.
-        symbols: The number of different symbols in a text.
-        size: The size of a text.
-
-    Returns:
-        `rows`, `symbols` and `size` as pairs (None without rows), and `sha256`.
+    Rows have the text of each column, of which the first one is measured, by the functions `symbols` and `size`.
     """
     digest, count = hashlib.sha256(), 0
     numbers: set[int] = set()

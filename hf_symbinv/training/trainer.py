@@ -34,9 +34,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
     them at random; `evaluate` adds the share of each verdict; no folder gets a pickle of the arguments.
 
     Args:
-        task: what is asked.
         train_dataset, eval_dataset: with the columns `task.columns`.
-        processing_class: a SymbolInvariantTokenizer.
         truth_loss: weight of a second loss in training, see `hf_symbinv.training.truth`; None for none.
         risk_candidates: answers of its own to each training question from whose verdicts the model learns, see
             `hf_symbinv.training.risk`; None where it learns from the known answers.

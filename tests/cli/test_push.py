@@ -197,9 +197,7 @@ class TestFoldersThatAreRefused:
         content = json.loads((model / "config.json").read_text())
         del content["auto_map"]
         (model / "config.json").write_text(json.dumps(content))
-        assert refusal(model).startswith(
-            f"{model / 'config.json'}: has no auto_map, so that nobody without this package"
-        )
+        assert refusal(model).startswith(f"{model / 'config.json'}: has no auto_map, so that nobody without")
 
     @pytest.mark.parametrize("name", ["modeling_symbinv.py", "layers_symbinv.py"])
     def test_missing_code(self, refusal, model, name):

@@ -77,7 +77,7 @@ def test_what_has_no_truth_values_is_refused(task, fields, message):
 
 @pytest.mark.parametrize("value", [0, -1.0, math.inf, math.nan])
 def test_a_weight_must_be_positive(value):
-    with pytest.raises(UserError, match=r"truth_loss=.*: must be a positive number"):
+    with pytest.raises(UserError, match=r"truth_loss=.*: must be (greater than 0|finite); correct it"):
         Recipe.load("ltl-smoke", {**SMALL, "truth_loss": value})
 
 

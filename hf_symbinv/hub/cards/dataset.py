@@ -52,17 +52,12 @@ def dataset_card(
     """The card of a data set.
 
     Args:
-        task: What it is about.
-        origin: How it was made.
         columns: Name, type and meaning of each.
         counts: Split -> its rows.
         lengths: Length of a question -> rows.
         overlap: Sentences on questions that occur twice.
         files: In the order of the splits.
         info: What `datasets` knows of it, as `dataset_info` in the metadata.
-
-    Raises:
-        CardError: If the Hub would refuse the card.
     """
     from huggingface_hub import DatasetCardData
 

@@ -43,14 +43,9 @@ class ModelFacts:
 
     Attributes:
         name: OWNER/NAME on the Hub, or the path that the snippet loads the model from.
-        config: As `config.json` has it.
+        config, record, conversion, results, tokenizer: As the files have them; empty if there is none.
         task: What the model answers; None if that is not known here, or it answers no questions.
         parameters: Their number.
-        record: How it was trained, as `run.json` has it; empty if that is not known.
-        conversion: `source`, `how` and, if the source is on the Hub, `base_model`, for a model that was made of
-            another; else empty.
-        results: Evaluations, as `symbinv evaluate` writes them.
-        tokenizer: As `tokenizer_config.json` has it.
     """
 
     name: str
@@ -75,16 +70,15 @@ class ModelFacts:
 
 
 def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None = None) -> ModelFacts:
-    """The facts about the model in a folder.
+    """The facts about the model in a folder, with `config.json`, weights, and as much of the rest as there is.
 
     Args:
-        folder: With `config.json`, weights, and as much of the rest as there is.
+        folder: Of the model.
         name: As in `ModelFacts`; None for the folder's own name.
         task: What the model answers; None to find out, for which no code that the folder names is run.
 
     Raises:
         CardError: If there is no model, a file is not what it should be, or the task is that of a file.
-        OSError: If a file cannot be read.
     """
     if not (folder / CONFIG).is_file():
         raise CardError(
@@ -186,13 +180,8 @@ def _find_task(folder: Path, record: Mapping[str, Any]) -> SymbolTask | None:
 
 
 def largest_in_training(record: Mapping[str, Any]) -> tuple[int, int] | None:
-    """The largest number of symbols and the largest size of a training question, or the limits that their builder had.
-
-    Args:
-        record: As `run.json` has it.
-
-    Returns:
-        None if the record does not say, or is of another form.
+    """The largest number of symbols and the largest size of a training question, or the limits that their builder had;
+    None if the record, that of `run.json`, does not say.
     """
     data: Any = record.get("data")
     if not is_kind(data, Data):

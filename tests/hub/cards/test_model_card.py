@@ -72,7 +72,7 @@ def test_the_record_of_training_is_told(tiny):
         "| all | 50 | 80.0 % | 67.0 – 88.8 % |" in told["Results"]
         and "The verdicts are those of spot 2.13." in told["Results"]
     )
-    assert "These hyperparameters differ from the defaults:" in training
+    assert "These are its hyperparameters:" in training
 
 
 def with_data(**changes):
