@@ -306,7 +306,7 @@ def end(trainer: Trainer) -> None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The last checkpoint in a run's folder that is complete, with its checksums, and as it was written; None if none is.
+    """The last checkpoint in a run's folder that is complete, with its checksums, and as it was written, or None.
 
     One line on stderr says if a later one is damaged; OtherRunError if all that are complete are.
     """
