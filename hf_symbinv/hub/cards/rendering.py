@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
@@ -53,18 +52,10 @@ def program(architecture: str, name: str, tokenizer: Mapping[str, Any] | None = 
         tokenizer: As `tokenizer_config.json` has it; its rule of names decides what texts the program reads.
     """
     rule = tokenizer or {}
-    for texts in _TWINS:
-        with suppress(re.error):
-            if len({_canonical(text, rule.get("symbol_pattern"), rule.get("base_words", ())) for text in texts}) == 1:
-                break
+    of_code = re.fullmatch(rule.get("symbol_pattern") or "(?!)", "size") and "size" not in rule.get("base_words", ())
+    texts = _TWINS[0] if of_code else _TWINS[1]
     template = _environment().get_template(f"programs/{architecture}.py.jinja")
     return str(template.render(name=name, texts=texts)).rstrip("\n")
-
-
-def _canonical(text: str, pattern: str | None, base_words: Collection[str]) -> str:
-    """A text with numbers in place of names, as a tokenizer finds them."""
-    names = dict(zip(base_words, base_words, strict=True))
-    return re.sub(pattern or "(?!)", lambda found: names.setdefault(found[0], str(len(names))), text)
 
 
 def public(text: str) -> str:

@@ -386,12 +386,6 @@ def test_recorded_values_of_wrong_kinds_are_named(tiny, file, content, sentence)
     assert message.startswith(f"{tiny / file}: {sentence}") and message.endswith("; write it again or remove it")
 
 
-def test_a_machine_that_is_half_known_is_told_as_far_as_it_is(tiny):
-    environment = {"cpu": "AMD EPYC", "threads": 2}
-    (tiny / "run.json").write_text(json.dumps({**RECORD, "environment": environment, "processes": None}))
-    assert "| hardware | 1 × AMD EPYC |" in model_card(read_facts(tiny))
-
-
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
