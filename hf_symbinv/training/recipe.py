@@ -94,7 +94,8 @@ class Recipe:
     frozen: list[str] | None = None
 
     def __post_init__(self) -> None:
-        require_kinds(vars(self), _Content, "recipe", "correct it")
+        if (wrong := wrong_kind(vars(self), _Content)) is not None:
+            raise UserError(f"{wrong}; correct it")
 
     @classmethod
     def load(cls, name_or_path: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:

@@ -57,7 +57,8 @@ def interruptible(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        states = {step: _read(path / STATE) for step, path in _checkpoints(folder).items()}
+        found = {step: path for step, path in _checkpoints(folder).items() if (path / SUMS).exists()}
+        states = {step: _read(path / STATE) for step, path in found.items()}
         step = max((step for step, state in states.items() if state and _is_state_of(state, step)), default=0)
         on = f"interrupted; the same command goes on from step {step:,}"
         none = "interrupted before the first checkpoint; the same command starts over"

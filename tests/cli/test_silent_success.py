@@ -203,8 +203,8 @@ class TestTasksThatEndTheirProcess:
         ("trainer.learning_rate=-1", "trainer.learning_rate=-1: must be greater than or equal to 0; correct it"),
         ("trainer.num_train_epochs=0", "trainer.num_train_epochs=0: must be greater than 0; correct it"),
         ("trainer.adam_beta2=1", "trainer.adam_beta2=1: must be less than 1; correct it"),
-        ("evaluation_rows=-1", "recipe: evaluation_rows=-1: must be greater than or equal to 1; correct it"),
-        ("test_rows=1.5", "recipe: test_rows=1.5: must be a whole number; correct it"),
+        ("evaluation_rows=-1", "evaluation_rows=-1: must be greater than or equal to 1; correct it"),
+        ("test_rows=1.5", "test_rows=1.5: must be a whole number; correct it"),
     ],
 )
 def test_impossible_numbers_are_refused_before_data_are_made(symbinv, tmp_path, change, sentence):
