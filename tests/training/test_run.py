@@ -197,7 +197,7 @@ def test_training_on_renamed_data_gives_streams_the_same_weights(data, finished,
 
 
 @pytest.mark.slow
-def test_a_run_leaves_a_card_with_its_test_and_its_losses(finished):
+def test_a_run_leaves_a_card_with_its_test(finished):
     from huggingface_hub import ModelCard
 
     card = ModelCard.load(finished / "README.md")
@@ -209,7 +209,7 @@ def test_a_run_leaves_a_card_with_its_test_and_its_losses(finished):
     assert record["rows"] == {"train": 320, "validation": 40, "test": 40}
     for text in ("| steps | 6 |", "| learning_rate | 0.01 |", f"torch {record['environment']['packages']['torch']}"):
         assert text in card.text
-    assert card.text.count("\n| 3 | ") == 1 and str(finished.parent) not in card.text
+    assert str(finished.parent) not in card.text
 
 
 ARGUMENTS = {
