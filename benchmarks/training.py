@@ -9,7 +9,7 @@ from harness import Row, Setting, in_turn
 from inputs import BASE, ltl_rows, model_config, paper_model
 from transcription import Transcription
 
-from hf_symbinv.training import Collator, GroupedSampler, group_keys
+from hf_symbinv.training import GroupedSampler, SequenceCollator, group_keys
 
 # The paper's batch, pieces that fit a CPU, the pieces that the peer takes there, a quarter of a batch, and the batches
 # that are drawn. The trainer's sampler sees 50 at once, of which it would make better pieces: 94 % of the work in them
@@ -36,7 +36,7 @@ def step(model: torch.nn.Module, optimizer: torch.optim.Optimizer, losses: Calla
 
 def pieces_of(rows: list[dict], order: list[int], size: int, setting: Setting) -> list[dict[str, torch.Tensor]]:
     """Padded batches of `size` rows in this order."""
-    collate = Collator(pad_token_id=1)
+    collate = SequenceCollator(pad=1)
     batches = [collate([rows[i] for i in order[start : start + size]]) for start in range(0, len(order), size)]
     return [{name: tensor.to(setting.device) for name, tensor in batch.items()} for batch in batches]
 

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.datasets_scripts.errors import OptionsError, refuse
-from hf_symbinv.datasets_scripts.folders import WORK
 from hf_symbinv.datasets_scripts.questions import transforms
 from hf_symbinv.datasets_scripts.questions import two_line_texts as texts
 from hf_symbinv.datasets_scripts.questions.builder import FewerRowsWarning, RandomQuestionsConfig, prepare
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
-from hf_symbinv.datasets_scripts.storage import FOLDERS, number_of_rows, split_files, splits_of
+from hf_symbinv.datasets_scripts.storage import number_of_rows, split_files, splits_of
 from hf_symbinv.errors import exits_refused
-from hf_symbinv.remote import local_copy, working_copy
+from hf_symbinv.remote import local_copy, path_here
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import load_task
 
@@ -58,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
     )
     add = command.add_argument
-    add("--output", required=True, help="folder for Parquet files and card, or an address such as s3://bucket/folder")
+    add("--output", type=path_here, required=True, help="folder for Parquet files and card")
     tasks = "ltl, ltl-operators, prop, copy, tseitin, or a file FILE.py that defines a task"
     add("--task", help=f"{tasks} (default: {own.task}; with --from by its columns)")
     add("--workers", type=int, help="processes (default: one per available core)")
@@ -125,9 +124,9 @@ def make(options: dict[str, Any], folder: Path) -> None:
         raise OptionsError(f"--workers {workers}: must be at least 1; leave it out for one per available core")
     if way == "from":
         task = load_task(options.pop("task")) if "task" in options else None
-        source = local_copy(options.pop("from"), FOLDERS)
+        source = local_copy(options.pop("from"))
         for name in {"supplement", "extend"} & set(options):
-            options[name] = local_copy(options[name], FOLDERS)
+            options[name] = local_copy(options[name])
         transforms.transform(source, folder, task, options)
     elif way == "from_text":
         task = load_task(options.get("task", RandomQuestionsConfig.task))
@@ -135,7 +134,7 @@ def make(options: dict[str, Any], folder: Path) -> None:
     elif way == "grid":
         del options["grid"]
         if "novel" in options:
-            options["novel"] = tuple(str(local_copy(data, FOLDERS)) for data in options["novel"])
+            options["novel"] = tuple(str(local_copy(data)) for data in options["novel"])
         prepare(QuestionGridConfig(name="grid", **options), folder, workers, memory=memory)
     else:
         prepare(RandomQuestionsConfig(name="custom", **options), folder, workers, memory=memory)
@@ -156,17 +155,16 @@ def _plainly(usual: Callable[..., Any]) -> Callable[..., Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; its exit code."""
     options = vars(parser().parse_args(arguments))
-    output = options.pop("output")
+    folder = options.pop("output")
     try:
-        with working_copy(output, (*FOLDERS, WORK)) as folder:
-            with exits_refused(), warnings.catch_warnings():
-                warnings.simplefilter("always", FewerRowsWarning)
-                warnings.showwarning = _plainly(warnings.showwarning)
-                make(options, folder)
-            files = {split: split_files(folder, split) for split in splits_of(folder)}
-            rows = {split: sum(map(number_of_rows, found)) for split, found in files.items()}
+        with exits_refused(), warnings.catch_warnings():
+            warnings.simplefilter("always", FewerRowsWarning)
+            warnings.showwarning = _plainly(warnings.showwarning)
+            make(options, folder)
+        files = {split: split_files(folder, split) for split in splits_of(folder)}
+        rows = {split: sum(map(number_of_rows, found)) for split, found in files.items()}
     except Exception as error:
         return refuse(error)
     for split, number in rows.items():
-        print(f"{output}: {number} {split}")
+        print(f"{folder}: {number} {split}")
     return 0

@@ -13,7 +13,6 @@ from typing import Any
 from hf_symbinv.datasets_scripts.errors import BusyFolderError, TaskFailedError, WorkFolderError
 from hf_symbinv.datasets_scripts.storage import CARD, MARKER, listed_checksums, require_whole
 from hf_symbinv.files import read_json, write_atomically
-from hf_symbinv.remote import finished
 
 # In a data set that is not finished, the folder of finished shards.
 WORK = ".work"
@@ -38,7 +37,6 @@ def claimed(folder: Path, description: dict[str, Any]) -> Iterator[Path | None]:
         fresh = not marker.exists()
         if fresh:
             write_atomically(marker, json.dumps(description, indent=2) + "\n")
-            finished(marker)
         elif read_json(marker, "delete the folder, or choose another", WorkFolderError) != description:
             raise WorkFolderError(
                 f"{folder}: holds a data set made in another way, see {marker.name}; choose another folder or delete it"

@@ -12,17 +12,12 @@ import datasets
 from hf_symbinv.datasets_scripts.errors import UnreadableDataError
 from hf_symbinv.datasets_scripts.pairs import load_pairs
 from hf_symbinv.datasets_scripts.splits import LoadedData, quiet
-from hf_symbinv.datasets_scripts.storage import FOLDERS, MARKER, listed_checksums, require_whole
-from hf_symbinv.errors import UserError, first_line, hub_failure, in_short, nearest
-from hf_symbinv.files import read_object, sha256
+from hf_symbinv.datasets_scripts.storage import MARKER, require_whole
+from hf_symbinv.errors import UserError, first_line, hub_failure, nearest
+from hf_symbinv.files import read_object
 from hf_symbinv.hub.cards.facts import repository_of
-from hf_symbinv.parquet import BUFFER_SIZE, ParquetRows
-from hf_symbinv.remote import is_remote, local_copy
+from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import PAIRS
-from hf_symbinv.values import is_kind
-
-# Options of `data` that say how rows are read, and not which.
-STREAMING = ("streaming", "buffer_size")
 
 
 def load_data(task: str, options: Mapping[str, Any], source: str | None = None) -> LoadedData:
@@ -33,19 +28,14 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
     Args:
         task: Name of the task, or its file; or `pairs`, for a user's own texts.
         options: Fields of `RandomQuestionsConfig`, such as `num_symbols`, `max_size` and `rows`; for `pairs` those of
-            `PairsOptions`. With `streaming: True` the splits are `ParquetRows` of the files in a folder, of which
-            training holds `buffer_size` rows at a time.
+            `PairsOptions`.
         source: A folder that `symbinv data` wrote, here or at an address such as `s3://bucket/folder`; or a repository
             on the Hub, OWNER/NAME, or one of several data sets in it, OWNER/NAME/CONFIG. None to build the data set.
             For `pairs` it takes the place of the option `pairs`.
 
     Raises:
-        UserError: For options that the builder does not take, a damaged file, if there is no such data set, or rows
-            that cannot be streamed.
+        UserError: For options that the builder does not take, a damaged file, or if there is no such data set.
     """
-    if streams(options):
-        return _load(_streamed_folder(task, options, source), options.get("buffer_size", BUFFER_SIZE))
-    options = {name: value for name, value in options.items() if name not in STREAMING}
     if task == PAIRS:
         return load_pairs(options, source)
     if source is not None:
@@ -68,9 +58,9 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
     return LoadedData(builder.as_dataset(), None, made)
 
 
-def _load(source: str, buffer_size: int | None = None) -> LoadedData:
-    """The splits in a folder or a repository; with `buffer_size`, in a folder, as rows to be streamed."""
-    folder = local_copy(source, FOLDERS)
+def _load(source: str) -> LoadedData:
+    """The splits in a folder or a repository."""
+    folder = local_copy(source)
     if folder.is_dir():
         refuse_folders_of_data_sets(folder)
         made = _made_with(folder)
@@ -80,8 +70,6 @@ def _load(source: str, buffer_size: int | None = None) -> LoadedData:
     try:
         with quiet():
             # By its files: the cache of `datasets` knows folders with a card by their last name only.
-            if folder.is_dir() and buffer_size is not None:
-                return LoadedData(_rows_of(folder, buffer_size), source, made)
             if folder.is_dir():
                 return LoadedData(datasets.load_dataset("parquet", data_dir=str(folder)), source, made)
             return LoadedData(datasets.load_dataset(*repository_of(source)), source, None)
@@ -96,47 +84,6 @@ def _load(source: str, buffer_size: int | None = None) -> LoadedData:
         raise UnreadableDataError(
             f"{source}: cannot be read ({first_line(cause or error)}); make the data set again"
         ) from error
-
-
-def streams(options: Mapping[str, Any]) -> bool:
-    """Whether the options of `data` ask for rows to be streamed."""
-    asked, size = options.get("streaming", False), options.get("buffer_size", BUFFER_SIZE)
-    if not isinstance(asked, bool):
-        raise UserError(f"data.streaming={in_short(asked)}: must be true or false")
-    if not is_kind(size, int) or size < 1:
-        raise UserError(f"data.buffer_size={in_short(size)}: must be a whole number of at least 1")
-    return asked
-
-
-def _streamed_folder(task: str, options: Mapping[str, Any], source: str | None) -> str:
-    """The folder whose rows are to be streamed."""
-    if task == PAIRS:
-        raise UserError(
-            "data.streaming: task pairs reads all rows at once, for its base words and its splits; leave "
-            "data.streaming out"
-        )
-    if source is None:
-        raise UserError(
-            "data.streaming: needs a folder of Parquet files; make one with `symbinv data --output FOLDER`, and name "
-            "it with --data FOLDER"
-        )
-    if not is_remote(source) and not Path(source).exists():
-        raise UserError(
-            f"{source}: no such folder, and data.streaming reads one; `hf download {source} --repo-type dataset "
-            "--local-dir FOLDER` brings a data set of the Hub into one"
-        )
-    return source
-
-
-def _rows_of(folder: Path, buffer_size: int) -> dict[str, ParquetRows]:
-    """The rows of each split, in the files that `datasets` takes for it."""
-    known, splits = listed_checksums(folder), {}
-    for split, files in datasets.load_dataset_builder("parquet", data_dir=str(folder)).config.data_files.items():
-        paths = [Path(file) for file in files]
-        names = [path.relative_to(folder.resolve()).as_posix() for path in paths]
-        sums = [known.get(name) or sha256(path) for name, path in zip(names, paths, strict=True)]
-        splits[str(split)] = ParquetRows(paths, sums, buffer_size)
-    return splits
 
 
 def refuse_folders_of_data_sets(folder: Path) -> None:

@@ -49,7 +49,7 @@ def read_pairs(
     The source is a file of one of `SUFFIXES` or a folder of such files, here or at an address such as
     `s3://bucket/folder`; or OWNER/NAME on the Hub, which may have a `config`.
     """
-    path = local_copy(source, ("*",))
+    path = local_copy(source)
     if path.is_dir():
         require_whole(path)
     files = {"train": [path]} if path.is_file() else _files_of_splits(path) if config is None else {}

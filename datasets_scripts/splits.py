@@ -8,7 +8,6 @@ from typing import Any
 
 import datasets
 
-from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.tasks import SymbolTask
 
 
@@ -35,7 +34,7 @@ class LoadedData(datasets.DatasetDict):
 
     def __init__(
         self,
-        splits: Mapping[str, datasets.Dataset | ParquetRows],
+        splits: Mapping[str, datasets.Dataset],
         source: str | None,
         builder: Mapping[str, Any] | None,
         task: SymbolTask | None = None,

@@ -86,14 +86,10 @@ def _failure_of_task(error: BaseException) -> str | None:
 
 
 def hub_failure(error: BaseException, name: str | None = None) -> str | None:
-    """The sentence for an error that has to do with the Hub; None for any other.
+    """The sentence for an error that has to do with the Hub, or its causes, which libraries wrap; None for any other.
 
-    It never holds a token: it is made of the repository's name, a status and the Hub's own words. Libraries wrap the
-    client's errors in their own, so causes are looked through too.
-
-    Args:
-        error: What was raised.
-        name: OWNER/NAME of the repository; None to take it from the error.
+    It never holds a token: it is made of a status, the Hub's own words, and the repository's name, which the error has
+    if it is not given.
     """
     for cause in _causes(error):
         sentence = _hub_sentence(cause, name)
@@ -176,8 +172,7 @@ def refusals(parser: argparse.ArgumentParser) -> Iterator[None]:
 def exits_refused() -> Iterator[None]:
     """Makes an error of `sys.exit` in a task's code, with which a command would seem to have done its work.
 
-    Raises:
-        UserError: For every exit but those of `argparse`, which are bad usage and help.
+    The exits of `argparse` stay: they are bad usage and help.
     """
     try:
         yield

@@ -21,7 +21,7 @@ import shutil
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -51,16 +51,7 @@ def kind_of(name: str | Path) -> str:
 
 @contextmanager
 def reading(path: Path, error: type[UserError] = DamagedFileError) -> Iterator[BinaryIO]:
-    """The bytes of a file, decompressed as its ending says.
-
-    Args:
-        path: Of the file.
-        error: What is raised for one that is damaged.
-
-    Raises:
-        UserError: If it cannot be decompressed.
-        OSError: If it cannot be read.
-    """
+    """The bytes of a file, decompressed as its ending says; `error` for one that is damaged."""
     ending = path.suffix.lower()
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     broken: tuple[type[Exception], ...] = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
@@ -80,17 +71,9 @@ def reading(path: Path, error: type[UserError] = DamagedFileError) -> Iterator[B
 
 @contextmanager
 def reading_text(path: Path, error: type[UserError] = DamagedFileError, lost: str = "strict") -> Iterator[TextIO]:
-    """The text of a file, line by line and with its line ends, decompressed as its ending says.
+    """The text of a file in UTF-8, or in UTF-16 with its mark, line by line and with its line ends.
 
-    Args:
-        path: Of a text in UTF-8, or in UTF-16 with its mark.
-        error: What is raised for a file that is damaged.
-        lost: As `errors` of `open`: what becomes of bytes that are no text in the encoding.
-
-    Raises:
-        UserError: If it cannot be decompressed.
-        UnicodeDecodeError: While it is read, if bytes are no text.
-        OSError: If it cannot be read.
+    As `reading`. Bytes that are no text are UnicodeDecodeErrors, unless `lost`, which is `errors` of `open`, says else.
     """
     with reading(path, error) as file:
         encoding = encoding_of(file.read(3))
@@ -115,16 +98,7 @@ def encoding_of(beginning: bytes) -> str:
 
 
 def decoded(content: bytes, name: object, error: type[UserError] = DamagedFileError) -> str:
-    """The text in the bytes of a file, without the mark of its encoding.
-
-    Args:
-        content: In UTF-8, or in UTF-16 with its mark.
-        name: Of the file.
-        error: What is raised.
-
-    Raises:
-        UserError: If it is no text in these encodings.
-    """
+    """The text in the bytes of a file in UTF-8, or in UTF-16 with its mark, which is left out; `error` for others."""
     try:
         return content.decode(encoding_of(content))
     except UnicodeDecodeError as reason:
@@ -135,14 +109,8 @@ def decoded(content: bytes, name: object, error: type[UserError] = DamagedFileEr
 def read_json(path: Path, remedy: str, error: type[UserError] = DamagedFileError) -> Any:
     """The content of a JSON file.
 
-    Args:
-        path: Of the file.
-        remedy: What to do if it is damaged, as a sentence ends: `write it again or remove it`.
-        error: What is raised then.
-
-    Raises:
-        UserError: If it is no JSON, or holds text that is no Unicode.
-        OSError: If it cannot be read.
+    If it is no JSON, or holds text that is no Unicode, `error` is raised. Its sentence ends with the remedy, such as
+    `write it again or remove it`.
     """
     try:
         with reading(path, error) as file:
@@ -222,18 +190,7 @@ def listed_checksums(folder: Path) -> dict[str, str | None]:
 
 
 def require_listed(folder: Path, error: type[UserError] = DamagedFileError) -> dict[str, str | None]:
-    """Makes sure that the files of a data set are those that its card lists, bit by bit where it has checksums.
-
-    Args:
-        folder: Of the data set.
-        error: What is raised.
-
-    Returns:
-        What `listed_checksums` found.
-
-    Raises:
-        UserError: If one is missing or damaged.
-    """
+    """What `listed_checksums` finds, once it is sure that these files are there, bit by bit where it has checksums."""
     listed = listed_checksums(folder)
     for name, checksum in listed.items():
         path = folder / name
@@ -247,24 +204,8 @@ def require_listed(folder: Path, error: type[UserError] = DamagedFileError) -> d
     return listed
 
 
-def known_sums(folder: Path) -> dict[str, str]:
-    """File → checksum, as far as `SUMS` or the card in a folder says it."""
-    found = {name: checksum for name, checksum in listed_checksums(folder).items() if checksum is not None}
-    with suppress(OSError, UserError):
-        found |= {name: str(checksum) for name, checksum in read_object(folder / SUMS, "").items()}
-    return found
-
-
 def require_sums(folder: Path, error: type[UserError] = DamagedFileError) -> None:
-    """Makes sure that the files of a model are those that were written, where their checksums are known.
-
-    Args:
-        folder: Of the model.
-        error: What is raised.
-
-    Raises:
-        UserError: If one is missing or damaged, or the checksums are.
-    """
+    """Makes sure that the files of a model are those that were written, where their checksums are known."""
     damage = damage_of(folder)
     if damage is not None:
         raise error(
@@ -291,12 +232,7 @@ def require_writable(path: Path) -> None:
 
 
 def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
-    """Writes a file that is there completely or not at all, also if the process or the machine stops.
-
-    Args:
-        path: What is there is replaced; its folder exists.
-        content: Text is written as UTF-8.
-    """
+    """Writes a file that is there completely or not at all, also if the process or the machine stops."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     if path.exists() and not path.is_file():  # such as /dev/stdout
         path.write_bytes(data)

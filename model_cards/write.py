@@ -10,9 +10,7 @@ from pathlib import Path
 
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import LICENSE
-from hf_symbinv.hub.cards.kinds import EMBEDDINGS, PAPER_TASKS, TASKS
-from hf_symbinv.hub.cards.papers import cited, papers_of
-from hf_symbinv.hub.cards.relatives import RELATIVES
+from hf_symbinv.hub.cards.families import EMBEDDINGS, PAPER_TASKS, RELATIVES, TASKS, cited, papers_of
 from hf_symbinv.hub.cards.rendering import check_card, program, render
 from hf_symbinv.tasks import TASKS as KNOWN
 

@@ -39,7 +39,6 @@ INNER = {
     "benchmarks/gpu/triton_kernels.py": {"modeling.layers_symbinv"},
     "benchmarks/inputs.py": {"datasets_scripts.storage.Pair"},
     "benchmarks/spot_ratio.py": {f"datasets_scripts.storage.{name}" for name in ("Origin", "Pair", "publish")},
-    "benchmarks/streaming.py": {f"datasets_scripts.storage.{name}" for name in ("Pair", "write_split")},
     "benchmarks/transcription.py": {"modeling.layers_symbinv.tree_positions"},
     "benchmarks/vectors.py": {"modeling.embedding_symbinv.random_vectors"},
 }

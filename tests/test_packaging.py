@@ -230,12 +230,12 @@ class TestVersions:
         *PROJECT["dependencies"],
         *(line for extra in PROJECT["optional-dependencies"].values() for line in extra),
     ]
-    # What checks and builds the package and its documentation; the demo, buckets and the trackers, which
+    # What checks and builds the package and its documentation; the demo and the trackers, which
     # are tested with the newest version alone; and torch, of which there is one build here that is small enough, while
     # its bound is transformers' own, with the Triton that goes with it.
     DOCUMENTATION = {"furo", "ipykernel", "myst-nb", "nbclient", "sphinx"}
     NEWEST_ALONE = {"mypy", "onnxruntime", "onnxscript", "parameterized", "ruff", "setuptools", "timeout-decorator",
-                    "flask", "flask-cors", "gradio", "moto", "playwright", "s3fs", "torch", "trackio", "triton",
+                    "gradio", "playwright", "torch", "trackio", "triton",
                     "wandb", *DOCUMENTATION}  # fmt: skip
     # Bounds whose own release was withdrawn from PyPI; the lowest that is tested is the next one.
     WITHDRAWN = {"transformers": "5.10"}

@@ -68,7 +68,7 @@ from hf_symbinv.hub.cards.dataset import Origin
 from hf_symbinv.solvers.pool import MEMORY, ProcessPool
 from hf_symbinv.tasks import SymbolTask, load_task, symbol_names
 from hf_symbinv.tasks.base import solve_ordered
-from hf_symbinv.values import described, is_kind
+from hf_symbinv.values import wrong_kind
 
 # Symbols, and the size of a question: our choice, far above what a model reads.
 LARGEST = 100_000
@@ -142,11 +142,10 @@ class QuestionsConfig(datasets.BuilderConfig):
     def validate(self) -> None:
         """Raise ValueError for a value out of range (`datasets` also sets fields of configs that exist)."""
         for item in dataclasses.fields(self):
-            value = getattr(self, item.name)
-            if item.name in self.recipe() and not is_kind(value, type(item.default)):
-                raise OptionsError(
-                    f"{item.name}={in_short(value)}: must be {described(type(item.default))}; correct it"
-                )
+            if item.name in self.recipe():
+                wrong = wrong_kind(getattr(self, item.name), type(item.default), item.name)
+                if wrong is not None:
+                    raise OptionsError(f"{wrong}; correct it")
         load_task(self.task, self.like)
         for name in ("num_symbols", "max_size"):
             if getattr(self, name) > LARGEST:

@@ -17,7 +17,6 @@ from hf_symbinv.datasets_scripts.progress import Watch
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate
 from hf_symbinv.datasets_scripts.storage import Pair
 from hf_symbinv.files import read_json, write_atomically
-from hf_symbinv.remote import finished
 from hf_symbinv.solvers import Checker
 from hf_symbinv.solvers.pool import Outcome, ProcessPool
 from hf_symbinv.tasks import SymbolTask
@@ -183,7 +182,6 @@ class Rounds:
                 waiting.popleft()
                 entries = self.judged(shard, outcomes)
                 write_atomically(path, json.dumps(entries, ensure_ascii=False))
-                finished(path)
                 finish(index, harvest_of(entries))
                 outcomes = []
         return [harvests[index] for index in sorted(harvests)]

@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
+
+from typing_extensions import TypedDict
 
 from hf_symbinv import __version__
 from hf_symbinv.answers.certificates import AGAIN, FORMAT, CertificateError, in_json, read_claim, require_evidence

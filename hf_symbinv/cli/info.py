@@ -13,9 +13,9 @@ from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import add_task, command_parser
 from hf_symbinv.cli.models import load_quietly, quiet
 from hf_symbinv.evaluation import bundled_checkpoints, load_other_model
+from hf_symbinv.hub.cards import families
 from hf_symbinv.hub.cards.facts import RECORD, STATE, CardError, read_recorded
 from hf_symbinv.hub.cards.records import Record, State
-from hf_symbinv.hub.cards.relatives import relative_of
 from hf_symbinv.tasks import load_task
 
 # What tells models of this family apart.
@@ -113,15 +113,14 @@ def _checkpoint(name: str, task: str | None) -> dict[str, Any]:
         kind = {"task": checkpoint.task.name}
     else:
         folder, model = other
-        relative = relative_of(model.config.to_dict())
-        fields = FIELDS if relative is None else relative.fields
+        fields = families.FIELDS
         kind = {"class": type(model).__name__}
     content: dict[str, Any] = {
         "model": name,
         **kind,
         "parameters": model.num_parameters(),
         "dtype": str(model.dtype).removeprefix("torch."),
-        **{field: getattr(model.config, field) for field in fields},
+        **{field: getattr(model.config, field) for field in fields if hasattr(model.config, field)},
     }
     if folder is not None:
         content["license"] = _license(folder / "README.md") or "not stated"

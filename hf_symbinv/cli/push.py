@@ -1,4 +1,4 @@
-"""`symbinv push`: a model, a data set, a metric or a Space goes to the Hub."""
+"""`symbinv push`: a model, a data set or a Space goes to the Hub."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ Push a folder to the Hub, in one commit. FOLDER holds
   a data set  what `symbinv data` wrote: Parquet files and a card; or folders
               of several data sets, which load_dataset("OWNER/NAME", "FOLDER")
               tells apart
-  a metric    a script of the folder's name and a card, as those of this package;
-              it becomes a Space, and evaluate.load("OWNER/NAME") loads it
   a Space     an app with a card whose first lines say `sdk: gradio`, as the
               demo in examples/space
 
 What belongs to one of these goes, and what stays here is listed. --include
-takes more of it along. Refused are pickles, packed files, links that lead out
-of FOLDER, and files with an access token or a private key in them.
+takes more of it along. Refused are files that are not read as what they are:
+safetensors, Parquet, JSON, PNG, JPEG or text; so are pickles, links that lead
+out of FOLDER, and files with an access token or a private key in them.
 
 The repository is made if there is none. Repeat a push that broke off: until it
 is done the repository stays as it was. The token is that of HF_TOKEN or of
@@ -50,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--private", action="store_true", help="make a new repository private")
     command.add_argument("--revision", default="main", metavar="BRANCH", help="branch (default: %(default)s)")
     command.add_argument(
-        "--include", action="append", default=[], metavar="PATTERN", help="push these files too, such as 'onnx/*'"
+        "--include", action="append", default=[], metavar="PATTERN", help="push these files too, such as 'plots/*'"
     )
     command.add_argument(
         "--dry-run", action="store_true", help="check all, list what would go, and send nothing; this needs no network"

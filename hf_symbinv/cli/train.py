@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli.arguments import command_parser, minutes
 from hf_symbinv.errors import UserError
+from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import PAIRS
 
 if TYPE_CHECKING:
@@ -30,9 +31,6 @@ sentence on them and the commands that ask and measure the model.
 With --max-minutes a run stops in time, after a step and with a checkpoint, and
 goes on when the command is repeated, until it is done: in pieces of any length,
 it ends with the weights of a run in one.
-
-With data.streaming=true a run reads the Parquet files of --data while it trains,
-for more rows than memory holds.
 
 A run goes on for longer in its folder if trainer.max_steps is raised. From there
 the learning rate is that of the schedule over all steps.
@@ -89,9 +87,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "overrides", nargs="*", metavar="SECTION.KEY=VALUE", help="values that differ, such as trainer.max_steps=100"
     )
-    command.add_argument(
-        "--output", help="folder for the model, its checkpoints and run.json, or an address such as s3://bucket/folder"
-    )
+    command.add_argument("--output", type=path_here, help="folder for the model, its checkpoints and run.json")
     command.add_argument(
         "--data",
         help="the data set: a folder, an address such as s3://bucket/folder, or OWNER/NAME or OWNER/NAME/CONFIG on the "
@@ -143,15 +139,14 @@ def main(arguments: Sequence[str]) -> int:
     recipe = read_recipe(options.recipe, texts, own)
 
     from hf_symbinv.training import closing_words, interruptible
-    from hf_symbinv.training.run import run_folder
 
     # Trainer prints its log on standard output.
-    with contextlib.redirect_stdout(sys.stderr), run_folder(options.output) as folder, interruptible(folder):
-        record, is_main = train_recipe(recipe, options.data, folder, options.max_minutes)
+    with contextlib.redirect_stdout(sys.stderr), interruptible(options.output):
+        record, is_main = train_recipe(recipe, options.data, options.output, options.max_minutes)
         if record["finished"] and recipe.task == PAIRS and is_main:
             from hf_symbinv.evaluation.own_pairs import measure_pairs
 
-            record["results"] |= measure_pairs(folder)
+            record["results"] |= measure_pairs(options.output)
     if not record["finished"]:
         if is_main:
             step, steps = record["step"], record["max_steps"]

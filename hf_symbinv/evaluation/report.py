@@ -24,8 +24,7 @@ from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
 from hf_symbinv.evaluation.grid import Box, Grid
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
 from hf_symbinv.files import read_json
-from hf_symbinv.hub.cards.facts import RECORD, repository_of
-from hf_symbinv.hub.cards.training_data import read_training_data
+from hf_symbinv.hub.cards.facts import RECORD, largest_in_training, repository_of
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, Words, measure_alpha_covariance, once_for_all_renamings
 from hf_symbinv.metrics.edit_distance import edit_distance
 from hf_symbinv.metrics.intervals import mean_interval, wilson_interval
@@ -227,9 +226,9 @@ def _rows(data: str, split: str, rows: int | None) -> list[dict[str, Any]]:
 
     from hf_symbinv.datasets_scripts.loading import refuse_folders_of_data_sets, several_data_sets
     from hf_symbinv.datasets_scripts.splits import quiet
-    from hf_symbinv.datasets_scripts.storage import FOLDERS, require_whole
+    from hf_symbinv.datasets_scripts.storage import require_whole
 
-    folder = local_copy(data, FOLDERS)
+    folder = local_copy(data)
     if folder.is_dir():
         refuse_folders_of_data_sets(folder)
         require_whole(folder)
@@ -427,8 +426,7 @@ def training_box(checkpoint: Checkpoint) -> Box | None:
         return None
     with suppress(OSError, ValueError):  # there may be no run.json, or another program's
         record = read_json(checkpoint.folder / RECORD, "")
-        data = read_training_data(record) if isinstance(record, dict) else None
-        largest = None if data is None else data.largest()
+        largest = largest_in_training(record) if isinstance(record, dict) else None
         return None if largest is None else Box(*largest)
     return None
 

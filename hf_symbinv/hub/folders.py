@@ -1,4 +1,4 @@
-"""What a folder holds: checkpoint, data set, metric or Space; which files go to the Hub; whether they are whole."""
+"""What a folder holds: checkpoint, data set or Space; which files go to the Hub; whether they are whole."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from typing import Any, Literal
 from hf_symbinv.files import read_object, require_listed, require_sums
 from hf_symbinv.hub.cards.dataset import card_of_several
 from hf_symbinv.hub.cards.facts import MODEL_TYPES
-from hf_symbinv.hub.code import with_code
-from hf_symbinv.hub.errors import PushError
-from hf_symbinv.hub.gate import check_files, chosen_files
-from hf_symbinv.hub.space import space_files
+from hf_symbinv.hub.gate import PushError, check_files, chosen_files
 
 CARD, CONFIG, TOKENIZER_CONFIG = "README.md", "config.json", "tokenizer_config.json"
 WEIGHTS, DATA = "*.safetensors", "data/*.parquet"
@@ -38,7 +35,6 @@ class Content:
         left_out: Names of what lies in the folder and is not pushed.
         replaces: Patterns of files that a repository must not keep from before, such as weights of another number of
             parts.
-        name: The name that the repository must have after its owner's; None for any.
         sdk: Of a Space, what runs it; None for other repositories.
     """
 
@@ -46,37 +42,25 @@ class Content:
     files: Mapping[str, Path | bytes]
     left_out: list[str] = field(default_factory=list)
     replaces: tuple[str, ...] = ()
-    name: str | None = None
     sdk: str | None = None
 
 
 def read_folder(folder: Path, include: Sequence[str] = ()) -> Content:
-    """Finds out what a folder holds, and that it is whole.
-
-    Args:
-        folder: As `push_folder` takes it.
-        include: Patterns of files that are pushed though they do not belong to it.
-
-    Raises:
-        PushError: If it is none of these, or a file is missing, damaged, or one that `check_files` refuses.
-    """
+    """What a folder holds, once it is sure that it is whole and `check_files` lets it pass."""
     if not folder.is_dir():
-        raise PushError(f"{folder}: no such folder; pass one that holds a model, a data set, a metric or a Space")
+        raise PushError(f"{folder}: no such folder; pass one that holds a model, a data set or a Space")
     if (folder / CONFIG).is_file():
         content = _model(folder, include)
     elif any(folder.glob(DATA)):
         content = _dataset(folder, include)
-    elif (folder / f"{folder.resolve().name}.py").is_file() and (folder / CARD).is_file():
-        content = _metric(folder, include)
     elif "sdk" in (card := _front_matter(folder)):
         content = _space(folder, card, include)
     elif any(folder.glob(f"*/{DATA}")):
-        content = _datasets(folder, card, include)
+        content = _datasets(folder, include)
     else:
         raise PushError(
             f"{folder}: holds nothing that can be pushed; pass the folder of a model ({CONFIG}), of a data set or "
-            f"several ({DATA}), of a metric ({folder.resolve().name}.py and {CARD}), or of a Space ({CARD} with sdk in "
-            "its first lines)"
+            f"several ({DATA}), or of a Space ({CARD} with sdk in its first lines)"
         )
     check_files(folder, [file for file in content.files.values() if isinstance(file, Path)])
     return content
@@ -89,10 +73,14 @@ def _model(folder: Path, include: Sequence[str]) -> Content:
             f"{folder}: its model type is {config.get('model_type')!r}, which is none of this package's; push it with "
             "`hf upload`"
         )
+    if "auto_map" not in config:
+        raise PushError(
+            f"{folder / CONFIG}: has no auto_map, so that nobody without this package could load it; load the model "
+            "and save it again with save_pretrained, which brings its code along"
+        )
     _check_weights(folder)
     files, left_out = chosen_files(folder, "model", _named_code(folder), include)
-    made = {} if "auto_map" in config else with_code(folder, config)
-    return Content("model", {**files, **made}, left_out, replaces=(WEIGHTS, INDEX))
+    return Content("model", files, left_out, replaces=(WEIGHTS, INDEX))
 
 
 def _check_weights(folder: Path) -> None:
@@ -107,11 +95,7 @@ def _check_weights(folder: Path) -> None:
 
 
 def _named_code(folder: Path) -> set[str]:
-    """The names of the code that the configurations of a folder name, and of what that imports beside it.
-
-    Raises:
-        PushError: If one of these files is missing.
-    """
+    """The names of the code that the configurations of a folder name, and of what that imports beside it."""
     wanted = {
         f"{reference.rpartition('--')[2].partition('.')[0]}.py": name
         for name in (CONFIG, TOKENIZER_CONFIG)
@@ -136,27 +120,14 @@ def _dataset(folder: Path, include: Sequence[str]) -> Content:
     return Content("dataset", *chosen_files(folder, "dataset", _named_code(folder), include), replaces=ALL_DATA)
 
 
-def _datasets(folder: Path, own: Mapping[str, Any], include: Sequence[str]) -> Content:
-    """Several data sets as one repository, in which each has the name of its folder.
-
-    Args:
-        folder: Around theirs.
-        own: What the card in it says in its first lines, if it has one; its text stays as it is.
-        include: As of `read_folder`.
-    """
+def _datasets(folder: Path, include: Sequence[str]) -> Content:
+    """Several data sets as one repository, in which each has the name of its folder."""
     homes = sorted({path.parents[1] for path in folder.glob(f"*/{DATA}")})
     named = [f"{home.name}/{name}" for home in homes for name in _dataset(home, ()).files]
     files, left_out = chosen_files(folder, "dataset", named, include)
     text = (folder / CARD).read_text(encoding="utf-8", errors="replace") if (folder / CARD).is_file() else ""
-    card = card_of_several(folder.resolve().name, {home.name: _front_matter(home) for home in homes}, own, text)
+    card = card_of_several(folder.resolve().name, {home.name: _front_matter(home) for home in homes}, text)
     return Content("dataset", {**files, CARD: card.encode()}, left_out, replaces=ALL_DATA)
-
-
-def _metric(folder: Path, include: Sequence[str]) -> Content:
-    name = folder.resolve().name
-    made = {path: text.encode() for path, text in space_files(name).items()}
-    own, left_out = chosen_files(folder, "metric", [f"{name}.py", *made], include)
-    return Content("space", {**made, **own}, left_out, name=name, sdk="gradio")
 
 
 def _space(folder: Path, card: Mapping[str, Any], include: Sequence[str]) -> Content:

@@ -1,26 +1,29 @@
-"""What of a folder may go to the Hub: files that belong to what it holds, lie in it, and can be looked into.
+"""What of a folder may go to the Hub: files that belong to what it holds, lie in it, and are read here as their kind.
 
-No pickle passes, whatever its name: loading one runs whatever its author put into it. Nor does a file with an access
-token, nor a link that leads out of the folder.
+A file is read by its ending: weights by safetensors, tables by pyarrow, JSON by json, pictures by how they begin, and
+everything else as text in UTF-8. What cannot be read so is refused, and with it every archive and every pickle, which
+runs when it is loaded what its author put into it; the few texts that are pickles too are tried. Nor does a file pass
+with an access token, nor a link that leads out of the folder.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import io
-import lzma
 import os
 import pickle
-import pickletools
 import re
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hf_symbinv.files import reading_parquet
-from hf_symbinv.hub.errors import PushError
+from hf_symbinv.errors import UserError
+from hf_symbinv.files import read_json, reading_parquet
+
+
+class PushError(UserError):
+    """A folder that cannot be pushed, or a push that failed; the message says why and what to do."""
+
 
 _ALWAYS = ("README.md", "LICENSE", "LICENSE.*")
 _TOKENIZER = (
@@ -35,34 +38,15 @@ BELONGS: dict[str, tuple[str, ...]] = {
         "adapter_config.json", "run.json", "recipe.json", "conversion.json", "trainer_state.json", "results.json",
         "*_results.json",
     ),
-    "metric": _ALWAYS,
     "dataset": (*_ALWAYS, *_TOKENIZER, "generation.json", "data/*.parquet"),
     "space": (
         *_ALWAYS, "*.md", "*.py", "*.json", "*.safetensors", "*.parquet", "*.html", "*.css", "*.js", "*.svg", "*.png",
-        "*.jpg", "*.jpeg", "*.gif", "*.webp", "*.ico", "*.woff2", "requirements.txt", "pre-requirements.txt",
-        "packages.txt", "Dockerfile",
+        "*.jpg", "*.jpeg", "requirements.txt", "pre-requirements.txt", "packages.txt", "Dockerfile",
     ),
 }  # fmt: skip
 
-PICKLES = {
-    ".bin", ".ckpt", ".cloudpickle", ".dill", ".h5", ".hdf5", ".joblib", ".keras", ".msgpack", ".npy", ".npz",
-    ".pickle", ".pk", ".pkl", ".pt", ".pt2", ".pth",
-}  # fmt: skip
-# First bytes of arrays that may hold pickles, and of archives and compressed files, into which nobody looks here.
-_ARRAYS = (b"\x93NUMPY", b"\x89HDF\r\n\x1a\n")
-_PACKED = (
-    b"PK\x03\x04",
-    b"\x1f\x8b",
-    b"BZh",
-    b"\xfd7zXZ\0",
-    b"\x28\xb5\x2f\xfd",
-    b"7z\xbc\xaf\x27\x1c",
-    b"Rar!",
-    b'\x04"M\x18',
-)
-# Instructions of a pickle that import or call something; a text may be a pickle that only says "None".
-_IMPORTS = {"GLOBAL", "STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"}
-_CALLS = {"INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "REDUCE", "BUILD"}
+# How pictures begin. No pickle begins so: the first letter would fail.
+PICTURES = {".png": b"\x89PNG\r\n", ".jpg": b"\xff\xd8\xff", ".jpeg": b"\xff\xd8\xff"}
 
 # Kinds of secrets whose issuers gave them a form of their own, as their documentation shows it. None asks for the start
 # of a word: in JSON, that of a line follows the letter n, and in a table, the text of the row before. No library:
@@ -107,9 +91,6 @@ def chosen_files(
     Returns:
         Path in the repository → file; and what is left out, a folder of which nothing goes with a slash. What is hidden
         is not mentioned.
-
-    Raises:
-        PushError: If a folder is a link, a pattern of `include` has no file, or one that is a pickle by its name.
     """
     wanted, files, others = set(named), {}, []
     unused = dict.fromkeys(include)
@@ -118,10 +99,7 @@ def chosen_files(
         asked = [pattern for pattern in include if fnmatch.fnmatchcase(name, pattern)]
         for pattern in asked:
             unused.pop(pattern, None)
-        is_pickle = path.suffix.lower() in PICKLES
-        if asked and is_pickle:
-            raise PushError(_pickle_sentence(path))
-        if asked or (not is_pickle and not _is_hidden(name) and (name in wanted or _belongs(name, kind))):
+        if asked or (not _is_hidden(name) and (name in wanted or _belongs(name, kind))):
             files[name] = path
         elif not _is_hidden(name):
             others.append(name)
@@ -134,7 +112,7 @@ def check_files(folder: Path, files: Iterable[Path]) -> None:
     """Makes sure that files may leave a folder.
 
     Raises:
-        PushError: If a file is a link to one outside, is damaged, cannot be looked into, or holds a pickle or a token.
+        PushError: If a file is a link to one outside, cannot be read as its kind, is a pickle, or holds a token.
     """
     root = folder.resolve()
     for path in files:
@@ -143,7 +121,8 @@ def check_files(folder: Path, files: Iterable[Path]) -> None:
             raise PushError(
                 f"{path}: is a link to {target}, outside the folder; put the file itself there, or remove it"
             )
-        secret = secret_in([os.fsencode(path.relative_to(folder)), *_contents(path)])
+        read = READERS.get(path.suffix.lower(), _text)
+        secret = secret_in([os.fsencode(path.relative_to(folder)), *read(path)])
         if secret is not None:
             what = f"a {secret}" if secret == PRIVATE_KEY else f"an access token ({secret})"
             where = "the Hub" if secret == "Hugging Face" else "its service"
@@ -201,24 +180,76 @@ def _left_name(name: str, files: Iterable[str]) -> str:
     return name
 
 
-def _contents(path: Path) -> Iterator[Any]:
-    """The bytes of a file in which texts may stand, once it is known that it is no pickle."""
-    if path.suffix == ".safetensors":
-        yield _safetensors_header(path)
-    elif path.suffix == ".parquet":
-        yield from _parquet_columns(path)
-    else:
-        content = path.read_bytes()
-        if content.startswith(_ARRAYS) or _is_pickle(content):
-            raise PushError(_pickle_sentence(path))
-        if content.startswith(_PACKED) or content[257:262] == b"ustar" or _is_compressed(content):
-            raise PushError(f"{path}: is packed, so that nobody sees what is in it; unpack it, or remove it")
-        yield content
-        if b"\0" in content:
-            yield content.replace(b"\0", b"")  # a text in UTF-16
+def _text(path: Path) -> Iterator[Any]:
+    """The bytes of a text, once it is known that it is no pickle."""
+    content = path.read_bytes()
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        content = b"\0"
+    if b"\0" in content:
+        raise PushError(
+            f"{path}: is no text in UTF-8, and of other kinds only safetensors, Parquet, PNG and JPEG are looked into; "
+            "save it as one of these, or remove it"
+        )
+    if _is_pickle(content):
+        raise PushError(
+            f"{path}: is a pickle, and loading one runs what its author put into it; save it as safetensors, Parquet "
+            "or JSON"
+        )
+    yield content
 
 
-def _safetensors_header(path: Path) -> bytes:
+def _is_pickle(content: bytes) -> bool:
+    """Whether loading these bytes as a pickle would import something, or call what it imported and then fail."""
+    reader = _Reader(io.BytesIO(content))
+    try:
+        reader.load()
+    except _CalledError:
+        return True
+    except Exception:  # of many types: most texts are none
+        return False
+    return reader.imports
+
+
+class _CalledError(Exception):
+    """A pickle calls what it has imported."""
+
+
+class _Imported:
+    """What stands for everything that a pickle imports."""
+
+    def __new__(cls, *_: Any) -> _Imported:
+        raise _CalledError
+
+    @classmethod
+    def __setstate__(cls, state: Any) -> None:
+        raise _CalledError
+
+
+class _Reader(pickle._Unpickler):
+    """Python's own unpickler without imports; the one in C takes memory as the bytes say."""
+
+    imports = False
+
+    def find_class(self, module: str, name: str) -> Any:
+        self.imports = True
+        return _Imported
+
+
+def _json(path: Path) -> Iterator[bytes]:
+    read_json(path, "correct it, or remove it", PushError)
+    yield path.read_bytes().replace(b"\0", b"")  # JSON in UTF-16 too
+
+
+def _picture(path: Path) -> Iterator[bytes]:
+    content = path.read_bytes()
+    if not content.startswith(PICTURES[path.suffix.lower()]):
+        raise PushError(f"{path}: is no picture of this kind; give it the ending of what it is, or remove it")
+    yield content
+
+
+def _weights(path: Path) -> Iterator[bytes]:
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -227,86 +258,21 @@ def _safetensors_header(path: Path) -> bytes:
     except (SafetensorError, OSError) as error:
         raise PushError(f"{path}: damaged ({error}); save the model again or copy the file anew") from error
     with path.open("rb") as file:
-        return file.read(int.from_bytes(file.read(8), "little"))
+        yield file.read(int.from_bytes(file.read(8), "little"))
 
 
-def _parquet_columns(path: Path) -> Iterator[Any]:
+def _table(path: Path) -> Iterator[Any]:
     import pyarrow.parquet
 
     with reading_parquet(path, error=PushError), pyarrow.parquet.ParquetFile(path) as file:
-        # Serialised, because its text leaves out the ends of long values.
-        yield from (str(file.metadata.metadata).encode(), file.schema_arrow.serialize())
+        yield str(file.metadata.metadata).encode()
         for batch in file.iter_batches():
-            for column in batch.columns:
-                yield from _buffers(column)
+            sink = pyarrow.BufferOutputStream()
+            with pyarrow.ipc.new_stream(sink, batch.schema) as stream:  # with dictionaries and what is said of columns
+                stream.write(batch)
+            yield sink.getvalue()
 
 
-def _buffers(array: Any) -> Iterator[Any]:
-    """The bytes of an array of pyarrow, with those of its dictionaries, which its own `buffers` leaves out."""
-    if hasattr(array, "field"):  # a struct's
-        parts = [array.field(number) for number in range(array.type.num_fields)]
-    else:
-        parts = [getattr(array, name) for name in ("dictionary", "values", "storage") if hasattr(array, name)]
-    for part in parts:
-        yield from _buffers(part)
-    if not parts:
-        yield from (buffer for buffer in array.buffers() if buffer is not None)
-
-
-def _is_pickle(content: bytes) -> bool:
-    """Whether loading these bytes as a pickle would import something, or call it and then fail.
-
-    What calls without an import, as the text `b2e.` does, has nothing to call.
-    """
-    if re.match(rb"\x80[\x02-\x08]", content):
-        return True
-    imports = named = called = False
-    try:
-        for instruction, argument, _ in pickletools.genops(content):
-            if instruction.name in _IMPORTS:
-                imports = True
-                # A text may begin with `c` too, but names no module.
-                named |= argument is None or bool(re.fullmatch(r"[\w.]+ [\w.]+", str(argument)))
-            called |= named and instruction.name in _CALLS
-    except Exception:  # of many types; what stood before it would have been done
-        return called
-    # `pickletools` keeps no stack, so a text such as `oi`, a line, and a full stop seems to import something. Where
-    # names look like a module's, that is enough, because pickle in C loads a little more than the one in Python.
-    return imports and (named or _imports_when_loaded(content))
-
-
-def _imports_when_loaded(content: bytes) -> bool:
-    """Whether Python's own unpickler comes to an import; it stops there."""
-    reached = False
-
-    class Reader(pickle._Unpickler):  # the one in C takes memory as the bytes say
-        def find_class(self, module: str, name: str) -> Any:
-            nonlocal reached
-            reached = True
-            raise pickle.UnpicklingError("nothing is imported here")
-
-    with contextlib.suppress(Exception):
-        Reader(io.BytesIO(content)).load()
-    return reached
-
-
-def _is_compressed(content: bytes) -> bool:
-    """Whether bytes that are no text are a stream of zlib or LZMA, as joblib writes pickles."""
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        for decompress in (zlib.decompressobj().decompress, lzma.LZMADecompressor().decompress):
-            with contextlib.suppress(zlib.error, lzma.LZMAError, MemoryError):
-                if decompress(content, 64):
-                    return True
-    return False
-
-
-def _pickle_sentence(path: Path) -> str:
-    return (
-        f"{path}: is a pickle or may hold one, and loading one runs what its author put into it; save it as "
-        "safetensors, Parquet or JSON"
-    )
-
-
-__all__ = ["BELONGS", "PICKLES", "PRIVATE_KEY", "TOKENS", "check_files", "chosen_files", "secret_in"]
+READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
+    ".safetensors": _weights, ".parquet": _table, ".json": _json, **dict.fromkeys(PICTURES, _picture),
+}  # fmt: skip

@@ -9,24 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hf_symbinv.errors import hub_failure
-from hf_symbinv.hub.errors import PushError
 from hf_symbinv.hub.folders import CARD, Content, read_folder
+from hf_symbinv.hub.gate import PushError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 
 class Pushed(NamedTuple):
-    """What a push left on the Hub.
-
-    Attributes:
-        url: Of the repository.
-        type: `model`, `dataset` or `space`.
-        revision: The branch.
-        commit: Its last commit now.
-        files: Number of files that were pushed, changed or not.
-        left_out: Names in the folder that were not.
-        warnings: What the Hub finds wanting in the card.
+    """What a push left on the Hub: the last commit of the branch now, the number of files that were pushed, changed or
+    not, the names of those that were not, and what the Hub finds wanting in the card.
     """
 
     url: str
@@ -56,8 +48,6 @@ def content_of(folder: str | Path, name: str, include: Sequence[str] = ()) -> Co
         reason = str(error).partition(":")[0]
         raise PushError(f"{name!r}: no name of a repository ({reason}); write OWNER/NAME") from error
     content = read_folder(Path(folder), include)
-    if content.name not in (None, short):
-        raise PushError(f"{name}: evaluate.load looks for {short}.py in it; call it {owner}/{content.name}")
     return content
 
 
@@ -70,19 +60,19 @@ def push_folder(
     include: Sequence[str] = (),
     token: str | None = None,
 ) -> Pushed:
-    """Pushes a model, a data set, a metric or a Space to the Hub, into a repository that is made if there is none.
+    """Pushes a model, a data set or a Space to the Hub, into a repository that is made if there is none.
 
     Everything goes in one commit, so a push that breaks off leaves the repository as it was, and another one takes up
     the large files that arrived.
 
     Args:
         folder: What `save_pretrained`, `symbinv train` or `symbinv data` wrote, a folder around several data sets, or
-            the folder of a metric or a Space.
+            the folder of a Space.
         name: OWNER/NAME.
         private: Make it private.
         revision: The branch, made from `main` if there is none.
         include: Patterns of files that go too, though they do not belong to it by `hf_symbinv.hub.gate.BELONGS`, such
-            as `onnx/*`.
+            as `plots/*`.
         token: With the right to write there; None for that of HF_TOKEN or of `hf auth login`.
 
     Raises:
@@ -98,16 +88,12 @@ def push_folder(
     except PushError:
         raise
     except Exception as error:
-        sentence = _explain(error, Path(folder), name)
+        sentence = hub_failure(error, name)
+        if str(error).startswith("Invalid metadata in README.md"):
+            sentence = f"{Path(folder) / CARD}: {' '.join(str(error).split())}; correct its first lines"
         if sentence is None:
             raise
         raise PushError(sentence) from error
-
-
-def _explain(error: Exception, folder: Path, name: str) -> str | None:
-    if str(error).startswith("Invalid metadata in README.md"):
-        return f"{folder / CARD}: {' '.join(str(error).split())}; correct its first lines"
-    return hub_failure(error, name)
 
 
 def _push(

@@ -1,6 +1,5 @@
 """The public names of training, as in `hf_symbinv/__init__.pyi`."""
 
-from .batching import Collator as Collator
 from .batching import GroupedSampler as GroupedSampler
 from .batching import group_keys as group_keys
 from .cards import write_card as write_card

@@ -6,7 +6,7 @@ about equal lengths go together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -33,21 +33,23 @@ def tokenize(
 ) -> datasets.Dataset:
     """Columns `input_ids`, of the prompts that the questions make, and `labels`, of the answers.
 
-    Args:
-        dataset: with the columns `task.columns`, in prefix notation.
-        task: what is asked.
-        tokenizer: of the task.
-        name: of the data set, for messages.
-
     Raises:
         UserError: if a column is missing, or a row cannot be tokenized.
     """
+    import datasets
+
     require_columns(dataset.column_names, task, name)
+    question, answer = task.columns
 
     def encoded(rows: dict[str, list[str]], indices: list[int]) -> dict[str, Any]:
-        return encode(rows, task, tokenizer, lambda place: f"{name}, row {indices[place]}")
-
-    import datasets
+        try:
+            prompts = [task.prompt(text) for text in rows[question]]
+            return dict(tokenizer(prompts, text_target=rows[answer], return_attention_mask=False))
+        except (ValueError, TypeError):
+            for place, asked, answered in zip(indices, rows[question], rows[answer], strict=True):
+                _require_tokens(f"{name}, row {place}, column {question}", asked, tokenizer, task.prompt)
+                _require_tokens(f"{name}, row {place}, column {answer}", answered, tokenizer)
+            raise
 
     ids = datasets.List(datasets.Value("int32"))
     return dataset.map(
@@ -61,45 +63,8 @@ def tokenize(
     )
 
 
-def encode(
-    rows: Mapping[str, Sequence[str]],
-    task: SymbolTask,
-    tokenizer: ListedTokens,
-    place_of: Callable[[int], str],
-) -> dict[str, Any]:
-    """`input_ids` and `labels` of some rows.
-
-    Args:
-        rows: The texts of the columns `task.columns`.
-        task, tokenizer: As `tokenize` takes them.
-        place_of: Where the row at a place in `rows` stands, for messages.
-
-    Raises:
-        UserError: If a row cannot be tokenized.
-    """
-    question, answer = task.columns
-    try:
-        prompts = [task.prompt(text) for text in rows[question]]
-        return dict(tokenizer(prompts, text_target=rows[answer], return_attention_mask=False))
-    except (ValueError, TypeError):
-        for place, texts in enumerate(zip(rows[question], rows[answer], strict=True)):
-            require_tokens(f"{place_of(place)}, column {question}", texts[0], tokenizer, task.prompt)
-            require_tokens(f"{place_of(place)}, column {answer}", texts[1], tokenizer)
-        raise
-
-
-def require_tokens(place: str, text: Any, tokenizer: ListedTokens, prompt: Callable[[str], str] = str) -> None:
-    """Makes sure that one text can be tokenized.
-
-    Args:
-        place: Where it stands, as the sentence begins.
-        text: Which may be no text.
-        tokenizer: Of the task.
-        prompt: What the model reads in its place.
-
-    Raises:
-        UserError: If it cannot.
-    """
+def _require_tokens(place: str, text: Any, tokenizer: ListedTokens, prompt: Callable[[str], str] = str) -> None:
+    """Raises a UserError that begins with the place of a text that cannot be tokenized."""
     if not isinstance(text, str):
         raise UserError(f"{place}: {text!r} is no text")
     try:
@@ -136,7 +101,11 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
     window = 50
 
     def __init__(self, keys: torch.Tensor, group: int, piece: int, seed: int):
-        require_group(len(keys), group)
+        if len(keys) < group:
+            raise UserError(
+                f"{len(keys)} training rows are fewer than the {group} of one optimizer step; use more rows or smaller "
+                "batches"
+            )
         self.keys = keys.clamp(min=1)  # without a symbol there is one stream
         self.group, self.piece, self.seed, self.epoch = group, piece, seed, 0
 
@@ -147,7 +116,7 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
-        generator = seeded(self.seed, self.epoch)
+        generator = torch.Generator().manual_seed(hash((self.seed, self.epoch)) % 2**63)
         order = torch.randperm(len(self.keys), generator=generator)[: len(self)]
         windows = order.split(self.window * self.group)
         groups = torch.cat([piece for window in windows for piece in self._cut(window)]).view(-1, self.group)
@@ -174,10 +143,6 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
 class EpochOfSampler(TrainerCallback):
     """Tells a sampler which epoch begins. accelerate does too, but not where each of several processes goes on in the
     midst of an epoch, whose order would then be that of the first one.
-
-    Args:
-        sampler: With the method `set_epoch`.
-        group: examples of one optimizer step.
     """
 
     def __init__(self, sampler: Any, group: int):
@@ -185,28 +150,6 @@ class EpochOfSampler(TrainerCallback):
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.sampler.set_epoch(state.global_step // (len(self.sampler) // self.group))
-
-
-def require_group(rows: int, group: int) -> None:
-    """Makes sure that rows fill a group.
-
-    Raises:
-        UserError: If they do not.
-    """
-    if rows < group:
-        raise UserError(
-            f"{rows} training rows are fewer than the {group} of one optimizer step; use more rows or smaller batches"
-        )
-
-
-def equal_keys(rows: int) -> torch.Tensor:
-    """Keys `(rows, 3)` with which `GroupedSampler` draws steps at random."""
-    return torch.ones(rows, 3, dtype=torch.int64)
-
-
-def seeded(*key: int) -> torch.Generator:
-    """A generator whose numbers are a function of the key."""
-    return torch.Generator().manual_seed(hash(key) % 2**63)
 
 
 def padded_work(keys: torch.Tensor) -> torch.Tensor:
@@ -230,30 +173,3 @@ def group_keys(dataset: datasets.Dataset, base_vocab_size: int) -> torch.Tensor:
         symbols = np.bincount(distinct, minlength=len(lengths))
         parts.append(np.stack((symbols, answers.value_lengths().to_numpy(), lengths), axis=1))
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))
-
-
-class Collator:
-    """Pads a list of rows with `input_ids` and `labels` to one batch.
-
-    [{"input_ids": [5, 13, 14, 2], "labels": [9, 13, 10, 2]}, {"input_ids": [13, 2], "labels": [9, 13, 10, 2]}] gives
-    input_ids [[5, 13, 14, 2], [13, 2, 1, 1]], attention_mask [[1, 1, 1, 1], [1, 1, 0, 0]], labels as they are; shorter
-    labels would be filled with -100.
-    """
-
-    def __init__(self, pad_token_id: int):
-        self.pad_token_id = pad_token_id
-
-    def __call__(self, rows: list[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
-        """Tensors `input_ids`, `attention_mask` `(B, L)` and `labels` `(B, T)`."""
-        input_ids = _pad([row["input_ids"] for row in rows], self.pad_token_id)
-        mask = _pad([[1] * len(row["input_ids"]) for row in rows], 0)
-        return {"input_ids": input_ids, "attention_mask": mask, "labels": _pad([row["labels"] for row in rows], -100)}
-
-
-def _pad(rows: list[list[int]], value: int) -> torch.Tensor:
-    # All at once: with a tensor for each row, a batch of 768 took 12 times as long, 33 ms on one core.
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    padded = np.full((len(rows), lengths.max()), value, np.int64)
-    tokens = np.fromiter(chain.from_iterable(rows), np.int64, lengths.sum())
-    padded[np.arange(padded.shape[1]) < lengths[:, None]] = tokens
-    return torch.from_numpy(padded)

@@ -12,15 +12,12 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import TrainerCallback, TrainingArguments
-from transformers.trainer_pt_utils import AcceleratorConfig
 
 from hf_symbinv.hub.cards.facts import CardError, ModelFacts, read_facts
 from hf_symbinv.hub.cards.model import write_model_card
@@ -32,11 +29,13 @@ PACKAGES = (
     "hf_symbinv", "torch", "transformers", "datasets", "accelerate", "tokenizers", "safetensors", "spottl",
     "py-aiger-sat",
 )  # fmt: skip
-# Arguments that say where a run was and how it was watched, and nothing about what came out.
-_NO_HYPERPARAMETERS = re.compile(
-    r"output_dir|logging_.*|run_name|report_to|project|trackio_.*|disable_tqdm|log_.*|push_to_hub.*|hub_.*|.*_token|"
-    r"save_.*|do_.*|dataloader_.*|skip_memory_metrics|ddp_.*|use_cpu|restore_callback_.*|ignore_data_skip"
-)
+# Arguments of a trainer that bear on what is learned.
+HYPERPARAMETERS = (
+    "learning_rate", "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "max_steps", "num_train_epochs",
+    "per_device_train_batch_size", "gradient_accumulation_steps", "train_sampling_strategy", "optim", "adam_beta1",
+    "adam_beta2", "adam_epsilon", "weight_decay", "max_grad_norm", "label_smoothing_factor", "bf16", "fp16", "seed",
+    "data_seed", "load_best_model_at_end",
+)  # fmt: skip
 _TOKEN = re.compile(r"(?<=token=)\S+|(?<=token )\S+|\bhf_[A-Za-z0-9]{20,}")
 
 
@@ -45,16 +44,10 @@ class ModelCardCallback(TrainerCallback):
 
     Args:
         task: what the model is trained to answer; None for one that answers no questions.
-        recipe, data: what else a card says of how it was trained and on what, as `run.json` has it under these names.
     """
 
-    def __init__(
-        self,
-        task: SymbolTask | None = None,
-        recipe: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-    ):
-        self.task, self.recipe, self.data = task, dict(recipe or {}), None if data is None else dict(data)
+    def __init__(self, task: SymbolTask | None = None):
+        self.task = task
         self._started = time.monotonic()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -66,8 +59,6 @@ class ModelCardCallback(TrainerCallback):
             return
         record = {
             "command": command(),
-            "recipe": self.recipe,
-            "data": self.data,
             "hyperparameters": hyperparameters(args),
             "log": state.log_history,
             "step": state.global_step,
@@ -107,18 +98,9 @@ def command() -> str:
 
 
 def hyperparameters(args: TrainingArguments) -> dict[str, Any]:
-    """The arguments of a trainer that differ from the defaults, and bear on what is learned."""
-    # From the fields: making default arguments would reset the state of accelerate, which a trainer still works with.
-    accelerator = AcceleratorConfig().to_dict()
-    accelerator.pop("use_configured_state")  # as the arguments do
-    default = {field.name: getattr(field.default, "value", field.default) for field in fields(args)}
-    default |= {"accelerator_config": accelerator, "include_for_metrics": []}
-    return {
-        name: value
-        for name, value in args.to_dict().items()
-        # Where the field has None or "", the arguments may have False or [].
-        if (value or None) != (default[name] or None) and not _NO_HYPERPARAMETERS.fullmatch(name)
-    }
+    """The arguments of a trainer that bear on what is learned, as far as they are set."""
+    given = args.to_dict()
+    return {name: given[name] for name in HYPERPARAMETERS if given.get(name)}
 
 
 def environment(device: torch.device | None = None) -> dict[str, Any]:
@@ -146,6 +128,3 @@ def cpu_model() -> str | None:
     path = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*:\s*(.+)$", path.read_text(), re.MULTILINE) if path.is_file() else None
     return found[1].strip() if found else platform.processor() or None
-
-
-__all__ = ["ModelCardCallback", "command", "cpu_model", "environment", "hyperparameters", "write_card"]

@@ -18,7 +18,8 @@ import torch
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import folder_atomically, write_atomically
 from hf_symbinv.hub.cards.facts import CONVERSION, hub_id, read_facts
-from hf_symbinv.hub.cards.model import public, write_model_card
+from hf_symbinv.hub.cards.model import write_model_card
+from hf_symbinv.hub.cards.rendering import public
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 
@@ -53,31 +54,30 @@ def to_streams(
     Source: SIT section 5.8.
     """
     config = model.config
-    _require(
-        config.symbol_embedding in ("learned", "renamed", "canonical"),
-        f"symbol_embedding={config.symbol_embedding!r}: only a row that a symbol has of its own can become the actual "
-        "or the placeholder row; convert a model with learned, renamed or canonical",
-    )
-    _require(
-        sorted(config.components) == sorted(COMPONENTS),
-        f'components="{"-".join(config.components)}": a vanilla model has {"-".join(COMPONENTS)}; convert one of those',
-    )
-    _require(
-        config.num_symbols >= 2,
-        f"num_symbols={config.num_symbols}: the actual and the placeholder row take two symbols; train with at least 2",
-    )
-    for name, referent in (("actual", actual), ("placeholder", placeholder)):
-        _require(
-            0 <= referent < config.num_symbols,
-            f"{name}={referent}: the model has rows for the symbols 0 … {config.num_symbols - 1} (a, b, …); use one",
-        )
-    _require(actual != placeholder, f"actual={actual} and placeholder={placeholder}: use the rows of two symbols")
-
-    _require(
-        not (aggregated and (config.norm_first or config.identity_qk or config.identity_vo)),
-        "aggregated: an EA block has no effect only behind blocks that end in their norm and have no identities; "
-        "convert without it",
-    )
+    for holds, rule in (
+        (
+            config.symbol_embedding in ("learned", "renamed", "canonical"),
+            f"symbol_embedding={config.symbol_embedding!r}: only a row that a symbol has of its own can become the "
+            "actual or the placeholder row; convert a model with learned, renamed or canonical",
+        ),
+        (
+            sorted(config.components) == sorted(COMPONENTS),
+            f'components="{"-".join(config.components)}": a vanilla model has {"-".join(COMPONENTS)}; convert one of '
+            "those",
+        ),
+        (
+            actual != placeholder and {actual, placeholder} <= set(range(config.num_symbols)),
+            f"actual={actual} and placeholder={placeholder}: the model has rows for the symbols "
+            f"0 … {config.num_symbols - 1} (a, b, …); use two of them",
+        ),
+        (
+            not (aggregated and (config.norm_first or config.identity_qk or config.identity_vo)),
+            "aggregated: an EA block has no effect only behind blocks that end in their norm and have no identities; "
+            "convert without it",
+        ),
+    ):
+        if not holds:
+            raise ConversionError(rule)
 
     components = ["EP", "DP", "EA", "CP"] if aggregated else list(COMPONENTS)
     fields = {**config.to_dict(), "symbol_embedding": "streams", "components": components}
@@ -139,11 +139,3 @@ def save_converted(
         tokenizer.save_pretrained(partial)
         write_atomically(partial / CONVERSION, text + "\n")
         write_model_card(partial, read_facts(partial))
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ConversionError(message)
-
-
-__all__ = ["ConversionError", "save_converted", "to_streams"]

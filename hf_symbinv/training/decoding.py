@@ -43,9 +43,7 @@ def generate_answers(
 
     Args:
         model: in any mode; it is evaluated without dropout and left as it was.
-        tokenizer: of the model.
         questions: in prefix notation.
-        batch_size: questions decoded together.
         progress: show a bar on stderr.
         generation: arguments of `generate`, such as `num_beams`, `max_new_tokens`, `num_return_sequences`.
 
@@ -135,9 +133,7 @@ def cross_entropy(
 
     Args:
         model: in any mode; it is left as it was.
-        tokenizer: of the model.
         pairs: at least one question and answer, in prefix notation.
-        batch_size: pairs evaluated together.
     """
     total, count = 0.0, 0
     lengths = _lengths(tokenizer, [question for question, _ in pairs])

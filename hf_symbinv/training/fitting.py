@@ -12,7 +12,7 @@ from hf_symbinv.hub.cards.facts import read_facts
 from hf_symbinv.modeling.words_symbinv import SymbolInvariantWordTokenizer
 from hf_symbinv.training.cards import write_card
 from hf_symbinv.training.recipe import training_arguments
-from hf_symbinv.training.run import STATE, Run, end
+from hf_symbinv.training.run import Run, end
 
 
 def fit(
@@ -70,6 +70,3 @@ def fit(
                 write_card(output, read_facts(output, name=args.hub_model_id))
         end(trainer)
     return metrics is not None
-
-
-__all__ = ["STATE", "fit"]

@@ -19,14 +19,8 @@ class MuonAndAdamW(torch.optim.Optimizer):
 
     Both take the same learning rate, because Muon's steps are scaled to the root mean square of AdamW's.
 
-    Args:
-        model: Whose parameters are trained, as far as they need gradients.
-        decayed: Names of the parameters that weight decay shrinks.
-        learning_rate, weight_decay: Of both.
-        betas, eps: Of AdamW.
-
-    Raises:
-        UserError: If there is nothing to train for one of them.
+    `decayed` are the names of the parameters that weight decay shrinks. UserError if there is nothing to train for one
+    of them.
 
     Source: Jordan et al. 2024, Muon: An optimizer for hidden layers in neural networks; the scale is that of Liu et al.
     2025, Muon is scalable for LLM training, section 2.2.
@@ -90,6 +84,3 @@ class MuonAndAdamW(torch.optim.Optimizer):
         for part, state, groups in zip(self.parts, state_dict["state"], state_dict["param_groups"], strict=True):
             part.load_state_dict({"state": state, "param_groups": groups})
         self.param_groups = self._groups()
-
-
-__all__ = ["MUON", "MuonAndAdamW"]

@@ -1,8 +1,7 @@
 """Recipes: everything that defines a training run, in one YAML file.
 
 task:             a task's name, or the file that defines it, FILE.py, or `pairs`, for a user's own texts
-data:             options of the task's data builder; for `pairs` those of `PairsOptions`; and `streaming: true` to
-                  read a folder of data while the run goes on, with `buffer_size` rows in memory
+data:             options of the task's data builder; for `pairs` those of `PairsOptions`
 model:            fields of SymbolInvariantConfig that differ from the task's, with `preset` from those of the preset
 trainer:          fields of transformers.Seq2SeqTrainingArguments; `optim` may be `muon` too
 evaluation_rows:  validation rows of every evaluation, for the loss and to answer and check
@@ -26,10 +25,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypedDict, get_type_hints
+from typing import Annotated, Any, Literal, NotRequired, get_type_hints
 
 import torch
+from annotated_types import Ge, Gt, Interval
+from pydantic import FiniteFloat
 from transformers import Seq2SeqTrainingArguments, TrainingArguments
+from typing_extensions import TypedDict
 
 from hf_symbinv.errors import UserError, in_short, nearest
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
@@ -37,55 +39,48 @@ from hf_symbinv.tasks import PAIRS, SymbolTask, load_task
 from hf_symbinv.tasks.registry import task_file
 from hf_symbinv.training.batching import ALIKE, RANDOM
 from hf_symbinv.training.optimizers import MUON
-from hf_symbinv.training.ranges import refuse_out_of_range
 from hf_symbinv.training.risk import require_judge
-from hf_symbinv.training.start import freeze, load_start, model_errors, start_config, start_folder
-from hf_symbinv.training.truth import TruthHead, worlds_of
-from hf_symbinv.values import (
-    YamlError,
-    described,
-    is_finite,
-    is_kind,
-    read_yaml,
-    read_yaml_file,
-    require_kinds,
-)
+from hf_symbinv.training.start import freeze, load_start, model_errors, start_config
+from hf_symbinv.training.truth import worlds_of
+from hf_symbinv.values import YamlError, read_yaml, read_yaml_file, require_kinds, wrong_kind
 
 # Keys whose values have keys.
 SECTIONS = ("data", "model", "trainer")
 
 
-class _Required(TypedDict):
+# Kinds of numbers of which transformers would train nothing, or something else, and say nothing of it.
+_Whole = Annotated[int, Interval(gt=-(2**63), lt=2**63)]
+_KINDS: dict[Any, Any] = {int: _Whole, int | None: _Whole | None, float: FiniteFloat}
+_POSITIVE = ("per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps")
+_NOT_NEGATIVE = ("learning_rate", "weight_decay", "warmup_steps", "max_grad_norm", "adam_epsilon")
+_SHARES = ("adam_beta1", "adam_beta2", "label_smoothing_factor")
+_RANGES: dict[str, Any] = {
+    "max_steps": Literal[-1] | Annotated[_Whole, Ge(1)],
+    "num_train_epochs": Annotated[FiniteFloat, Gt(0)],
+    **dict.fromkeys(_POSITIVE, Annotated[_Whole, Gt(0)]),
+    **dict.fromkeys(_NOT_NEGATIVE, Annotated[FiniteFloat, Ge(0)]),
+    **dict.fromkeys(_SHARES, Annotated[float, Interval(ge=0, lt=1)]),
+    "generation_config": str | None,  # other objects are for programs
+    "torch_compile_mode": Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"] | None,
+}
+
+
+class _Content(TypedDict):
     task: str
     data: dict[str, Any]
     model: dict[str, Any]
     trainer: dict[str, Any]
-
-
-class _Content(_Required, total=False):
-    truth_loss: float | None
-    risk_candidates: int | None
-    start: str | None
-    frozen: list[str] | None
+    evaluation_rows: NotRequired[Annotated[int, Ge(1)]]
+    test_rows: NotRequired[Annotated[int, Ge(1)]]
+    truth_loss: NotRequired[Annotated[FiniteFloat, Gt(0)] | None]
+    risk_candidates: NotRequired[int | None]
+    start: NotRequired[str | None]
+    frozen: NotRequired[list[str] | None]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One run.
-
-    Attributes:
-        task: name of the task, or its file.
-        data: keyword arguments of the task's data builder.
-        model: keyword arguments of `SymbolInvariantConfig`, with `preset` for a named start; the task gives the others.
-        trainer: keyword arguments of `Seq2SeqTrainingArguments`, without `output_dir`. `train_sampling_strategy` is
-            `group_by_length`, unless it is `random`.
-        evaluation_rows, test_rows: how many rows an evaluation and the final test use.
-        truth_loss: weight of the loss of `hf_symbinv.training.truth`; None for none.
-        risk_candidates: own answers to each question in `hf_symbinv.training.risk`; None to learn from known ones.
-        start: folder of a model to fine-tune, or the name of a bundled one; None for fresh weights. The architecture is
-            then that model's, and `model` says at most what does not contradict it: see `start_config`.
-        frozen: names of modules of the model that are not trained; None to train all.
-    """
+    """One run; the module describes the fields."""
 
     task: str
     data: dict[str, Any]
@@ -99,17 +94,8 @@ class Recipe:
     frozen: list[str] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("evaluation_rows", "test_rows"):
-            value = getattr(self, name)
-            if not is_kind(value, int) or value < 1:
-                raise UserError(
-                    f"{name}={in_short(value)}: must be a whole number of at least 1; the rows are those of the data"
-                )
-
-        if self.truth_loss is not None and not (is_finite(self.truth_loss) and self.truth_loss > 0):
-            raise UserError(
-                f"truth_loss={in_short(self.truth_loss)}: must be a positive number; leave it out for no such loss"
-            )
+        if (wrong := wrong_kind(vars(self), _Content)) is not None:
+            raise UserError(f"{wrong}; correct it")
 
     @classmethod
     def load(cls, name_or_path: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:
@@ -130,7 +116,7 @@ class Recipe:
             keys = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
             raise UserError(
                 f"{name_or_path}: has {in_short(keys)}; a recipe has task, data, model and trainer, and may have "
-                f"{known[4:]}{_other_way(Path(name_or_path), content)}"
+                f"{known[4:]}"
             )
         require_kinds(content, _Content, str(name_or_path), "correct it")
         changes = dict(overrides or {})
@@ -154,15 +140,11 @@ class Recipe:
                 content[section] = value
         if "output_dir" in content["trainer"]:
             raise UserError(f"{name_or_path}: trainer.output_dir belongs on the command line, not in the recipe")
-        require_kinds(content, _Content, str(name_or_path), "correct it")
         _known_arguments(Seq2SeqTrainingArguments, content["trainer"])
         return cls(**content)
 
     def config(self, task: SymbolTask | None = None) -> SymbolInvariantConfig:
-        """The model's configuration.
-
-        Args:
-            task: what the data ask, if that was learned from them; None for the task that the recipe names.
+        """The model's configuration, for the recipe's task unless the data have one of their own.
 
         Raises:
             UserError: if there is no such task, it has other base tokens than the preset, `model` contradicts `start`,
@@ -184,11 +166,7 @@ class Recipe:
         return config
 
     def arguments(self, folder: str | Path) -> Seq2SeqTrainingArguments:
-        """The arguments of the trainer, for a run in a folder.
-
-        Raises:
-            UserError: for an argument that transformers refuses, or one that would push what must not be.
-        """
+        """The arguments of the trainer; UserError for one that transformers refuses, or that would push pickles."""
         on_gpu = torch.cuda.is_available()
         # Reading and padding 768 rows takes a core 10 ms, a GPU's step no longer: docs/gpu.md.
         loading = {"dataloader_num_workers": 4 if on_gpu else 0, "dataloader_pin_memory": on_gpu}
@@ -223,8 +201,7 @@ class Recipe:
         """Finds what is wrong with the model, its start or the trainer, before data are made for them.
 
         Raises:
-            UserError: as `config`, `arguments`, for a start whose weights are not whole or whose layer for truth values
-                is for others, and for parts that cannot be frozen.
+            UserError: as `config`, `arguments`, for a start that is not whole, and for parts that cannot be frozen.
         """
         self.arguments("unused")
         if self.frozen is not None and self.start is None:
@@ -237,62 +214,29 @@ class Recipe:
         if self.task == PAIRS:  # whose base words are the data's
             return
         config = self.config()
-        worlds = None if self.truth_loss is None else worlds_of(load_task(self.task), config)
+        if self.truth_loss is not None:
+            worlds_of(load_task(self.task), config)
         if self.start is not None:
-            model = load_start(self.start, config)
-            freeze(model, self.frozen)
-            if worlds is not None:
-                TruthHead(model, worlds.bits).go_on_from(start_folder(self.start))
+            freeze(load_start(self.start, config), self.frozen)
 
 
 def training_arguments(kind: type[TrainingArguments], folder: str | Path, options: Mapping[str, Any]) -> Any:
-    """The arguments of a trainer, of this kind, for a run in a folder.
-
-    Raises:
-        UserError: for an unknown argument, a value out of range, and one that transformers refuses.
-    """
-    import accelerate  # noqa: F401, or transformers says in words of its own that it is missing
+    """The arguments of a trainer; UserError for an unknown one, a value out of range, or one transformers refuses."""
+    from accelerate.utils import DynamoBackend  # or transformers says in words of its own that it is missing
 
     _known_arguments(kind, options)
-    _require_kinds_of_arguments(kind, options)
-    refuse_out_of_range(options)
-    _require_compilers(options)
+    backends: Any = Literal[tuple(backend.value.lower() for backend in DynamoBackend)]
+    hints: dict[str, Any] = {**get_type_hints(kind), **_RANGES, "torch_compile_backend": backends | None}
+    for name, value in options.items():
+        wrong = wrong_kind(value, _KINDS.get(hints[name], hints[name]), f"trainer.{name}")
+        if wrong is not None:
+            raise UserError(f"{wrong}; correct it")
     # Several processes on a machine without an accelerator would look for one each.
     where = {"use_cpu": not torch.accelerator.is_available()}
     try:
         return kind(output_dir=str(folder), **{**where, **options})
     except (TypeError, ValueError) as error:
         raise UserError(f"trainer: {error}; see transformers.{kind.__name__} for the arguments") from error
-
-
-def _require_kinds_of_arguments(kind: type[TrainingArguments], options: Mapping[str, Any]) -> None:
-    hints = get_type_hints(kind)
-    for name, value in options.items():
-        if not is_kind(value, hints[name]):
-            raise UserError(f"trainer.{name}={in_short(value)}: must be {described(hints[name])}; correct it")
-
-
-def _require_compilers(options: Mapping[str, Any]) -> None:
-    """Refuses a way to compile that there is not, which others would say only after data were drawn."""
-    for name, known in (("torch_compile_backend", _compilers), ("torch_compile_mode", _compiler_modes)):
-        value = options.get(name)
-        if value is not None and value not in (choices := known()):
-            raise UserError(f"trainer.{name}={in_short(value)}: unknown; use one of {', '.join(choices)}")
-
-
-def _compilers() -> list[str]:
-    """Backends of `torch.compile` that accelerate takes."""
-    from accelerate.utils import DynamoBackend
-    from torch._dynamo import list_backends  # takes a second
-
-    names = {backend.value.lower() for backend in DynamoBackend}
-    return [name for name in list_backends(exclude_tags=()) if name in names]
-
-
-def _compiler_modes() -> list[str]:
-    from torch._inductor import list_mode_options  # takes a second
-
-    return list(list_mode_options())
 
 
 def _known_arguments(kind: type[TrainingArguments], options: Mapping[str, Any]) -> None:
@@ -373,14 +317,6 @@ def _meant_key(key: str, known: Sequence[str]) -> str:
         if section in [field.name for field in fields(kind)]:
             return f"; did you mean {home}.{section}?"
     return ""
-
-
-def _other_way(path: Path, content: Any) -> str:
-    """What takes a file that has the sizes of the program beside it, and no task."""
-    program = path.with_suffix(".py")
-    if not isinstance(content, dict) or "task" in content or "trainer" not in content or not program.is_file():
-        return ""
-    return f"; {program.name} beside it takes this one: accelerate launch {program} --output runs/{path.stem}"
 
 
 def _path_of(name_or_path: str | Path) -> Path:

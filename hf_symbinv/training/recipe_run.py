@@ -15,13 +15,12 @@ from hf_symbinv.errors import UserError
 from hf_symbinv.hub import push_folder
 from hf_symbinv.hub.cards.facts import read_facts
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
-from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.tasks import PAIRS, SymbolTask, load_task
-from hf_symbinv.training.cards import ModelCardCallback, write_card
+from hf_symbinv.training.cards import write_card
 from hf_symbinv.training.recipe import Recipe
-from hf_symbinv.training.run import Run, end, run_folder
-from hf_symbinv.training.run_data import Measured, data_record, measure_files, measure_questions
-from hf_symbinv.training.start import freeze, load_start, start_folder
+from hf_symbinv.training.run import Run, end
+from hf_symbinv.training.run_data import data_record, measure_questions
+from hf_symbinv.training.start import freeze, load_start
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
 # SIT section 5.2: three beams. Scores are log-probability / length; the search ends when no open beam can win.
@@ -30,7 +29,7 @@ GENERATION = {"num_beams": 3, "length_penalty": 1.0, "early_stopping": False, "m
 
 def train(
     recipe: Recipe,
-    data: Mapping[str, datasets.Dataset | ParquetRows],
+    data: Mapping[str, datasets.Dataset],
     output_dir: str | Path,
     *,
     max_seconds: float | None = None,
@@ -45,9 +44,8 @@ def train(
     Args:
         recipe: what to do.
         data: splits `train`, `validation` and `test` with the task's columns. What `load_data` returns says where it is
-            from, and `run.json` repeats that; with its option `streaming`, rows are read while training goes on.
-        output_dir: a folder, made if it does not exist; or an address such as `s3://bucket/runs/own`, to which each
-            checkpoint goes at once, and from which a run goes on.
+            from, and `run.json` repeats that.
+        output_dir: a folder of this machine, made if it does not exist.
         max_seconds: stop after the step that reaches this time, with a checkpoint to go on from; None for no limit. An
             evaluation that this step is due for is done before, the test is left to the next call.
 
@@ -65,8 +63,26 @@ def train(
     missing = {"train", "validation", "test"} - set(data)
     if missing:
         raise UserError(f"data has splits {sorted(data)}; it needs train, validation and test")
-    with run_folder(output_dir) as folder:
-        return _train_in(folder, recipe, data, max_seconds)
+    args, task = recipe.arguments(output_dir), getattr(data, "task", None) or load_task(recipe.task)
+    used: dict[str, Any] = {
+        "train": data["train"],
+        "validation": _first(data["validation"], recipe.evaluation_rows),
+        "test": _first(data["test"], recipe.test_rows),
+    }
+    source = getattr(data, "source", None)
+    builder = getattr(data, "builder", None)
+    names = {"train": "training data", "validation": "evaluation data", "test": "test data"}
+    splits = {split: measure_questions(rows, task, names[split]) for split, rows in used.items()}
+    run = Run(args, asdict(recipe), data_record(source, builder, splits), max_seconds=max_seconds)
+    if (record := run.record) is not None:
+        if args.push_to_hub and args.should_save:
+            _push(args)  # which may be what failed when the run ended
+        return record
+    with run.held():
+        record = _trained(run, recipe, task, used, {split: len(rows) for split, rows in data.items()})
+    if record["finished"] and args.push_to_hub and args.should_save:
+        _push(args)
+    return record
 
 
 def closing_words(record: Mapping[str, Any], folder: str | Path) -> tuple[str, str]:
@@ -93,30 +109,6 @@ def closing_words(record: Mapping[str, Any], folder: str | Path) -> tuple[str, s
     )
 
 
-def _train_in(folder: Path, recipe: Recipe, data: datasets.DatasetDict, max_seconds: float | None) -> dict[str, Any]:
-    """`train` in a folder of this machine."""
-    args, task = recipe.arguments(folder), getattr(data, "task", None) or load_task(recipe.task)
-    used: dict[str, Any] = {
-        "train": data["train"],
-        "validation": _first(data["validation"], recipe.evaluation_rows),
-        "test": _first(data["test"], recipe.test_rows),
-    }
-    source = getattr(data, "source", None)
-    builder = getattr(data, "builder", None)
-    names = {"train": "training data", "validation": "evaluation data", "test": "test data"}
-    splits = {split: _measured(rows, task, names[split]) for split, rows in used.items()}
-    run = Run(args, asdict(recipe), data_record(source, builder, splits), max_seconds=max_seconds)
-    if (record := run.record) is not None:
-        if args.push_to_hub and args.should_save:
-            _push(args)  # which may be what failed when the run ended
-        return record
-    with run.held():
-        record = _trained(run, recipe, task, used, {split: len(rows) for split, rows in data.items()})
-    if record["finished"] and args.push_to_hub and args.should_save:
-        _push(args)
-    return record
-
-
 def _trained(
     run: Run, recipe: Recipe, task: SymbolTask, used: Mapping[str, Any], rows: Mapping[str, int]
 ) -> dict[str, Any]:
@@ -136,9 +128,7 @@ def _trained(
         eval_dataset=used["validation"],
         processing_class=task.tokenizer(model.config),
         truth_loss=recipe.truth_loss,
-        truth_start=None if recipe.start is None else start_folder(recipe.start),
         risk_candidates=recipe.risk_candidates,
-        callbacks=[ModelCardCallback(task, recipe=run.recipe, data=run.data)],
     )
     metrics = run.train(trainer)
     if metrics is None:
@@ -179,9 +169,5 @@ def _new_model(recipe: Recipe, task: SymbolTask) -> SymbolInvariantForConditiona
     return model
 
 
-def _first(rows: datasets.Dataset | ParquetRows, count: int) -> datasets.Dataset:
-    return rows.first(count) if isinstance(rows, ParquetRows) else rows.select(range(min(count, len(rows))))
-
-
-def _measured(rows: datasets.Dataset | ParquetRows, task: SymbolTask, name: str) -> Measured:
-    return measure_files(rows, task, name) if isinstance(rows, ParquetRows) else measure_questions(rows, task, name)
+def _first(rows: datasets.Dataset, count: int) -> datasets.Dataset:
+    return rows.select(range(min(count, len(rows))))

@@ -56,11 +56,7 @@ class _Lesson(NamedTuple):
 
 
 def require_judge(task: str, candidates: int) -> None:
-    """Makes sure that a task, by its name, has a judge of answers, and that there are several to compare.
-
-    Raises:
-        UserError: If not.
-    """
+    """Makes sure that a task, by its name, has a judge of answers, and that there are several to compare."""
     if candidates < 2:
         raise UserError(f"risk_candidates={candidates}: must be at least 2, for answers to be compared; correct it")
     if task == PAIRS:
@@ -172,6 +168,3 @@ class Judged:
     def _target(self, tokens: torch.Tensor) -> torch.Tensor:
         """The tokens of an answer without padding."""
         return tokens[(tokens >= 0) & (tokens != self.tokenizer.pad_token_id)]
-
-
-__all__ = ["Judged", "Told", "require_judge"]

@@ -14,7 +14,6 @@ from __future__ import annotations
 import gc
 import json
 import math
-import os
 import shutil
 import sys
 import time
@@ -23,19 +22,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from filelock import FileLock, Timeout
-from safetensors import safe_open
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
-from hf_symbinv.errors import InUseError, UserError, in_short
-from hf_symbinv.files import SUMS, damage_of, read_json, read_object, write_atomically, write_sums
-from hf_symbinv.remote import finished, is_remote, shown, working_copy, working_path
+from hf_symbinv.errors import InUseError, UserError
+from hf_symbinv.files import SUMS, damage_of, read_object, write_atomically, write_sums
+from hf_symbinv.remote import path_here
 from hf_symbinv.training.cards import command, environment, hyperparameters
-from hf_symbinv.values import is_finite
+from hf_symbinv.values import is_kind
 
 RECORD, ASKED = "run.json", "recipe.json"
 # Held by the process that trains.
@@ -43,19 +39,8 @@ LOCK = ".lock"
 # In each checkpoint: what the trainer writes last, and the wall-clock seconds of the run up to it.
 STATE, SECONDS = "trainer_state.json", "seconds.json"
 WEIGHTS = "*.safetensors"
-# Names of files that transformers' Trainer goes on from, with keys that each has.
-STATES: dict[str, set[str]] = {
-    WEIGHTS: set(),
-    "optimizer.pt": {"state", "param_groups"},
-    "scheduler.pt": {"last_epoch"},
-    "rng_state*.pth": {"python", "numpy", "cpu"},
-}
-# Of these is the state of numpy's random numbers, which torch reads only if they are allowed.
-_NUMPY = [np.empty(0).__reduce__()[0], np.ndarray, np.dtype, type(np.dtype(np.uint32))]
 # What a run may go on with in the same folder, if it is more than before.
 LENGTHS = ("trainer.max_steps", "trainer.num_train_epochs")
-# In the folder of a run: checkpoints, and what TensorBoard reads.
-FOLDERS = ("checkpoint-*", "runs")
 
 
 class OtherRunError(UserError):
@@ -67,52 +52,13 @@ class BusyRunError(OtherRunError, InUseError):
 
 
 @contextmanager
-def run_folder(name: str | Path) -> Iterator[Path]:
-    """The folder of a run: the path itself, or a copy of what lies at an address, which gets each checkpoint at once.
-
-    Of several processes the main one brings it and sends it, while the others wait.
-
-    Args:
-        name: A path, or an address such as `s3://bucket/runs/own`.
-
-    Raises:
-        RemoteError: If the address cannot be read or written.
-        OtherRunError: If processes of several machines would write there, each with a copy of its own.
-    """
-    state = PartialState()
-    if not is_remote(name):
-        yield Path(name)
-        return
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", state.num_processes))
-    if here < state.num_processes:
-        raise OtherRunError(
-            f"{name}: {state.num_processes} processes on several machines need a folder that all of them see; choose "
-            "one, and copy it when the run is finished"
-        )
-    if not state.is_main_process:
-        state.wait_for_everyone()
-        yield working_path(name)
-        return
-    with working_copy(name, FOLDERS) as folder:
-        _date_by_steps(folder)
-        state.wait_for_everyone()
-        yield folder
-
-
-def _date_by_steps(folder: Path) -> None:
-    """Dates the checkpoints of a copy a second apart in their order: by date, transformers removes the oldest."""
-    now = time.time()
-    for age, (_, path) in enumerate(sorted(_checkpoints(folder).items(), reverse=True), start=1):
-        os.utime(path, (now - age, now - age))
-
-
-@contextmanager
 def interruptible(folder: Path) -> Iterator[None]:
     """Gives a KeyboardInterrupt a sentence that says where the run in this folder goes on."""
     try:
         yield
     except KeyboardInterrupt:
-        states = {step: _read(path / STATE) for step, path in _checkpoints(folder).items()}
+        found = {step: path for step, path in _checkpoints(folder).items() if (path / SUMS).exists()}
+        states = {step: _read(path / STATE) for step, path in found.items()}
         step = max((step for step, state in states.items() if state and _is_state_of(state, step)), default=0)
         on = f"interrupted; the same command goes on from step {step:,}"
         none = "interrupted before the first checkpoint; the same command starts over"
@@ -148,7 +94,7 @@ class Run:
         max_seconds: float | None = None,
     ):
         started = time.monotonic()
-        self.args, self.folder = args, Path(str(args.output_dir))
+        self.args, self.folder = args, path_here(str(args.output_dir))
         self.recipe: dict[str, Any] = json.loads(json.dumps(recipe, default=str))
         arguments = self.recipe.get("trainer", {})
         self.recipe["trainer"] = {name: value for name, value in arguments.items() if not name.endswith("token")}
@@ -191,11 +137,7 @@ class Run:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps other processes from training in the folder; of the processes of one run, the main one asks.
-
-        Raises:
-            BusyRunError: If one does already.
-        """
+        """Keeps other processes from training in the folder (BusyRunError); of those of one run, the main one asks."""
         if not PartialState().is_main_process:
             yield
             return
@@ -218,10 +160,8 @@ class Run:
                 self.folder.rmdir()
 
     def train(self, trainer: Trainer) -> dict[str, float] | None:
-        """Does the steps that are missing; all processes call it.
-
-        Args:
-            trainer: With `self.args`; its model is trained, or loaded from `self.trained`.
+        """Does the steps that are missing; all processes call it. The trainer's model is loaded from `self.trained`, if
+        that is some folder.
 
         Returns:
             What the trainer measured of its work, empty if no step was missing; None if time was up.
@@ -278,15 +218,10 @@ class Run:
     def _goes_on(self) -> str:
         """Where a run goes on, and what becomes of its learning rate if it was shorter."""
         assert self._state is not None
-        step, before, now = self._state.global_step, self._state.max_steps, self.args.max_steps
-        text = f"{shown(self.folder)}: goes on from step {step:,}"
-        if now <= 0 or now == before:
-            return f"{text} of {before:,}"
-        schedule = getattr(self.args.lr_scheduler_type, "value", self.args.lr_scheduler_type)
-        return (
-            f"{text} of {now:,}, after a run of {before:,}; from here the learning rate is that of the {schedule} "
-            f"schedule over {now:,} steps"
-        )
+        before = self._state.max_steps
+        now = self.args.max_steps if self.args.max_steps > 0 else before
+        text = f"{self.folder}: goes on from step {self._state.global_step:,} of {now:,}"
+        return text if now == before else f"{text}; from here the learning rate is that of the schedule over all steps"
 
     def _refuse_other(self) -> None:
         for path in self.folder.glob(WEIGHTS):
@@ -302,7 +237,8 @@ class Run:
                 "another folder or remove this one"
             )
         changed = dict(_differences(there["recipe"], self.recipe))
-        longer = {key for key in LENGTHS if key in changed and _is_more(*changed[key])}
+        longer = {key for key in LENGTHS if key in changed and is_kind([*changed[key]], list[float])}
+        longer = {key for key in longer if changed[key][1] > changed[key][0]}
         if changed.keys() - longer:
             shorter = changed.keys() & set(LENGTHS) - longer
             rule = f" A run can be made longer, not shorter: raise {' and '.join(sorted(shorter))}." if shorter else ""
@@ -327,11 +263,7 @@ class Run:
 class Clock(TrainerCallback):
     """Counts the seconds of a run over all its calls, and stops training when those of this call are used up.
 
-    Args:
-        started: `time.monotonic()` when this call began.
-        before: seconds of earlier calls, as far as their checkpoints reach.
-        limit: seconds of this call; None for no limit.
-        best: the best checkpoint of earlier calls, which transformers forgets if the folder was moved.
+    Keeps the best checkpoint of earlier calls, which transformers forgets if the folder was moved.
     """
 
     def __init__(self, started: float, before: float, limit: float | None, best: Path | None = None):
@@ -360,7 +292,6 @@ class Clock(TrainerCallback):
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
             write_atomically(folder / SECONDS, json.dumps(self.seconds()) + "\n")
             write_sums(folder, (path for path in folder.iterdir() if path.is_file() and path.name != SUMS))
-            finished(Path(args.output_dir))
 
 
 def end(trainer: Trainer) -> None:
@@ -376,21 +307,16 @@ def end(trainer: Trainer) -> None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The last checkpoint in a run's folder that is complete and as it was written; None if none is complete.
+    """The last checkpoint in a run's folder that is complete, with its checksums, and as it was written, or None.
 
-    Of a checkpoint without checksums, as transformers alone writes it, all files must be of their kind.
-
-    One line on stderr says if a later one is damaged.
-
-    Raises:
-        OtherRunError: If all that are complete are damaged.
+    One line on stderr says if a later one is damaged; OtherRunError if all that are complete are.
     """
     damages: list[str] = []
     for step, path in sorted(_checkpoints(folder).items(), reverse=True):
         state = _read(path / STATE)
-        if state is None or not _is_state_of(state, step):
+        if state is None or not _is_state_of(state, step) or not (path / SUMS).exists():
             continue
-        damage = damage_of(path) if (path / SUMS).exists() else _damage_without_sums(path)
+        damage = damage_of(path)
         if damage is None:
             if damages and PartialState().is_main_process:
                 print(f"{damages[0]}; {path.name} is whole and takes its place", file=sys.stderr, flush=True)
@@ -402,34 +328,6 @@ def last_checkpoint(folder: Path) -> Path | None:
             "folder"
         )
     return None
-
-
-def _damage_without_sums(checkpoint: Path) -> str | None:
-    """The first file of a checkpoint that transformers cannot go on from; None if it can read what is there."""
-    for pattern, keys in STATES.items():
-        for path in sorted(checkpoint.glob(pattern)):
-            if not path.is_file():
-                return f"{path}: damaged (it is no file)"
-            try:
-                whole = keys <= _keys(path)
-            except OSError as error:
-                if error.filename is not None:  # the system's error; those of torch name no file
-                    raise
-                whole = False
-            except Exception:  # whatever torch, zip files, pickles and safetensors raise for other bytes
-                whole = False
-            if not whole:
-                return f"{path}: damaged (it is cut, or another kind of file)"
-    return None
-
-
-def _keys(path: Path) -> set[str]:
-    """The names in a file of tensors or of torch, read as transformers reads it."""
-    if path.match(WEIGHTS):
-        with safe_open(path, "pt") as file:
-            return set(file.keys())
-    with torch.serialization.safe_globals(_NUMPY):
-        return set(torch.load(path, map_location="cpu", weights_only=True))
 
 
 def _checkpoints(folder: Path) -> dict[int, Path]:
@@ -448,11 +346,7 @@ def seconds_of(checkpoint: Path | None) -> float:
     """The seconds that a run took up to a checkpoint; 0 if there is none, or the run ended before it was said."""
     if checkpoint is None or not (checkpoint / SECONDS).is_file():
         return 0.0
-    path, remedy = checkpoint / SECONDS, "remove it, and the seconds of the run are counted from here"
-    seconds = read_json(path, remedy, OtherRunError)
-    if not is_finite(seconds) or seconds < 0:
-        raise OtherRunError(f"{path}: {in_short(seconds)}: must be a number of seconds; {remedy}")
-    return float(seconds)
+    return float(json.loads((checkpoint / SECONDS).read_text()))
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -479,28 +373,9 @@ def _differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, tuple
         yield key, (old, new)
 
 
-def _is_more(old: Any, new: Any) -> bool:
-    return isinstance(old, (int, float)) and isinstance(new, (int, float)) and new > old
-
-
 def _listed(changed: Mapping[str, tuple[Any, Any]]) -> str:
     return "; ".join(f"{key} is {_text(old)} there and {_text(new)} now" for key, (old, new) in changed.items())
 
 
 def _text(value: Any) -> str:
     return "not set" if value is _ABSENT else json.dumps(value)
-
-
-__all__ = [
-    "ASKED",
-    "RECORD",
-    "STATE",
-    "Clock",
-    "OtherRunError",
-    "Run",
-    "end",
-    "interruptible",
-    "last_checkpoint",
-    "run_folder",
-    "seconds_of",
-]

@@ -3,9 +3,7 @@
 {"source": "data/ltl", "builder": {...}, "splits": {"train": {"rows": 80000, "symbols": [0, 5], "size": [1, 25],
                                                               "sha256": "..."}, ...}}
 
-The checksum of a split is that of its rows as lines of UTF-8 text, the columns with a tab between them. Of rows that
-are streamed from Parquet files, whose order depends on the files too, it is that of the checksums of the files, as
-lines, and `files` is their number.
+The checksum of a split is that of its rows as lines of UTF-8 text, the columns with a tab between them.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from hf_symbinv.tasks.base import size_of, symbols_of
 if TYPE_CHECKING:
     import datasets
 
-    from hf_symbinv.parquet import ParquetRows
     from hf_symbinv.tasks.base import SymbolTask
 
 Measured = dict[str, Any]
@@ -32,26 +29,14 @@ ROWS_AT_A_TIME = 10_000
 def data_record(
     source: str | None, builder: Mapping[str, Any] | None, splits: Mapping[str, Measured]
 ) -> dict[str, Any]:
-    """What `run.json` says of the data.
-
-    Args:
-        source: The folder, file or repository that the rows are from; None if they were drawn for the run.
-        builder: What they were made with; None if that is not known.
-        splits: Split → what `measure_rows` or `measure_questions` found.
-    """
+    """What `run.json` says of the data: where they are from, what they were made with, and what is measured of them."""
     return {"source": source, "builder": None if builder is None else dict(builder), "splits": dict(splits)}
 
 
 def measure_rows(rows: Iterable[Sequence[str]], symbols: Callable[[str], int], size: Callable[[str], int]) -> Measured:
-    """The number of rows, the smallest and largest number of symbols and size, and the checksum.
+    """The number of `rows`, the smallest and largest number of `symbols` and `size` (None without rows), and `sha256`.
 
-    Args:
-        rows: The text of each column; the first one is what is measured.
-        symbols: The number of different symbols in a text.
-        size: The size of a text.
-
-    Returns:
-        `rows`, `symbols` and `size` as pairs (None without rows), and `sha256`.
+    Rows have the text of each column, of which the first one is measured, by the functions `symbols` and `size`.
     """
     digest, count = hashlib.sha256(), 0
     numbers: set[int] = set()
@@ -71,12 +56,7 @@ def measure_rows(rows: Iterable[Sequence[str]], symbols: Callable[[str], int], s
 
 
 def measure_questions(rows: datasets.Dataset, task: SymbolTask, name: str = "data") -> Measured:
-    """`measure_rows` for questions with answers.
-
-    Args:
-        rows: With the columns `task.columns`, in prefix notation.
-        task: What is asked.
-        name: Of the rows, for messages.
+    """`measure_rows` for questions with answers, rows with the columns `task.columns` in prefix notation.
 
     Raises:
         UserError: If a column is missing or holds something else than text, or a text is no question.
@@ -101,43 +81,8 @@ def measure_questions(rows: datasets.Dataset, task: SymbolTask, name: str = "dat
         raise UserError(f"{name}: {error}") from error
 
 
-def measure_files(rows: ParquetRows, task: SymbolTask, name: str = "data") -> Measured:
-    """What `measure_questions` finds, without reading a question: numbers of symbols and sizes are those that columns
-    `symbols` and `length` tell, as data sets of `symbinv data` have them, and None without these columns.
-
-    Args:
-        rows: With the columns `task.columns`.
-        task: What is asked.
-        name: Of the rows, for messages.
-
-    Raises:
-        UserError: If a column is missing, or a file is damaged.
-    """
-    import pyarrow
-    import pyarrow.compute as compute
-
-    require_columns(rows.column_names, task, name)
-    known = [column for column in ("symbols", "length") if column in rows.column_names]
-    ends: dict[str, set[int]] = {column: set() for column in known}
-    for table in rows.tables(known) if known else ():
-        for column in known:
-            values = table[column]
-            if pyarrow.types.is_list(values.type):
-                values = compute.list_value_length(values)
-            if pyarrow.types.is_integer(values.type):
-                ends[column].update(end for end in compute.min_max(values).as_py().values() if end is not None)
-    spans = [[min(found), max(found)] if (found := ends.get(column)) else None for column in ("symbols", "length")]
-    return {
-        "rows": len(rows), "symbols": spans[0], "size": spans[1], "files": len(rows.files), "sha256": rows.checksum(),
-    }  # fmt: skip
-
-
 def require_columns(found: Sequence[str], task: SymbolTask, name: str) -> None:
-    """Makes sure that rows have the columns of a task.
-
-    Raises:
-        UserError: If one is missing.
-    """
+    """Makes sure that rows have the columns of a task."""
     question, answer = task.columns
     if not {question, answer} <= set(found):
         raise UserError(f"{name}: has columns {', '.join(found)}; task {task.name} needs {question} and {answer}")

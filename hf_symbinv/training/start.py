@@ -17,7 +17,7 @@ from hf_symbinv.hub.cards.records import Generation
 from hf_symbinv.modeling.configuration_symbinv import PRESETS, SymbolInvariantConfig, check_grammar
 from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
-from hf_symbinv.values import is_kind, require_kinds
+from hf_symbinv.values import require_kinds
 
 if TYPE_CHECKING:
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
@@ -55,8 +55,8 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
     Args:
         folder: Of a saved model, here or at an address such as `s3://bucket/folder`; or the name of a bundled one.
         fields: As `Recipe.model`. `dropout`, `random_share` and `encoder_passes` may have other values than the
-            model's, `d_ff` a larger one, and `num_symbols` another one where no weight depends on it; what else is
-            given must be as it is there.
+            model's, and `num_symbols` another one where no weight depends on it; what else is given must be as it is
+            there.
         task: What the model must be for.
 
     Raises:
@@ -72,8 +72,6 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
             SymbolInvariantConfig(**{name: mine[name]})  # refuses it, with the name that was meant
     given = {**PRESETS.get(preset, {}), **mine}
     may_differ = [*OPEN_FIELDS, *([] if own.symbol_embedding in WITH_ROWS else ["num_symbols"])]
-    if is_kind(mine.get("d_ff"), int) and mine["d_ff"] > own.d_ff:
-        may_differ.append("d_ff")
     wrong = [name for name in given if name not in may_differ and getattr(own, name) != given[name]]
     problems = [f"its {name} is {getattr(own, name)!r}, the recipe's {given[name]!r}" for name in wrong]
     remedies = []
@@ -99,9 +97,7 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
 def load_start(folder: str | Path, config: SymbolInvariantConfig) -> SymbolInvariantForConditionalGeneration:
     """The model in a folder, or of a bundled name, in single precision, with the configuration of `start_config`.
 
-    Rows of base tokens that the saved model does not have are drawn, as in a new model. So are further units of
-    feed-forward layers, with outputs of zero, so that the model computes what it computed before (Chen, Goodfellow and
-    Shlens 2016, Net2Net, section 2, with zeros in the place of shares).
+    Rows of base tokens that the saved model does not have are drawn, as in a new model.
 
     Raises:
         UserError: If its weights are not whole.
@@ -109,7 +105,7 @@ def load_start(folder: str | Path, config: SymbolInvariantConfig) -> SymbolInvar
     from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 
     where, own = f"start={folder}", _saved_config(folder)
-    grows = config.base_vocab_size > own.base_vocab_size or config.d_ff > own.d_ff
+    grows = config.base_vocab_size > own.base_vocab_size
     try:
         model, info = SymbolInvariantForConditionalGeneration.from_pretrained(
             start_folder(folder), config=own if grows else config, dtype=torch.float32, output_loading_info=True
@@ -126,17 +122,12 @@ def load_start(folder: str | Path, config: SymbolInvariantConfig) -> SymbolInvar
 def _grown(
     model: SymbolInvariantForConditionalGeneration, config: SymbolInvariantConfig
 ) -> SymbolInvariantForConditionalGeneration:
-    """A model with this configuration and the weights of another, which has fewer base tokens or a smaller d_ff."""
-    larger, tokens, units = type(model)(config), model.config.base_vocab_size, model.config.d_ff
+    """A model with this configuration and the weights of another, which has fewer base tokens."""
+    larger, tokens = type(model)(config), model.config.base_vocab_size
     saved = model.state_dict()
     for name, tensor in larger.state_dict().items():
         if tensor.shape == saved[name].shape:
             tensor.copy_(saved[name])
-        elif ".fc1." in name:
-            tensor[:units] = saved[name]
-        elif ".fc2." in name:
-            tensor.zero_()
-            tensor[:, :units] = saved[name]
         else:  # rows of base tokens, and then those of symbols
             tensor[:tokens] = saved[name][:tokens]
             tensor[config.base_vocab_size :] = saved[name][tokens:]
@@ -146,15 +137,7 @@ def _grown(
 
 
 def freeze(model: torch.nn.Module, names: Sequence[str] | None) -> None:
-    """Keeps parts of a model from being trained.
-
-    Args:
-        model: All of it is trained so far.
-        names: Of modules, as `model.encoder`; None for none.
-
-    Raises:
-        UserError: If the model has no such module with weights, or nothing is left to train.
-    """
+    """Keeps modules of a model from being trained; UserError if it has no such module, or nothing is left to train."""
     for name in names or ():
         weights = [weight for key, weight in model.named_parameters() if key.startswith(f"{name}.")]
         if not weights:
@@ -198,16 +181,7 @@ def _saved_config(folder: str | Path) -> SymbolInvariantConfig:
 def require_grammar(
     grammar: Any, config: SymbolInvariantConfig, place: str, remedy: str, error: type[UserError] = UserError
 ) -> None:
-    """Makes sure that answers of a model can follow a grammar; None is free of one.
-
-    Args:
-        grammar: Which a `generation_config.json` has.
-        config: Of the model.
-        place, remedy, error: Those of `require_kinds`.
-
-    Raises:
-        UserError: If they cannot.
-    """
+    """Makes sure that answers of a model can follow the grammar of a `generation_config.json`, if it has one."""
     if grammar is not None:
         try:
             check_grammar(grammar, config.base_vocab_size, config.num_views)
@@ -226,6 +200,3 @@ def _more_tokens(task: SymbolTask, folder: str | Path, config: SymbolInvariantCo
     known = tokens if saved is None else saved
     first = known == tokens[: len(known)] if isinstance(known, list) else False
     return len(tokens) - len(known) if first and config.base_vocab_size == len(known) else None
-
-
-__all__ = ["load_start", "model_errors", "require_grammar", "start_config", "start_folder"]

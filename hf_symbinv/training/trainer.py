@@ -12,14 +12,11 @@ from transformers import PreTrainedModel, Seq2SeqTrainer
 from transformers.trainer import TRAINING_ARGS_NAME
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.parquet import ParquetRows
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.batching import (
     ALIKE,
-    Collator,
     EpochOfSampler,
     GroupedSampler,
-    equal_keys,
     group_keys,
     tokenize,
 )
@@ -27,8 +24,7 @@ from hf_symbinv.training.decoding import generate_answers
 from hf_symbinv.training.optimizers import MUON, MuonAndAdamW
 from hf_symbinv.training.risk import Judged, require_judge
 from hf_symbinv.training.scoring import score_answers
-from hf_symbinv.training.sharding import whole_model
-from hf_symbinv.training.streaming import BufferedRows, Positions
+from hf_symbinv.training.sequences import SequenceCollator
 from hf_symbinv.training.truth import HEIGHTS, TRUTH, TruthCollator, TruthHead, worlds_of
 
 
@@ -38,12 +34,8 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
     them at random; `evaluate` adds the share of each verdict; no folder gets a pickle of the arguments.
 
     Args:
-        task: what is asked.
-        train_dataset, eval_dataset: with the columns `task.columns`; `ParquetRows` are read while training goes on.
-        processing_class: a SymbolInvariantTokenizer.
+        train_dataset, eval_dataset: with the columns `task.columns`.
         truth_loss: weight of a second loss in training, see `hf_symbinv.training.truth`; None for none.
-        truth_start: folder of a checkpoint of a run with `truth_loss`, whose layer for truth values goes on; a folder
-            without one, or None, for a new layer.
         risk_candidates: answers of its own to each training question from whose verdicts the model learns, see
             `hf_symbinv.training.risk`; None where it learns from the known answers.
         kwargs: every other argument of Seq2SeqTrainer.
@@ -53,11 +45,10 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         self,
         *,
         task: SymbolTask,
-        train_dataset: datasets.Dataset | ParquetRows,
+        train_dataset: datasets.Dataset,
         eval_dataset: datasets.Dataset,
         processing_class: Any,
         truth_loss: float | None = None,
-        truth_start: Path | None = None,
         risk_candidates: int | None = None,
         **kwargs: Any,
     ):
@@ -66,15 +57,9 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         self._group = self._piece * args.gradient_accumulation_steps
         self._seed = args.data_seed if args.data_seed is not None else args.seed
         with args.main_process_first(desc="tokenizing"):
-            train: Any
-            if isinstance(train_dataset, ParquetRows):
-                order = {"group": self._group, "piece": self._piece, "seed": self._seed}
-                alike = args.train_sampling_strategy == ALIKE
-                train = BufferedRows(train_dataset, task, processing_class, **order, alike=alike, name="training data")
-            else:
-                train = tokenize(train_dataset, task, processing_class, "training data")
+            train = tokenize(train_dataset, task, processing_class, "training data")
             evaluation = tokenize(eval_dataset, task, processing_class, "evaluation data")
-        collator = Collator(processing_class.pad_token_id)
+        collator = SequenceCollator(processing_class.pad_token_id)
         self._truth_loss, self._truth_losses = truth_loss, list[torch.Tensor]()
         self._truth_head: TruthHead | None = None
         if truth_loss is not None:
@@ -82,8 +67,6 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             worlds = worlds_of(task, model.config)
             collator = TruthCollator(processing_class.pad_token_id, worlds, task.base_tokens)
             self._truth_head = TruthHead(model, worlds.bits)
-            if truth_start is not None:
-                self._truth_head.go_on_from(truth_start)
         if risk_candidates is not None:
             require_judge(task.name, risk_candidates)
             if args.world_size > 1:
@@ -97,8 +80,8 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             data_collator=collator,
             **kwargs,
         )
-        if self._truth_head is not None and self.is_fsdp_enabled:
-            raise UserError("truth_loss: does not work with FSDP, which shards its layer; leave one of them out")
+        if self.is_fsdp_enabled:
+            raise UserError("FSDP: shards weights that answers need whole; take a launch file without it")
         self.gather_function = self.accelerator.gather_for_metrics  # or evaluation counts the padding of the last batch
         self.task, self.checked_rows = task, eval_dataset
         self.optimizer: torch.optim.Optimizer | None
@@ -114,15 +97,11 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
     def _get_train_sampler(self, train_dataset: Any = None) -> torch.utils.data.Sampler:
         """Groups of one optimizer step: accelerate deals consecutive batches to the processes in turn."""
         dataset = self.train_dataset if train_dataset is None else train_dataset
-        sampler: GroupedSampler | Positions
-        if isinstance(dataset, BufferedRows):
-            sampler = Positions(len(dataset))
+        if self.args.train_sampling_strategy == ALIKE:
+            keys = group_keys(dataset, self.accelerator.unwrap_model(self.model).config.base_vocab_size)
         else:
-            if self.args.train_sampling_strategy == ALIKE:
-                keys = group_keys(dataset, self.accelerator.unwrap_model(self.model).config.base_vocab_size)
-            else:
-                keys = equal_keys(len(dataset))
-            sampler = GroupedSampler(keys, self._group, self._piece, self._seed)
+            keys = torch.ones(len(dataset), 3, dtype=torch.int64)  # all alike, so that steps are drawn at random
+        sampler = GroupedSampler(keys, self._group, self._piece, self._seed)
         self.add_callback(EpochOfSampler(sampler, self._group))
         return sampler
 
@@ -186,7 +165,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
 
     def check_answers(self, rows: datasets.Dataset, metric_key_prefix: str) -> dict[str, Any]:
         """Answers the questions of `rows` on all processes, has the answers checked, and sums up."""
-        model = whole_model(self.accelerator.unwrap_model(self.model))
+        model = self.accelerator.unwrap_model(self.model)
         pairs = list(zip(*(rows[column] for column in self.task.columns), strict=True))
         with self.accelerator.split_between_processes(pairs) as mine:
             prompts = [self.task.prompt(question) for question, _ in mine]
@@ -202,17 +181,6 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             summary = [score_answers(self.task, verdicts, predictions, references)]
         broadcast_object_list(summary)
         return {f"{metric_key_prefix}_{name}": value for name, value in summary[0].items()}
-
-    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """As the base class, and whole also where weights are sharded (FSDP), whatever is asked for in checkpoints."""
-        self.model: PreTrainedModel
-        self.is_fsdp_enabled: bool
-        sharded = self.model, self.is_fsdp_enabled
-        self.model, self.is_fsdp_enabled = whole_model(self.model), False
-        try:
-            super().save_model(output_dir, _internal_call)
-        finally:
-            self.model, self.is_fsdp_enabled = sharded
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         super()._save(output_dir, state_dict)

@@ -9,12 +9,12 @@ and is no part of the finished model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from torch import nn
 from transformers import PreTrainedModel
@@ -24,7 +24,7 @@ from hf_symbinv.logic import Worlds
 from hf_symbinv.logic.worlds import heights
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.tasks.base import SymbolTask
-from hf_symbinv.training.batching import Collator
+from hf_symbinv.training.sequences import SequenceCollator
 
 # In a checkpoint: the weights of the layer.
 FILE = "truth_head.safetensors"
@@ -49,20 +49,20 @@ def worlds_of(task: SymbolTask, config: SymbolInvariantConfig) -> Worlds:
     return worlds
 
 
-class TruthCollator(Collator):
+class TruthCollator(SequenceCollator):
     """As the base class, and `truth` `(B, L, bits)` with `truth_heights` `(B, L)`, -1 where no word of a question is.
 
     Args:
-        pad_token_id: As the base class takes it.
+        pad: As the base class takes it.
         worlds: In which parts are true or not.
         base_tokens: The words by their ids; larger ids are symbols.
     """
 
-    def __init__(self, pad_token_id: int, worlds: Worlds, base_tokens: tuple[str, ...]):
-        super().__init__(pad_token_id)
+    def __init__(self, pad: int, worlds: Worlds, base_tokens: tuple[str, ...]):
+        super().__init__(pad)
         self.worlds, self.base_tokens = worlds, base_tokens
 
-    def __call__(self, rows: list[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
         batch = super().__call__(rows)
         width = (self.worlds.bits + 7) // 8
         packed = np.zeros((*batch["input_ids"].shape, width), np.uint8)
@@ -136,21 +136,6 @@ class TruthHead(nn.Linear):
 
     def save(self, folder: Path) -> None:
         save_model(self, str(folder / FILE))
-
-    def go_on_from(self, folder: Path) -> None:
-        """As `load`, if the folder has such a layer: a checkpoint does, and a finished model does not.
-
-        Raises:
-            UserError: If the file is damaged, or has a layer for other truth values.
-        """
-        if (folder / FILE).is_file():
-            try:
-                self.load(folder)
-            except (RuntimeError, SafetensorError) as error:
-                raise UserError(
-                    f"start={folder}: its {FILE} is no layer of {self.out_features} truth values "
-                    f"({str(error).splitlines()[0]}); remove this file, and a new layer is trained"
-                ) from error
 
     def load(self, folder: Path) -> None:
         load_model(self, folder / FILE)

@@ -20,11 +20,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import torch
 from transformers import PreTrainedModel
 from transformers.utils import cached_file
+from typing_extensions import TypedDict
 
 from hf_symbinv.errors import UserError, first_line
 from hf_symbinv.files import folder_atomically, read_object, require_sums, write_atomically

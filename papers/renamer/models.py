@@ -25,7 +25,7 @@ from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification, Pre
 from hf_symbinv.datasets_scripts.errors import WorkFolderError
 from hf_symbinv.errors import InUseError
 from hf_symbinv.logic.referents import SymbolIds, random_renaming
-from hf_symbinv.training.fitting import STATE
+from hf_symbinv.training.run import STATE
 from hf_symbinv.training.sequences import SequenceCollator
 from papers.harness.experiments import Job, MissingDataError
 from papers.renamer import basic_blocks, derivatives, expressions, x86, x86_tokens

@@ -182,7 +182,7 @@ def test_certificates_are_checked_again(text, changes, verdicts, holds, written,
         ({"subset": [4]}, "subset: there is no clause 4"),
         ({"subset": [True]}, "must be a whole number"),
         ({"model": [1, 2]}, "a result 'unsatisfiable' with another's evidence"),
-        ({"result": "maybe"}, "must be one of satisfiable, unsatisfiable, unknown"),
+        ({"result": "maybe"}, "must be 'satisfiable', 'unsatisfiable' or 'unknown'"),
     ],
 )
 def test_a_file_that_contradicts_itself_is_no_certificate(changes, message, written):

@@ -228,7 +228,6 @@ def test_no_command_takes_data_that_are_not_whole(attack, rows, run, capsys):
             [
                 ["evaluate", "--task", "copy", run / "run", "--data", given],
                 ["train", run / "recipe.yaml", *made, "--data", given],
-                ["train", run / "recipe.yaml", *made, "data.streaming=true", "--data", given],
                 ["data", *made, "--reduce", "2", "--from", given],
             ]
         )

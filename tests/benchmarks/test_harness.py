@@ -126,15 +126,6 @@ def test_every_benchmark_runs_at_toy_size_and_leaves_a_report(run, tmp_path, mon
     assert out.with_suffix(".md").read_text(encoding="utf-8").count("\n| ") == len(names) + 1
 
 
-@pytest.mark.slow
-def test_the_memory_of_streamed_trainings_is_a_line_for_each_number_of_rows(capsys):
-    from streaming import main
-
-    main(["--rows", "64", "--times", "2"])
-    found = re.findall(r"^ +(64|128) +([0-9]+) MB +([0-9]+) MB$", capsys.readouterr().out, flags=re.MULTILINE)
-    assert [rows for rows, *_ in found] == ["64", "128"] and all(int(peak) > 0 for _, *peaks in found for peak in peaks)
-
-
 def test_two_processes_are_left_out_where_they_would_share_a_core(run, harness, monkeypatch):
     import processes
 

@@ -97,7 +97,7 @@ def test_what_cannot_be_done_is_said_in_a_sentence(symbinv, model, tmp_path):
     results = tmp_path / "results.json"
     assert "results.json: No such file or directory" in fails(model, "--results", results)
     results.write_text("{}")
-    assert "results.json: no evaluation; give what `symbinv evaluate --output`" in fails(model, "--results", results)
+    assert "results.json: {}: must be an object with model; give what `symbinv" in fails(model, "--results", results)
     results.write_text(json.dumps(evaluation(task="prop")))
     message = "results.json: of task prop, and the model is for ltl; give its own results"
     assert message in fails(model, "--results", results)

@@ -145,7 +145,7 @@ class TestTrain:
         assert symbinv("solve", "--model", tmp_path / "run", *SHORT, "a").code in (0, 1)
         where = ["--data", data, "--output", tmp_path / "run"]
         longer = symbinv("train", "ltl-smoke", *steps, "trainer.max_steps=3", *where)
-        assert longer.code == 0 and "goes on from step 2 of 3, after a run of 2; from here the" in longer.err
+        assert longer.code == 0 and "goes on from step 2 of 3; from here the" in longer.err
         assert max(entry["step"] for entry in json.loads((tmp_path / "run" / "run.json").read_text())["log"]) == 3
         refused = symbinv("train", "ltl-smoke", *steps, "trainer.max_steps=3", "trainer.learning_rate=1", *where)
         assert (refused.code, refused.out) == (2, "")

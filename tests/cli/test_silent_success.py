@@ -72,7 +72,6 @@ class TestData:
 
     @pytest.mark.parametrize(
         "command", [["evaluate", "--data"], ["train", "ltl-smoke", "--output", "new", "--data"],
-                    ["train", "ltl-smoke", "--output", "new", "data.streaming=true", "--data"],
                     ["train", "--symbols", "[a-z]", "--output", "new", "--pairs"],
                     ["data", "--reduce", "5", "--output", "new", "--from"]],
     )  # fmt: skip
@@ -197,22 +196,15 @@ class TestTasksThatEndTheirProcess:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (
-            "trainer.max_steps=-5",
-            "trainer.max_steps=-5: must be at least 1; -1 trains for num_train_epochs; correct it",
-        ),
-        ("trainer.max_steps=0", "trainer.max_steps=0: must be at least 1; -1 trains for num_train_epochs; correct it"),
+        ("trainer.max_steps=-5", "trainer.max_steps=-5: must be -1 or greater than or equal to 1; correct it"),
+        ("trainer.max_steps=0", "trainer.max_steps=0: must be -1 or greater than or equal to 1; correct it"),
         ("trainer.learning_rate=.inf", "trainer.learning_rate=inf: must be finite; correct it"),
         ("trainer.learning_rate=.nan", "trainer.learning_rate=nan: must be finite; correct it"),
-        ("trainer.learning_rate=-1", "trainer.learning_rate=-1: must be at least 0; correct it"),
-        ("trainer.num_train_epochs=0", "trainer.num_train_epochs=0: must be more than 0; correct it"),
-        ("trainer.adam_beta2=1", "trainer.adam_beta2=1: must be at least 0 and less than 1; correct it"),
-        (
-            "evaluation_rows=-1",
-            "evaluation_rows=-1: must be a whole number of at least 1; the rows are those of the data",
-        ),
-        ("test_rows=0", "test_rows=0: must be a whole number of at least 1; the rows are those of the data"),
-        ("test_rows=1.5", "test_rows=1.5: must be a whole number of at least 1; the rows are those of the data"),
+        ("trainer.learning_rate=-1", "trainer.learning_rate=-1: must be greater than or equal to 0; correct it"),
+        ("trainer.num_train_epochs=0", "trainer.num_train_epochs=0: must be greater than 0; correct it"),
+        ("trainer.adam_beta2=1", "trainer.adam_beta2=1: must be less than 1; correct it"),
+        ("evaluation_rows=-1", "evaluation_rows=-1: must be greater than or equal to 1; correct it"),
+        ("test_rows=1.5", "test_rows=1.5: must be a whole number; correct it"),
     ],
 )
 def test_impossible_numbers_are_refused_before_data_are_made(symbinv, tmp_path, change, sentence):

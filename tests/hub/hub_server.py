@@ -225,15 +225,12 @@ ROUTES = [
     ("GET", r"/api/whoami-v2", "whoami"),
     ("POST", r"/api/validate-yaml", "validate_yaml"),
     ("POST", r"/api/repos/create", "create"),
-    ("DELETE", r"/api/repos/delete", "delete"),
     ("POST", rf"/api/{REPO}/preupload/(?P<revision>[^/]+)", "preupload"),
     ("POST", rf"/api/{REPO}/commit/(?P<revision>[^/]+)", "commit"),
     ("GET", rf"/api/{REPO}/tree/(?P<revision>[^/]+)(?:/(?P<path>.+))?", "tree"),
     ("POST", rf"/api/{REPO}/paths-info/(?P<revision>[^/]+)", "paths_info"),
     ("POST", rf"/api/{REPO}/branch/(?P<revision>[^/]+)", "branch"),
-    ("POST", rf"/api/{REPO}/tag/(?P<revision>[^/]+)", "tag"),
     ("GET", rf"/api/{REPO}/refs", "refs"),
-    ("GET", rf"/api/{REPO}/commits/(?P<revision>[^/]+)", "commits"),
     ("GET", rf"/api/{REPO}(?:/revision/(?P<revision>[^/]+))?", "info"),
     ("POST", r"/(?P<prefix>datasets/|spaces/)?(?P<name>[^/]+/[^/]+)\.git/info/lfs/objects/batch", "lfs_batch"),
     ("PUT", r"/lfs/(?P<oid>[0-9a-f]{64})", "lfs_put"),
@@ -402,13 +399,6 @@ class Handler(BaseHTTPRequestHandler):
         self.hub.create(type_, name, private=is_private, sdk=asked.get("sdk"))
         self.send_json({"url": url, "name": name, "id": name})
 
-    def delete(self) -> None:
-        asked = json.loads(self.body)
-        type_, name = asked.get("type") or "model", f"{asked['organization']}/{asked['name']}"
-        self.repository(type_, name, write=True)
-        del self.hub.repositories[type_, name]
-        self.send(b"")
-
     def preupload(self, kind: str, name: str, revision: str) -> None:
         repository = self.repository(TYPES[kind], name, write=True)
         _, commit = self.commit_of(repository, revision)
@@ -549,14 +539,6 @@ class Handler(BaseHTTPRequestHandler):
         repository.branches[revision], _ = self.commit_of(repository, start)
         self.send_json({}, 201)
 
-    def tag(self, kind: str, name: str, revision: str) -> None:
-        repository = self.repository(TYPES[kind], name, write=True)
-        tag = json.loads(self.body)["tag"]
-        if tag in repository.tags:
-            raise HubError(409, f"Tag already exists: {tag}")
-        repository.tags[tag], _ = self.commit_of(repository, revision)
-        self.send_json({}, 201)
-
     def refs(self, kind: str, name: str) -> None:
         repository = self.repository(TYPES[kind], name)
         refs = {"branches": ("heads", repository.branches), "tags": ("tags", repository.tags)}
@@ -565,16 +547,6 @@ class Handler(BaseHTTPRequestHandler):
             for kind, (folder, names) in refs.items()
         }
         self.send_json({**content, "converts": []})
-
-    def commits(self, kind: str, name: str, revision: str) -> None:
-        repository = self.repository(TYPES[kind], name)
-        oid: str | None = self.commit_of(repository, revision)[0]
-        history = []
-        while oid is not None:
-            commit = repository.commits[oid]
-            history.append({"id": oid, "title": commit.title, "message": "", "date": DATE, "authors": []})
-            oid = commit.parent
-        self.send_json(history)
 
     def info(self, kind: str, name: str, revision: str | None) -> None:
         repository = self.repository(TYPES[kind], name)

@@ -48,8 +48,11 @@ for preset, kind in (("ltl", "streams"), ("ltl-baseline", "random")):
 
 # One that comes with the package, and holds no code.
 folder = str(bundled_checkpoints()["ltl-small"])
-result["bundled"] = answer(AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder))
-assert main(["push", folder, "alice/bundled"]) == 0
+model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+result["bundled"] = answer(model, tokenizer)
+model.save_pretrained("bundled")
+tokenizer.save_pretrained("bundled")
+assert main(["push", "bundled", "alice/bundled"]) == 0
 
 from hf_symbinv import IdentityGPT2Config, IdentityGPT2LMHeadModel
 

@@ -8,8 +8,9 @@ from datasets import Dataset
 from transformers import TrainerState
 
 from hf_symbinv import LTL, TSEITIN, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
-from hf_symbinv.training.batching import Collator, EpochOfSampler, GroupedSampler, group_keys, tokenize
+from hf_symbinv.training.batching import EpochOfSampler, GroupedSampler, group_keys, tokenize
 from hf_symbinv.training.recipe import Recipe
+from hf_symbinv.training.sequences import SequenceCollator
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
 FORMULAS = ["a", "&ab", "U1a", "X&aUbc", "!0", "&a!a", "|bXc", "Ucd"]
@@ -60,7 +61,7 @@ def test_several_processes_tokenize_as_one_and_name_the_same_row(rows, monkeypat
 
 
 def test_collator_pads_each_tensor_with_its_own_value(rows):
-    batch = Collator(pad_token_id=1)([rows[0], rows[3]])
+    batch = SequenceCollator(pad=1)([rows[0], rows[3]])
     assert batch["input_ids"].tolist() == [[13, 2, 1, 1, 1, 1, 1], [12, 5, 13, 11, 14, 15, 2]]
     assert batch["attention_mask"].tolist() == [[1, 1, 0, 0, 0, 0, 0], [1] * 7]
     assert batch["labels"][0].tolist() == [9, 13, 10, 2] + [-100] * 6

@@ -170,10 +170,10 @@ def test_aggregated_attention_is_refused_where_it_would_have_an_effect():
     [
         ({"embedding": "streams"}, (0, 1), "symbol_embedding='streams': only a row that a symbol has of its own"),
         ({"embedding": "random"}, (0, 1), "symbol_embedding='random': only a row"),
-        ({"num_symbols": 1}, (0, 1), "num_symbols=1: the actual and the placeholder row take two symbols"),
-        ({}, (4, 1), r"actual=4: the model has rows for the symbols 0 … 3 \(a, b, …\)"),
+        ({"num_symbols": 1}, (0, 1), r"actual=0 and placeholder=1: the model has rows for the symbols 0 … 0 "),
+        ({}, (4, 1), r"actual=4 and placeholder=1: the model has rows for the symbols 0 … 3 \(a, b, …\)"),
         ({}, (0, -1), "placeholder=-1: the model has rows"),
-        ({}, (2, 2), "actual=2 and placeholder=2: use the rows of two symbols"),
+        ({}, (2, 2), "actual=2 and placeholder=2: the model has rows"),
     ],
 )
 def test_a_model_that_cannot_be_converted(fields, rows, message):

@@ -13,8 +13,8 @@ from hf_symbinv.evaluation.checkpoints import load_checkpoint
 from hf_symbinv.solvers.checker import CheckResult
 from hf_symbinv.tasks import LTL, PROP
 from hf_symbinv.training import train
-from hf_symbinv.training.batching import Collator
 from hf_symbinv.training.risk import CROSS_ENTROPY, NAMES, Judged
+from hf_symbinv.training.sequences import SequenceCollator
 
 CANDIDATES = 3
 PAIRS = [("& a ! b", "a1b0"), ("| c b", "c1"), ("^ d a", "d1a0"), ("<-> a & b c", "a0b0"), ("! e", "e0")]
@@ -39,7 +39,7 @@ def prop():
 def batch_of(task, pairs):
     ids = task.tokenizer()([question for question, _ in pairs], text_target=[answer for _, answer in pairs])
     rows = [{"input_ids": i, "labels": t} for i, t in zip(ids["input_ids"], ids["labels"], strict=True)]
-    return Collator(task.tokenizer().pad_token_id)(rows)
+    return SequenceCollator(task.tokenizer().pad_token_id)(rows)
 
 
 def small(task=PROP, **fields):

@@ -1,10 +1,8 @@
 """Runs and their folders: killed and resumed, made longer, and refused where another run would be mixed in."""
 
 import hashlib
-import io
 import json
 import os
-import pickle
 import shutil
 
 import datasets
@@ -14,7 +12,7 @@ from filelock import FileLock
 from transformers import GPT2Config, GPT2LMHeadModel, TrainerCallback, TrainingArguments, set_seed
 
 from hf_symbinv.errors import explain
-from hf_symbinv.files import damage_of
+from hf_symbinv.files import damage_of, write_sums
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.recipe import training_arguments
 from hf_symbinv.training.run import OtherRunError, Run, last_checkpoint, seconds_of
@@ -88,8 +86,11 @@ def test_a_checkpoint_whose_state_is_cut_or_not_its_own_is_passed_over(state, tm
     for step, text in ((3, '{"global_step": 3, "max_steps": 9}'), (6, state), ("last", "{}")):
         (tmp_path / f"checkpoint-{step}").mkdir()
         (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(text)
+        write_sums(tmp_path / f"checkpoint-{step}", [tmp_path / f"checkpoint-{step}" / "trainer_state.json"])
     assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-3"
     assert seconds_of(tmp_path / "checkpoint-3") == 0
+    (tmp_path / "checkpoint-3" / "sha256.json").unlink()  # which is written last
+    assert last_checkpoint(tmp_path) is None
 
 
 @pytest.mark.slow
@@ -196,7 +197,7 @@ def test_training_on_renamed_data_gives_streams_the_same_weights(data, finished,
 
 
 @pytest.mark.slow
-def test_a_run_leaves_a_card_with_its_test_and_its_losses(finished):
+def test_a_run_leaves_a_card_with_its_test(finished):
     from huggingface_hub import ModelCard
 
     card = ModelCard.load(finished / "README.md")
@@ -208,7 +209,7 @@ def test_a_run_leaves_a_card_with_its_test_and_its_losses(finished):
     assert record["rows"] == {"train": 320, "validation": 40, "test": 40}
     for text in ("| steps | 6 |", "| learning_rate | 0.01 |", f"torch {record['environment']['packages']['torch']}"):
         assert text in card.text
-    assert card.text.count("\n| 3 | ") == 1 and str(finished.parent) not in card.text
+    assert str(finished.parent) not in card.text
 
 
 ARGUMENTS = {
@@ -243,8 +244,7 @@ def test_a_longer_run_goes_on_from_the_last_step_by_the_longer_schedule(tmp_path
     longer = {**ARGUMENTS, "max_steps": 8}
     assert fit(small_model(), tmp_path, longer, train_dataset=rows)
     assert (
-        f"{tmp_path}: goes on from step 4 of 8, after a run of 4; from here the learning rate is that of the cosine "
-        "schedule over 8 steps\n"
+        f"{tmp_path}: goes on from step 4 of 8; from here the learning rate is that of the schedule over all steps\n"
     ) in capfd.readouterr().err
     log = [entry for entry in record_of(tmp_path)["log"] if "loss" in entry]
     assert [entry["step"] for entry in log] == [1, 2, 3, 4, 5, 6, 7, 8]
@@ -305,50 +305,6 @@ def test_a_finished_run_whose_weights_are_damaged_gets_them_again(tmp_path, rows
     weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
     assert weights.read_bytes() == whole and damage_of(tmp_path) is None
-
-
-def spoiled(kind, whole):
-    """The bytes of a file after damage of a kind."""
-    other = io.BytesIO()
-    torch.save({"other": torch.zeros(3)}, other)
-    pickled = pickle.dumps({"state": os.system, "param_groups": []})
-    return {"cut": whole[: len(whole) // 2], "empty": b"", "text": b"no\n" * 50, "other": other.getvalue(),
-            "program": pickled}[kind]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def unsummed(tmp_path_factory):
-    """A run that ended before it wrote its record, in a folder without checksums."""
-    folder = tmp_path_factory.mktemp("unsummed")
-    assert fit(small_model(), folder, ARGUMENTS, train_dataset=make_rows())
-    for path in (*folder.glob("**/sha256.json"), folder / "run.json"):
-        path.unlink()
-    return folder
-
-
-STATES = ["model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth"]
-
-
-@pytest.mark.parametrize("name", STATES)
-@pytest.mark.parametrize("kind", ["cut", "empty", "text", "other", "program", "folder"])
-def test_a_damaged_checkpoint_without_checksums_gives_its_place_to_the_one_before(
-    name, kind, unsummed, tmp_path, capfd
-):
-    folder = shutil.copytree(unsummed, tmp_path / "run")
-    assert last_checkpoint(folder) == folder / "checkpoint-4" and capfd.readouterr().err == ""
-    path = folder / "checkpoint-4" / name
-    whole = path.read_bytes()
-    path.unlink()
-    if kind == "folder":
-        path.mkdir()
-    else:
-        path.write_bytes(spoiled(kind, whole))
-    reason = "it is no file" if kind == "folder" else "it is cut, or another kind of file"
-    assert last_checkpoint(folder) == folder / "checkpoint-2"
-    assert capfd.readouterr().err == f"{path}: damaged ({reason}); checkpoint-2 is whole and takes its place\n"
-    if kind == "cut":
-        assert fit(small_model(), folder, ARGUMENTS, train_dataset=make_rows())
-        assert (folder / "model.safetensors").read_bytes() == (unsummed / "model.safetensors").read_bytes()
 
 
 def test_while_a_run_goes_on_for_longer_no_checksums_are_those_of_before(tmp_path, rows):

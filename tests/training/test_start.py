@@ -96,22 +96,6 @@ def test_a_start_with_another_tasks_tokenizer_is_refused(tmp_path):
         start_config(tmp_path, {}, LTL)
 
 
-@pytest.mark.parametrize("embedding", ["streams", "canonical"])
-def test_wider_feed_forward_layers_compute_what_the_start_computes_and_learn(embedding, tmp_path):
-    torch.manual_seed(0)
-    model = SymbolInvariantForConditionalGeneration(config(symbol_embedding=embedding)).eval()
-    model.save_pretrained(tmp_path)
-    wider = load_start(tmp_path, start_config(tmp_path, {"d_ff": 20}, LTL)).eval()
-    assert wider.config.d_ff == 20 and wider.num_parameters() > model.num_parameters()
-    batch = LTL.tokenizer()(["&aXb", "Uab"], text_target=["a;{b}", "{b}"], padding=True, return_tensors="pt")
-    torch.testing.assert_close(wider(**batch).logits, model(**batch).logits)
-    wider(**batch).loss.backward()
-    layers = [*wider.model.encoder.layers, *wider.model.decoder.layers]
-    assert all(layer.feed_forward.fc2.weight.grad[:, 12:].any() for layer in layers), "no unit stays without a use"
-    with pytest.raises(ValueError, match=r"its d_ff is 12, the recipe's 8; leave model\.d_ff out"):
-        start_config(tmp_path, {"d_ff": 8}, LTL)
-
-
 def test_a_start_may_go_through_its_encoder_more_often(tmp_path):
     torch.manual_seed(0)
     model = SymbolInvariantForConditionalGeneration(config()).eval()
@@ -184,7 +168,7 @@ def test_a_start_that_is_no_model_is_refused(converted, tmp_path):
             start_config(tmp_path, {}, LTL)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "symbol_invariant", "d_model": -1}))
     (tmp_path / "generation_config.json").write_text('{"grammar": NaN}')
-    with pytest.raises(UserError, match=r"generation_config\.json: grammar=nan: must be an object or null; save"):
+    with pytest.raises(UserError, match=r"generation_config\.json: grammar=nan: must be an object; save"):
         start_config(tmp_path, {}, LTL)
     (tmp_path / "generation_config.json").unlink()
     with pytest.raises(ValueError, match=r"its config\.json is none of ours \(.*d_model=-1"):

@@ -77,7 +77,7 @@ def test_what_has_no_truth_values_is_refused(task, fields, message):
 
 @pytest.mark.parametrize("value", [0, -1.0, math.inf, math.nan])
 def test_a_weight_must_be_positive(value):
-    with pytest.raises(UserError, match=r"truth_loss=.*: must be a positive number"):
+    with pytest.raises(UserError, match=r"truth_loss=.*: must be (greater than 0|finite); correct it"):
         Recipe.load("ltl-smoke", {**SMALL, "truth_loss": value})
 
 
@@ -108,39 +108,6 @@ def test_a_run_goes_on_bit_for_bit_and_its_model_has_no_head(data, tmp_path):
     log = [entry for entry in whole["log"] if "truth_loss" in entry]
     assert len(log) == 6 and all(0 < entry["truth_loss"] < entry["loss"] for entry in log)
     assert json.loads((tmp_path / "whole" / "recipe.json").read_text())["recipe"]["truth_loss"] == 1.0
-
-
-@pytest.mark.slow
-def test_a_run_goes_on_with_the_layer_of_the_checkpoint_that_it_starts_from(data, tmp_path):
-    rows = load_dataset("parquet", data_dir=str(data / "data"))
-    first = {**SMALL, "trainer.learning_rate": 1e-2, "trainer.lr_scheduler_type": "constant"}
-    train(Recipe.load("ltl-smoke", first), rows, tmp_path / "first")
-
-    def first_loss(start, name):
-        """Before the first step, from which the run learns nothing."""
-        changes = {**SMALL, "trainer.learning_rate": 1e-9, "trainer.max_steps": 1, "start": str(start)}
-        return train(Recipe.load("ltl-smoke", changes), rows, tmp_path / name)["log"][0]["truth_loss"]
-
-    from_checkpoint = first_loss(tmp_path / "first" / "checkpoint-6", "checkpoint")
-    assert from_checkpoint < first_loss(tmp_path / "first", "model"), "a finished model has no such layer"
-    worlds = Worlds([(4, 0, 1)], 2)
-    model = SymbolInvariantForConditionalGeneration(PROP.config(symbol_embedding="canonical", d_model=16))
-    with pytest.raises(UserError, match=r"start=.*: its truth_head.safetensors is no layer of 4 truth values .*remove"):
-        TruthHead(model, worlds.bits).go_on_from(tmp_path / "first" / "checkpoint-6")
-
-
-def test_a_start_whose_layer_is_for_other_truth_values_is_refused_before_data_are_made(tmp_path):
-    model = SymbolInvariantForConditionalGeneration(PROP.config(symbol_embedding="canonical", d_model=16))
-    model.save_pretrained(tmp_path)
-    PROP.tokenizer().save_pretrained(tmp_path)
-    TruthHead(model, 3).save(tmp_path)
-    recipe = Recipe.load("prop-base", {"start": str(tmp_path), "truth_loss": 1.0})
-    with pytest.raises(
-        UserError, match=r"start=.*: its truth_head.safetensors is no layer of \d+ truth values .*remove"
-    ):
-        recipe.check()
-    (tmp_path / "truth_head.safetensors").unlink()
-    recipe.check()
 
 
 def test_a_question_with_more_symbols_than_the_model_has_rows_is_left_to_the_model():

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 from hf_symbinv.files import sha256
 from hf_symbinv.hub.cards.facts import CardError
-from hf_symbinv.hub.cards.papers import papers_of_task
+from hf_symbinv.hub.cards.families import papers_of
 from hf_symbinv.hub.cards.rendering import check_card, render
 from hf_symbinv.tasks import SymbolTask
 
-FRONT_MATTER = re.compile(r"\A\s*---\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
 LICENSE, UNKNOWN = "apache-2.0", "unknown"  # the Hub's names
 
 
@@ -53,17 +52,12 @@ def dataset_card(
     """The card of a data set.
 
     Args:
-        task: What it is about.
-        origin: How it was made.
         columns: Name, type and meaning of each.
         counts: Split -> its rows.
         lengths: Length of a question -> rows.
         overlap: Sentences on questions that occur twice.
         files: In the order of the splits.
         info: What `datasets` knows of it, as `dataset_info` in the metadata.
-
-    Raises:
-        CardError: If the Hub would refuse the card.
     """
     from huggingface_hub import DatasetCardData
 
@@ -96,27 +90,24 @@ def dataset_card(
         files=files,
         version=__version__,
         unknown=UNKNOWN,
-        papers=papers_of_task(task.name),
+        papers=papers_of("", task.name),
     )
     return check_card(text, "dataset")
 
 
-def card_of_several(
-    title: str, cards: Mapping[str, Mapping[str, Any]], own: Mapping[str, Any] | None = None, text: str = ""
-) -> str:
+def card_of_several(title: str, cards: Mapping[str, Mapping[str, Any]], text: str = "") -> str:
     """The card of a repository with several data sets, which `load_dataset("OWNER/NAME", "DATA SET")` tells apart.
 
     Args:
         title: Of the repository.
         cards: Folder of a data set in the repository → metadata of its card.
-        own: Metadata that were written for the repository; they count before what follows from the cards.
-        text: The card that these are of, whose text stays.
+        text: A card that was written for the repository, whose text and metadata stay.
 
     Raises:
         CardError: If a name is none that `load_dataset` takes, a card does not say which files are its splits, or the
             Hub would refuse the card.
     """
-    from huggingface_hub import DatasetCardData
+    from huggingface_hub import DatasetCard
 
     configs, infos, rows = [], [], []
     for name, card in cards.items():
@@ -126,7 +117,7 @@ def card_of_several(
             )
         try:
             (config,), info = card["configs"], dict(card["dataset_info"])
-            splits = {split["name"]: f"{split['num_examples']:,}" for split in info["splits"]}
+            splits = {split["name"]: split["num_examples"] for split in info["splits"]}
             files = [{"split": one["split"], "path": f"{name}/{one['path']}"} for one in config["data_files"]]
         except (KeyError, TypeError, ValueError):
             raise CardError(
@@ -135,28 +126,22 @@ def card_of_several(
         configs.append({"config_name": name, "data_files": files})
         infos.append({**info, "config_name": name})
         rows.append((name, card.get("pretty_name", name), card.get("license", UNKNOWN), splits))
-    counts = [split["num_examples"] for info in infos for split in info["splits"]]
     licenses = list(dict.fromkeys(license for _, _, license, _ in rows))
     made = {
         "license": licenses[0] if len(licenses) == 1 else licenses,
         "pretty_name": title,
         "annotations_creators": ["machine-generated"],
-        "task_categories": list(
-            dict.fromkeys(one for card in cards.values() for one in card.get("task_categories", []))
-        ),
-        "tags": list(dict.fromkeys(tag for card in cards.values() for tag in card.get("tags", []))),
-        "size_categories": [size_category(sum(counts))],
+        "size_categories": [size_category(sum(count for *_, splits in rows for count in splits.values()))],
     }
-    metadata = DatasetCardData(**{**made, **(own or {}), "dataset_info": infos, "configs": configs}).to_yaml()
-    if text:
-        return check_card(f"---\n{metadata}\n---\n{re.sub(FRONT_MATTER, '', text, count=1)}", "dataset")
-    return check_card(render("datasets.md.jinja", card_data=metadata, title=title, rows=rows), "dataset")
+    for key in ("task_categories", "tags"):
+        made[key] = list(dict.fromkeys(one for card in cards.values() for one in card.get(key, [])))
+    whole = DatasetCard(text or render("datasets.md.jinja", title=title, rows=rows), ignore_metadata_errors=True)
+    written = {key: value for key, value in whole.data.to_dict().items() if value is not None}
+    whole.data.__dict__.update({**made, **written, "dataset_info": infos, "configs": configs})
+    return check_card(str(whole), "dataset")
 
 
 def size_category(rows: int) -> str:
     """The Hub's name for a data set of this size."""
     limits = [(1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M")]
     return next((name for limit, name in limits if rows < limit), "1M<n<10M" if rows < 10_000_000 else "10M<n<100M")
-
-
-__all__ = ["LICENSE", "UNKNOWN", "DataFile", "Origin", "card_of_several", "dataset_card", "size_category"]

@@ -20,10 +20,10 @@ from typing import Any
 
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import read_json, read_object, require_sums
-from hf_symbinv.hub.cards.records import Config, Conversion, Evaluation, Record, State, Tokenizer
-from hf_symbinv.hub.cards.relatives import relative_of
+from hf_symbinv.hub.cards.families import relative_of
+from hf_symbinv.hub.cards.records import Config, Conversion, Data, Evaluation, Record, Span, State, Tokenizer
 from hf_symbinv.tasks import SymbolTask, TaskError, task_file, task_of_tokenizer
-from hf_symbinv.values import is_finite, require_finite, require_kinds
+from hf_symbinv.values import is_kind, require_kinds
 
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer_config.json", "*.safetensors"
 RECORD, STATE, CONVERSION, RESULTS = "run.json", "trainer_state.json", "conversion.json", "results.json"
@@ -31,10 +31,6 @@ REMEDY = "write it again or remove it"
 EVALUATED = "give what `symbinv evaluate --output` wrote"
 MODEL_TYPES = ("symbol_invariant", "symbol_invariant_encoder", "identity_gpt2")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
-# What `symbinv evaluate` always writes, of all that a card uses.
-_EVALUATION = {"model", "data", "split", "generation", "groups"}
-# What earlier versions called the scores of first candidates.
-_FIRST_CANDIDATE = "all, first candidate"
 
 
 class CardError(UserError):
@@ -47,14 +43,9 @@ class ModelFacts:
 
     Attributes:
         name: OWNER/NAME on the Hub, or the path that the snippet loads the model from.
-        config: As `config.json` has it.
+        config, record, conversion, results, tokenizer: As the files have them; empty if there is none.
         task: What the model answers; None if that is not known here, or it answers no questions.
         parameters: Their number.
-        record: How it was trained, as `run.json` has it; empty if that is not known.
-        conversion: `source`, `how` and, if the source is on the Hub, `base_model`, for a model that was made of
-            another; else empty.
-        results: Evaluations, as `symbinv evaluate` writes them.
-        tokenizer: As `tokenizer_config.json` has it.
     """
 
     name: str
@@ -79,16 +70,15 @@ class ModelFacts:
 
 
 def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None = None) -> ModelFacts:
-    """The facts about the model in a folder.
+    """The facts about the model in a folder, with `config.json`, weights, and as much of the rest as there is.
 
     Args:
-        folder: With `config.json`, weights, and as much of the rest as there is.
+        folder: Of the model.
         name: As in `ModelFacts`; None for the folder's own name.
         task: What the model answers; None to find out, for which no code that the folder names is run.
 
     Raises:
         CardError: If there is no model, a file is not what it should be, or the task is that of a file.
-        OSError: If a file cannot be read.
     """
     if not (folder / CONFIG).is_file():
         raise CardError(
@@ -108,7 +98,7 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
     require_sums(folder, CardError)
     record = read_recorded(folder / RECORD, Record)
     if not record and (state := read_recorded(folder / STATE, State)):
-        record = {"log": state.get("log_history", []), "step": state.get("global_step")}
+        record = {"step": state.get("global_step")}
     return ModelFacts(
         name=name or folder.resolve().name,
         config=config,
@@ -122,69 +112,32 @@ def read_facts(folder: Path, *, name: str | None = None, task: SymbolTask | None
 
 
 def read_recorded(path: Path, kind: Any) -> dict[str, Any]:
-    """The JSON object in a file; empty if there is no such file.
-
-    Args:
-        path: Of the file.
-        kind: One of `hf_symbinv.hub.cards.records`.
-
-    Raises:
-        CardError: If the file holds something else.
-        OSError: If it cannot be read.
-    """
+    """The JSON object in a file, of one of the kinds of `records`, or a CardError; empty if there is no such file."""
     if not path.is_file():
         return {}
     content = read_object(path, REMEDY, CardError)
     require_kinds(content, kind, str(path), REMEDY, CardError)
-    if not is_finite(content.get("seconds") or 0):
-        raise CardError(f"{path}: seconds={content['seconds']}: must be finite; {REMEDY}")
     return content
 
 
 def read_results(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """The evaluations in files, each with one or a list of them.
-
-    Raises:
-        CardError: If a file holds something else.
-        OSError: If a file cannot be read.
-    """
+    """The evaluations in files, each with one or a list of them; CardError for a file that holds something else."""
     found = []
     for path in paths:
         content = read_json(path, REMEDY, CardError)
         for evaluation in content if isinstance(content, list) else [content]:
-            if not isinstance(evaluation, dict) or not set(evaluation) >= _EVALUATION or not evaluation["groups"]:
-                raise CardError(f"{path}: no evaluation; {EVALUATED}")
             require_kinds(evaluation, Evaluation, str(path), EVALUATED, CardError)
-            require_finite(evaluation, str(path), EVALUATED, CardError)
-            found.append(_with_first_candidates(evaluation))
+            try:
+                json.dumps(evaluation, allow_nan=False)
+            except ValueError:
+                raise CardError(f"{path}: holds a number that is not finite; {EVALUATED}") from None
             # The first group is all questions, and has an accuracy; further ones may have the best of N in its place.
-            for place, group in enumerate(found[-1]["groups"]):
+            for place, group in enumerate(evaluation["groups"]):
                 known = {"accuracy", "accuracy_interval"} & group["summary"].keys()
                 if len(known) == 1 or not (known or (place and group.get("best_of_n"))):
                     raise CardError(f"{path}: group {group['label']!r}: has no accuracy with an interval; {EVALUATED}")
+            found.append(evaluation)
     return found
-
-
-def _with_first_candidates(evaluation: dict[str, Any]) -> dict[str, Any]:
-    """An evaluation whose accuracy is that of first candidates.
-
-    Of several candidates, earlier versions counted the first that was verified, and gave the first one's accuracy in a
-    group of its own, for all questions together only.
-    """
-    all_questions, *others = evaluation["groups"]
-    if not others or others[0].get("label") != _FIRST_CANDIDATE:
-        return evaluation
-    count = evaluation["generation"]["num_candidates"]
-
-    def best(summary: Mapping[str, Any]) -> dict[str, Any]:
-        return {"n": count, "verified": summary["accuracy"], "verified_interval": summary["accuracy_interval"]}
-
-    first, *parts = others
-    groups = [{"label": "all", "summary": first["summary"], "best_of_n": best(all_questions["summary"])}]
-    for part in parts:
-        summary = part["summary"]
-        groups.append({"label": part["label"], "summary": {"count": summary["count"]}, "best_of_n": best(summary)})
-    return {**evaluation, "groups": groups}
 
 
 def add_results(known: Sequence[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -226,6 +179,20 @@ def _find_task(folder: Path, record: Mapping[str, Any]) -> SymbolTask | None:
         ) from None
 
 
+def largest_in_training(record: Mapping[str, Any]) -> tuple[int, int] | None:
+    """The largest number of symbols and the largest size of a training question, or the limits that their builder had;
+    None if the record, that of `run.json`, does not say.
+    """
+    data: Any = record.get("data")
+    if not is_kind(data, Data):
+        return None
+    train, builder = data["splits"].get("train", {}), data["builder"] or {}
+    if train.get("symbols") and train.get("size"):
+        return train["symbols"][1], train["size"][1]
+    limits: Any = builder.get("num_symbols"), builder.get("max_size")
+    return limits if is_kind([*limits], Span) else None
+
+
 def _count_parameters(folder: Path) -> int:
     """Numbers in the weights, without the saved scale of AdaCos, which is no parameter."""
     from safetensors import SafetensorError, safe_open
@@ -241,6 +208,3 @@ def _count_parameters(folder: Path) -> int:
     if not total:
         raise CardError(f"{folder}: has no weights ({WEIGHTS}); save the model again with save_pretrained")
     return total
-
-
-__all__ = ["CardError", "ModelFacts", "add_results", "hub_id", "read_facts", "read_recorded", "read_results"]

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired
+
+from annotated_types import Ge, Len, Lt
+from typing_extensions import TypedDict
+
+Count = Annotated[int, Ge(0)]
+Interval = Annotated[list[float], Len(2, 2)]
+Span = Annotated[list[Count], Len(2, 2)]  # the smallest and the largest number
 
 
 class Recipe(TypedDict, total=False):
@@ -13,34 +20,45 @@ class Recipe(TypedDict, total=False):
     trainer: dict[str, Any]
 
 
+class Split(TypedDict, total=False):
+    """What `hf_symbinv.training.run_data` measured of the rows of a split."""
+
+    rows: Count | None
+    symbols: Span | None
+    size: Span | None
+    sha256: str | None
+
+
+class Data(TypedDict):
+    """`data` of `run.json`: the folder or repository, None where the recipe drew the rows; what they were made with."""
+
+    source: str | None
+    builder: dict[str, Any] | None
+    splits: dict[str, Split]
+
+
 class Machine(TypedDict, total=False):
     """`environment` of `run.json`."""
 
     python: str | None
     cpu: str | None
-    cpu_count: int | None
-    threads: int | None
     accelerator: str | None
     packages: dict[str, str | None]
+
+
+class Results(TypedDict, total=False):
+    """`results` of `run.json`."""
+
+    test_count: int
+    test_accuracy: float
+    test_accuracy_interval: Interval
+    test_exact: float
 
 
 class Entry(TypedDict, total=False):
     """One of a trainer's log."""
 
     step: int
-    loss: float
-    eval_loss: float
-    eval_accuracy: float
-
-
-class Results(TypedDict, total=False):
-    """`results` of `run.json`, as far as the table of a card needs it."""
-
-    test_count: int
-    test_accuracy: float
-    test_accuracy_interval: tuple[float, float]
-    test_exact: float
-    test_edit_distance: float | None
 
 
 class Record(TypedDict, total=False):
@@ -49,14 +67,13 @@ class Record(TypedDict, total=False):
     finished: bool
     command: str
     recipe: Recipe
-    data: dict[str, Any] | None
-    rows: dict[str, int]
+    data: Data | None
     hyperparameters: dict[str, Any]
     results: Results
     log: list[Entry]
     step: int | None
     max_steps: int | None
-    seconds: float
+    seconds: Annotated[float, Lt(float("inf"))]
     processes: int | None
     environment: Machine
     verified_by: str | None
@@ -66,8 +83,6 @@ class State(TypedDict, total=False):
     """`trainer_state.json`."""
 
     global_step: int
-    max_steps: int
-    log_history: list[Entry]
 
 
 class Conversion(TypedDict):
@@ -79,17 +94,11 @@ class Conversion(TypedDict):
 
 
 class Summary(TypedDict):
-    """How many questions a group has."""
-
-    count: int
-
-
-class Shares(Summary, total=False):
     """A group's shares; only the count where best of N alone was recorded."""
 
-    accuracy: float
-    accuracy_interval: tuple[float, float]
-    edit_distance: float | None
+    count: int
+    accuracy: NotRequired[float]
+    accuracy_interval: NotRequired[Interval]
 
 
 class Best(TypedDict):
@@ -97,68 +106,51 @@ class Best(TypedDict):
 
     n: int
     verified: float
-    verified_interval: tuple[float, float]
+    verified_interval: Interval
 
 
-class _Group(TypedDict):
-    label: str
-    summary: Shares
-
-
-class Group(_Group, total=False):
+class Group(TypedDict):
     """Questions that have something in common."""
 
-    best_of_n: Best | None
+    label: str
+    summary: Summary
+    best_of_n: NotRequired[Best | None]
 
 
-class _Part(TypedDict):
+class Part(TypedDict):
+    """The alpha-covariance of questions with one number of symbols."""
+
     symbols: int
     alpha_covariance: float
     examples: int
+    interval: NotRequired[Interval | None]
+    values: NotRequired[list[float]]
 
 
-class Part(_Part, total=False):
-    """The alpha-covariance of questions with one number of symbols."""
+class Covariance(TypedDict):
+    """`alpha_covariance` of an evaluation."""
 
-    interval: tuple[float, float] | None
-    values: list[float]
-
-
-class _Covariance(TypedDict):
     alpha_covariance: float | None
     examples: int
     predictions: int
+    interval: NotRequired[Interval | None]
+    by_symbols: NotRequired[list[Part]]
+    renamed: NotRequired[bool]
 
 
-class Covariance(_Covariance, total=False):
-    """`alpha_covariance` of an evaluation."""
+class Evaluation(TypedDict):
+    """What `symbinv evaluate --output` writes."""
 
-    interval: tuple[float, float] | None
-    excluded: int
-    by_symbols: list[Part]
-    per_symbols: int
-    renamings: int | None
-    alphabet: int | None
-    every_renaming: bool
-    renamed: bool
-
-
-class _Evaluation(TypedDict):
     model: str
     data: str
     split: str
     generation: dict[str, Any]
-    groups: list[Group]
-
-
-class Evaluation(_Evaluation, total=False):
-    """What `symbinv evaluate --output` writes."""
-
-    task: str
-    verified_by: str | None
-    hub: bool
-    grammar: str | None
-    alpha_covariance: Covariance | None
+    groups: Annotated[list[Group], Len(1)]
+    task: NotRequired[str]
+    verified_by: NotRequired[str | None]
+    hub: NotRequired[bool]
+    grammar: NotRequired[str | None]
+    alpha_covariance: NotRequired[Covariance | None]
 
 
 class Tokenizer(TypedDict, total=False):
@@ -206,6 +198,3 @@ class Config(TypedDict, total=False):
     encoder: dict[str, Any]
     symbol_embedding: Literal["streams", "learned", "canonical", "renamed", "random", "gaussian", "views"]
     random_share: float
-
-
-__all__ = ["Config", "Conversion", "Evaluation", "Record", "State", "Tokenizer"]

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
 from hf_symbinv.hub.cards.facts import CardError
 
-CardKind = Literal["model", "dataset", "space"]
-# Lists of names in the metadata, and those that name repositories.
-_LISTS = ("tags", "datasets", "metrics", "size_categories", "task_categories")
-_REPOSITORIES = ("datasets", "base_model")
-
 # Texts that differ in names alone: those of code, and those of English, where no rule of names takes them for code's.
 _TWINS = (("size = size + x", "y = y + total"), ("Anna owes Bob money", "Mehmet owes Li money"))
-
 _TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{20,}")
 
 
@@ -36,17 +29,18 @@ def _environment() -> Any:
     environment.filters["literal"] = lambda text: json.dumps(text, ensure_ascii=False)  # of Python as of JSON
     environment.filters["unwrap"] = lambda text: " ".join(text.split())  # of a paragraph that a template wraps
     environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
+    environment.filters["public"] = public
+    environment.filters["shown"] = lambda value: " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    environment.filters["percent"] = lambda share: f"{100 * share:.1f} %"
+    environment.filters["interval"] = lambda ends: "{:.1f} – {:.1f} %".format(*(100 * end for end in ends))
     return environment
 
 
 def render(template: str, **values: Any) -> str:
     """The text of a template of this room, with one blank line at most between paragraphs and without access tokens."""
-    lines: list[str] = []
-    text = _environment().get_template(template).render(**values)
-    for line in _TOKEN.sub("<token>", text).splitlines():
-        if line.strip() or (lines and lines[-1]):
-            lines.append(line.rstrip())
-    return "\n".join(lines).rstrip() + "\n"
+    text = _TOKEN.sub("<token>", _environment().get_template(template).render(**values))
+    lines = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", lines).strip("\n") + "\n"
 
 
 def program(architecture: str, name: str, tokenizer: Mapping[str, Any] | None = None) -> str:
@@ -58,18 +52,15 @@ def program(architecture: str, name: str, tokenizer: Mapping[str, Any] | None = 
         tokenizer: As `tokenizer_config.json` has it; its rule of names decides what texts the program reads.
     """
     rule = tokenizer or {}
-    for texts in _TWINS:
-        with suppress(re.error):
-            if len({_canonical(text, rule.get("symbol_pattern"), rule.get("base_words", ())) for text in texts}) == 1:
-                break
+    of_code = re.fullmatch(rule.get("symbol_pattern") or "(?!)", "size") and "size" not in rule.get("base_words", ())
+    texts = _TWINS[0] if of_code else _TWINS[1]
     template = _environment().get_template(f"programs/{architecture}.py.jinja")
     return str(template.render(name=name, texts=texts)).rstrip("\n")
 
 
-def _canonical(text: str, pattern: str | None, base_words: Collection[str]) -> str:
-    """A text with numbers in place of names, as a tokenizer finds them."""
-    names = dict(zip(base_words, base_words, strict=True))
-    return re.sub(pattern or "(?!)", lambda found: names.setdefault(found[0], str(len(names))), text)
+def public(text: str) -> str:
+    """A path or a command, with absolute paths cut to their last part: the others tell about somebody's machine."""
+    return re.sub(r"(?<![^\s='\"])[/~][^\s'\"]*/([^\s'\"/]+)/?", r"\1", text)
 
 
 def prose(template: str) -> Any:
@@ -77,11 +68,11 @@ def prose(template: str) -> Any:
     return _environment().get_template(template).module
 
 
-def check_card(text: str, kind: CardKind) -> str:
+def check_card(text: str, kind: Literal["model", "dataset", "space"]) -> str:
     """`text` itself, if it is a card that the Hub takes, as far as that can be told without the Hub.
 
     Raises:
-        CardError: If its metadata are none, or not what the Hub expects.
+        CardError: If its metadata cannot be read, or name no license or no repository where they must.
     """
     from huggingface_hub import DatasetCard, ModelCard, SpaceCard
     from huggingface_hub.utils import HFValidationError, validate_repo_id
@@ -94,11 +85,7 @@ def check_card(text: str, kind: CardKind) -> str:
         raise CardError(f"card: the Hub cannot read its metadata ({reason}); correct them") from error
     if not data.get("license", kind == "model"):  # a model of others' weights may leave it to who has the right
         raise CardError("card: has no license; name one, such as apache-2.0")
-    for name in _LISTS:
-        value = data.get(name, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-            raise CardError(f"card: {name}={value!r}: must be a list of names")
-    for name in _REPOSITORIES:
+    for name in ("datasets", "base_model"):
         value = data.get(name, [])
         for repository in value if isinstance(value, list) else [value]:
             try:
@@ -106,6 +93,3 @@ def check_card(text: str, kind: CardKind) -> str:
             except HFValidationError as error:
                 raise CardError(f"card: {name}={repository!r}: is no name on the Hub; write OWNER/NAME") from error
     return text
-
-
-__all__ = ["CardKind", "check_card", "program", "prose", "render"]

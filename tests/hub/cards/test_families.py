@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from hf_symbinv import SymbolInvariantConfig
-from hf_symbinv.hub.cards.kinds import EMBEDDINGS, PAPER_TASKS, TASKS
+from hf_symbinv.hub.cards.families import EMBEDDINGS, PAPER_TASKS, TASKS
 from hf_symbinv.training import Recipe
 from model_cards.write import family_card, write_family_cards
 

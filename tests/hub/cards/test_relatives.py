@@ -26,9 +26,8 @@ from hf_symbinv import (
     SymbolInvariantWordTokenizer,
 )
 from hf_symbinv.hub.cards.facts import CardError, read_facts
+from hf_symbinv.hub.cards.families import RELATIVES, cited, relative_of, variant_of
 from hf_symbinv.hub.cards.model import model_card, write_model_card
-from hf_symbinv.hub.cards.papers import cited
-from hf_symbinv.hub.cards.relatives import RELATIVES, relative_of, variant_of
 from hf_symbinv.hub.cards.rendering import prose
 from model_cards.write import relative_card
 from papers.catalogue import EXPERIMENTS
@@ -177,7 +176,7 @@ def test_a_trained_folder_gets_a_card_that_says_what_it_is(key, tmp_path, monkey
     told = prose(f"embeddings/{name}/{variant}.md.jinja")
     assert f"{model.num_parameters():,} parameters" in card.text
     assert told.title in card.text and told.what in card.text and told.names in card.text
-    assert "| step | training loss | validation loss |\n|---:|---:|---:|\n| 20 | 1.5000 | 1.7500 |\n" in card.text
+
     assert "| steps | 20 |" in card.text and "No results were recorded." in card.text
     assert ("No results were recorded. These commands" in card.text) == bool(relative.tables)
     assert not re.search(r"verified|[Ss]pot\b|solver|question|symbinv evaluate", card.text)

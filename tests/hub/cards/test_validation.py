@@ -11,7 +11,7 @@ import hf_symbinv
 from hf_symbinv import LTL
 from hf_symbinv.datasets_scripts.storage import Pair, publish
 from hf_symbinv.hub.cards.dataset import Origin
-from hf_symbinv.hub.cards.relatives import RELATIVES
+from hf_symbinv.hub.cards.families import RELATIVES
 from model_cards.write import relative_card
 
 from ..fixtures import hub, server  # noqa: F401, fixtures

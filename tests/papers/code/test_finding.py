@@ -136,7 +136,7 @@ def test_the_file_says_what_the_model_sees(finder, tmp_path):
         ("[]", "holds no JSON object"),
         ('{"names": "hidden"}', "must be an object with calibration"),
         ('{"names": 3, "calibration": null, "test": {}}', "names=3: must be text"),
-        ('{"names": "hidden", "test": {}, "calibration": {"threshold": 1}}', "must be an object with bugs"),
+        ('{"names": "hidden", "test": {}, "calibration": {"threshold": 1}}', "must be an object with right"),
         (
             '{"names": "hidden", "test": {"x": {"right": 2, "count": 1}}, "calibration": null}',
             "test.x: 2 of 1 are right",
