@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from torch.utils.data import DataLoader
 from transformers.pipelines import TokenClassificationPipeline
 from transformers.pipelines.base import Pipeline
 
@@ -39,10 +40,15 @@ class SymbolPipeline(Pipeline):
         pipeline("symbol-task", model="runs/graphs", symbol_task="graph_colouring.py")("ab;bc;ca;cd")
 
     Args:
+        model, tokenizer: A model of type `symbol_invariant` and its tokenizer, as `transformers.pipeline` loads them.
         symbol_task: What the model answers: a task, its name, or the file that defines it; None for the task of this
             package that has the model's base tokens. (`task` is the pipeline's own name.)
         embedding_seed: Of a model with random embeddings.
         kwargs: Those of `transformers.Pipeline`, and defaults for the arguments of a call.
+
+    Raises:
+        CheckpointError: If the model is of another type, or not for this task.
+        TaskError: If there is no such task.
     """
 
     _load_tokenizer = True
@@ -88,6 +94,7 @@ class SymbolPipeline(Pipeline):
         Args:
             inputs: A question, a list of them, or an iterable (a generator, a column of a data set).
             batch_size: Questions decoded together, at most.
+            num_workers: Processes that read the questions of a list; by default this one does.
             truncation: True to refuse questions that are longer than the tokenizer's `model_max_length`; what is left
                 of one that was cut would be another question.
             notation: Of questions and answers, one of the task's; its first one, infix for formulas, by default.
@@ -117,15 +124,20 @@ class SymbolPipeline(Pipeline):
         read, ask, write = (
             {**mine, **given} for mine, given in zip(own, self._sanitize_parameters(**kwargs), strict=True)
         )
-        size = batch_size or self._batch_size
+        size, workers = batch_size or self._batch_size, num_workers or self._num_workers or 0
         if isinstance(inputs, (list, tuple)):
-            return list(self._answered(inputs, size or BATCH_SIZE, read, ask, write))
+            return list(self._answered(inputs, size or BATCH_SIZE, read, ask, write, workers))
         if not isinstance(inputs, str) and (isinstance(inputs, Iterable) or hasattr(inputs, "__getitem__")):
             return self._answered(inputs, size or 1, read, ask, write)
         return next(self._answered([inputs], 1, read, ask, write))
 
     def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:
-        """Saves model and tokenizer, and not this file, whose imports are of the installed package."""
+        """Save model and tokenizer, and not this file, whose imports are of the installed package.
+
+        Args:
+            save_directory: Folder.
+            kwargs: As of `PreTrainedModel.save_pretrained`.
+        """
         if type(self).__module__ != __name__:  # a class that a user has registered goes along with the model
             super().save_pretrained(save_directory, **kwargs)
             return
@@ -139,9 +151,14 @@ class SymbolPipeline(Pipeline):
         read: dict[str, Any],
         ask: dict[str, Any],
         write: dict[str, Any],
+        workers: int = 0,
     ) -> Iterator[Any]:
         """What a call returns for each question, batch by batch."""
-        asked = map(partial(self.preprocess, **read), inputs)
+        reader = partial(self.preprocess, **read)
+        if workers:
+            asked: Iterator[Any] = iter(DataLoader(inputs, None, num_workers=workers, collate_fn=reader))
+        else:
+            asked = map(reader, inputs)
         while questions := list(islice(asked, size)):
             for answer in self.forward(questions, **ask):
                 yield self.postprocess(answer, **write)
@@ -157,8 +174,7 @@ class SymbolPipeline(Pipeline):
         written: dict[str, Any] = {} if notation is None else {"notation": notation}
         read = {} if truncation is None else {"truncation": truncation}
         number = {} if num_return_sequences is None else {"num_return_sequences": num_return_sequences}
-        verify = {"verify": others["verify"]} if "verify" in others else {}
-        return written | read, {**others, **number}, {**written, **number, **verify}
+        return written | read, {**others, **number}, {**written, **number, **_of(others, "verify")}
 
     def preprocess(self, text: Any, notation: str | None = None, truncation: bool = False) -> Question:
         """The question that a text asks."""
@@ -252,3 +268,10 @@ class SymbolTokensPipeline(TokenClassificationPipeline):
                 if input_ids[one["index"]] >= self.tokenizer.vocab_size:
                     one |= {"word": sentence[one["start"] : one["end"]], "is_subword": False}
         return found
+
+
+def _of(options: dict[str, Any], name: str) -> dict[str, Any]:
+    return {name: options[name]} if name in options else {}
+
+
+__all__ = ["LtlWitnessPipeline", "PropAssignmentPipeline", "SymbolPipeline", "SymbolTokensPipeline"]

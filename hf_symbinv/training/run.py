@@ -210,7 +210,10 @@ class Run:
         for step, path in _checkpoints(self.folder).items():
             if step <= done:
                 continue
-            if path.is_dir() and not path.is_symlink():
+            if (path / STATE).is_file() and not (path / SUMS).exists():  # whole, perhaps, and another program's
+                shutil.rmtree(kept := path.with_name(f"unfinished-{path.name}"), ignore_errors=True)
+                path.rename(kept)
+            elif path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink()
