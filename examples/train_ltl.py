@@ -20,6 +20,7 @@ from accelerate import PartialState
 
 from hf_symbinv import Recipe, load_data, train
 from hf_symbinv.errors import refusals
+from hf_symbinv.plotting import save_learning_curve
 from hf_symbinv.training import closing_words, interruptible, overrides
 
 
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if PartialState().is_main_process:
         result, further = closing_words(record, args.output)
         print(result, flush=True)
-        print(further, file=sys.stderr)
+        print(further, save_learning_curve(args.output), sep="\n", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -155,7 +155,9 @@ def main(arguments: Sequence[str]) -> int:
         return UNFINISHED
     if is_main:
         print(json.dumps(record["results"], indent=2), flush=True)
-        print(*closing_words(record, options.output), sep="\n", file=sys.stderr)
+        from hf_symbinv.plotting import save_learning_curve
+
+        print(*closing_words(record, options.output), save_learning_curve(options.output), sep="\n", file=sys.stderr)
     return DONE
 
 

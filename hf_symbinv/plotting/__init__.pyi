@@ -6,6 +6,7 @@ from .curves import alpha_covariance_series as alpha_covariance_series
 from .curves import draw_alpha_covariance as draw_alpha_covariance
 from .curves import draw_curves as draw_curves
 from .curves import read_curves as read_curves
+from .curves import save_learning_curve as save_learning_curve
 from .figures import PictureError as PictureError
 from .figures import save_picture as save_picture
 from .heatmap import draw_heatmaps as draw_heatmaps

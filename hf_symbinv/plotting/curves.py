@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from hf_symbinv.files import read_object
 from hf_symbinv.metrics.intervals import mean_interval
-from hf_symbinv.plotting.figures import LINES, PictureError, aligned, short
+from hf_symbinv.plotting.figures import LINES, PictureError, aligned, save_picture, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -211,6 +212,21 @@ def draw_curves(runs: Sequence[Curves]) -> Figure:
         handles.append(Line2D([], [], label=short(run.name), **shape))
     _add_legend(figure, handles)
     return figure
+
+
+def save_learning_curve(folder: str | Path) -> str:
+    """Draws the losses and the share of verified answers of a finished run into its folder, as `learning.png`.
+
+    Returns:
+        A sentence that says where the picture is, or why there is none.
+    """
+    if find_spec("matplotlib") is None:
+        return "no picture of its learning curve: that needs matplotlib, which the extra plot brings"
+    try:
+        save_picture(draw_curves([read_curves(Path(folder))]), picture := Path(folder) / "learning.png")
+    except PictureError as error:
+        return f"no picture of its learning curve: {error}"
+    return f"{picture} is its learning curve"
 
 
 def _plot(axes: Axes, points: Sequence[tuple[float, float]], **style: Any) -> None:

@@ -70,7 +70,8 @@ def test_a_file_of_pairs_becomes_a_model_that_everything_loads(symbinv, trained,
     results = json.loads(out)
     assert results["test_count"] == 8 and results["test_alpha_covariance"] == 1
     assert err.startswith(f"symbinv train: reading {file}\n")
-    sentence, further = err.splitlines()[-2:]
+    sentence, further, picture = err.splitlines()[-3:]
+    assert picture.startswith("no picture of its learning curve: ")  # four steps log no loss
     assert re.fullmatch(r"8 test questions: \S+ % of the answers as in the data, 95 % interval \S+ to \S+ %", sentence)
     assert further == (
         f"the model is in {folder}; the same command with trainer.max_steps=8 trains it longer, `symbinv evaluate "

@@ -44,6 +44,7 @@ def test_a_run_writes_model_record_and_events_and_learns(finished):
     assert losses[-1] < losses[0]
     assert any("eval_accuracy" in entry for entry in record["log"])
     assert list(finished.glob("**/events.out.tfevents.*"))
+    assert (finished / "learning.png").read_bytes().startswith(b"\x89PNG")
     assert (finished / "modeling_symbinv.py").is_file()
     assert (finished / "tokenizer_config.json").is_file()
 
