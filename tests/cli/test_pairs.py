@@ -128,7 +128,7 @@ def test_the_folder_is_measured_and_asked_again(symbinv, trained, file, tmp_path
 
     again = symbinv("train", "--pairs", file, *OWN, "--output", folder, *TINY)
     assert again.code == 0 and json.loads(again.out) == json.loads(out)
-    other = symbinv("train", "--pairs", file, "--symbols", r"[a-z]\w*", "--output", folder, *TINY)
+    other = symbinv("train", "--pairs", file, *OWN, "--output", folder, *TINY, "trainer.learning_rate=0.5")
     assert other.code == 2 and "holds another run" in other.err
 
 
