@@ -38,29 +38,22 @@ def at_least(minimum: int) -> Callable[[str], int]:
     return integer
 
 
-def seconds(text: str) -> float:
-    """The type of an option that is a positive, finite time."""
-    is_number = re.fullmatch(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", text)
-    value = float(text) if is_number else 0.0
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of seconds")
-    return value
+def _positive(unit: str, factor: float = 1) -> Callable[[str], float]:
+    """The type of an option that is a positive, finite number of a unit; its value is multiplied by `factor`."""
+
+    def number(text: str) -> float:
+        is_number = re.fullmatch(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", text)
+        value = float(text) if is_number else 0.0
+        if not 0 < value < math.inf:
+            raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of {unit}")
+        return factor * value
+
+    return number
 
 
-def gigabytes(text: str) -> float:
-    """The type of an option that is a positive amount of memory in GB."""
-    try:
-        return seconds(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of gigabytes") from None
-
-
-def minutes(text: str) -> float:
-    """The type of an option that is a time in minutes; its value is in seconds."""
-    try:
-        return 60 * seconds(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of minutes") from None
+seconds, gigabytes = _positive("seconds"), _positive("gigabytes")
+# Minutes become seconds.
+minutes = _positive("minutes", 60)
 
 
 def add_task(parser: argparse.ArgumentParser, default: str) -> None:

@@ -44,7 +44,7 @@ def show_guesses(command: argparse.ArgumentParser, options: argparse.Namespace) 
 def _question(task: SymbolTask, item: Text, notation: str) -> Question | str:
     """The question, or the reason why there is none."""
     try:
-        text = item.checked()
+        text = item.text
         if task.name in FORMULAS and not item.place.startswith("line "):
             refuse_file(text, task, notation)
         return read_question(task, text, notation)

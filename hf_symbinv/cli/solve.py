@@ -27,7 +27,7 @@ from hf_symbinv.answers.traces import ENDS, finite_part, recording_of, steps_tex
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import AT_ONCE, add_decoding, add_task, at_least, command_parser
 from hf_symbinv.cli.specifications import read_question
-from hf_symbinv.cli.texts import LONGEST_SHOWN, Text, add_notation, notation_of, one_line, read_items
+from hf_symbinv.cli.texts import Text, add_notation, notation_of, one_line, read_items
 from hf_symbinv.errors import UserError, cut
 from hf_symbinv.files import require_writable, write_atomically
 from hf_symbinv.remote import path_here
@@ -35,8 +35,9 @@ from hf_symbinv.tasks import LTL, TASKS
 
 # Tasks whose questions the portfolio answers where no model is named.
 PORTFOLIOS = ("ltl", "prop")
-# Seconds of silence, at most, while solvers work.
+# Seconds of silence, at most, while solvers work, and characters of a question that are shown then.
 PATIENCE = 5.0
+LONGEST_SHOWN = 60
 # Options that only a model takes.
 OF_MODELS = ("beams", "n_best", "max_new_tokens", "embedding_seed", "device", "batch_size")
 

@@ -40,7 +40,7 @@ def read_question(item: Text, task: SymbolTask, notation: str, finite: bool) -> 
         ValueError: If it is none.
         OSError: If it is the name of a file that cannot be read.
     """
-    text, propositional = item.checked(), task.name == "prop"
+    text, propositional = item.text, task.name == "prop"
     if not item.place.startswith("line "):
         path, kind = Path(text), kind_of(text) if _FILE_NAME.fullmatch(text) or _is_file(text) else ""
         if kind == CLAUSES:

@@ -13,7 +13,7 @@ from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import DEFAULT_TASK, add_task, add_timeout, command_parser
 from hf_symbinv.cli.specifications import FINITE, FORMULAS, SPECIFICATION, SYNTHESIS, refuse_file
 from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
-from hf_symbinv.errors import UserError, cut
+from hf_symbinv.errors import cut
 from hf_symbinv.files import kind_of
 from hf_symbinv.solvers import CheckResult
 from hf_symbinv.tasks import SymbolTask, load_task
@@ -135,22 +135,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _pairs(lines: Iterator[Text]) -> Iterator[Pair]:
-    """Question and answer from one line with a tab, or from two.
-
-    Raises:
-        UserError: If a line is too long; with it, nobody knows which of the following lines belong together.
-    """
+    """Question and answer from one line with a tab, or from two."""
     for line in lines:
-        question, tab, answer = _text_of(line).partition("\t")
+        question, tab, answer = line.text.partition("\t")
         following = None if tab else next(lines, None)
-        yield Pair(line.place, question, answer if tab else following and _text_of(following))
-
-
-def _text_of(line: Text) -> str:
-    try:
-        return line.checked()
-    except UserError as error:
-        raise UserError(f"{line.place}: {error}") from error
+        yield Pair(line.place, question, answer if tab else following and following.text)
 
 
 def _read(task: SymbolTask, pair: Pair, notation: str) -> PrefixPair | CheckResult | str:

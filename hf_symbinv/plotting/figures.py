@@ -1,11 +1,10 @@
-"""What all pictures share: the look of lines, names in legends, tables beside them, and how a figure is written.
+"""What all pictures share: the look of lines, names in legends, and how a figure is written.
 
 Runs and models are told apart by markers and dashes too, so that a picture in black and white says the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,16 +27,6 @@ LONGEST_NAME = 40
 
 class PictureError(UserError):
     """What cannot be drawn, and why."""
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as lines of text: the first column to the left, the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for first, *others in rows:
-        cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
-    return "\n".join(lines)
 
 
 def short(name: str) -> str:
