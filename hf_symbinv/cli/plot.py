@@ -84,18 +84,12 @@ class Plot(NamedTuple):
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv plot`."""
     command = command_parser("plot", DESCRIPTION, EXAMPLE)
-    command.add_argument("kind", choices=KINDS, help="what to draw")
-    command.add_argument("inputs", nargs="+", metavar="INPUT", help="files or a witness, as described above")
-    command.add_argument(
-        "--output",
-        action="append",
-        type=path_here,
-        default=[],
-        metavar="FILE",
-        help=f"write this picture ({', '.join(PICTURES)}) or, of heatmaps, this table ({', '.join(TABLES)}); may be "
-        "repeated",
-    )
-    command.add_argument("--json", action="store_true", help="print one JSON object with the numbers instead")
+    add = command.add_argument
+    add("kind", choices=KINDS, help="what to draw")
+    add("inputs", nargs="+", metavar="INPUT", help="files or a witness, as described above")
+    files = f"picture ({', '.join(PICTURES)}) or, of heatmaps, table ({', '.join(TABLES)}) to write; may be repeated"
+    add("--output", action="append", type=path_here, default=[], metavar="FILE", help=files)
+    add("--json", action="store_true", help="print one JSON object with the numbers instead")
     return command
 
 

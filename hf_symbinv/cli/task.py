@@ -54,20 +54,15 @@ def parser() -> argparse.ArgumentParser:
     command = command_parser("task", DESCRIPTION, EXAMPLE)
     command.add_argument("action", choices=("new", "check"), help="what to do, as described above")
     command.add_argument("file", metavar="FILE.py", help="the task")
-    check = command.add_argument_group("check")
-    number = at_least(1)
-    check.add_argument("--num-symbols", type=at_least(2), metavar="N", help="symbols to draw with (default: 4)")
-    check.add_argument("--min-size", type=number, metavar="N", help="smallest question (default: 1)")
-    check.add_argument("--max-size", type=number, metavar="N", help="largest question (default: 10)")
-    check.add_argument("--questions", type=number, metavar="N", help="questions to try, at most (default: 40)")
-    check.add_argument("--seed", type=at_least(0), metavar="N", help="of questions and wrong answers (default: 0)")
-    check.add_argument(
-        "--timeout", type=seconds, metavar="SECONDS", help=f"limit for one question (default: {TIMEOUT:g})"
-    )
-    check.add_argument(
-        "--memory", type=gigabytes, metavar="GB", help=f"memory that one question may take (default: {MEMORY:g})"
-    )
-    check.add_argument("--json", action="store_true", default=None, help="print one JSON object")
+    add, number = command.add_argument_group("check").add_argument, at_least(1)
+    add("--num-symbols", type=at_least(2), metavar="N", help="symbols to draw with (default: 4)")
+    add("--min-size", type=number, metavar="N", help="smallest question (default: 1)")
+    add("--max-size", type=number, metavar="N", help="largest question (default: 10)")
+    add("--questions", type=number, metavar="N", help="questions to try, at most (default: 40)")
+    add("--seed", type=at_least(0), metavar="N", help="of questions and wrong answers (default: 0)")
+    add("--timeout", type=seconds, metavar="SECONDS", help=f"limit for one question (default: {TIMEOUT:g})")
+    add("--memory", type=gigabytes, metavar="GB", help=f"memory that one question may take (default: {MEMORY:g})")
+    add("--json", action="store_true", default=None, help="print one JSON object")
     return command
 
 

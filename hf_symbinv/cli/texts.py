@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple, TypeVar
 
 from hf_symbinv.errors import UserError
@@ -104,3 +104,10 @@ def in_chunks(items: Iterator[ItemT], size: int) -> Iterator[list[ItemT]]:
 def one_line(text: str) -> str:
     """`text` without line breaks."""
     return _LINE_BREAKS.sub(" ", text.strip())
+
+
+def block(head: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Lines for people: a head, and below it labels with what they stand for."""
+    rows = list(rows)
+    width = max((len(label) for label, _ in rows), default=0)
+    return "\n".join([one_line(head), *(f"  {label.ljust(width)}  {text}" for label, text in rows)])

@@ -71,15 +71,11 @@ class Checkpoint:
 
 
 def checkpoint(name: str) -> str:
-    """The folder of a checkpoint that comes with the package, which `from_pretrained` and `pipeline` take.
+    """The folder of a checkpoint that comes with the package, such as `ltl-base`; `symbinv info` lists them.
 
         AutoModelForSeq2SeqLM.from_pretrained(hf_symbinv.checkpoint("ltl-base"))
 
-    Args:
-        name: Such as `ltl-base`; `symbinv info` lists them.
-
-    Returns:
-        The path as text, because `transformers.pipeline` takes no `Path`.
+    It is text, because `transformers.pipeline` takes no `Path`.
 
     Raises:
         CheckpointError: If no checkpoint of this name comes with the package.
@@ -94,11 +90,7 @@ def checkpoint(name: str) -> str:
 
 
 def default_checkpoint(task: SymbolTask) -> str:
-    """The name of the bundled checkpoint for a task.
-
-    Raises:
-        CheckpointError: If there is none.
-    """
+    """The name of the bundled checkpoint for a task; CheckpointError if there is none."""
     if task.name not in _DEFAULTS:
         raise CheckpointError(
             f"task {task.name}: no checkpoint for it comes with the package; name a folder or a model on the Hub, or "
@@ -158,14 +150,7 @@ def load_checkpoint(name: str = "ltl-base", device: str | None = None, task: Sym
 
 
 def load_other_model(name: str) -> tuple[Path | None, PreTrainedModel] | None:
-    """The folder and the model of one of `KINDS`, on the CPU; None for what is of no such kind.
-
-    Args:
-        name: As in `load_checkpoint`.
-
-    Raises:
-        CheckpointError: If there is no such checkpoint, or a file is missing or damaged.
-    """
+    """The folder and the model of one of `KINDS`, on the CPU, or None; arguments and errors as `load_checkpoint`."""
     folder = _folder(name)
     source = str(folder or name)
     config = _configuration(name, source)

@@ -156,12 +156,8 @@ class Grid:
 
     @classmethod
     def count(cls, samples: Iterable[tuple[int, int, float]], **fields: Any) -> Grid:
-        """The grid of single answers.
-
-        Args:
-            samples: Symbols and size of each question, and 1 for a correct answer, 0 for another, or the edit distance.
-            fields: The fields of the grid but for `cells`.
-        """
+        """The grid of single answers: symbols and size of each question, and 1 for a correct answer, 0 for another, or
+        the edit distance; and of the other fields."""
         values: dict[tuple[int, int], list[float]] = {}
         for symbols, size, value in samples:
             values.setdefault((symbols, size), []).append(value)

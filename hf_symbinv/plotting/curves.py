@@ -19,12 +19,7 @@ Point = tuple[float, float, float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line: its name, and what it goes through.
-
-    Attributes:
-        name: Of the model or run.
-        points: (x, y, low, high) by rising x; `low` and `high` are None where no interval is known.
-    """
+    """A line: its name, and its points (x, y, low, high) by rising x; bounds are None where no interval is known."""
 
     name: str
     points: tuple[Point, ...]
@@ -32,9 +27,6 @@ class Series:
 
 def alpha_covariance_series(evaluations: Sequence[Mapping[str, Any]]) -> list[Series]:
     """The alpha-covariance of evaluations by number of symbols, with 95 % intervals of the means.
-
-    Args:
-        evaluations: As `symbinv evaluate --alpha-covariance` writes them.
 
     Raises:
         PictureError: If there are none, or one has no alpha-covariance by number of symbols.

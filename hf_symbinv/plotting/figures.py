@@ -37,12 +37,8 @@ def short(name: str) -> str:
 def save_picture(figure: Figure, path: Path) -> None:
     """Write a figure completely or not at all; the same figure gives the same bytes every time.
 
-    Args:
-        figure: What to write.
-        path: Ends in .png, .svg or .pdf.
-
     Raises:
-        PictureError: For another suffix.
+        PictureError: If the path does not end in .png, .svg or .pdf.
     """
     if path.suffix not in PICTURES:
         raise PictureError(f"{path}: unknown kind of picture; end it in {', '.join(PICTURES)}")

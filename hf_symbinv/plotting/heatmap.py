@@ -32,15 +32,10 @@ MARGIN = 0.01
 
 
 def save_heatmaps(grids: Sequence[Grid], path: str | Path) -> None:
-    """Write the picture of one or several grids, at most five side by side, with one y axis and one colour bar.
-
-    Args:
-        grids: At least one, all of one metric and one kind of questions.
-        path: Ends in .png, .svg or .pdf.
+    """Write the picture of grids of one metric and kind of questions, at most five side by side, as .png, .svg or .pdf.
 
     Raises:
         PictureError: For no grids, different metrics or questions, or another suffix.
-        ImportError: If matplotlib is not installed.
     """
     save_picture(draw_heatmaps(grids), Path(path))
 
