@@ -45,7 +45,7 @@ class _Samples(_Place):
 
 
 class _CellContent(_Samples, total=False):
-    correct: int
+    correct: float
     total_distance: float
     total_squared_distance: float | None
 
