@@ -224,8 +224,7 @@ ADDRESS = "s3://bucket/folder"
         (["push", ADDRESS, "alice/x"], "FOLDER"),
         (["plot", "heatmap", ADDRESS], "INPUT"),
         (["plot", "alpha-covariance", "x", ADDRESS], "INPUT"),
-        (["plot", "curves", ADDRESS], "INPUT"),
-        (["plot", "curves", "x", "--output", f"{ADDRESS}/x.png"], "--output"),
+        (["plot", "heatmap", "x", "--output", f"{ADDRESS}/x.png"], "--output"),
         (["task", "new", f"{ADDRESS}/x.py"], "FILE.py"),
     ],
 )
