@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if PartialState().is_main_process:
         result, further = closing_words(record, args.output)
         print(result, flush=True)
-        print(further, save_learning_curve(args.output), sep="\n", file=sys.stderr)
+        print(further, save_learning_curve(record, args.output), sep="\n", file=sys.stderr)
 
 
 if __name__ == "__main__":

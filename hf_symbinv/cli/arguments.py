@@ -38,29 +38,22 @@ def at_least(minimum: int) -> Callable[[str], int]:
     return integer
 
 
-def seconds(text: str) -> float:
-    """The type of an option that is a positive, finite time."""
-    is_number = re.fullmatch(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", text)
-    value = float(text) if is_number else 0.0
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of seconds")
-    return value
+def _positive(unit: str, factor: float = 1) -> Callable[[str], float]:
+    """The type of an option that is a positive, finite number of a unit; its value is multiplied by `factor`."""
+
+    def number(text: str) -> float:
+        is_number = re.fullmatch(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", text)
+        value = float(text) if is_number else 0.0
+        if not 0 < value < math.inf:
+            raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of {unit}")
+        return factor * value
+
+    return number
 
 
-def gigabytes(text: str) -> float:
-    """The type of an option that is a positive amount of memory in GB."""
-    try:
-        return seconds(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of gigabytes") from None
-
-
-def minutes(text: str) -> float:
-    """The type of an option that is a time in minutes; its value is in seconds."""
-    try:
-        return 60 * seconds(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be a positive number of minutes") from None
+seconds, gigabytes = _positive("seconds"), _positive("gigabytes")
+# Minutes become seconds.
+minutes = _positive("minutes", 60)
 
 
 def add_task(parser: argparse.ArgumentParser, default: str) -> None:
@@ -72,47 +65,28 @@ def add_task(parser: argparse.ArgumentParser, default: str) -> None:
 def add_decoding(parser: argparse.ArgumentParser) -> None:
     """Options on how a model decodes and how its answers are checked."""
     group = parser.add_argument_group("decoding and checking")
-    group.add_argument("--beams", type=at_least(1), metavar="N", help="beams (default: 3, or as many as --n-best)")
-    group.add_argument(
-        "--n-best",
-        type=at_least(1),
-        default=1,
-        metavar="N",
-        help="check the N best candidates: `solve` takes the first that is verified, `evaluate` reports best of N "
-        "(default: %(default)s)",
+    add, count = group.add_argument, at_least(1)
+    add("--beams", type=count, metavar="N", help="beams (default: 3, or as many as --n-best)")
+    best = (
+        "check the N best candidates: `solve` takes the first that is verified, `evaluate` reports best of N (default: "
+        "%(default)s)"
     )
-    group.add_argument(
-        "--max-new-tokens",
-        type=at_least(4),
-        metavar="N",
-        help="length of an answer at most; the shortest LTL witness takes 4 (default: the model's, 100 for most)",
-    )
-    group.add_argument(
-        "--embedding-seed",
-        type=at_least(0),
-        metavar="N",
-        help="for a model with random embeddings: seed of those of this run",
-    )
-    group.add_argument("--device", help="such as cpu or cuda:1 (default: the first GPU, else the CPU)")
+    add("--n-best", type=count, default=1, metavar="N", help=best)
+    longest = "length of an answer at most, 4 or more (default: the model's, 100 for most)"
+    add("--max-new-tokens", type=at_least(4), metavar="N", help=longest)
+    seed = "for a model with random embeddings: seed of those of this run"
+    add("--embedding-seed", type=at_least(0), metavar="N", help=seed)
+    add("--device", help="such as cpu or cuda:1 (default: the first GPU, else the CPU)")
     add_timeout(group)
 
 
 def add_timeout(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Adds `--timeout` and `--memory`, the limits at which the check of an answer is stopped."""
-    parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=TIMEOUT,
-        metavar="SECONDS",
-        help="limit for checking one answer, and for each solver (default: %(default)g)",
-    )
-    parser.add_argument(
-        "--memory",
-        type=gigabytes,
-        default=MEMORY,
-        metavar="GB",
-        help="memory that checking one answer, or a solver, may take (default: %(default)g)",
-    )
+    add = parser.add_argument
+    limit = "limit for checking one answer, and for each solver (default: %(default)g)"
+    add("--timeout", type=seconds, default=TIMEOUT, metavar="SECONDS", help=limit)
+    memory = "memory that checking one answer, or a solver, may take (default: %(default)g)"
+    add("--memory", type=gigabytes, default=MEMORY, metavar="GB", help=memory)
 
 
 def generation(parser: argparse.ArgumentParser, options: argparse.Namespace) -> dict[str, int]:

@@ -38,20 +38,15 @@ runs/tiny/README.md: me/tiny, 6,400 parameters, 0 evaluations
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv card`."""
     command = command_parser("card", DESCRIPTION, EXAMPLE)
-    command.add_argument("folder", type=path_here, metavar="FOLDER", help="of the model")
-    command.add_argument(
-        "--results", type=path_here, nargs="+", action="extend", default=[], metavar="FILE", help="evaluations to add"
-    )
-    command.add_argument(
-        "--name", help="OWNER/NAME that it will have on the Hub, or a path to load it from (default: the folder's name)"
-    )
-    command.add_argument(
-        "--dataset", action="append", default=[], metavar="OWNER/NAME", help="training data on the Hub; may be repeated"
-    )
-    command.add_argument("--license", help="the Hub's name for it (default: apache-2.0, or none for others' encoders)")
-    command.add_argument("--task", metavar="NAME", help="name, or file that defines it (default: found by its tokens)")
-    command.add_argument("--output", type=path_here, metavar="FILE", help="write it here, and nothing into FOLDER")
-    command.add_argument("--json", action="store_true", help="print one JSON object")
+    add, data = command.add_argument, "training data on the Hub; may be repeated"
+    add("folder", type=path_here, metavar="FOLDER", help="of the model")
+    add("--results", type=path_here, nargs="+", action="extend", default=[], metavar="FILE", help="evaluations to add")
+    add("--name", help="OWNER/NAME that it will have on the Hub, or a path (default: the folder's name)")
+    add("--dataset", action="append", default=[], metavar="OWNER/NAME", help=data)
+    add("--license", help="the Hub's name for it (default: apache-2.0, or none for others' encoders)")
+    add("--task", metavar="NAME", help="name, or file that defines it (default: found by its tokens)")
+    add("--output", type=path_here, metavar="FILE", help="write it here, and nothing into FOLDER")
+    add("--json", action="store_true", help="print one JSON object")
     return command
 
 

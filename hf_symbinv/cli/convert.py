@@ -35,12 +35,6 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("source", metavar="SOURCE", help="folder, bundled name or name on the Hub")
     command.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="a new folder")
     command.add_argument(
-        "--actual", default="a", metavar="NAME", help="symbol whose row a stream sees at its own (default: %(default)s)"
-    )
-    command.add_argument(
-        "--placeholder", default="b", metavar="NAME", help="symbol whose row it sees elsewhere (default: %(default)s)"
-    )
-    command.add_argument(
         "--aggregated", action="store_true", help="add EA blocks, without an effect before they are trained"
     )
     command.add_argument("--json", action="store_true", help="print one JSON object")
@@ -57,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     from hf_symbinv.training.conversion import ConversionError, save_converted
 
     try:
-        model, tokenizer, how = _to_streams(options.source, options.actual, options.placeholder, options.aggregated)
+        model, tokenizer, how = _to_streams(options.source, options.aggregated)
     except ConversionError as error:
         raise UserError(f"{options.source}: {error}") from error
     save_converted(model, tokenizer, options.output, source=options.source, how=how)
@@ -73,21 +67,17 @@ def main(arguments: Sequence[str]) -> int:
     return DONE
 
 
-def _to_streams(source: str, actual: str, placeholder: str, aggregated: bool) -> tuple[Any, Any, str]:
+def _to_streams(source: str, aggregated: bool) -> tuple[Any, Any, str]:
     from hf_symbinv.training.conversion import to_streams
 
     checkpoint = load_quietly(source, "cpu")
     names = checkpoint.tokenizer.fixed_names or symbol_names(checkpoint.model.config.num_symbols)
-    if unknown := [name for name in (actual, placeholder) if name not in names]:
-        raise UserError(
-            f"--actual {actual!r} --placeholder {placeholder!r}: the model has no row for {unknown[0]!r}; use two of "
-            f"{' '.join(names)}"
-        )
-    referents = names.index(actual), names.index(placeholder)
+    if len(names) < 2:
+        raise UserError(f"{source}: has a row for one symbol only; streams are made of two rows")
     how = (
-        f"The row of symbol {actual} became the actual row, that of {placeholder} the placeholder row; all other "
+        f"The row of symbol {names[0]} became the actual row, that of {names[1]} the placeholder row; all other "
         "parameters are those of the source (SIT section 5.8)."
     )
     if aggregated:
         how += " Each EA block was added without an effect on the output."
-    return to_streams(checkpoint.model, *referents, aggregated=aggregated), checkpoint.task.tokenizer(), how
+    return to_streams(checkpoint.model, 0, 1, aggregated=aggregated), checkpoint.task.tokenizer(), how

@@ -72,48 +72,26 @@ alpha-covariance with 95 % intervals: 1.0000 (1.0000 - 1.0000) over 15 questions
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv evaluate`."""
     command = command_parser("evaluate", DESCRIPTION, EXAMPLE)
-    command.add_argument("model", nargs="?", metavar="MODEL", help=MODEL_HELP)
+    add, count = command.add_argument, at_least(1)
+    add("model", nargs="?", metavar="MODEL", help=MODEL_HELP)
     add_task(command, "that of MODEL, ltl without one")
-    command.add_argument(
-        "--data",
-        required=True,
-        help="folder that `symbinv data` wrote, here or at an address such as s3://bucket/folder; OWNER/NAME or "
-        "OWNER/NAME/CONFIG on the Hub; or file of pairs",
-    )
-    command.add_argument("--split", default="test", help="(default: %(default)s)")
-    count = at_least(1)
-    command.add_argument("--rows", type=count, default=1000, metavar="N", help="at most (default: %(default)s)")
-    command.add_argument(
-        "--batch-size", type=count, default=100, metavar="N", help="questions decoded together (default: %(default)s)"
-    )
-    command.add_argument(
-        "--alpha-covariance",
-        type=count,
-        default=0,
-        metavar="N",
-        help="rename the symbols of the first N questions with each number of symbols, among --rows, and measure "
-        "alpha-covariance",
-    )
-    command.add_argument(
-        "--renamings", type=count, default=DEFAULT_LIMIT, metavar="N",
-        help="of each question: all if there are at most N, else N that are drawn (default: %(default)s)",
-    )  # fmt: skip
-    command.add_argument(
-        "--alphabet", type=count, metavar="N", help="rename into the first N names (default: the names in the data)"
-    )
-    command.add_argument(
-        "--every-renaming",
-        action="store_true",
-        help="with --alpha-covariance: decode all renamings, also where the model cannot tell them apart",
-    )
-    command.add_argument(
-        "--novel", action="store_true", help="also report on the questions that split train has under no other names"
-    )
-    command.add_argument(
-        "--no-grammar", action="store_true", help="let the model write freely, also where it has a grammar of answers"
-    )
-    command.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-    command.add_argument("--output", type=path_here, metavar="FILE", help="write the JSON object to this file too")
+    data = "folder that `symbinv data` wrote, or its address; OWNER/NAME[/CONFIG] on the Hub; or file of pairs"
+    add("--data", required=True, help=data)
+    add("--split", default="test", help="(default: %(default)s)")
+    add("--rows", type=count, default=1000, metavar="N", help="at most (default: %(default)s)")
+    add("--batch-size", type=count, default=100, metavar="N", help="questions decoded together (default: %(default)s)")
+    first = "rename the symbols of the first N questions with each number of symbols, and measure alpha-covariance"
+    add("--alpha-covariance", type=count, default=0, metavar="N", help=first)
+    drawn = "of each question: all if there are at most N, else N that are drawn (default: %(default)s)"
+    add("--renamings", type=count, default=DEFAULT_LIMIT, metavar="N", help=drawn)
+    add("--alphabet", type=count, metavar="N", help="rename into the first N names (default: the names in the data)")
+    every = "with --alpha-covariance: decode all renamings, also where the model cannot tell them apart"
+    add("--every-renaming", action="store_true", help=every)
+    novel = "also report on the questions that split train has under no other names"
+    add("--novel", action="store_true", help=novel)
+    add("--no-grammar", action="store_true", help="let the model write freely, also where answers have a grammar")
+    add("--json", action="store_true", help="print one JSON object instead of the table")
+    add("--output", type=path_here, metavar="FILE", help="write the JSON object to this file too")
     add_decoding(command)
     return command
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from hf_symbinv.answers.recorded import PropertyVerdict, verify_recording
 from hf_symbinv.answers.traces import ENDS, TABLE, WAVEFORM, Recording, read_recording, recording_of
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.specifications import read_question
-from hf_symbinv.cli.texts import Text, one_line
+from hf_symbinv.cli.texts import Text, block, one_line
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import kind_of
 from hf_symbinv.logic import read_trace
@@ -42,7 +41,7 @@ def _verify_certificate(options: argparse.Namespace, portfolio: Portfolio) -> in
         rows = [(seen.result, seen.evidence)]
         rows += [(check.checker, ": ".join(filter(None, [check.verdict, check.message]))) for check in seen.checks]
         rows.append(("verdict", "confirmed" if seen.holds else "not confirmed"))
-        _print(options.pair[0], rows)
+        print(block(options.pair[0], rows), flush=True)
     return DONE if seen.holds else NOT_VERIFIED
 
 
@@ -92,7 +91,8 @@ def _verify_recording(options: argparse.Namespace, portfolio: Portfolio) -> int:
         print(json.dumps({**content, "properties": [asdict(verdict) for verdict in verdicts]}))
     else:
         steps = f"{len(recording.steps)} step{'s' * (len(recording.steps) > 1)}"
-        _print(f"{one_line(question)} on {name}, {steps}", [(verdict.name, _told(verdict)) for verdict in verdicts])
+        rows = [(verdict.name, _told(verdict)) for verdict in verdicts]
+        print(block(f"{question} on {name}, {steps}", rows), flush=True)
     return DONE if all(verdict.verdict == "correct" for verdict in verdicts) else NOT_VERIFIED
 
 
@@ -112,9 +112,3 @@ def _written(text: str, specification: Specification) -> Recording:
 
 def _told(verdict: PropertyVerdict) -> str:
     return f"{verdict.verdict}: {one_line(verdict.message)}" if verdict.message else verdict.verdict
-
-
-def _print(head: str, rows: Iterable[tuple[str, str]]) -> None:
-    rows = list(rows)
-    width = max(len(label) for label, _ in rows)
-    print("\n".join([head, *(f"  {label.ljust(width)}  {text}" for label, text in rows)]), flush=True)

@@ -12,7 +12,7 @@ from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import AT_ONCE, generation
 from hf_symbinv.cli.models import Models
 from hf_symbinv.cli.specifications import FORMULAS, refuse_file
-from hf_symbinv.cli.texts import Text, in_chunks, notation_of, one_line, read_items
+from hf_symbinv.cli.texts import Text, block, in_chunks, notation_of, one_line, read_items
 from hf_symbinv.errors import cut
 from hf_symbinv.evaluation import Answer, Question, answer_questions, read_question
 from hf_symbinv.evaluation.answers import UNCHECKED
@@ -44,7 +44,7 @@ def show_guesses(command: argparse.ArgumentParser, options: argparse.Namespace) 
 def _question(task: SymbolTask, item: Text, notation: str) -> Question | str:
     """The question, or the reason why there is none."""
     try:
-        text = item.checked()
+        text = item.text
         if task.name in FORMULAS and not item.place.startswith("line "):
             refuse_file(text, task, notation)
         return read_question(task, text, notation)
@@ -67,14 +67,7 @@ def _results(
 
 
 class _Show:
-    """Prints results, and gives the exit code that each alone would give.
-
-    Args:
-        task: Of the questions.
-        notation: For answers.
-        as_json: One object per line, else a block for people.
-        candidates: List them in the object.
-    """
+    """Prints results, for people or as one object per line, and gives the exit code that each alone would give."""
 
     def __init__(self, task: SymbolTask, notation: str, as_json: bool, candidates: bool):
         self.task, self.notation, self.as_json, self.candidates = task, notation, as_json, candidates
@@ -106,17 +99,13 @@ class _Show:
         }
         if self.candidates:
             content["candidates"] = [
-                {
-                    self.answer: self._written(candidate.text),
-                    "verdict": candidate.verdict,
-                    "message": candidate.message,
-                }
-                for candidate in answer.candidates
+                {self.answer: self._written(one.text), "verdict": one.verdict, "message": one.message}
+                for one in answer.candidates
             ]
         return content
 
     def _print_block(self, question: str, answer: Answer) -> None:
-        best, width = answer.best, max(len(self.answer), len("verdict"))
+        best = answer.best
         lines = {self.answer: self._written(best.text) or "none needed", "verdict": best.verdict}
         if not best.verified and best.verdict != UNCHECKED:
             lines = {
@@ -127,10 +116,7 @@ class _Show:
             if best.verdict in ("incorrect", "invalid"):
                 among = f" among {len(answer.candidates)} candidates" if len(answer.candidates) > 1 else ""
                 lines[self.answer] = f"not found{among}: the model missed it, or there is none"
-        print(one_line(question))
-        for label, text in lines.items():
-            print(f"  {label.ljust(width)}  {text}")
-        sys.stdout.flush()
+        print(block(question, lines.items()), flush=True)
 
     def _written(self, answer: str) -> str:
         """In the user's notation; as it is if it is no answer."""

@@ -14,9 +14,10 @@ from hf_symbinv.auto_classes import imports_transformers, register_auto_classes
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import at_least, command_parser
 from hf_symbinv.errors import UserError, first_line, hub_failure, in_short
+from hf_symbinv.evaluation.grid import aligned
 from hf_symbinv.files import bundled_checkpoints, require_writable, write_atomically
 from hf_symbinv.logic.notation import is_spaced
-from hf_symbinv.plotting.figures import PICTURES, aligned
+from hf_symbinv.plotting.figures import PICTURES
 from hf_symbinv.remote import path_here
 
 FUNCTION = """\

@@ -21,11 +21,7 @@ MAX_NEW_TOKENS = 100
 class Models:
     """The task and the model that a command's options name; the model is loaded when it is first needed.
 
-    Args:
-        model: Name; None for the bundled one of the task.
-        task: Name or file; None for that of the model, or for `ltl` if there is no model either.
-        device: As `load_checkpoint` takes it.
-        embedding_seed: Of the embeddings that a model with random ones draws.
+    Without a model it is the task's bundled one; without a task that of the model, or `ltl` if there is none either.
     """
 
     def __init__(self, model: str | None, task: str | None, device: str | None, embedding_seed: int | None):
@@ -55,11 +51,7 @@ class Models:
 
 
 def load_quietly(name: str, device: str | None, task: SymbolTask | None = None) -> Checkpoint:
-    """`load_checkpoint`, which raises what matters of transformers' warnings as errors.
-
-    Raises:
-        CheckpointError: As `load_checkpoint` does.
-    """
+    """`load_checkpoint`, which raises what matters of transformers' warnings as errors."""
     with quiet():
         return load_checkpoint(name, device, task)
 
@@ -70,11 +62,8 @@ def quiet() -> Iterator[None]:
     from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
-    verbosity, bars, hub_verbosity = (
-        logging.get_verbosity(),
-        logging.is_progress_bar_enabled(),
-        hub_logging.get_verbosity(),
-    )
+    verbosity, hub_verbosity = logging.get_verbosity(), hub_logging.get_verbosity()
+    bars = logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL)
     hub_logging.set_verbosity(logging.CRITICAL)  # it tells of each attempt
     logging.disable_progress_bar()

@@ -12,18 +12,11 @@ from typing import Any, NamedTuple
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.errors import UserError
-from hf_symbinv.evaluation.grid import Grid, GridError
+from hf_symbinv.evaluation.grid import REMEDY, Grid, GridError, tables_csv
 from hf_symbinv.files import read_json, require_writable, write_atomically
 from hf_symbinv.hub.cards.facts import read_results
 from hf_symbinv.logic import FormulaSyntaxError, read_trace
-from hf_symbinv.plotting.curves import (
-    alpha_covariance_series,
-    alpha_covariance_table,
-    curves_table,
-    draw_alpha_covariance,
-    draw_curves,
-    read_curves,
-)
+from hf_symbinv.plotting.curves import alpha_covariance_series, alpha_covariance_table, draw_alpha_covariance
 from hf_symbinv.plotting.figures import PICTURES, PictureError, save_picture
 from hf_symbinv.plotting.heatmap import draw_heatmaps
 from hf_symbinv.plotting.timeline import Timeline, draw_timeline
@@ -48,9 +41,6 @@ Draw a picture, legible in black and white too, and print its table.
   alpha-covariance FILE...  alpha-covariance by number of symbols, a line for
                             each FILE that `symbinv evaluate --alpha-covariance`
                             wrote, with 95 % intervals of the means
-  curves RUN...             training and validation loss, and the share of
-                            verified answers: of run folders, or of the
-                            trainer_state.json of any Trainer
   trace WITNESS             a witness as a timeline: which propositions hold in
                             which steps, and which steps repeat
 
@@ -70,8 +60,8 @@ $ symbinv plot heatmap grid.json --output grid.png --output grid.csv
 tiny on ltl: correct answers in % by number of symbols and formula length
 all 86.0 % (77.9 - 91.5) of 100; in training box 96.2 % (89.5 - 98.7) of 80; outside 45.0 % (25.8 - 65.8) of 20
 symbols    3  4   5  all
-      1  100  -   -  100
-      2   92  -  45   77
+1        100  -   -  100
+2         92  -  45   77
 $ symbinv plot trace "request; !grant; cycle{grant; request | !grant}" --output trace.png
 step     0  1  |  2  3
 request  1  .  |  .  ?
@@ -94,24 +84,12 @@ class Plot(NamedTuple):
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv plot`."""
     command = command_parser("plot", DESCRIPTION, EXAMPLE)
-    command.add_argument("kind", choices=KINDS, help="what to draw")
-    command.add_argument("inputs", nargs="+", metavar="INPUT", help="files, runs or a witness, as described above")
-    command.add_argument(
-        "--output",
-        action="append",
-        type=path_here,
-        default=[],
-        metavar="FILE",
-        help=f"write this picture ({', '.join(PICTURES)}) or, of heatmaps, this table ({', '.join(TABLES)}); may be "
-        "repeated",
-    )
-    command.add_argument(
-        "--lowest",
-        type=float,
-        metavar="SHARE",
-        help="heatmap: accuracy at the dark end of the colours (default: 0)",
-    )
-    command.add_argument("--json", action="store_true", help="print one JSON object with the numbers instead")
+    add = command.add_argument
+    add("kind", choices=KINDS, help="what to draw")
+    add("inputs", nargs="+", metavar="INPUT", help="files or a witness, as described above")
+    files = f"picture ({', '.join(PICTURES)}) or, of heatmaps, table ({', '.join(TABLES)}) to write; may be repeated"
+    add("--output", action="append", type=path_here, default=[], metavar="FILE", help=files)
+    add("--json", action="store_true", help="print one JSON object with the numbers instead")
     return command
 
 
@@ -119,8 +97,6 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    if options.lowest is not None and options.kind != "heatmap":
-        command.error(f"--lowest {options.lowest:g}: only with heatmap")
     kinds = PICTURES + (TABLES if options.kind == "heatmap" else ())
     for path in options.output:
         if path.suffix not in kinds:
@@ -132,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
                 path_here(name)
             except argparse.ArgumentTypeError as error:
                 command.error(f"argument INPUT: {error}")
-    plot = KINDS[options.kind](options)
+    plot = KINDS[options.kind](options.inputs)
     for path in options.output:
         if path.suffix in plot.files:
             write_atomically(path, plot.files[path.suffix]())
@@ -143,54 +119,42 @@ def main(arguments: Sequence[str]) -> int:
     return DONE
 
 
-def heatmap(options: argparse.Namespace) -> Plot:
+def heatmap(inputs: Sequence[str]) -> Plot:
     """How well models answer by number of symbols and length, a grid for each."""
-    grids = [grid for path in options.inputs for grid in read_grids(Path(path))]
-    lowest = options.lowest or 0.0
+    grids = [grid for path in inputs for grid in read_grids(Path(path))]
     return Plot(
         "\n\n".join(grid.table() for grid in grids),
-        {"heatmaps": [summary(grid) for grid in grids]},
-        lambda: draw_heatmaps(grids, lowest=lowest),
+        {"heatmaps": [_summary(grid) for grid in grids]},
+        lambda: draw_heatmaps(grids),
         {
             ".md": lambda: "\n\n".join(grid.table(markdown=True) for grid in grids) + "\n",
-            ".csv": lambda: "".join(_csv(grids)),
+            ".csv": lambda: tables_csv(grids),
         },
     )
 
 
-def alpha_covariance(options: argparse.Namespace) -> Plot:
+def alpha_covariance(inputs: Sequence[str]) -> Plot:
     """Alpha-covariance by number of symbols, a line for each evaluation."""
     try:
-        series = alpha_covariance_series(read_results(map(Path, options.inputs)))
+        series = alpha_covariance_series(read_results(map(Path, inputs)))
     except PictureError as error:
-        raise PictureError(f"{', '.join(options.inputs)}: {error}") from error
+        raise PictureError(f"{', '.join(inputs)}: {error}") from error
     table = alpha_covariance_table(series)
     return Plot(table, {"series": [asdict(line) for line in series]}, lambda: draw_alpha_covariance(series), {})
 
 
-def curves(options: argparse.Namespace) -> Plot:
-    """Losses and verified answers by step, a line for each run."""
-    runs = [read_curves(Path(path)) for path in options.inputs]
-    return Plot(curves_table(runs), {"runs": [asdict(run) for run in runs]}, lambda: draw_curves(runs), {})
-
-
-def trace(options: argparse.Namespace) -> Plot:
+def trace(inputs: Sequence[str]) -> Plot:
     """Which propositions hold in which step of a witness."""
-    if len(options.inputs) > 1:
-        raise UserError(f"{len(options.inputs)} witnesses: give one, in quotes")
+    if len(inputs) > 1:
+        raise UserError(f"{len(inputs)} witnesses: give one, in quotes")
     try:
-        timeline = Timeline.of(read_trace(options.inputs[0]))
+        timeline = Timeline.of(read_trace(inputs[0]))
     except FormulaSyntaxError as error:
         raise UserError(f"witness: {error}") from error
     return Plot(timeline.text(), {"timeline": asdict(timeline)}, lambda: draw_timeline(timeline), {})
 
 
-KINDS: dict[str, Callable[[argparse.Namespace], Plot]] = {
-    "heatmap": heatmap,
-    "alpha-covariance": alpha_covariance,
-    "curves": curves,
-    "trace": trace,
-}
+KINDS = {"heatmap": heatmap, "alpha-covariance": alpha_covariance, "trace": trace}
 
 
 def read_grids(path: Path) -> list[Grid]:
@@ -200,30 +164,22 @@ def read_grids(path: Path) -> list[Grid]:
         UserError: If it holds something else.
         OSError: If it cannot be read.
     """
-    remedy = "give a file that `symbinv evaluate --output` wrote"
-    content = read_json(path, remedy)
+    content = read_json(path, REMEDY)
     if isinstance(content, dict) and "grid" in content:
         content = content["grid"]  # of an evaluation
     if content == []:
-        raise UserError(f"{path}: has no grid; {remedy}")
+        raise UserError(f"{path}: has no grid; {REMEDY}")
     try:
         return [Grid.from_dict(grid) for grid in (content if isinstance(content, list) else [content])]
     except GridError as error:
         raise UserError(f"{path}: {error}") from error
 
 
-def _csv(grids: Sequence[Grid]) -> list[str]:
-    head, *_ = grids[0].csv().splitlines(keepends=True)
-    return [head, *(line for grid in grids for line in grid.csv().splitlines(keepends=True)[1:])]
-
-
-def summary(grid: Grid) -> dict[str, object]:
-    """The means of a grid, over all samples and inside and outside the training box."""
-    means = {"all": grid.mean()}
-    if grid.training_box is not None:
-        means |= {"inside": grid.mean(inside=True), "outside": grid.mean(inside=False)}
+def _summary(grid: Grid) -> dict[str, object]:
+    """The means of a grid; JSON has no nan."""
+    names = {"all": "all", "in training box": "inside", "outside": "outside"}
     fields = {
-        name: {key: value if value == value else None for key, value in asdict(mean).items()}
-        for name, mean in means.items()
+        names[name]: {key: value if value == value else None for key, value in asdict(mean).items()}
+        for name, mean in grid.means().items()
     }
     return {"model": grid.model, "data": grid.data, "metric": grid.metric, **fields}

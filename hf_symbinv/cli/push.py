@@ -44,17 +44,15 @@ alice/tiny: model, 21 files
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv push`."""
     command = command_parser("push", DESCRIPTION, EXAMPLE)
-    command.add_argument("folder", type=path_here, metavar="FOLDER", help="what is pushed")
-    command.add_argument("name", metavar="OWNER/NAME", help="the repository")
-    command.add_argument("--private", action="store_true", help="make a new repository private")
-    command.add_argument("--revision", default="main", metavar="BRANCH", help="branch (default: %(default)s)")
-    command.add_argument(
-        "--include", action="append", default=[], metavar="PATTERN", help="push these files too, such as 'plots/*'"
-    )
-    command.add_argument(
-        "--dry-run", action="store_true", help="check all, list what would go, and send nothing; this needs no network"
-    )
-    command.add_argument("--json", action="store_true", help="print one JSON object")
+    add = command.add_argument
+    add("folder", type=path_here, metavar="FOLDER", help="what is pushed")
+    add("name", metavar="OWNER/NAME", help="the repository")
+    add("--private", action="store_true", help="make a new repository private")
+    add("--revision", default="main", metavar="BRANCH", help="branch (default: %(default)s)")
+    more = "push these files too, such as 'plots/*'"
+    add("--include", action="append", default=[], metavar="PATTERN", help=more)
+    add("--dry-run", action="store_true", help="check all, list what would go, and send nothing; needs no network")
+    add("--json", action="store_true", help="print one JSON object")
     return command
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +27,21 @@ from hf_symbinv.answers.traces import ENDS, finite_part, recording_of, steps_tex
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import AT_ONCE, add_decoding, add_task, at_least, command_parser
 from hf_symbinv.cli.specifications import read_question
-from hf_symbinv.cli.texts import LONGEST_SHOWN, Text, add_notation, notation_of, one_line, read_items
+from hf_symbinv.cli.texts import Text, add_notation, block, notation_of, one_line, read_items
 from hf_symbinv.errors import UserError, cut
 from hf_symbinv.files import require_writable, write_atomically
+from hf_symbinv.plotting.figures import PICTURES, save_picture
 from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import LTL, TASKS
 
 # Tasks whose questions the portfolio answers where no model is named.
 PORTFOLIOS = ("ltl", "prop")
-# Seconds of silence, at most, while solvers work.
+# Seconds of silence, at most, while solvers work, and characters of a question that are shown then.
 PATIENCE = 5.0
+LONGEST_SHOWN = 60
+# Certificates, recordings and pictures.
+CERTIFICATE = ".json"
+KINDS_OF_FILES = (CERTIFICATE, ".csv", ".vcd", *PICTURES)
 # Options that only a model takes.
 OF_MODELS = ("beams", "n_best", "max_new_tokens", "embedding_seed", "device", "batch_size")
 
@@ -68,23 +73,14 @@ verify` checks again; or, for a question that cannot be read, the question and
 error. --output writes the certificate (.json), the witness for a waveform
 viewer (.vcd) or a spreadsheet (.csv), or its picture (.png, .svg, .pdf).
 
-With --model or another task, a model answers alone:
-
-  ltl   a formula; the answer, its witness, is a lasso trace; ltl-operators too,
-        whose models read all operators as they are
-  prop  a propositional formula; the answer is an assignment of some symbols
-  copy  a string of symbols; the answer is its copy
-  pairs a text like those of the data that the model was trained on; its answers
-        have the verdict unchecked, because there is no solver
-
-Any names may be used. Of a file, 100 lines are read at a time. If no candidate
-is verified, the most likely one is shown with its verdict: the model missed an
-answer, or there is none. --n-best tries more candidates. With --json each
-question gives one object on a line: question and answer under the names that
-the task's data sets give them (formula and witness, formula and assignment,
-string and copy), verdict, seconds (decode_seconds and check_seconds together),
-message (why the answer is not verified) and, with --n-best, candidates. A model
-with random embeddings draws them with --embedding-seed, 0 by default.
+With --model or another task a model answers alone: --task ltl-operators reads all
+operators as they are, copy strings, and pairs texts like those of the data that
+the model was trained on; its answers are unchecked, because there is no solver.
+Any names may be used. If no candidate is verified, the most likely one is shown
+with its verdict: the model missed an answer, or there is none. --n-best tries
+more. With --json each question gives one object on a line: question and answer
+under the names of the task's data sets, verdict, seconds, message (why the
+answer is not verified) and, with --n-best, candidates.
 
 exit codes: 0 every question has an answer that was checked or proved, or an
 answer where there is no solver, 1 some have none, 2 bad usage or a question that
@@ -110,66 +106,33 @@ a & X b & !a
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv solve`."""
     command = command_parser("solve", DESCRIPTION, EXAMPLE)
-    command.add_argument(
-        "questions",
-        nargs="*",
-        metavar="QUESTION",
-        help="a formula, a FILE.ltl, .ltlf, .tlsf or .cnf, or - for the lines of standard input, which are read "
-        "without any too",
-    )
+    asked = "a formula, a FILE.ltl, .ltlf, .tlsf or .cnf, or - for the lines of standard input, as without any"
+    command.add_argument("questions", nargs="*", metavar="QUESTION", help=asked)
     command.add_argument("--file", help="read questions from the lines of this file, - for standard input")
     add_task(command, "that of --model, ltl without one")
     add_notation(command)
     command.add_argument("--json", action="store_true", help="print one JSON object per question and line")
-    group = command.add_argument_group("specifications")
-    group.add_argument("--finite", action="store_true", help="formulas speak of finite traces (LTLf)")
-    group.add_argument(
-        "--non-vacuous",
-        action="store_true",
-        help="ask for a trace in which the trigger of each implication occurs, such as the request of "
-        "`G(request -> F grant)`",
+    add = command.add_argument_group("specifications").add_argument
+    add("--finite", action="store_true", help="formulas speak of finite traces (LTLf)")
+    trigger = (
+        "ask for a trace in which the trigger of each implication occurs, as the request of `G(request -> F grant)`"
     )
-    group.add_argument(
-        "--shortest",
-        action="store_true",
-        help="ask for a trace with as few steps as can be, prefix and cycle together",
-    )
-    group.add_argument("--explain", action="store_true", help="say who tried what for how long, and who checked")
-    group.add_argument(
-        "--without",
-        action="append",
-        default=[],
-        choices=MEMBERS,
-        metavar="MEMBER",
-        help="leave out spot, bounded or model",
-    )
-    group.add_argument(
-        "--output",
-        action="append",
-        type=path_here,
-        default=[],
-        metavar="FILE",
-        help=f"write the answer to one question: {KINDS_OF_FILES}; may be repeated",
-    )
-    group.add_argument(
-        "--dimacs",
-        action="store_true",
-        help="print the answer to a FILE.cnf as SAT solvers do, in lines that begin with s and v",
-    )
-    command.add_argument(
-        "--model",
-        help="have a model answer alone: folder, bundled name or name on the Hub (default for other tasks than ltl and "
-        "prop: the bundled one)",
-    )
+    add("--non-vacuous", action="store_true", help=trigger)
+    add("--shortest", action="store_true", help="ask for a trace of as few steps as can be, prefix and cycle together")
+    add("--explain", action="store_true", help="say who tried what for how long, and who checked")
+    members = "leave out spot, bounded or model"
+    add("--without", action="append", default=[], choices=MEMBERS, metavar="MEMBER", help=members)
+    output = f"write the answer to one question: {', '.join(KINDS_OF_FILES)}; may be repeated"
+    add("--output", action="append", type=path_here, default=[], metavar="FILE", help=output)
+    dimacs = "print the answer to a FILE.cnf as SAT solvers do, in lines that begin with s and v"
+    add("--dimacs", action="store_true", help=dimacs)
+    model = "have a model answer alone: folder, bundled name or name on the Hub (default but for ltl and prop: bundled)"
+    command.add_argument("--model", help=model)
     add_decoding(command)
-    command.add_argument(
-        "--batch-size",
-        type=at_least(1),
-        default=AT_ONCE,
-        metavar="N",
-        help="questions that a model decodes together, at most; with 1 nothing depends on the others (default: "
-        "%(default)s)",
+    batch = (
+        "questions that a model decodes together, at most; with 1 nothing depends on the others (default: %(default)s)"
     )
+    command.add_argument("--batch-size", type=at_least(1), default=AT_ONCE, metavar="N", help=batch)
     return command
 
 
@@ -177,13 +140,13 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
+    if options.questions == ["-"]:
+        options.questions, options.file = [], options.file or "-"
     if options.model is not None or options.task not in (None, *PORTFOLIOS):
         for name in ("finite", "non_vacuous", "shortest", "explain", "without", "dimacs", "output"):
             if getattr(options, name) != command.get_default(name):
                 option = name.replace("_", "-")
                 command.error(f"--{option}: a model that answers alone does not take it; leave out --model")
-        if options.questions == ["-"]:
-            options.questions, options.file = [], options.file or "-"
         from hf_symbinv.cli.guesses import show_guesses
 
         return show_guesses(command, options)
@@ -197,8 +160,8 @@ def main(arguments: Sequence[str]) -> int:
 def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Have the portfolio answer the questions; the exit code."""
     for path in options.output:
-        if path.suffix not in (CERTIFICATE, *WRITERS):
-            command.error(f"--output {path}: unknown kind of file; end it in {KINDS_OF_FILES}")
+        if path.suffix not in KINDS_OF_FILES:
+            command.error(f"--output {path}: unknown kind of file; end it in {', '.join(KINDS_OF_FILES)}")
         require_writable(path)
     task = TASKS[options.task or LTL.name]
     notation = notation_of(command, options, task)
@@ -207,8 +170,6 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
             command.error(f"--{name}: a propositional formula has no traces; leave out --task {task.name}")
     if options.dimacs and options.json:
         command.error("--dimacs: leave it out, or --json")
-    if options.questions == ["-"]:
-        options.questions, options.file = [], options.file or "-"
     if options.output and len(options.questions) != 1:
         command.error(f"--output {options.output[0]}: the answer to one question is written; give one as an argument")
     members = [name for name in MEMBERS if name not in options.without]
@@ -235,7 +196,7 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
             elif options.dimacs and isinstance(answer, ClausesAnswer):
                 print("\n".join(solution_lines(answer)), flush=True)
             else:
-                print("\n".join([one_line(item.text), *_lines(answer, options)]), flush=True)
+                print(block(item.text, _rows(answer, options)), flush=True)
             # After the answer, so that a file that cannot be written does not cost it; certificates can be always.
             for path in sorted(options.output, key=lambda path: path.suffix != CERTIFICATE):
                 _write(path, answer, portfolio)
@@ -275,7 +236,7 @@ def _require_options(question: Specification | Clauses, options: argparse.Namesp
         if isinstance(question, Clauses) and (options.finite or options.shortest or options.non_vacuous):
             raise UserError("clauses have no traces; leave out --finite, --shortest and --non-vacuous")
         for path in options.output:
-            if path.suffix != ".json":
+            if path.suffix != CERTIFICATE:
                 raise UserError(f"--output {path}: an assignment is written as .json only")
 
 
@@ -291,7 +252,7 @@ def _refuse(item: Text, error: ValueError, as_json: bool) -> None:
         print(f"symbinv solve: {cut(f'{place}{error}')}", file=sys.stderr, flush=True)
 
 
-def _lines(answer: Answer | ClausesAnswer, options: argparse.Namespace) -> Iterator[str]:
+def _rows(answer: Answer | ClausesAnswer, options: argparse.Namespace) -> list[tuple[str, str]]:
     """What is shown of an answer to people, below the question."""
     is_trace = isinstance(answer, Answer) and not answer.specification.propositional
     rows = [("witness" if is_trace else "assignment", _witness(answer))]
@@ -302,8 +263,7 @@ def _lines(answer: Answer | ClausesAnswer, options: argparse.Namespace) -> Itera
             rows.append((tried.member, f"{seconds}{tried.outcome}"))
         rows += [(f"checked by {check.checker}", f"{check.seconds:.3f} s  {check.verdict}") for check in answer.checks]
         rows.append(("in all", f"{answer.seconds:.3f} s"))
-    width = max(len(label) for label, _ in rows)
-    return (f"  {label.ljust(width)}  {text}" for label, text in rows)
+    return rows
 
 
 def _witness(answer: Answer | ClausesAnswer) -> str:
@@ -348,30 +308,11 @@ def _write(path: Path, answer: Answer | ClausesAnswer, portfolio: Portfolio) -> 
     elif isinstance(answer, Answer):  # `_require_options` has refused all else
         if answer.witness is None:
             raise UserError(f"--output {path}: there is no witness to write; the verdict is {_verdict(answer)}")
-        WRITERS[path.suffix](path, answer)
+        if path.suffix in PICTURES:
+            from hf_symbinv.plotting.timeline import Timeline, draw_timeline
 
-
-def _write_picture(path: Path, answer: Answer) -> None:
-    from hf_symbinv.plotting.figures import save_picture
-    from hf_symbinv.plotting.timeline import Timeline, draw_timeline
-
-    assert answer.witness is not None
-    save_picture(draw_timeline(Timeline.of(answer.witness)), path)
-
-
-def _write_trace(path: Path, answer: Answer) -> None:
-    assert answer.witness is not None
-    specification = answer.specification
-    alive = specification.alive if specification.finite else None
-    write_recording(path, recording_of(answer.witness, specification.symbols(), alive))
-
-
-CERTIFICATE = ".json"
-WRITERS: dict[str, Callable[[Path, Answer], Any]] = {
-    ".csv": _write_trace,
-    ".vcd": _write_trace,
-    ".png": _write_picture,
-    ".svg": _write_picture,
-    ".pdf": _write_picture,
-}
-KINDS_OF_FILES = ", ".join([CERTIFICATE, *WRITERS])
+            save_picture(draw_timeline(Timeline.of(answer.witness)), path)
+        else:
+            specification = answer.specification
+            alive = specification.alive if specification.finite else None
+            write_recording(path, recording_of(answer.witness, specification.symbols(), alive))

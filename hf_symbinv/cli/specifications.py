@@ -30,17 +30,11 @@ _FILE_NAME = re.compile(r"(?:[A-Za-z]:)?[\w.~+-]*(?:[/\\][\w.~+-]+)+|[\w~+-][\w.
 def read_question(item: Text, task: SymbolTask, notation: str, finite: bool) -> Specification | Clauses:
     """The question that an argument or a line gives; arguments that end as files do are names of files.
 
-    Args:
-        item: The argument or line.
-        task: Of formulas, temporal or propositional.
-        notation: Of formulas that stand there themselves.
-        finite: Formulas speak of finite traces.
-
     Raises:
         ValueError: If it is none.
         OSError: If it is the name of a file that cannot be read.
     """
-    text, propositional = item.checked(), task.name == "prop"
+    text, propositional = item.text, task.name == "prop"
     if not item.place.startswith("line "):
         path, kind = Path(text), kind_of(text) if _FILE_NAME.fullmatch(text) or _is_file(text) else ""
         if kind == CLAUSES:

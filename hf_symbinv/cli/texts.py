@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple, TypeVar
 
 from hf_symbinv.errors import UserError
@@ -15,36 +15,15 @@ from hf_symbinv.tasks import SymbolTask
 
 # Our choice: 5,000 tokens with names of 200 characters.
 LONGEST_LINE = 1 << 20
-# So many times as much of a line is passed over, in search of the next one.
-MOST_PASSED = 64
-# Characters that are shown of a line that is too long. Our choice: one line of a terminal.
-LONGEST_SHOWN = 60
 _LINE_BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 ItemT = TypeVar("ItemT")
 
 
 class Text(NamedTuple):
-    """One item of the input.
-
-    Attributes:
-        place: Where it stands, such as `line 3 of FILE`.
-        text: The item, or its beginning.
-        problem: Why it cannot be read; empty if it can.
-    """
+    """One item of the input, and where it stands, such as `line 3 of FILE`."""
 
     place: str
     text: str
-    problem: str = ""
-
-    def checked(self) -> str:
-        """The text.
-
-        Raises:
-            UserError: If it cannot be read.
-        """
-        if self.problem:
-            raise UserError(self.problem)
-        return self.text
 
 
 def add_notation(parser: argparse.ArgumentParser) -> None:
@@ -69,10 +48,8 @@ def notation_of(parser: argparse.ArgumentParser, options: argparse.Namespace, ta
 def read_items(kind: str, arguments: Sequence[str], file: str | None) -> Iterator[Text]:
     """The items that the arguments give, or the lines of a file that are not blank; `-` and None are standard input.
 
-    A line that is too long is an item with a problem, and those after it are read.
-
     Raises:
-        UserError: If both or neither are given, there is no item, or a line does not seem to end.
+        UserError: If both or neither are given, there is no item, or a line is too long.
         OSError: If the file cannot be read.
     """
     if arguments and file is not None:
@@ -96,20 +73,13 @@ def _lines(name: str, stream: BinaryIO, kind: str) -> Iterator[Text]:
         number += 1
         if number == 1 and encoding_of(line) == "utf-16":
             raise UserError(f"{name}: is in UTF-16; save it as UTF-8")
-        problem, rest, passed = "", line, 0
-        while len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
-            problem = f"longer than {LONGEST_LINE:,} bytes; write one {kind} per line"
-            passed += 1
-            if passed > MOST_PASSED:
-                raise UserError(f"line {number} of {name}: {problem}")
-            rest = stream.readline(LONGEST_LINE)
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            raise UserError(f"line {number} of {name}: longer than {LONGEST_LINE:,} bytes; write one {kind} per line")
         # Bytes that are no UTF-8 become surrogates, as in arguments, and parsers refuse those.
         text = line.decode("utf-8-sig" if number == 1 else "utf-8", errors="surrogateescape").rstrip("\r\n")
-        if problem:
-            text = f"{text[:LONGEST_SHOWN]}…"
         if text.strip():
             found = True
-            yield Text(f"line {number} of {name}", text, problem)
+            yield Text(f"line {number} of {name}", text)
     if not found:
         raise UserError(f"{name}: holds no {kind}; write one per line")
 
@@ -134,3 +104,10 @@ def in_chunks(items: Iterator[ItemT], size: int) -> Iterator[list[ItemT]]:
 def one_line(text: str) -> str:
     """`text` without line breaks."""
     return _LINE_BREAKS.sub(" ", text.strip())
+
+
+def block(head: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Lines for people: a head, and below it labels with what they stand for."""
+    rows = list(rows)
+    width = max((len(label) for label, _ in rows), default=0)
+    return "\n".join([one_line(head), *(f"  {label.ljust(width)}  {text}" for label, text in rows)])

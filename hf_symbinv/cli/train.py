@@ -83,35 +83,22 @@ tseitin-small
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv train`."""
     command = command_parser("train", DESCRIPTION, EXAMPLE)
-    command.add_argument("recipe", nargs="?", metavar="RECIPE", help="a recipe's name or YAML file")
-    command.add_argument(
-        "overrides", nargs="*", metavar="SECTION.KEY=VALUE", help="values that differ, such as trainer.max_steps=100"
-    )
-    command.add_argument("--output", type=path_here, help="folder for the model, its checkpoints and run.json")
-    command.add_argument(
-        "--data",
-        help="the data set: a folder, an address such as s3://bucket/folder, or OWNER/NAME or OWNER/NAME/CONFIG on the "
-        "Hub (default: generated as the recipe says)",
-    )
-    command.add_argument(
-        "--max-minutes",
-        type=minutes,
-        metavar="MINUTES",
-        help="stop after the first step that ends later than this, counted from when the data are there",
-    )
-    pairs = command.add_argument_group("your own pairs of texts")
-    pairs.add_argument("--pairs", metavar="DATA", help="a file, a folder of files, or OWNER/NAME on the Hub")
-    pairs.add_argument("--symbols", metavar="REGEX", help="what a symbol is, such as '[a-z_]\\w*'")
+    add = command.add_argument
+    add("recipe", nargs="?", metavar="RECIPE", help="a recipe's name or YAML file")
+    add("overrides", nargs="*", metavar="SECTION.KEY=VALUE", help="other values, such as trainer.max_steps=100")
+    add("--output", type=path_here, help="folder for the model, its checkpoints and run.json")
+    data = "the data set: a folder, an address, or OWNER/NAME or OWNER/NAME/CONFIG on the Hub (default: the recipe's)"
+    add("--data", help=data)
+    stop = "stop after the first step that ends later than this, counted from when the data are there"
+    add("--max-minutes", type=minutes, metavar="MINUTES", help=stop)
+    add("--list", action="store_true", help="list the recipes that come with the package")
+    add = command.add_argument_group("your own pairs of texts").add_argument
+    add("--pairs", metavar="DATA", help="a file, a folder of files, or OWNER/NAME on the Hub")
+    add("--symbols", metavar="REGEX", help="what a symbol is, such as '[a-z_]\\w*'")
     for name in ("question", "answer"):
-        pairs.add_argument(
-            f"--{name}-column", metavar="NAME", help=f"the column of {name}s (default: found by its name)"
-        )
-    pairs.add_argument(
-        "--base-words",
-        metavar="WORDS",
-        help="words that match --symbols and have a fixed meaning, with commas between them, or a file of them",
-    )
-    command.add_argument("--list", action="store_true", help="list the recipes that come with the package")
+        add(f"--{name}-column", metavar="NAME", help=f"the column of {name}s (default: found by its name)")
+    fixed = "words that match --symbols and have a fixed meaning, with commas between them, or a file of them"
+    add("--base-words", metavar="WORDS", help=fixed)
     return command
 
 
@@ -157,7 +144,12 @@ def main(arguments: Sequence[str]) -> int:
         print(json.dumps(record["results"], indent=2), flush=True)
         from hf_symbinv.plotting import save_learning_curve
 
-        print(*closing_words(record, options.output), save_learning_curve(options.output), sep="\n", file=sys.stderr)
+        print(
+            *closing_words(record, options.output),
+            save_learning_curve(record, options.output),
+            sep="\n",
+            file=sys.stderr,
+        )
     return DONE
 
 

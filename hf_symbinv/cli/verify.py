@@ -12,8 +12,8 @@ from hf_symbinv.answers.traces import TABLE, WAVEFORM
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import DEFAULT_TASK, add_task, add_timeout, command_parser
 from hf_symbinv.cli.specifications import FINITE, FORMULAS, SPECIFICATION, SYNTHESIS, refuse_file
-from hf_symbinv.cli.texts import Text, add_notation, in_chunks, notation_of, one_line, read_items
-from hf_symbinv.errors import UserError, cut
+from hf_symbinv.cli.texts import Text, add_notation, block, in_chunks, notation_of, one_line, read_items
+from hf_symbinv.errors import cut
 from hf_symbinv.files import kind_of
 from hf_symbinv.solvers import CheckResult
 from hf_symbinv.tasks import SymbolTask, load_task
@@ -77,22 +77,16 @@ class PrefixPair(NamedTuple):
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv verify`."""
     command = command_parser("verify", DESCRIPTION, EXAMPLE)
-    command.add_argument(
-        "pair",
-        nargs="*",
-        metavar="QUESTION ANSWER",
-        help="or a CERTIFICATE.json alone; an answer may be a TRACE.vcd or .csv; without any, standard input is read",
-    )
-    command.add_argument("--file", help="read pairs from this file, - for standard input")
+    add = command.add_argument
+    pair = "or a CERTIFICATE.json alone; an answer may be a TRACE.vcd or .csv; without any, standard input is read"
+    add("pair", nargs="*", metavar="QUESTION ANSWER", help=pair)
+    add("--file", help="read pairs from this file, - for standard input")
     add_task(command, DEFAULT_TASK)
     add_notation(command)
-    command.add_argument("--finite", action="store_true", help="the trace ends where it does (LTLf)")
-    command.add_argument(
-        "--clock",
-        metavar="SIGNAL",
-        help="of a TRACE.vcd: steps are its rising edges (default: each time with a change)",
-    )
-    command.add_argument("--json", action="store_true", help="print one JSON object per pair and line")
+    add("--finite", action="store_true", help="the trace ends where it does (LTLf)")
+    clock = "of a TRACE.vcd: steps are its rising edges (default: each time with a change)"
+    add("--clock", metavar="SIGNAL", help=clock)
+    add("--json", action="store_true", help="print one JSON object per pair and line")
     add_timeout(command)
     return command
 
@@ -135,22 +129,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _pairs(lines: Iterator[Text]) -> Iterator[Pair]:
-    """Question and answer from one line with a tab, or from two.
-
-    Raises:
-        UserError: If a line is too long; with it, nobody knows which of the following lines belong together.
-    """
+    """Question and answer from one line with a tab, or from two."""
     for line in lines:
-        question, tab, answer = _text_of(line).partition("\t")
+        question, tab, answer = line.text.partition("\t")
         following = None if tab else next(lines, None)
-        yield Pair(line.place, question, answer if tab else following and _text_of(following))
-
-
-def _text_of(line: Text) -> str:
-    try:
-        return line.checked()
-    except UserError as error:
-        raise UserError(f"{line.place}: {error}") from error
+        yield Pair(line.place, question, answer if tab else following and following.text)
 
 
 def _read(task: SymbolTask, pair: Pair, notation: str) -> PrefixPair | CheckResult | str:
@@ -183,8 +166,6 @@ def _show(task: SymbolTask, pair: Pair, result: CheckResult | str, as_json: bool
         print(json.dumps(content), flush=True)
     else:
         reason = f": {one_line(result.message)}" if result.message else ""
-        width = max(len(answer), len("verdict"))
-        print(one_line(pair.question))
-        print(f"  {answer.ljust(width)}  {one_line(pair.answer or '')}")
-        print(f"  {'verdict'.ljust(width)}  {result.verdict}{reason}", flush=True)
+        rows = [(answer, one_line(pair.answer or "")), ("verdict", f"{result.verdict}{reason}")]
+        print(block(pair.question, rows), flush=True)
     return DONE if result.verdict == "correct" else NOT_VERIFIED

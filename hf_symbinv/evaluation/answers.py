@@ -42,9 +42,7 @@ class Question:
 
     Attributes:
         text: The question as it was asked, in prefix notation; what answers are checked against.
-        prompt: What the model reads, in base tokens and symbols.
-        size: Tokens of `prompt`.
-        symbols: Distinct symbols of `prompt`.
+        prompt: What the model reads, in base tokens and symbols, of which `size` and `symbols` count tokens and names.
         reference: A known answer in prefix notation, None if there is none.
     """
 
@@ -92,13 +90,7 @@ class Answer:
 
 
 def read_question(task: SymbolTask, text: str, notation: str = "prefix", reference: str | None = None) -> Question:
-    """The question that a text asks.
-
-    Args:
-        task: What kind of question.
-        text: As a user writes it; for a formula with any operators and names.
-        notation: Of `text`, one of `task.notations`.
-        reference: A known answer in prefix notation.
+    """The question that a text in one of `task.notations` asks; `reference` is a known answer in prefix notation.
 
     Raises:
         ValueError: If `text` is no question of the task (for formulas a FormulaSyntaxError), or cannot be made a prompt
@@ -133,8 +125,6 @@ def answer_questions(
     does not know: the answer is empty and its verdict `invalid` (ITE, Appendix E.3).
 
     Args:
-        checkpoint: Model and tokenizer.
-        questions: Of any sizes; they are decoded in batches of about equal lengths.
         checker: As `task.checker()` makes it; None to check nothing.
         num_candidates: Different candidates for each question, at most; no more than beams.
         batch_size: Questions decoded together, at most; fewer if they are large.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hf_symbinv.auto_classes import AUTO_CLASSES, register_auto_classes
 from hf_symbinv.errors import UserError, first_line, hub_failure, in_short
@@ -26,68 +26,29 @@ _DEFAULTS = {"ltl": "ltl-base", "ltl-operators": "ltl-patterns", "prop": "prop-s
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """Models that answer no questions of a task.
-
-    Attributes:
-        what: What they are.
-        use: What takes them, with `{name}` for the model's.
-        tables: Experiments that measure them; empty for models that none does.
-    """
+class Kind(NamedTuple):
+    """Models that answer no questions of a task: what they are, what takes them, and experiments that measure them."""
 
     what: str
     use: str
-    tables: str
+    tables: str = ""
 
 
-_LANGUAGE_MODEL = Kind(
-    "a language model",
-    'pipeline("text-generation", model="{name}", trust_remote_code=True)', "lexinv-...",
-)  # fmt: skip
-_READER = Kind(
-    "an encoder that gives a number or a class",
-    'pipeline("text-classification", model="{name}", trust_remote_code=True)', "renamer-...",
-)  # fmt: skip
-_FILLER = Kind(
-    "a masked language model",
-    'pipeline("fill-mask", model="{name}", trust_remote_code=True)', "",
-)  # fmt: skip
-_TOKEN_READER = Kind(
-    "an encoder that gives each token a class",
-    'pipeline("token-classification", model="{name}", trust_remote_code=True)', "",
-)  # fmt: skip
-# Those of templates have no tokenizer.
-_GPT2 = Kind(
-    "a language model",
-    'generate of AutoModelForCausalLM.from_pretrained("{name}", trust_remote_code=True)', "identity-...",
-)  # fmt: skip
-_GPT2_READER = Kind(
-    "a GPT-2 that gives a number or a class",
-    'AutoModelForSequenceClassification.from_pretrained("{name}", trust_remote_code=True)', "identity-...",
-)  # fmt: skip
-_ENCODER = Kind(
-    "an encoder with streams that gives each text a class or a number",
-    'pipeline("text-classification", model="{name}", trust_remote_code=True)', "rules-names",
-)  # fmt: skip
-_TOKEN_ENCODER = Kind(
-    "an encoder with streams that gives each token a class",
-    'pipeline("token-classification", model="{name}", trust_remote_code=True)', "rules-names",
-)  # fmt: skip
-_NO_HEAD = Kind("a model without a head", 'AutoModel.from_pretrained("{name}", trust_remote_code=True)', "")
-# Class of a model, as its configuration names it -> its kind.
+_READER = "an encoder that gives each text a class or a number"
+_TOKEN_READER = "an encoder that gives each token a class"
+# Class of a model, as its configuration names it -> its kind. Those of templates have no tokenizer, and no pipeline.
 KINDS = {
-    "SymbolInvariantEncoder": _NO_HEAD,
-    "SymbolInvariantEncoderForSequenceClassification": _ENCODER,
-    "SymbolInvariantEncoderForTokenClassification": _TOKEN_ENCODER,
-    "SymbolInvariantForCausalLM": _LANGUAGE_MODEL,
-    "SymbolInvariantForMaskedLM": _FILLER,
-    "SymbolInvariantForSequenceClassification": _READER,
-    "SymbolInvariantForTokenClassification": _TOKEN_READER,
-    "SymbolInvariantModel": _NO_HEAD,
-    "IdentityGPT2LMHeadModel": _GPT2,
-    "IdentityGPT2ForSequenceClassification": _GPT2_READER,
-    "IdentityGPT2Model": _NO_HEAD,
+    "SymbolInvariantEncoder": Kind("a model without a head", "AutoModel"),
+    "SymbolInvariantEncoderForSequenceClassification": Kind(_READER, "text-classification", "rules-names"),
+    "SymbolInvariantEncoderForTokenClassification": Kind(_TOKEN_READER, "token-classification", "rules-names"),
+    "SymbolInvariantForCausalLM": Kind("a language model", "text-generation", "lexinv-..."),
+    "SymbolInvariantForMaskedLM": Kind("a masked language model", "fill-mask"),
+    "SymbolInvariantForSequenceClassification": Kind(_READER, "text-classification", "renamer-..."),
+    "SymbolInvariantForTokenClassification": Kind(_TOKEN_READER, "token-classification"),
+    "SymbolInvariantModel": Kind("a model without a head", "AutoModel"),
+    "IdentityGPT2LMHeadModel": Kind("a language model", "AutoModelForCausalLM", "identity-..."),
+    "IdentityGPT2ForSequenceClassification": Kind(_READER, "AutoModelForSequenceClassification", "identity-..."),
+    "IdentityGPT2Model": Kind("a model without a head", "AutoModel"),
 }
 
 
@@ -99,12 +60,7 @@ class CheckpointError(UserError):
 class Checkpoint:
     """A model in evaluation mode, with its tokenizer and its task.
 
-    Attributes:
-        name: As the user gave it.
-        folder: Where it lies; None for one from the Hub.
-        model: On the device that was asked for.
-        tokenizer: The model's.
-        task: What it was trained to answer.
+    `name` is as the user gave it; `folder`, where it lies, is None for one from the Hub.
     """
 
     name: str
@@ -115,15 +71,11 @@ class Checkpoint:
 
 
 def checkpoint(name: str) -> str:
-    """The folder of a checkpoint that comes with the package, which `from_pretrained` and `pipeline` take.
+    """The folder of a checkpoint that comes with the package, such as `ltl-base`; `symbinv info` lists them.
 
         AutoModelForSeq2SeqLM.from_pretrained(hf_symbinv.checkpoint("ltl-base"))
 
-    Args:
-        name: Such as `ltl-base`; `symbinv info` lists them.
-
-    Returns:
-        The path as text, because `transformers.pipeline` takes no `Path`.
+    It is text, because `transformers.pipeline` takes no `Path`.
 
     Raises:
         CheckpointError: If no checkpoint of this name comes with the package.
@@ -138,11 +90,7 @@ def checkpoint(name: str) -> str:
 
 
 def default_checkpoint(task: SymbolTask) -> str:
-    """The name of the bundled checkpoint for a task.
-
-    Raises:
-        CheckpointError: If there is none.
-    """
+    """The name of the bundled checkpoint for a task; CheckpointError if there is none."""
     if task.name not in _DEFAULTS:
         raise CheckpointError(
             f"task {task.name}: no checkpoint for it comes with the package; name a folder or a model on the Hub, or "
@@ -173,9 +121,12 @@ def load_checkpoint(name: str = "ltl-base", device: str | None = None, task: Sym
     if (kind := kind_of(config)) is not None:
         command = "`python -m papers`, run from a checkout of the repository,"
         measured = f"; {command} measures such models: {kind.tables}" if kind.tables else ""
+        how = f'pipeline("{kind.use}", model="{name}", trust_remote_code=True)'
+        if kind.use.startswith("AutoModel"):
+            how = f'{kind.use}.from_pretrained("{name}", trust_remote_code=True)'
         raise CheckpointError(
             f"{name}: holds {kind.what}, {config['architectures'][0]}, which answers no questions of a task; use "
-            f"{kind.use.format(name=name)}{measured}"
+            f"{how}{measured}"
         )
     if config.get("model_type") != MODEL_TYPE:
         remedy = "use one of that type" + ", or `symbinv convert` one of an earlier release" * (
@@ -199,14 +150,7 @@ def load_checkpoint(name: str = "ltl-base", device: str | None = None, task: Sym
 
 
 def load_other_model(name: str) -> tuple[Path | None, PreTrainedModel] | None:
-    """The folder and the model of one of `KINDS`, on the CPU; None for what is of no such kind.
-
-    Args:
-        name: As in `load_checkpoint`.
-
-    Raises:
-        CheckpointError: If there is no such checkpoint, or a file is missing or damaged.
-    """
+    """The folder and the model of one of `KINDS`, on the CPU, or None; arguments and errors as `load_checkpoint`."""
     folder = _folder(name)
     source = str(folder or name)
     config = _configuration(name, source)
@@ -294,10 +238,7 @@ def _refuse_lost_tokens(name: str, model: PreTrainedModel) -> None:
 def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None) -> SymbolTask:
     """The task of a model and its tokenizer, which gets the names that the model has rows for if it lacks them.
 
-    Args:
-        name: Of the checkpoint, for messages.
-        tokenizer, model: Its two parts.
-        task: What it must be for; None for the task that has its base tokens.
+    `task` is what it must be for; None for the task that has its base tokens.
 
     Raises:
         CheckpointError: If there is no such task, or the parts are another task's.

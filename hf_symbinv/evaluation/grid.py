@@ -8,18 +8,20 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from hf_symbinv.errors import UserError
 from hf_symbinv.metrics.intervals import NORMAL_QUANTILE, wilson_interval
+from hf_symbinv.values import require_kinds
 
-QUESTIONS = ("formula", "string", "question")
 # Our choice: as many columns as a page of text holds.
 COLUMNS = 10
+# Metric -> the field of a cell's total.
 TOTALS = {"accuracy": "correct", "edit_distance": "total_distance"}
 SQUARES = "total_squared_distance"
+REMEDY = "give a grid as `symbinv plot --help` shows it"
 
 
 class GridError(UserError):
@@ -33,13 +35,39 @@ class Box(NamedTuple):
     size: int
 
 
+class _Place(TypedDict):
+    symbols: int
+    size: int
+
+
+class _Samples(_Place):
+    count: int
+
+
+class _CellContent(_Samples, total=False):
+    correct: float
+    total_distance: float
+    total_squared_distance: float | None
+
+
+class _Required(TypedDict):
+    model: str
+    data: str
+    cells: list[_CellContent]
+
+
+class _GridContent(_Required, total=False):
+    training_box: _Place | None
+    metric: Literal["accuracy", "edit_distance"]
+    questions: Literal["formula", "string", "question"]
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The questions with one number of symbols and one size.
+    """The questions with one number of symbols and one size, in tokens.
 
     Attributes:
-        symbols: Distinct symbols in the question.
-        size: Tokens of the question.
+        symbols, size: Of the questions.
         count: Samples; 0 for a cell that was asked for and stayed empty.
         total: Correct answers, or the sum of the edit distances.
         squares: The sum of the squared edit distances, which intervals need; None if it is not known.
@@ -54,13 +82,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over samples.
+    """A mean over samples, and how many they are.
 
     Attributes:
         value: Share of correct answers, or edit distance; nan if there is no sample.
         low, high: Wilson's 95 % interval of the share, the normal one of the mean edit distance; nan for edit distances
             whose squares are not known, or of which there is only one.
-        count: Samples.
     """
 
     value: float
@@ -79,7 +106,6 @@ class Grid:
         metric: `accuracy`, or `edit_distance` between answer and reference.
         questions: `formula`, whose operators have at most two operands, so that k symbols take 2k - 1 tokens at least;
             `string`, where k symbols take k tokens at least; or `question`, whose size is not its number of tokens.
-            Smaller formulas and strings are impossible.
         training_box: What the model was trained on; None if it is not known.
 
     Raises:
@@ -94,52 +120,34 @@ class Grid:
     training_box: Box | None = None
 
     def __post_init__(self) -> None:
-        _require(self.metric in tuple(TOTALS), f"metric={self.metric!r}: unknown; use one of {', '.join(TOTALS)}")
-        _require(
-            self.questions in QUESTIONS, f"questions={self.questions!r}: unknown; use one of {', '.join(QUESTIONS)}"
-        )
-        _require(bool(self.cells), f"{self.model}: no cells; evaluate the model on at least one question")
+        if not any(cell.count for cell in self.cells):
+            raise GridError(
+                f"{self.model}: all {len(self.cells)} cells are empty; evaluate it on at least one question"
+            )
         seen = set()
         for cell in self.cells:
-            self._check(cell)
-            key = cell.symbols, cell.size
-            _require(key not in seen, f"{_where(cell)}: listed twice; add the two counts up")
-            seen.add(key)
-        _require(
-            any(cell.count for cell in self.cells),
-            f"{self.model}: all {len(self.cells)} cells are empty; evaluate the model on at least one question",
-        )
-        box = self.training_box
-        _require(
-            box is None or (_is_count(box.symbols) and _is_count(box.size) and box.size > 0),
-            f"training_box={box}: needs symbols of at least 0 and a size of at least 1, both integers",
-        )
+            place = cell.symbols, cell.size
+            if reason := self._contradiction(cell) or ("listed twice; add the two counts up" if place in seen else ""):
+                raise GridError(f"cell symbols={cell.symbols}, size={cell.size}: {reason}")
+            seen.add(place)
 
-    def _check(self, cell: Cell) -> None:
-        for name in ("symbols", "size", "count"):
-            value = getattr(cell, name)
-            _require(_is_count(value), f"{_where(cell)}: {name}={value!r} must be an integer of at least 0")
-        total, most = cell.total, cell.count if self.metric == "accuracy" else math.inf
-        _require(
-            isinstance(total, (int, float)) and 0 <= total <= most and (cell.count > 0 or total == 0),
-            f"{_where(cell)}: {TOTALS[self.metric]}={total!r} does not fit count={cell.count}",
-        )
-        squares = cell.squares
-        _require(
-            squares is None
-            or (
-                self.metric == "edit_distance"
-                and isinstance(squares, (int, float))
-                # At least those of equal distances, but for rounding.
-                and total**2 / max(cell.count, 1) * (1 - 1e-9) <= squares < math.inf
-            ),
-            f"{_where(cell)}: {SQUARES}={squares!r} does not fit {TOTALS[self.metric]}={total!r}, count={cell.count}",
-        )
-        _require(
-            cell.count == 0 or self.is_possible(cell.symbols, cell.size),
-            f"{_where(cell)}: no {self.questions} of {cell.size} tokens has {cell.symbols} symbols; "
-            'check the counts, or the field "questions"',
-        )
+    def _contradiction(self, cell: Cell) -> str:
+        """What is wrong with the numbers of a cell."""
+        if min(cell.symbols, cell.size, cell.count) < 0:
+            return f"count={cell.count}: no number may be below 0"
+        most = cell.count if self.metric == "accuracy" else math.inf if cell.count else 0
+        if not 0 <= cell.total <= most:
+            return f"{TOTALS[self.metric]}={cell.total} does not fit count={cell.count}"
+        # At least those of equal distances, but for rounding.
+        least = cell.total**2 / max(cell.count, 1) * (1 - 1e-9)
+        if cell.squares is not None and not (self.metric == "edit_distance" and least <= cell.squares < math.inf):
+            return f"{SQUARES}={cell.squares} does not fit {TOTALS[self.metric]}={cell.total}, count={cell.count}"
+        if cell.count and not self.is_possible(cell.symbols, cell.size):
+            return (
+                f"no {self.questions} of {cell.size} tokens has {cell.symbols} symbols; check the counts, or the field "
+                '"questions"'
+            )
+        return ""
 
     def is_possible(self, symbols: int, size: int) -> bool:
         """Whether a question of this size can have so many distinct symbols."""
@@ -148,12 +156,8 @@ class Grid:
 
     @classmethod
     def count(cls, samples: Iterable[tuple[int, int, float]], **fields: Any) -> Grid:
-        """The grid of single answers.
-
-        Args:
-            samples: Symbols and size of each question, and 1 for a correct answer, 0 for another, or the edit distance.
-            fields: The fields of the grid but for `cells`.
-        """
+        """The grid of single answers: symbols and size of each question, and 1 for a correct answer, 0 for another, or
+        the edit distance; and of the other fields."""
         values: dict[tuple[int, int], list[float]] = {}
         for symbols, size, value in samples:
             values.setdefault((symbols, size), []).append(value)
@@ -171,62 +175,52 @@ class Grid:
         Raises:
             GridError: If it is something else, or contradicts itself.
         """
-        _require(isinstance(content, dict), f"{type(content).__name__}: no grid; give a JSON object")
-        known = {"model", "data", "training_box", "metric", "questions", "cells"}
-        for name in ("model", "data", "cells"):
-            _require(name in content, f"{name!r} is missing; a grid has {', '.join(sorted(known))}")
-        for name in content:
-            _require(name in known, f"{name!r}: unknown; a grid has {', '.join(sorted(known))}")
-        metric = content.get("metric", "accuracy")
-        _require(metric in tuple(TOTALS), f"metric={metric!r}: unknown; use one of {', '.join(TOTALS)}")
-        _require(isinstance(content["cells"], list), "cells: must be a list of objects")
-        cells = tuple(_cell(cell, metric) for cell in content["cells"])
-        box = content.get("training_box")
+        require_kinds(content, _GridContent, "grid", REMEDY, GridError)
+        metric, box = content.get("metric", "accuracy"), content.get("training_box")
+        cells = []
+        for cell in content["cells"]:
+            if TOTALS[metric] not in cell:
+                raise GridError(f"cell {cell}: has no {TOTALS[metric]}; {REMEDY}")
+            cells.append(Cell(cell["symbols"], cell["size"], cell["count"], cell[TOTALS[metric]], cell.get(SQUARES)))
         return cls(
-            model=str(content["model"]),
-            data=str(content["data"]),
-            cells=cells,
+            model=content["model"],
+            data=content["data"],
+            cells=tuple(cells),
             metric=metric,
             questions=content.get("questions", "formula"),
-            training_box=None if box is None else Box(*_fields(box, ("symbols", "size"))),
+            training_box=None if box is None else Box(box["symbols"], box["size"]),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that JSON can hold."""
-        box = self.training_box
+        cells = [
+            {
+                "symbols": cell.symbols,
+                "size": cell.size,
+                "count": cell.count,
+                TOTALS[self.metric]: cell.total,
+                **({} if cell.squares is None else {SQUARES: cell.squares}),
+            }
+            for cell in self.cells
+        ]
         return {
             "model": self.model,
             "data": self.data,
-            "training_box": None if box is None else box._asdict(),
+            "training_box": None if self.training_box is None else self.training_box._asdict(),
             "metric": self.metric,
             "questions": self.questions,
-            "cells": [
-                {
-                    "symbols": cell.symbols,
-                    "size": cell.size,
-                    "count": cell.count,
-                    TOTALS[self.metric]: cell.total,
-                    **({} if cell.squares is None else {SQUARES: cell.squares}),
-                }
-                for cell in self.cells
-            ],
+            "cells": cells,
         }
 
-    def mean(self, inside: bool | None = None) -> Mean:
-        """The mean over all samples, or over those inside or outside the training box.
-
-        Raises:
-            GridError: If `inside` is given and the training box is not known.
-        """
-        if inside is None:
-            return self._mean(self.cells)
-        box = self.training_box
-        if box is None:
-            raise GridError(f'{self.model}: inside and outside of what? add a "training_box"')
-        return self._mean([c for c in self.cells if (c.symbols <= box.symbols and c.size <= box.size) == inside])
-
-    def _mean(self, cells: Sequence[Cell]) -> Mean:
-        return mean_of(cells, self.metric)
+    def means(self) -> dict[str, Mean]:
+        """The mean over all samples and, if the training box is known, over those `in training box` and `outside`."""
+        found = {"all": mean_of(self.cells, self.metric)}
+        if self.training_box is not None:
+            box = self.training_box
+            inside = [cell for cell in self.cells if region_of(cell, box) == "in the box"]
+            found["in training box"] = mean_of(inside, self.metric)
+            found["outside"] = mean_of([cell for cell in self.cells if cell not in inside], self.metric)
+        return found
 
     def table(self, markdown: bool = False) -> str:
         """Means by number of symbols and range of sizes, as text of at most `COLUMNS` ranges, or as Markdown.
@@ -243,23 +237,19 @@ class Grid:
             texts = []
             for span in spans:
                 possible = any(self.is_possible(symbols, size) for size in span)
-                texts.append(self._text(self._mean([c for c in own if c.size in span])) if possible else ".")
-            rows.append([str(symbols), *texts, self._text(self._mean(own))])
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
-        if markdown:
-            lines = ["| " + " | ".join(row) + " |" for row in rows]
-            lines.insert(1, "|" + "---:|" * len(rows[0]))
-        return "\n".join(["\n".join(self.headline()), "", *lines] if markdown else [*self.headline(), *lines])
+                texts.append(self._text([cell for cell in own if cell.size in span]) if possible else ".")
+            rows.append([str(symbols), *texts, self._text(own)])
+        if not markdown:
+            return "\n".join([*self.headline(), aligned(rows)])
+        lines = ["| " + " | ".join(row) + " |" for row in rows]
+        lines.insert(1, "|" + "---:|" * len(rows[0]))
+        return "\n".join([*self.headline(), "", *lines])
 
     def headline(self) -> list[str]:
-        """What the grid shows, and its means: all samples, and inside and outside the training box."""
+        """What the grid shows, and its means."""
         what = "correct answers in %" if self.metric == "accuracy" else "mean edit distance"
-        lines = [f"{self.model} on {self.data}: {what} by number of symbols and {self.questions} length"]
-        means = [("all", self.mean())]
-        if self.training_box is not None:
-            means += [("in training box", self.mean(inside=True)), ("outside", self.mean(inside=False))]
-        return [*lines, "; ".join(f"{name} {self.describe(mean)}" for name, mean in means)]
+        head = f"{self.model} on {self.data}: {what} by number of symbols and {self.questions} length"
+        return [head, "; ".join(f"{name} {self.describe(mean)}" for name, mean in self.means().items())]
 
     def describe(self, mean: Mean) -> str:
         """A mean with its interval and the number of samples."""
@@ -270,32 +260,41 @@ class Grid:
         interval = "" if math.isnan(mean.low) else f" ({mean.low:.2f} - {mean.high:.2f})"
         return f"{mean.value:.2f}{interval} of {mean.count:,}"
 
-    def _text(self, mean: Mean) -> str:
+    def _text(self, cells: Sequence[Cell]) -> str:
+        mean = mean_of(cells, self.metric)
         if mean.count == 0:
             return "-"
         return f"{100 * mean.value:.0f}" if self.metric == "accuracy" else f"{mean.value:.2f}"
 
-    def csv(self) -> str:
-        """One line per cell: symbols, size, count, mean, and the 95 % interval as far as it is known."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["model", "data", "metric", "symbols", "size", "count", "mean", "low", "high"])
-        for cell in sorted(self.cells, key=lambda cell: (cell.symbols, cell.size)):
-            mean = self._mean([cell])
+
+def tables_csv(grids: Iterable[Grid]) -> str:
+    """One line per cell: symbols, size, count, mean, and the 95 % interval as far as it is known."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["model", "data", "metric", "symbols", "size", "count", "mean", "low", "high"])
+    for grid in grids:
+        for cell in sorted(grid.cells, key=lambda cell: (cell.symbols, cell.size)):
+            mean = mean_of([cell], grid.metric)
             numbers = mean.value, mean.low, mean.high
             texts = ["" if math.isnan(number) else f"{number:.6g}" for number in numbers]
-            writer.writerow([self.model, self.data, self.metric, cell.symbols, cell.size, cell.count, *texts])
-        return out.getvalue()
+            writer.writerow([grid.model, grid.data, grid.metric, cell.symbols, cell.size, cell.count, *texts])
+    return out.getvalue()
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as lines of text: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    return "\n".join(lines)
 
 
 def mean_of(cells: Iterable[Cell], metric: str) -> Mean:
-    """The mean over the samples of all cells, with its 95 % interval.
+    """The mean over the samples of all cells, of one grid or of several, with its 95 % interval.
 
     The normal interval of a mean m of n edit distances is m ± 1.96 s / sqrt(n), s² = (sum of squares - n m²) / (n - 1).
-
-    Args:
-        cells: Of one grid or of several.
-        metric: Of the grids.
     """
     filled = [cell for cell in cells if cell.count]
     count, total = sum(cell.count for cell in filled), sum(cell.total for cell in filled)
@@ -318,33 +317,4 @@ def region_of(cell: Cell, box: Box) -> Literal["in the box", "more symbols", "lo
     return "longer" if cell.size > box.size else "in the box"
 
 
-def _where(cell: Cell) -> str:
-    return f"cell symbols={cell.symbols!r}, size={cell.size!r}"
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _cell(content: Any, metric: str) -> Cell:
-    names = ["symbols", "size", "count", TOTALS[metric]]
-    if metric == "edit_distance" and isinstance(content, dict) and SQUARES in content:
-        names.append(SQUARES)
-    return Cell(*_fields(content, names))
-
-
-def _fields(content: Any, names: Sequence[str]) -> Iterator[Any]:
-    """The values of exactly these names."""
-    _require(
-        isinstance(content, dict) and set(content) == set(names),
-        f"{content!r}: must be an object with {', '.join(names)}",
-    )
-    return (content[name] for name in names)
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise GridError(message)
-
-
-__all__ = ["Box", "Cell", "Grid", "GridError", "Mean", "mean_of", "region_of"]
+__all__ = ["Box", "Cell", "Grid", "GridError", "Mean", "aligned", "mean_of", "region_of", "tables_csv"]

@@ -25,11 +25,9 @@ class RenamingLawError(AssertionError):
     """A counterexample to the renaming law.
 
     Attributes:
-        renaming: Old id → new id, of the smallest renaming that was found to break the law.
-        row: The row of the batch.
-        input_ids: `(L,)`, that row before it was renamed.
-        difference: The largest difference of two logits that should be equal; None if answers differ, or the loss of
-            the whole batch.
+        renaming: Old id → new id, of what was found to break the law.
+        row, input_ids: The row of the batch, and what `(L,)` stands in it before it is renamed.
+        difference: The largest one of logits that should be equal; None if answers differ, or the loss of the batch.
     """
 
     def __init__(
@@ -58,11 +56,9 @@ class SymbolIds:
 
     @classmethod
     def of_words(cls, tokenizer: Any, words: Sequence[str]) -> SymbolIds:
-        """The ids of words that name symbols, each of which must be one token to `tokenizer`.
+        """The ids of words that name symbols, at least two, each of which must be one token to a tokenizer.
 
-        Args:
-            tokenizer: Of transformers.
-            words: At least two. Many tokenizers have another token for a word behind a blank: then write the blank.
+        Many tokenizers have another token for a word behind a blank: then write the blank.
 
         Raises:
             ValueError: For a word that is not one token, or the same one as another.
@@ -131,11 +127,10 @@ def assert_invariant(
 ) -> int:
     """Looks for a renaming that breaks the renaming law.
 
-    Every exchange of two symbols of the inputs is tried first, then random permutations. Shapes stay equal, because a
-    whole batch is renamed at once. Compared are the logits, the loss if there are labels, and the ids that `generate`
-    writes. Symbols that do not occur in a row, or for a language model not up to a place, count as new ones, and the
-    law holds up to their names: a model may write any of them, as long as it writes the same one again where it means
-    the same. A model that is not deterministic, such as one in training mode with dropout, breaks the law.
+    Every exchange of two symbols of the inputs is tried first, then random permutations, of a whole batch at once.
+    Compared are the logits, the loss if there are labels, and the ids that `generate` writes. Symbols that do not occur
+    in a row, or for a language model not up to a place, are new ones, and the law holds up to their names: a model may
+    write any of them, but the same one again where it means the same. Dropout, or other chance, breaks the law.
 
     Args:
         model: Any model of transformers that reads ids, or what `canonical` returns.
@@ -178,9 +173,9 @@ def assert_invariant(
 def canonical(model: PreTrainedModel, symbols: SymbolIds | Sequence[int] | None = None) -> CanonicalModel:
     """A model that knows canonical names only: the first symbol of an input gets the first name, and so on.
 
-    It obeys the renaming law bit for bit, whatever `model` is, because renamed inputs become the same tensors. It is
-    the honest cheap baseline of every symbol-invariant model. `model` is not copied: train it through the wrapper, and
-    it learns canonical names. `symbol_embedding="canonical"` is the same inside a model of this package.
+    It obeys the renaming law bit for bit, because renamed inputs become the same tensors, and is the honest cheap
+    baseline of every symbol-invariant model. `model` is not copied: trained through the wrapper, it learns canonical
+    names. `symbol_embedding="canonical"` is the same inside a model of this package.
 
     Args:
         model: Any model of transformers that reads ids.
@@ -193,11 +188,7 @@ class CanonicalModel(nn.Module):
     """What `canonical` returns: takes and gives ids and logits under the names of the caller.
 
     Symbols that do not occur in an input follow those that do, in the order of the table, so that an answer may write
-    them too; the law is then exact up to renaming the new ones. Everything else is the wrapped model's: its `config`,
-    `device`, and methods such as `save_pretrained`.
-
-    Attributes:
-        model: The wrapped model.
+    them too; the law is then exact up to renaming the new ones. Everything else is that of `model`, the wrapped one.
     """
 
     def __init__(self, model: PreTrainedModel, symbols: SymbolIds | Sequence[int] | None = None):

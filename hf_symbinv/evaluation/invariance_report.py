@@ -113,15 +113,7 @@ def _rounded(value: Any) -> Any:
 
 
 class Answers:
-    """What a model says to texts, kept in a file line by line, so that it is asked nothing twice.
-
-    Args:
-        model, options: A callable from a list of texts to a list of results, and what else it takes.
-        path: Of the file; None to keep nothing.
-        name: Of the model, which the file holds.
-
-    Attributes:
-        known: Text → result, as JSON has it.
+    """What a model says to texts, `known`, kept in a file line by line, so that it is asked nothing twice.
 
     Raises:
         RenamingError: If the file holds answers of another model, or something else.

@@ -53,9 +53,6 @@ class SymbolRule:
             that lies in another one, or overlaps one that begins before it, is left out.
         keep: Words that are no symbols, such as keywords.
 
-    Attributes:
-        kinds: Of symbols; one for a function, which may tell others.
-
     Raises:
         RenamingError: If an expression is none, or takes everything for a symbol, or `keep` is one text.
     """
@@ -116,16 +113,11 @@ class SymbolRule:
 
 
 class Renaming:
-    """One text under other names, and the way back for what a model says of it.
+    """One text under other names, `new`, and the way back for what a model says of it.
 
     Args:
-        rule: Finds the symbols.
-        text: Of the user.
         names: Symbol → new name; all change at once.
         spare: Kind → names for what a model wrote itself and called as a symbol of `text`.
-
-    Attributes:
-        new: The text with the new names.
 
     Raises:
         RenamingError: If the rule reads other symbols in the new text.
@@ -234,12 +226,7 @@ def invariant(
 
 
 class InvariantModel:
-    """What `invariant` returns; call it with a text or a list of texts, and the options of the model.
-
-    Attributes:
-        model, rule, votes: As they were given.
-        names: Kind → pool of names.
-    """
+    """What `invariant` returns; call it with a text or a list of texts, and the options of the model."""
 
     def __init__(self, model: Any, rule: SymbolRule, names: Any = None, votes: int = 1) -> None:
         if not isinstance(votes, int) or votes < 1:
@@ -335,10 +322,6 @@ class InvariantModel:
     def __call__(self, inputs: str | Iterable[str], **options: Any) -> Any:
         """The result for a text, or a list of results for several; renamings of one text are asked once.
 
-        Args:
-            inputs: A text, or several.
-            options: Of the model's own call.
-
         Raises:
             RenamingError: If an input is no text or has more symbols than the pool, or the model returns another number
                 of results than it got texts.
@@ -389,12 +372,8 @@ class InvariantModel:
 class MeanLogits(LogitsProcessor):
     """Gives row i of a batch the mean logits of all its rows, in the names of row i: g_i mean_j g_j^-1 f(g_j x).
 
-    Args:
-        tokenizer: Of the model.
-        rows: For each row, names of the first row → its own.
-
-    Attributes:
-        fits: Whether each name has an id of its own, alone or behind a blank.
+    `rows` are, for each row, names of the first row → its own. If it `fits`, each name has an id of its own, alone or
+    behind a blank.
     """
 
     def __init__(self, tokenizer: Any, rows: Sequence[Mapping[str, str]]) -> None:

@@ -22,14 +22,8 @@ SHARE = ("count", "accuracy", "accuracy_interval")
 def measure_pairs(folder: Path) -> dict[str, Any]:
     """Measures a model on the test questions of its data; the folder gets the evaluation, and its card is written anew.
 
-    What was measured before is only read.
-
-    Args:
-        folder: Of a finished run on pairs.
-
-    Returns:
-        `test_alpha_covariance` with its interval, and if training has test questions under other names, the share of
-        exact answers to the rest, as `test_novel_accuracy` with its count and interval.
+    What was measured before is only read. Returned are `test_alpha_covariance` with its interval and, if training has
+    test questions under other names, the share of exact answers to the rest as `test_novel_accuracy`.
     """
     record = read_recorded(folder / RECORD, Record)
     source, counts = str(record["data"]["source"]), record["data"]["builder"]

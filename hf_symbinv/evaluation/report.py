@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from hf_symbinv.evaluation.answers import (
     read_question,
 )
 from hf_symbinv.evaluation.checkpoints import HUB_NAME, Checkpoint
-from hf_symbinv.evaluation.grid import Box, Grid
+from hf_symbinv.evaluation.grid import Box, Grid, aligned
 from hf_symbinv.evaluation.sessions import is_random, median_session, start_session
 from hf_symbinv.files import read_json
 from hf_symbinv.hub.cards.facts import RECORD, largest_in_training, repository_of
@@ -48,14 +48,12 @@ class DataError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Scores of the answers to questions that have something in common.
+    """Scores of the answers to questions that have something in common, which `label` says.
 
     Attributes:
-        label: What they have in common.
-        summary: Of the first candidates, as `score_answers` gives it: count, accuracy and every verdict's share, with
-            95 % intervals, and what the task's metric adds.
-        best_of_n: Of several candidates: `n`, how many; `verified`, the share of questions with a verified answer among
-            them, and `verified_interval`, its 95 % interval. None with one candidate.
+        summary: Of the first candidates, as `score_answers` gives it.
+        best_of_n: Of `n` candidates: the share of questions with a `verified` answer among them, and
+            `verified_interval`, its 95 % interval. None with one candidate.
     """
 
     label: str
@@ -68,15 +66,13 @@ class Evaluation:
     """Scores of the answers of one checkpoint to one data set.
 
     Attributes:
-        model, task, data, split: Names, as they were given.
         generation: Arguments of `generate`, `num_candidates` and, for random embeddings, `embedding_seed`.
-        groups: All questions; if training data are known, the questions that are in it under no names; bins of length;
-            numbers of symbols.
+        groups: All questions; those that training has under no names, if its data are known; bins of length; numbers of
+            symbols.
         decode_seconds, check_seconds: Summed over the questions.
         grid: First candidates for all questions by number of symbols and size.
-        alpha_covariance: As `alpha_covariance` gives it, and how it was measured: `per_symbols`, `renamings`,
-            `alphabet` and `every_renaming` as they were asked for, and whether answers were `renamed`, not decoded;
-            None if it was not measured.
+        alpha_covariance: As `alpha_covariance` gives it, how it was asked for, and whether answers were `renamed`, not
+            decoded; None if it was not measured.
         verified_by: What checked the answers, with its version.
         hub: Whether `data` is a name on the Hub, and no folder.
         grammar: Name of the grammar that constrained the answers while they were decoded; None if none did.
@@ -106,29 +102,22 @@ class Evaluation:
         extra = [name for name in total if isinstance(total[name], float) and f"{name}_interval" not in total]
         share = "as in the data" if self.task == PAIRS else "verified"
         head = ["", "questions", share, "95 % interval", *VERDICTS, *(name.replace("_", " ") for name in extra)]
-        rows = [head, *(_cells(group, extra) for group in self.groups)]
-        lines = _aligned(rows)
+        lines = [aligned([head, *(_cells(group, extra) for group in self.groups)])]
         options = ", ".join(f"{name} {value}" for name, value in self.generation.items() if name != "grammar")
         lines.insert(0, f"{self.model} on {self.data}, split {self.split}, task {self.task}; {options}")
         lines.append(f"{f'grammar {self.grammar}' if self.grammar else 'no grammar'} constrained the answers")
         if (best := self.groups[0].best_of_n) is not None:
             n = best["n"]
             lines.append(f"above the first candidate counts; best of {n} counts a verified answer among {n} candidates")
-            head = ["", "questions", f"best of {n}", "95 % interval"]
-            lines += _aligned([head, *(_best_cells(group) for group in self.groups)])
+            rows = [["", "questions", f"best of {n}", "95 % interval"]]
+            for group in self.groups:
+                found = group.best_of_n or {}
+                cells = _share_cells(found["verified"], found["verified_interval"])
+                rows.append([group.label, f"{group.summary['count']:,}", *cells])
+            lines.append(aligned(rows))
         if self.alpha_covariance is not None:
             lines += _alpha_covariance_lines(self.alpha_covariance)
         return "\n".join(lines)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with columns of equal widths, the first to the left and the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        first, *others = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        lines.append("  ".join([first.strip().ljust(widths[0]), *others]))
-    return lines
 
 
 def _cells(group: Group, extra: Sequence[str]) -> list[str]:
@@ -137,11 +126,6 @@ def _cells(group: Group, extra: Sequence[str]) -> list[str]:
     more = [f"{summary[name]:.2f}" for name in extra]
     share = _share_cells(summary["accuracy"], summary["accuracy_interval"])
     return [group.label, f"{summary['count']:,}", *share, *counts, *more]
-
-
-def _best_cells(group: Group) -> list[str]:
-    best = group.best_of_n or {}
-    return [group.label, f"{group.summary['count']:,}", *_share_cells(best["verified"], best["verified_interval"])]
 
 
 def _share_cells(share: float, interval: Sequence[float]) -> list[str]:
@@ -179,12 +163,10 @@ def load_questions(task: SymbolTask, data: str, split: str, rows: int | None = N
     """The first rows of a split as questions.
 
     Args:
-        task: What kind of questions.
         data: A folder that `symbinv data` wrote, here or at an address such as `s3://bucket/folder`; or a data set on
             the Hub, OWNER/NAME or OWNER/NAME/CONFIG; with the columns `task.columns`. For a user's own texts also a
             file.
-        split: Name of the split; for a user's own texts as `held_out_rows` takes it.
-        rows: At most so many; None for all.
+        split: Its name; for a user's own texts as `held_out_rows` takes it.
 
     Raises:
         DataError: If there is no such data set, split or column, or a row is no question of the task.
@@ -296,8 +278,6 @@ def evaluate_checkpoint(
     """Answer all questions, check the answers, and count the verdicts.
 
     Args:
-        checkpoint: Model and tokenizer.
-        questions: At least one.
         checker: As `task.checker()` makes it.
         data, split: Names for the report.
         trained_on: As `training_classes` gives them; if any, the questions outside get a group of their own.
@@ -306,10 +286,7 @@ def evaluate_checkpoint(
             symbols; 0 to leave it out.
         renamings, every_renaming: As `alpha_covariance` takes them.
         alphabet: As well; None for the names in `questions`.
-        num_candidates: Candidates for each question. The first one counts; best of N counts all.
-        batch_size: Questions decoded together.
-        progress: Show a progress bar on stderr.
-        generation: Arguments of `generate`.
+        num_candidates, batch_size, progress, generation: As `answer_questions` takes them.
     """
     session = choose_session(checkpoint, questions, embedding_seed)
     answers = answer_questions(
@@ -330,6 +307,8 @@ def evaluate_checkpoint(
             "every_renaming": every_renaming,
             "renamed": _answers_once(checkpoint, every_renaming),
         }
+    second = sum(candidate.message == OTHERWISE for answer in answers for candidate in answer.candidates)
+    others = f", and of a second judge for the {second:,} answers for which it ran out of time" if second else ""
     return Evaluation(
         model=checkpoint.name,
         task=checkpoint.task.name,
@@ -341,17 +320,10 @@ def evaluate_checkpoint(
         check_seconds=sum(answer.check_seconds for answer in answers),
         grid=grid_of(checkpoint, data, [(q, a.candidates[0]) for q, a in zip(questions, answers, strict=True)]),
         alpha_covariance=measured,
-        verified_by=_verified_by(checkpoint.task, answers),
+        verified_by=checkpoint.task.solver_version() + others,
         hub=bool(HUB_DATA.fullmatch(data)) and not Path(data).is_dir(),
         grammar=grammar_of(checkpoint, generation),
     )
-
-
-def _verified_by(task: SymbolTask, answers: Sequence[Answer]) -> str:
-    """What checked the answers: the solver, and how often a second judge had to."""
-    second = sum(candidate.message == OTHERWISE for answer in answers for candidate in answer.candidates)
-    others = f", and of a second judge for the {second:,} answers for which it ran out of time" if second else ""
-    return task.solver_version() + others
 
 
 def groups(
@@ -364,31 +336,28 @@ def groups(
     """The scores of the answers to all questions, and to those of like lengths and like numbers of symbols."""
     pairs = list(zip(questions, answers, strict=True))
 
-    def group(label: str, members: Sequence[tuple[Question, Answer]]) -> Group:
-        first = [(question, answer.candidates[0]) for question, answer in members]
-        best = None if num_candidates == 1 else best_of_n([answer for _, answer in members], num_candidates)
-        return Group(label, _score(task, first), best)
-
-    found = [group("all", pairs)]
+    parts = {"all": pairs}
     if trained_on:
         novel = [pair for pair in pairs if task.alpha_class(pair[0].text) not in trained_on]
         if novel:
-            found.append(group("no renamed twin in train", novel))
-    for key, members in _parted(pairs, lambda question: (question.size - 1) // BIN):
-        found.append(group(f"length {BIN * key + 1}-{BIN * key + BIN}", members))
-    for key, members in _parted(pairs, lambda question: question.symbols):
-        found.append(group(f"symbols {key}", members))
+            parts["no renamed twin in train"] = novel
+    for pair in sorted(pairs, key=lambda pair: pair[0].size):
+        start = (pair[0].size - 1) // BIN * BIN
+        parts.setdefault(f"length {start + 1}-{start + BIN}", []).append(pair)
+    for pair in sorted(pairs, key=lambda pair: pair[0].symbols):
+        parts.setdefault(f"symbols {pair[0].symbols}", []).append(pair)
+    found = []
+    for label, members in parts.items():
+        first = [answer.candidates[0] for _, answer in members]
+        verdicts, texts = [one.verdict for one in first], [one.text for one in first]
+        summary = score_answers(task, verdicts, texts, [question.reference for question, _ in members])
+        best = None
+        if num_candidates > 1:
+            verified = sum(answer.best.verified for _, answer in members)
+            interval = wilson_interval(verified, len(members))
+            best = {"n": num_candidates, "verified": verified / len(members), "verified_interval": interval}
+        found.append(Group(label, summary, best))
     return found
-
-
-def best_of_n(answers: Sequence[Answer], n: int) -> dict[str, Any]:
-    """How many of the answers have a verified one among `n` candidates, as `Group` has it."""
-    verified = sum(answer.best.verified for answer in answers)
-    return {
-        "n": n,
-        "verified": verified / len(answers),
-        "verified_interval": wilson_interval(verified, len(answers)),
-    }
 
 
 def grammar_of(checkpoint: Checkpoint, generation: Mapping[str, Any]) -> str | None:
@@ -442,25 +411,6 @@ def choose_session(checkpoint: Checkpoint, questions: Sequence[Question], embedd
     return {"embedding_seed": embedding_seed}
 
 
-def _parted(
-    pairs: Sequence[tuple[Question, Answer]], key: Callable[[Question], Any]
-) -> Iterator[tuple[Any, list[tuple[Question, Answer]]]]:
-    """The pairs of each key, in the order of the keys."""
-    parts: dict[Any, list[tuple[Question, Answer]]] = {}
-    for pair in pairs:
-        parts.setdefault(key(pair[0]), []).append(pair)
-    yield from sorted(parts.items(), key=lambda item: item[0])
-
-
-def _score(task: SymbolTask, pairs: Sequence[tuple[Question, Candidate]]) -> dict[str, Any]:
-    return score_answers(
-        task,
-        [candidate.verdict for _, candidate in pairs],
-        [candidate.text for _, candidate in pairs],
-        [question.reference for question, _ in pairs],
-    )
-
-
 def all_symbols(task: SymbolTask, questions: Sequence[Question]) -> list[str]:
     """The names that occur in questions, sorted."""
     return sorted({name for question in questions for name in task.symbols(question.prompt)})
@@ -498,11 +448,8 @@ def alpha_covariance(
     session.
 
     Args:
-        checkpoint: Model and tokenizer.
-        questions: At least one.
         alphabet: Names that symbols may get, at least as many as a question has symbols.
-        renamings: All renamings of a question if there are at most so many, else so many drawn; None for all.
-        seed: Decides which are drawn.
+        renamings: All renamings of a question if there are at most so many, else so many drawn by `seed`; None for all.
         every_renaming: Decode all renamings, also where the model cannot tell them apart.
         generation: Arguments of `generate`.
 
@@ -546,11 +493,6 @@ def alpha_covariance(
         }
         for count, found in sorted(values.items())
     ]  # fmt: skip
-    return {
-        "alpha_covariance": measured["alpha_covariance"],
-        "interval": mean_interval([value for value in measured["per_example"] if value is not None]),
-        "examples": measured["examples"],
-        "excluded": measured["excluded"],
-        "predictions": measured["predictions"],
-        "by_symbols": by_symbols,
-    }
+    whole = {name: measured[name] for name in ("alpha_covariance", "examples", "excluded", "predictions")}
+    interval = mean_interval([value for value in measured["per_example"] if value is not None])
+    return {**whole, "interval": interval, "by_symbols": by_symbols}

@@ -30,13 +30,7 @@ def median_session(
 ) -> int:
     """Of ten sessions, start that whose cross-entropy on the references is the median, and return its seed.
 
-    Of an even number of sessions, the worse one of the two in the middle.
-
-    Args:
-        checkpoint: A model with random embeddings.
-        questions: With references; those without are left out.
-        seeds: One for each session to choose from.
-        batch_size: Questions evaluated together.
+    Of an even number of sessions, the worse one of the two in the middle. Questions without references are left out.
 
     Raises:
         ValueError: If no question has a reference.

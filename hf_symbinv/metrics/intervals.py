@@ -20,9 +20,6 @@ def wilson_interval(successes: float, count: int) -> tuple[float, float]:
             narrow.
         count: Number of independent trials, at least 1.
 
-    Returns:
-        The lower and the upper bound, in [0, 1].
-
     Raises:
         ValueError: If `count` is below 1 or `successes` is not between 0 and `count`.
 
@@ -43,27 +40,14 @@ def wilson_interval(successes: float, count: int) -> tuple[float, float]:
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """The normal 95 % interval of the mean behind values between 0 and 1: mean ± 1.96 s / sqrt(n), cut to [0, 1].
 
-    Where all values are equal it has no width.
-
-    Args:
-        values: In [0, 1], independent of each other.
-
-    Returns:
-        The lower and the upper bound; None for fewer than two values, which have no spread.
+    Where all values are equal it has no width; None for fewer than two values.
     """
     found = normal_interval(values)
     return None if found is None else (max(found[0], 0.0), min(found[1], 1.0))
 
 
 def normal_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The normal 95 % interval of the mean behind values: mean ± 1.96 s / sqrt(n).
-
-    Args:
-        values: Independent of each other.
-
-    Returns:
-        The lower and the upper bound; None for fewer than two values, which have no spread.
-    """
+    """The normal 95 % interval of the mean behind values, mean ± 1.96 s / sqrt(n); None for fewer than two."""
     if len(values) < 2:
         return None
     middle, side = fmean(values), NORMAL_QUANTILE * stdev(values) / math.sqrt(len(values))

@@ -32,24 +32,28 @@ Examples:
 """
 
 
-class VerdictMetric(evaluate.Metric):
-    """Shares of verdicts.
+TEXT = datasets.Value("string")
 
-    Attributes:
-        texts: Description, inputs and citation.
-        verify: Function of predictions, formulas, references and the options.
-    """
+
+class TextMetric(evaluate.Metric):
+    """A metric with texts about it: `texts` are description, inputs and citation, `columns` its features."""
 
     texts: ClassVar[tuple[str, str, str]]
-    verify: ClassVar[Callable[..., dict[str, Any]]]
+    columns: ClassVar[dict[str, Any]] = {"predictions": TEXT, "references": TEXT}
 
     def _info(self) -> evaluate.MetricInfo:
         description, inputs, citation = self.texts
-        text = datasets.Value("string")
-        features = datasets.Features({"predictions": text, "references": text, "formulas": text})
+        features = datasets.Features(self.columns)
         return evaluate.MetricInfo(
             description=description, citation=citation, inputs_description=inputs, features=features
         )
+
+
+class VerdictMetric(TextMetric):
+    """Shares of verdicts; `verify` is a function of predictions, formulas, references and the options."""
+
+    columns = {**TextMetric.columns, "formulas": TEXT}
+    verify: ClassVar[Callable[..., dict[str, Any]]]
 
     # evaluate knows no optional input: an empty text, which is no answer, stands for a missing reference.
     def add_batch(self, *, predictions: Any = None, references: Any = None, **inputs: Any) -> None:

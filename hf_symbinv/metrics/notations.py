@@ -46,10 +46,8 @@ class NotationError(UserError):
 class AnswerKind(NamedTuple):
     """A kind of answers in two notations.
 
-    Args:
-        name: In messages.
-        notation_of: `prefix` or `infix`, by the marks of a text, well-formed or not; None if it has none.
-        to_prefix: Prefix text of an answer in either notation; raises FormulaSyntaxError if it is none.
+    `notation_of` says `prefix` or `infix`, by the marks of a text, well-formed or not; None if it has none. `to_prefix`
+    raises FormulaSyntaxError for a text that is no answer.
     """
 
     name: str
@@ -87,11 +85,7 @@ def formulas_in_prefix(
 ) -> list[str]:
     """Every formula in prefix notation, by the rule at the top of this module.
 
-    Args:
-        formulas: In prefix or infix notation, each in its own; in LBT's with `notation="lbt"` only.
-        answers: As many, which say how an ambiguous formula is meant.
-        kind: Of the answers.
-        notation: One of `NOTATIONS`.
+    `answers`, as many, say how an ambiguous formula is meant.
 
     Raises:
         NotationError: If a formula cannot be read, or has two meanings and nothing says which one is right.
@@ -138,11 +132,7 @@ def _readings(row: int, text: str, names: Sequence[str]) -> dict[str, Formula]:
 def answer_in_prefix(text: str, kind: AnswerKind, notation: str = "auto") -> str:
     """An answer in prefix notation; one in prefix notation stays as it is, well-formed or not.
 
-    Args:
-        text: An answer.
-        kind: Of what kind.
-        notation: `auto` for the one that the text shows; else an answer in the other one is refused. Answers to
-            formulas in LBT's notation are in prefix notation.
+    With another `notation` than `auto`, answers in the other one are refused; those to LBT's formulas are in prefix.
 
     Raises:
         NotationError: If it is well-formed in another notation than `notation`.

@@ -59,20 +59,13 @@ def compute_verdicts(
 
     Args:
         judge: Makes a checker of pairs in prefix notation, with `workers` and `timeout`.
-        kind: Of predictions and references.
-        predictions: Answers in prefix or infix notation, each in its own.
-        formulas: As many formulas in prefix or infix notation.
+        predictions, formulas: Answers and as many formulas in prefix or infix notation, each in its own.
         references: As many known answers, or None where there is none; without them no verdict is `exact`.
         timeout: Hard limit for one check in seconds.
         workers: Number of processes; None takes one for each core.
-        progress: Show a progress bar on stderr.
         notation: `prefix`, `infix` or `lbt` (formulas only) if all texts are in it; `auto` for the rule of
             `hf_symbinv.metrics.notations`.
-        details: Add the lists `verdicts` and `messages`, one entry for each prediction: a message says why a prediction
-            is not correct.
-
-    Returns:
-        As `summarize_verdicts` does.
+        details: Add the lists `verdicts` and `messages`, which say why a prediction is not correct.
 
     Raises:
         NotationError: If a formula or a reference cannot be read, or nothing says in which notation it is.

@@ -1,15 +1,12 @@
 """The public names of plotting, as in `hf_symbinv/__init__.pyi`."""
 
-from .curves import Curves as Curves
 from .curves import Series as Series
 from .curves import alpha_covariance_series as alpha_covariance_series
 from .curves import draw_alpha_covariance as draw_alpha_covariance
-from .curves import draw_curves as draw_curves
-from .curves import read_curves as read_curves
-from .curves import save_learning_curve as save_learning_curve
 from .figures import PictureError as PictureError
 from .figures import save_picture as save_picture
 from .heatmap import draw_heatmaps as draw_heatmaps
 from .heatmap import save_heatmaps as save_heatmaps
+from .learning import save_learning_curve as save_learning_curve
 from .timeline import Timeline as Timeline
 from .timeline import draw_timeline as draw_timeline

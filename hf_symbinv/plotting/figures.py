@@ -1,11 +1,10 @@
-"""What all pictures share: the look of lines, names in legends, tables beside them, and how a figure is written.
+"""What all pictures share: the look of lines, names in legends, and how a figure is written.
 
 Runs and models are told apart by markers and dashes too, so that a picture in black and white says the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,16 +29,6 @@ class PictureError(UserError):
     """What cannot be drawn, and why."""
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as lines of text: the first column to the left, the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for first, *others in rows:
-        cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
-    return "\n".join(lines)
-
-
 def short(name: str) -> str:
     """A name that a legend can hold: its end, which tells paths apart."""
     return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
@@ -48,12 +37,8 @@ def short(name: str) -> str:
 def save_picture(figure: Figure, path: Path) -> None:
     """Write a figure completely or not at all; the same figure gives the same bytes every time.
 
-    Args:
-        figure: What to write.
-        path: Ends in .png, .svg or .pdf.
-
     Raises:
-        PictureError: For another suffix.
+        PictureError: If the path does not end in .png, .svg or .pdf.
     """
     if path.suffix not in PICTURES:
         raise PictureError(f"{path}: unknown kind of picture; end it in {', '.join(PICTURES)}")

@@ -31,22 +31,16 @@ LINE = 5
 MARGIN = 0.01
 
 
-def save_heatmaps(grids: Sequence[Grid], path: str | Path, *, lowest: float = 0.0) -> None:
-    """Write the picture of one or several grids, at most five side by side, with one y axis and one colour bar.
-
-    Args:
-        grids: At least one, all of one metric and one kind of questions.
-        path: Ends in .png, .svg or .pdf.
-        lowest: Accuracy at the dark end of the colours; what is below is shown like it.
+def save_heatmaps(grids: Sequence[Grid], path: str | Path) -> None:
+    """Write the picture of grids of one metric and kind of questions, at most five side by side, as .png, .svg or .pdf.
 
     Raises:
-        PictureError: For no grids, different metrics or questions, a `lowest` outside [0, 1), or another suffix.
-        ImportError: If matplotlib is not installed.
+        PictureError: For no grids, different metrics or questions, or another suffix.
     """
-    save_picture(draw_heatmaps(grids, lowest=lowest), Path(path))
+    save_picture(draw_heatmaps(grids), Path(path))
 
 
-def draw_heatmaps(grids: Sequence[Grid], *, lowest: float = 0.0) -> Figure:
+def draw_heatmaps(grids: Sequence[Grid]) -> Figure:
     """The picture of `save_heatmaps`, to change or to put into a notebook."""
     if not grids:
         raise PictureError("no grids; give at least one")
@@ -58,15 +52,13 @@ def draw_heatmaps(grids: Sequence[Grid], *, lowest: float = 0.0) -> Figure:
                 raise PictureError(
                     f"{name}: {first.model} has {one}, {grid.model} has {other}; side by side they must be the same"
                 )
-    if not 0 <= lowest < 1:
-        raise PictureError(f"lowest={lowest}: must be an accuracy in [0, 1)")
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
     if first.metric == "accuracy":
-        norm, colours = Normalize(lowest, 1.0), colormaps["viridis"]
+        norm, colours = Normalize(0.0, 1.0), colormaps["viridis"]
     else:  # light is good here too
         worst = max(cell.total / cell.count for grid in grids for cell in grid.cells if cell.count)
         norm, colours = Normalize(0.0, max(worst, 1.0)), colormaps["viridis_r"]
@@ -89,10 +81,7 @@ def draw_heatmaps(grids: Sequence[Grid], *, lowest: float = 0.0) -> Figure:
             axes.tick_params(labelbottom=True)
         if place % columns == 0:
             axes.set_ylabel("number of symbols", fontsize=9)
-    bar = figure.colorbar(
-        ScalarMappable(norm, colours), ax=figure.axes, aspect=18 * lines, pad=0.015,
-        extend="min" if lowest > 0 else "neither",
-    )  # fmt: skip
+    bar = figure.colorbar(ScalarMappable(norm, colours), ax=figure.axes, aspect=18 * lines, pad=0.015)
     bar.set_label("share of correct answers" if first.metric == "accuracy" else "mean edit distance", fontsize=9)
     bar.ax.tick_params(labelsize=8)
     _add_legend(figure, grids, full)
@@ -133,7 +122,8 @@ def _draw_panel(axes: Axes, grid: Grid, symbols: range, sizes: range, full: int,
     others = [(x, y) for y in symbols for x in sizes if (y, x) not in sampled]
     for hatch, possible in (("//////", True), ("......", False)):
         places = [(x, y, 1.0) for x, y in others if grid.is_possible(y, x) == possible]
-        axes.add_collection(PolyCollection(_corners(places, width, height), **_blank(hatch)))
+        corners = _corners(places, width, height)
+        axes.add_collection(PolyCollection(corners, facecolors="white", edgecolors="0.45", hatch=hatch, linewidths=0))
     left, bottom = sizes[0] - width / 2, symbols[0] - height / 2
     # Without a margin the edges of a training box that ends where the grid does would lie below the frame.
     free_x, free_y = MARGIN * width * len(sizes), 2 * MARGIN * height * len(symbols)
@@ -160,13 +150,9 @@ def _ticks(values: range, most: int) -> list[float]:
     return [float(place) for place in places if values[0] <= place <= values[-1]]
 
 
-def _blank(hatch: str) -> dict[str, Any]:
-    return {"facecolors": "white", "edgecolors": "0.45", "hatch": hatch, "linewidths": 0}
-
-
 def _title(grid: Grid, width: int) -> str:
     name = grid.model if len(grid.model) <= 2 * width else grid.model[: 2 * width - 1] + "…"
-    mean = grid.mean()
+    mean = grid.means()["all"]
     if grid.metric == "accuracy":
         number = f"{100 * mean.value:.1f} % correct ({100 * mean.low:.1f} – {100 * mean.high:.1f})"
     else:
@@ -197,14 +183,10 @@ def _add_legend(figure: Figure, grids: Sequence[Grid], full: int) -> None:
         handles.append(Patch(hatch="......", label="impossible", **blank))
     if any(grid.training_box for grid in grids):
         handles.append(Line2D([], [], color="black", linewidth=1.2, linestyle=DASHES, label="training range"))
-    style: dict[str, Any] = {
-        "ncols": len(handles),
-        "fontsize": 8,
-        "frameon": False,
-        "handletextpad": 0.5,
-        "columnspacing": 1.2,
-    }
-    figure.legend(handles=handles, loc="outside lower center", **style)
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8, frameon=False,
+        handletextpad=0.5, columnspacing=1.2,
+    )  # fmt: skip
 
 
 __all__ = ["draw_heatmaps", "save_heatmaps"]

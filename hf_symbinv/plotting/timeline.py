@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from hf_symbinv.logic import Formula, Trace, to_infix
-from hf_symbinv.plotting.figures import PictureError, aligned, short
+from hf_symbinv.evaluation.grid import aligned
+from hf_symbinv.logic import Formula, Trace, Worlds, to_infix, to_prefix
+from hf_symbinv.logic.notation import read_words
+from hf_symbinv.plotting.figures import PictureError, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,16 +88,17 @@ def _values(step: Formula) -> dict[str, Value] | None:
     symbols = step.symbols()
     if len(symbols) > LARGEST_TABLE:
         return _literals(step) or dict.fromkeys(symbols, "?")
-    rows = 1 << len(symbols)
-    everywhere = (1 << rows) - 1
     # Bit r of a table is the value in row r, in which symbol s is true if bit s of r is set.
-    tables = {name: sum(1 << row for row in range(rows) if row >> s & 1) for s, name in enumerate(symbols)}
-    holds = _table(step, tables, everywhere)
+    places = {name: place for place, name in enumerate(symbols)}
+    words = [word if name is None else places[name] for _, word, name in read_words(to_prefix(step))]
+    worlds = Worlds([(1 << len(symbols), 0, 1)], len(symbols))
+    holds = worlds.truth(words)[0]
     if not holds:
         return None
     found: dict[str, Value] = {}
     for s, name in enumerate(symbols):
-        true, false = holds & tables[name], holds & ~tables[name]
+        table = worlds.truth([s])[0]
+        true, false = holds & table, holds & ~table
         if not false:
             found[name] = "1"
         elif not true:
@@ -103,25 +106,6 @@ def _values(step: Formula) -> dict[str, Value] | None:
         else:
             found[name] = "any" if true >> (1 << s) == false else "?"
     return found
-
-
-def _table(step: Formula, tables: dict[str, int], everywhere: int) -> int:
-    """The truth table of a propositional formula."""
-    values: dict[Formula, int] = {}
-    for node in step.to_base().distinct_nodes():
-        operands = [values[operand] for operand in node.operands]
-        if node.name is not None:
-            value = tables[node.name]
-        elif node.operator == "!":
-            value = everywhere & ~operands[0]
-        elif node.operator == "&":
-            value = operands[0] & operands[1]
-        elif node.operator == "|":
-            value = operands[0] | operands[1]
-        else:
-            value = everywhere if node.operator == "1" else 0
-        values[node] = value
-    return values[step.to_base()]
 
 
 def _literals(step: Formula) -> dict[str, Value] | None:

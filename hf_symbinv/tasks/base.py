@@ -51,11 +51,7 @@ class MeasureError(UserError):
 
 
 def symbols_of(task: SymbolTask, text: str) -> tuple[str, ...]:
-    """What a task says are the symbols of a text.
-
-    Raises:
-        MeasureError: If it says something else.
-    """
+    """What a task says are the symbols of a text; MeasureError if it says something else."""
     found: object = task.symbols(text)
     names = found if isinstance(found, (tuple, list)) else [None]
     if not all(is_text(name) and name for name in names) or len(set(names)) < len(names):
@@ -66,11 +62,7 @@ def symbols_of(task: SymbolTask, text: str) -> tuple[str, ...]:
 
 
 def size_of(task: SymbolTask, question: str) -> int:
-    """What a task says is the size of a question.
-
-    Raises:
-        MeasureError: If it is no whole number of at least 0, or larger than any size can be.
-    """
+    """What a task says is the size of a question; MeasureError if it is no whole number from 0 to `LARGEST_SIZE`."""
     found: object = task.size(question)
     if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < LARGEST_SIZE:
         raise MeasureError(

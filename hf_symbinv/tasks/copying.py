@@ -32,8 +32,7 @@ class CopyTask(SymbolTask):
         """Random strings whose lengths are uniform in [smallest, largest].
 
         The number of distinct symbols is uniform too, between 1 and as many as there are symbols and places: our
-        choice, because independent symbols would use nearly all of them in every string, and few would ever be left
-        out. (The paper limits the number and says no more.)
+        choice, because independent symbols would use nearly all of them in every string.
 
         Raises:
             ValueError: If there are no symbols, or no lengths between `smallest` and `largest`.
@@ -81,20 +80,12 @@ class CopyTask(SymbolTask):
         return write_prefix(self.words(answer))
 
     def read_question(self, text: str, notation: str) -> str:
-        """A string of symbols that a user wrote.
-
-        Raises:
-            ValueError: If `text` has another word or none, or `notation` is unknown.
-        """
+        """A string of symbols that a user wrote; ValueError for another word, or none."""
         self._names(super().read_question(text, notation))
         return self.normalized(text)
 
     def read_answer(self, text: str) -> str:
-        """A copy that a user wrote.
-
-        Raises:
-            ValueError: If `text` has a word that is no symbol, or none.
-        """
+        """A copy that a user wrote; ValueError for a word that is no symbol, or none."""
         self._names(text)
         return self.normalized(text)
 

@@ -18,8 +18,8 @@ from hf_symbinv.logic import (
 from hf_symbinv.tasks.base import SymbolTask
 
 _WRITERS = {"infix": to_infix, "lbt": to_lbt, "prefix": to_prefix}
-# What answers of a task are as values: how prefix notation is read, and how infix and prefix notation are written.
-Notation = tuple[Callable[[str], Any], Callable[[Any], str], Callable[[Any], str]]
+# Of answers: what reads prefix notation, what reads any, and what writes infix and prefix notation.
+Notation = tuple[Callable[[str], Any], Callable[[str], Any], Callable[[Any], str], Callable[[Any], str]]
 
 
 class FormulaTask(SymbolTask):
@@ -53,10 +53,19 @@ class FormulaTask(SymbolTask):
         self._known(notation)
         return _WRITERS[notation](parse_prefix(question))
 
+    def read_answer(self, text: str) -> str:
+        """An answer in infix or prefix notation, in prefix notation.
+
+        Raises:
+            FormulaSyntaxError: If it is neither.
+        """
+        _, read, _, prefix = self.answers
+        return prefix(read(text))
+
     def write_answer(self, answer: str, notation: str) -> str:
         """An answer in prefix notation for `prefix` and `lbt`, which has none, else as people write it."""
         self._known(notation)
-        parse, infix, prefix = self.answers
+        parse, _, infix, prefix = self.answers
         try:
             value = parse(answer)
         except FormulaSyntaxError:

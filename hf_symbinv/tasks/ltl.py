@@ -66,17 +66,13 @@ class LTLTask(FormulaTask):
         "witness is the accepting run of the formula's automaton, a lasso trace: steps joined by `;`, the cycle in "
         "`{}`. Every word that it denotes satisfies the formula."
     )
-    answers = (parse_trace, trace_to_infix, trace_to_prefix)
+    answers = (parse_trace, read_trace, trace_to_infix, trace_to_prefix)
 
     def draw(self, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int) -> list[str]:
-        """Random formulas by DeepLTL's recipe.
+        """Random formulas by DeepLTL's recipe: a uniform tree size, then a random tree of it from `spot.randltl`.
 
-        A formula is drawn in two steps: a tree size, uniform between the smallest and the largest, then a random tree
-        of that size from `spot.randltl`. Spot folds trivialities while it builds the tree (`!!a`, `a & 1`), so the
-        length that results is at most the tree size and often below it. Drawing only the tree sizes from the shortest
-        length that is still wanted upwards leaves the distribution of the formulas of each wanted length unchanged: a
-        tree of fewer nodes cannot have that length, and the larger sizes remain equally likely among themselves. Only
-        the rate at which wanted formulas turn up changes, by an order of magnitude for long ones.
+        Spot folds trivialities while it builds the tree (`!!a`, `a & 1`), so that a formula is often shorter than its
+        tree is large, and never longer. Trees below the smallest size are left out, which changes no distribution.
 
         Spot orders the operands of a conjunction by when it first saw them, among all formulas that are alive. Only in
         a process without other formulas is the result a function of the arguments.
@@ -84,19 +80,21 @@ class LTLTask(FormulaTask):
         Raises:
             ValueError: For a smallest size below 1, which Spot would not survive.
         """
-        spelling = {f'"{symbol}"': symbol for symbol in symbols} | {"t": "1", "f": "0"}
-        compact = all(len(symbol) == 1 for symbol in symbols)
         # A list of all, because formulas that are alive decide the order of operands.
         texts = [formula.to_str("lbt") for formula in _random(PRIORITIES, symbols, smallest, largest, seed, count)]
-        return [
-            _prefix(text, spelling if compact else None) for text in texts if smallest <= text.count(" ") + 1 <= largest
-        ]
+        kept = [text for text in texts if smallest <= text.count(" ") + 1 <= largest]
+        return [to_prefix(nested_to_the_right(parse_lbt(text))) for text in kept]
+
+    prepare, solver_version = staticmethod(load_spot), staticmethod(solver_version)
 
     def solve(self, question: str) -> str | None:
         return find_witness(question)
 
     def judge(self, question: str, answer: str) -> tuple[str, str]:
         return judge(question, answer)
+
+    def normalized(self, answer: str) -> str:
+        return normalized_trace(answer)
 
     def quick_verdict(self, question: str, answer: str) -> Verdict | None:
         """The verdict of the semantics on the lasso itself, for an answer that is surely right or surely wrong.
@@ -109,15 +107,6 @@ class LTLTask(FormulaTask):
         except ValueError:  # among them a step that is no conjunction of literals
             return None
         return None if held == "open" else "correct" if held == "true" else "incorrect"
-
-    def prepare(self) -> None:
-        load_spot()
-
-    def solver_version(self) -> str:
-        return solver_version()
-
-    def normalized(self, answer: str) -> str:
-        return normalized_trace(answer)
 
     def ordered(self, question: str, answer: str) -> str:
         """The trace with the literals of each step in the order in which the formula names them."""
@@ -138,14 +127,6 @@ class LTLTask(FormulaTask):
         if _COMPACT_IN_BASE_OPERATORS.fullmatch(question):
             return question
         return to_prefix(parse_prefix(question).to_base())
-
-    def read_answer(self, text: str) -> str:
-        """A witness in infix, `request; grant; cycle{1}`, or prefix notation, in prefix notation.
-
-        Raises:
-            FormulaSyntaxError: If it is neither.
-        """
-        return trace_to_prefix(read_trace(text))
 
 
 class OperatorsTask(LTLTask):
@@ -183,42 +164,6 @@ def _random(
     if smallest < 1:
         raise ValueError(f"smallest={smallest}: a formula has at least 1 node")
     return random_formulas(priorities, symbols, (smallest, largest), seed, count)
-
-
-def compact_nested_to_the_right(formula: str) -> str:
-    """Turn `&&abc` into `&a&bc` everywhere in a COMPACT formula without `|`: DeepLTL's order, Spot's is the former.
-
-    Faster than `logic.nested_to_the_right`, which does it for every formula.
-    """
-    if "&&" not in formula:
-        return formula
-    stack: list[tuple[str, ...]] = []  # the conjuncts of each finished operand
-    for token in reversed(formula):
-        if token == "&":
-            stack.append(stack.pop() + stack.pop())
-        elif token == "U":
-            stack.append((f"U{_join(stack.pop())}{_join(stack.pop())}",))
-        elif token in "!X":
-            stack.append((token + _join(stack.pop()),))
-        else:
-            stack.append((token,))
-    return _join(stack.pop())
-
-
-def _join(conjuncts: tuple[str, ...]) -> str:
-    return "".join(f"&{conjunct}" for conjunct in conjuncts[:-1]) + conjuncts[-1]
-
-
-def _prefix(lbt: str, spelling: dict[str, str] | None) -> str:
-    """A formula that Spot wrote, in prefix notation.
-
-    Args:
-        lbt: The text.
-        spelling: How tokens are spelt here, as far as it differs, if every symbol is a letter; else None.
-    """
-    if spelling is not None:
-        return compact_nested_to_the_right("".join([spelling.get(token, token) for token in lbt.split()]))
-    return to_prefix(nested_to_the_right(parse_lbt(lbt)))
 
 
 LTL, LTL_OPERATORS = LTLTask(), OperatorsTask()

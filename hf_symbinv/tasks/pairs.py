@@ -34,9 +34,8 @@ class PairsTask(SymbolTask):
         symbol_pattern, base_words, spaced: As `SymbolInvariantTextTokenizer` takes them.
         data: What is known of the data: `columns`, the names of question and answer; `example`, a question; and `seed`,
             of the split.
-        names: Names of the symbols in training, the most frequent first.
-        max_symbols: Symbols of a training question, at most.
-        max_new_tokens: Tokens of an answer, at most.
+        names: Of the symbols in training, the most frequent first.
+        max_symbols, max_new_tokens: Symbols of a training question and tokens of an answer, at most.
 
     Raises:
         ValueError: As `TextRule`.
@@ -113,11 +112,9 @@ class PairsTask(SymbolTask):
             yield Token(position, SYMBOL, word) if is_symbol else Token(position, word, None)
 
     def write(self, words: Iterable[Token]) -> str:
-        """The text of words, as the tokenizer writes it."""
         return self.rule.join([word if name is None else name for _, word, name in words], self.spaced)
 
     def write_words(self, words: Iterable[str]) -> str:
-        """The text of words, as the tokenizer writes it."""
         return self.rule.join(list(words), self.spaced)
 
     def symbols(self, text: str) -> tuple[str, ...]:

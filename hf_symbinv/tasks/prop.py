@@ -21,12 +21,12 @@ from hf_symbinv.logic import (
     assignment_to_infix,
     assignment_to_prefix,
     parse_assignment,
+    parse_lbt,
     parse_prefix,
     read_assignment,
     to_prefix,
 )
-from hf_symbinv.logic.formula import SYMBOL
-from hf_symbinv.logic.notation import Token, is_spaced, write_prefix
+from hf_symbinv.logic.notation import is_spaced
 from hf_symbinv.solvers.prop import (
     MOST_IN_TABLE,
     check_propositional,
@@ -46,7 +46,6 @@ STRETCH = 2
 
 _TOKEN_OF_RELEASES = re.compile(r"xor|<->|->|.", re.DOTALL)
 _IMPLICATION = re.compile(r"(?<!<)->")
-_OPERATOR_OF_LBT = {"t": "1", "f": "0", "e": "<->"}
 
 
 def parse_prefix_of_releases(text: str) -> Formula:
@@ -90,7 +89,7 @@ class PropTask(FormulaTask):
         "gives values to some of its symbols, `a1b0`, and makes it true whatever the others are."
     )
     parsers = {**FormulaTask.parsers, "prefix": parse_prefix_of_releases}
-    answers: ClassVar[Notation] = (parse_assignment, assignment_to_infix, assignment_to_prefix)
+    answers: ClassVar[Notation] = (parse_assignment, read_assignment, assignment_to_infix, assignment_to_prefix)
 
     def draw(self, symbols: Sequence[str], smallest: int, largest: int, seed: int, count: int) -> list[str]:
         """Random formulas by DeepLTL's recipe: `spot.randltl` with Boolean operators only, operands in Spot's order.
@@ -102,37 +101,30 @@ class PropTask(FormulaTask):
         from hf_symbinv.solvers.ltl import load_spot
 
         spot = load_spot()
-        words = {f"p{place}": Token(-1, SYMBOL, symbol) for place, symbol in enumerate(symbols)}
-        formulas = random_formulas(PRIORITIES, list(words), (smallest, self.largest_tree(largest)), seed, count)
+        names = {f"p{place}": symbol for place, symbol in enumerate(symbols)}
+        formulas = random_formulas(PRIORITIES, list(names), (smallest, self.largest_tree(largest)), seed, count)
         dictionary = spot.make_bdd_dict()
         owner = spot.make_twa_graph(dictionary)
         valid = spot.formula_to_bdd(spot.formula.tt(), dictionary, owner)
         questions = []
         for formula in list(formulas):
-            tokens = formula.to_str("lbt").split()
-            if smallest <= len(tokens) <= largest and spot.formula_to_bdd(formula, dictionary, owner) != valid:
-                questions.append(
-                    write_prefix(
-                        words.get(token) or Token(-1, _OPERATOR_OF_LBT.get(token, token), None) for token in tokens
-                    )
-                )
+            text = formula.to_str("lbt")
+            is_wanted = smallest <= text.count(" ") + 1 <= largest
+            if is_wanted and spot.formula_to_bdd(formula, dictionary, owner) != valid:
+                questions.append(to_prefix(parse_lbt(text).rename(names)))
         return questions
 
     def largest_tree(self, largest: int) -> int:
         """Nodes of the largest tree that is drawn for formulas of at most `largest` nodes."""
         return STRETCH * largest
 
+    prepare, solver_version = staticmethod(load_aiger), staticmethod(solver_version)
+
     def solve(self, question: str) -> str | None:
         return find_assignment(question)
 
     def judge(self, question: str, answer: str) -> tuple[str, str]:
         return judge(question, answer)
-
-    def prepare(self) -> None:
-        load_aiger()
-
-    def solver_version(self) -> str:
-        return solver_version()
 
     def normalized(self, answer: str) -> str:
         return normalized_assignment(answer)
@@ -185,14 +177,6 @@ class PropTask(FormulaTask):
         """
         self._known(notation)
         return to_prefix(check_propositional(self.parsers[notation](text)))
-
-    def read_answer(self, text: str) -> str:
-        """An assignment in infix, `a=1, b=0`, or prefix notation, `a1b0` or `a 1 b 0`, in prefix notation.
-
-        Raises:
-            FormulaSyntaxError: If it is neither.
-        """
-        return assignment_to_prefix(read_assignment(text))
 
 
 class DeepLTLPropTask(PropTask):

@@ -117,12 +117,9 @@ def load_task(name_or_file: str | Path, like: str = "") -> SymbolTask:
 
 
 def _try_elsewhere(name: str) -> None:
-    """Import a task's file, and call some of the task's methods, in a process of its own.
+    """Import a task's file, and call some of the task's methods, in a process of its own; TaskError if that ends.
 
     Exceptions are no matter here: they come again where the task is used, in a sentence of that place.
-
-    Raises:
-        TaskError: If the process ends before it is done, or does not come to an end.
     """
     # No limit of memory: a task may load much, and how much it may is said by the commands that use it.
     pool = ProcessPool(
@@ -190,13 +187,7 @@ def task_file(name: Any) -> Path | None:
 
 
 def new_task(path: Path) -> str:
-    """Write a small task that works, `hf_symbinv.tasks.starter`, into a new file, under a name of its own.
-
-    Args:
-        path: `FILE.py`; the task is called as the file without `.py`.
-
-    Returns:
-        The task's name.
+    """Write a small task that works, `hf_symbinv.tasks.starter`, into a new file; its name is the file's without `.py`.
 
     Raises:
         TaskError: If there is such a file, or its name is no name of a module.
@@ -220,11 +211,7 @@ def new_task(path: Path) -> str:
 
 
 def task_of(base_tokens: Sequence[str]) -> SymbolTask:
-    """The task with these base tokens, of the package or else of those that `load_task` has read from files.
-
-    Raises:
-        TaskError: If there is none.
-    """
+    """The task with these base tokens, of the package or of `load_task`'s files; TaskError if there is none."""
     tokens = tuple(base_tokens)
     for task in chain(TASKS.values(), _loaded.values()):
         if task.base_tokens == tokens:
@@ -233,11 +220,7 @@ def task_of(base_tokens: Sequence[str]) -> SymbolTask:
 
 
 def task_of_tokenizer(settings: Mapping[str, Any]) -> SymbolTask:
-    """The task of a tokenizer, from its arguments as `tokenizer_config.json` has them.
-
-    Raises:
-        TaskError: If there is none.
-    """
+    """The task of a tokenizer, from its arguments as `tokenizer_config.json` has them; TaskError if there is none."""
     is_rule = settings.get("symbol_pattern") is not None
     return PairsTask.of_tokenizer(settings) if is_rule else task_of(settings["base_tokens"])
 

@@ -28,7 +28,7 @@ class TseitinTask(PropTask):
     columns = ("formula", "clauses")
     grammar = None
     metric = None
-    answers = (parse_clauses, clauses_to_infix, clauses_to_prefix)
+    answers = (parse_clauses, read_clauses, clauses_to_infix, clauses_to_prefix)
     description = (
         "A question is a propositional formula, drawn by the recipe of DeepLTL with `spot.randltl`. Its answer is "
         "clauses, `c!a!b;!ca;!cb;c` for `&ab`, with a new symbol for each gate of the formula (Tseitin 1968). Under "
@@ -59,14 +59,6 @@ class TseitinTask(PropTask):
 
     # Clauses follow the formula's gates, and leave nothing open.
     ordered, completed = SymbolTask.ordered, SymbolTask.completed  # type: ignore[assignment]
-
-    def read_answer(self, text: str) -> str:
-        """Clauses in infix, `(c | !a) & (a)`, or prefix notation, `c!a;a`, in prefix notation.
-
-        Raises:
-            FormulaSyntaxError: If it is neither.
-        """
-        return clauses_to_prefix(read_clauses(text))
 
 
 TSEITIN = TseitinTask()

@@ -34,14 +34,12 @@ COMMANDS = {
         ["solve", "--task", "copy", "--model", "run", "ab", "bab"],
         ["evaluate", "run", "--data", "rows", "--rows", "4"],
         ["card", "run", "--output", "made"],
-        ["plot", "curves", "run", "--output", "made.svg"],
         ["push", "run", "alice/run"],
         ["train", "recipe.yaml", "--data", "rows", "--output", "run"],
         ["train", "recipe.yaml", "--data", "rows", "--output", "made", "start=run", "trainer.max_steps=1"],
     ],
     "unfinished": [
         ["train", "recipe.yaml", "--data", "rows", "--output", "unfinished"],
-        ["plot", "curves", "unfinished", "--output", "made.svg"],
     ],
     "measured": [
         ["plot", "heatmap", "measured/tiny.json", "--output", "made.svg"],

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from hf_symbinv.answers.traces import read_recording
-from hf_symbinv.cli.texts import LONGEST_LINE
 
 pytest.importorskip("spot")
 
@@ -51,12 +50,11 @@ def test_lines_of_standard_input_are_questions(solve):
 
 
 def test_each_line_is_answered_before_the_next_one_is_written():
-    """Also after a line that is wrong, or too long."""
+    """Also after a line that is wrong."""
     command = [sys.executable, "-m", "symbinv", "solve", "--json", *FAST, "-"]
-    lines = ["G(request -> F grant)", "G(", "x" * (LONGEST_LINE + 1), "", "nowhere.ltl &", "X a & X !a", "F a"]
+    lines = ["G(request -> F grant)", "G(", "", "nowhere.ltl &", "X a & X !a", "F a"]
     expected = [
-        "satisfiable", "1:3: expected a formula", "longer than 1,048,576 bytes", None, "1:14: expected a formula",
-        "unsatisfiable", "satisfiable",
+        "satisfiable", "1:3: expected a formula", None, "1:14: expected a formula", "unsatisfiable", "satisfiable",
     ]  # fmt: skip
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         for line, told in zip(lines, expected, strict=True):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import hf_symbinv
+from hf_symbinv.cli.invariance import load
 
 from ..evaluation.small_models import KEEP, MODELS, RULE, bart, saved, saved_encoder
 
@@ -33,25 +34,32 @@ def data(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("task", [*MODELS, "text2text"])
-def test_the_architecture_says_the_task(task, data, symbinv):
-    saved(bart() if task == "text2text" else MODELS[task](), "model")
-    result = symbinv("invariance", "model", *data, "--json", "--max-new-tokens", "3", "--task", task)
+def test_the_architecture_says_the_task(task, tmp_path):
+    saved(bart() if task == "text2text" else MODELS[task](), tmp_path)
+    model, options = load(str(tmp_path), None, 3)
+    assert model.task == task and len(model(TEXTS[:2], **options)) == 2
+
+
+def test_a_model_that_writes_is_measured(data, symbinv):
+    saved(bart(), "model")
+    result = symbinv("invariance", "model", *data, "--json", "--max-new-tokens", "3", "--task", "text2text")
     found = json.loads(result.out)
     assert (result.code, found["count"], found["model"]) == (0, 4, "model") and found["alpha_covariance"] < 1
-    assert symbinv("invariance", "model", *data, "--json", "--max-new-tokens", "3").out == result.out
 
 
-def test_a_model_of_the_package_is_measured_by_a_process_that_knows_its_classes(tmp_path):
-    rows = [("U request grant", "grant ; { 1 }"), ("X X c", "1 ; 1 ; c ; { 1 }"), ("U d & a c", "& a c ; { 1 }")]
-    (tmp_path / "formulas.csv").write_text("".join(f"{row[0]},{row[1]}\n" for row in [("question", "answer"), *rows]))
-    command = [sys.executable, "-m", "hf_symbinv.cli", "invariance", "ltl-small", "--data", "formulas.csv", "--json"]
-    asked = [*command, "--symbols", "[a-z]+", "--reference", "answer", "--renamings", "8"]
-    found = json.loads(subprocess.run(asked, cwd=tmp_path, capture_output=True, check=True).stdout)
-    assert (found["count"], found["changed"], found["worst"], found["minified"]) == (3, 0.0, 1.0, 1.0)
-    (tmp_path / "formulas.csv").write_text("question,answer\nG request,1\n")
-    refused = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
-    assert refused.returncode == 2
-    assert "'G request': ltl-small cannot answer it (position 0 of 'G request': 'G' is neither" in refused.stderr
+def test_a_model_of_the_package_is_measured_by_a_process_that_knows_its_classes(tmp_path, symbinv, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [("U request grant", "grant ; { 1 }"), ("X X c", "1 ; 1 ; c ; { 1 }")]
+    Path("formulas.csv").write_text("".join(f"{row[0]},{row[1]}\n" for row in [("question", "answer"), *rows]))
+    asked = ["invariance", "ltl-small", "--data", "formulas.csv", "--json", "--symbols", "[a-z]+"]
+    asked += ["--reference", "answer", "--renamings", "3"]
+    run = subprocess.run([sys.executable, "-m", "hf_symbinv.cli", *asked], capture_output=True, check=True)
+    found = json.loads(run.stdout)
+    assert (found["count"], found["changed"], found["worst"], found["minified"]) == (2, 0.0, 1.0, 1.0)
+    Path("formulas.csv").write_text("question,answer\nG request,1\n")
+    refused = symbinv(*asked)
+    assert refused.code == 2
+    assert "'G request': ltl-small cannot answer it (position 0 of 'G request': 'G' is neither" in refused.err
 
 
 def test_an_encoder_with_streams_depends_on_no_name(data, symbinv):

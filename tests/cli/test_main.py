@@ -1,7 +1,5 @@
 """`symbinv` itself: quick help, one sentence for each failure, and quiet ends."""
 
-import os
-import re
 import resource
 import signal
 import subprocess
@@ -54,22 +52,6 @@ class TestHelp:
 
     def test_the_version_is_the_package_s(self, symbinv):
         assert symbinv("--version").out == f"hf_symbinv {hf_symbinv.__version__}\n"
-
-
-class TestBars:
-    @pytest.mark.slow
-    def test_what_is_no_terminal_gets_lines_in_their_place(self, tmp_path):
-        """One at the end of what is counted, and no bar of a library."""
-        environment = {name: value for name, value in os.environ.items() if name != "TQDM_DISABLE"}
-        data = ["data", "--task", "copy", "--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--workers", "1"]
-        fewer = ["data", "--from", tmp_path / "rows", "--max-size", "4", "--reduce", "9", "--output", tmp_path / "few"]
-        for arguments, lines in (
-            ([*data, "--rows", "40", "--output", tmp_path / "rows"], r"40 of 40 pairs, \d\d:\d\d\n"),
-            (fewer, ""),
-        ):
-            command = [*MODULE, *map(str, arguments)]
-            result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-            assert result.returncode == 0 and re.fullmatch(lines, result.stderr), result.stderr
 
 
 class TestUsage:

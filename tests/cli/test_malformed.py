@@ -20,6 +20,8 @@ from hf_symbinv.logic import (
 from hf_symbinv.solvers import Checker
 
 COUNT = 10_000
+# Of these, commands answer some.
+ASKED = 3_000
 PIECES = [
     *"abcpq01&|!XFGURWMVtfie;{}()[]<>^~*+=\"'\\ \t.,:-_$§é∧→¬□\0\x7f\ud800😀",
     "->", "<->", "xor", "cycle{", "cycle", "request", "grant_1", "true", "false", '"a b"', "U U", "<s>", "</s>",
@@ -84,18 +86,13 @@ def test_the_tokenizer_encodes_a_string_or_names_the_position(strings):
 
 
 def test_the_checker_gives_a_verdict_on_every_pair(strings):
-    formulas, traces = strings[: COUNT // 2], strings[COUNT // 2 :]
+    formulas, traces = strings[:ASKED], strings[-ASKED:]
     with Checker(timeout=2.0) as checker:
         pairs = [*zip(formulas, traces, strict=True), *(("G a", trace) for trace in traces)]
         results = list(checker.check(pairs))
     assert len(results) == len(pairs)
-    assert {result.verdict for result in results[: len(formulas)]} <= {
-        "correct",
-        "incorrect",
-        "invalid",
-        "timeout",
-        "error",
-    }
+    known = {"correct", "incorrect", "invalid", "timeout", "error"}
+    assert {result.verdict for result in results[: len(formulas)]} <= known
     assert {"incorrect", "invalid"} <= {result.verdict for result in results[len(formulas) :]}
     assert all(result.message or result.verdict == "correct" for result in results)
 
@@ -105,7 +102,7 @@ def lines_of(strings):
 
 
 def test_verify_has_an_answer_to_every_line(strings, symbinv, tmp_path):
-    formulas = lines_of(strings[: COUNT // 2])
+    formulas = lines_of(strings[:ASKED])
     pairs = [f"{formula}\t{trace}" for formula, trace in zip(formulas, reversed(formulas), strict=True)]
     path = tmp_path / "pairs"
     path.write_bytes("\n".join(pairs).encode("utf-8", errors="surrogatepass"))
@@ -117,7 +114,7 @@ def test_verify_has_an_answer_to_every_line(strings, symbinv, tmp_path):
 
 @pytest.mark.slow
 def test_solve_has_an_answer_to_every_line(strings, symbinv, checkpoint, tmp_path):
-    lines = lines_of(strings)
+    lines = lines_of(strings[:ASKED])
     path = tmp_path / "formulas"
     path.write_bytes("\n".join(lines).encode("utf-8", errors="surrogatepass"))
     arguments = ["--json", "--model", checkpoint, "--beams", "1", "--max-new-tokens", "6", "--timeout", "2"]
@@ -125,4 +122,4 @@ def test_solve_has_an_answer_to_every_line(strings, symbinv, checkpoint, tmp_pat
     found = [json.loads(line) for line in result.out.splitlines()]
     assert result.code == 2 and result.err == "" and len(found) == len(lines)
     verdicts = [answer["verdict"] for answer in found if "error" not in answer]
-    assert len(verdicts) > 2_000 and set(verdicts) <= {"correct", "incorrect", "invalid", "timeout"}
+    assert len(verdicts) > ASKED // 5 and set(verdicts) <= {"correct", "incorrect", "invalid", "timeout"}

@@ -1,5 +1,7 @@
 """From a file of pairs to a model, in this process: training, measures, card, Auto classes, pipeline, and refusals."""
 
+import contextlib
+import io
 import json
 import os
 import random
@@ -12,11 +14,10 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
+from hf_symbinv.cli import main
 from hf_symbinv.evaluation import load_checkpoint
 from hf_symbinv.evaluation.own_pairs import measure_pairs
 from hf_symbinv.hub.cards.model import CARD
-
-from .conftest import Result
 
 TINY = (
     "model.d_model=8", "model.num_attention_heads=2", "model.d_ff=8", "model.encoder_layers=1",
@@ -57,11 +58,14 @@ def file(tmp_path_factory):
 OWN = ("--symbols", r"[a-z]\w*", "--base-words", "swap,done")
 
 
-@pytest.fixture
-def trained(symbinv, file, tmp_path):
-    result = symbinv("train", "--pairs", file, *OWN, "--output", tmp_path / "run", *TINY)
-    assert result.code == 0, result.err
-    return Result(tmp_path / "run", result.out, result.err)
+@pytest.fixture(scope="module")
+def trained(file, tmp_path_factory):
+    """The folder of a model, and what its training printed."""
+    folder, out, err = tmp_path_factory.mktemp("trained") / "run", io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(["train", "--pairs", str(file), *OWN, "--output", str(folder), *TINY])
+    assert code == 0, err.getvalue()
+    return folder, out.getvalue(), err.getvalue()
 
 
 @pytest.mark.slow
@@ -135,10 +139,10 @@ def test_the_folder_is_measured_and_asked_again(symbinv, trained, file, tmp_path
 @pytest.mark.slow
 def test_a_model_is_trained_on_with_its_encoder_frozen(symbinv, trained, file, tmp_path):
     steps = [option for option in TINY if not option.startswith("model.")]
-    options = (f"start={trained.code}", "frozen=[model.encoder]", *steps, "trainer.learning_rate=0.1")
+    options = (f"start={trained[0]}", "frozen=[model.encoder]", *steps, "trainer.learning_rate=0.1")
     result = symbinv("train", "--pairs", file, *OWN, "--output", tmp_path / "on", *options)
     assert result.code == 0, result.err
-    before, after = (load_file(folder / "model.safetensors") for folder in (trained.code, tmp_path / "on"))
+    before, after = (load_file(folder / "model.safetensors") for folder in (trained[0], tmp_path / "on"))
     kept = {name for name in before if torch.equal(before[name], after[name])}
     assert kept and kept == {name for name in before if name.startswith("model.encoder.")}
 

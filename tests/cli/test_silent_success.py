@@ -1,8 +1,6 @@
 """No command says that its work is done when it is not."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import datasets
@@ -37,22 +35,27 @@ TASK = Leaving()
 """
 
 
-@pytest.fixture
-def rows(symbinv, tmp_path):
-    folder = tmp_path / "parent" / "rows"
-    assert symbinv("data", *SIZES, "--output", folder).code == 0
-    return folder
-
-
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A run in two steps, with a checkpoint after each."""
-    home = tmp_path_factory.mktemp("trained")
+def made(tmp_path_factory):
+    """A data set, and a run on it in two steps, with a checkpoint after each."""
+    home = tmp_path_factory.mktemp("made")
     assert main(["data", *SIZES, "--output", str(home / "rows")]) == 0
     (home / "recipe.yaml").write_text(RECIPE)
     command = ["train", str(home / "recipe.yaml"), "--data", str(home / "rows"), "--output", str(home / "run")]
     assert main(command) == 0
-    return home / "run"
+    return home
+
+
+@pytest.fixture
+def rows(made, tmp_path):
+    return shutil.copytree(made / "rows", tmp_path / "parent" / "rows")
+
+
+@pytest.fixture
+def trained(made, tmp_path):
+    """The folder of the run, and the command that made it."""
+    run = shutil.copytree(made / "run", tmp_path / "run")
+    return run, ["train", made / "recipe.yaml", "--data", made / "rows", "--output", run]
 
 
 class TestData:
@@ -142,7 +145,7 @@ class TestTasksThatEndTheProgram:
             "exception there that says what is wrong\n"
         )
 
-    @pytest.mark.parametrize("method", ["solve", "judge", "draw", "prepare"])
+    @pytest.mark.parametrize("method", ["solve", "prepare"])
     def test_in_a_method_that_another_process_calls(self, symbinv, tmp_path, method):
         file = tmp_path / f"leaving_in_{method}.py"
         file.write_text(LEAVING.format(method=method))
@@ -154,41 +157,35 @@ class TestTasksThatEndTheProgram:
 class TestTasksThatEndTheirProcess:
     """As `os._exit` does, after which no line of Python runs: only another process can tell."""
 
-    def run(self, file, tmp_path):
-        command = [sys.executable, "-m", "hf_symbinv.cli", "data", *SIZES[2:], "--task", file, "--output", "made"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    def test_when_the_file_is_imported(self, tmp_path):
+    def test_when_the_file_is_imported(self, symbinv, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
         (tmp_path / "gone_at_once.py").write_text("import os\n\nos._exit(0)\n")
-        result = self.run("gone_at_once.py", tmp_path)
-        assert (result.returncode, result.stdout) == (2, "")
-        assert result.stderr == (
+        result = symbinv("data", *SIZES[2:], "--task", "gone_at_once.py", "--output", "made")
+        assert (result.code, result.out) == (2, "")
+        assert result.err == (
             "error: task='gone_at_once.py': the file cannot be imported (3 workers in a row ended with exit code 0 "
             "before they computed anything); mend the file\n"
         )
 
-    @pytest.mark.parametrize(
-        ("method", "call"), [("size", "size('a')"), ("solver_version", "solver_version()"), ("words", "words('a')")]
-    )
-    def test_in_a_method_that_the_command_calls(self, tmp_path, method, call):
+    @pytest.mark.parametrize(("method", "call"), [("solver_version", "solver_version()"), ("words", "words('a')")])
+    def test_in_a_method_that_the_command_calls(self, symbinv, tmp_path, method, call):
         text = LEAVING.format(method=method).replace("sys.exit(0)", "yield __import__('os')._exit(0)")
-        (tmp_path / "gone.py").write_text(text if method == "words" else text.replace("yield ", ""))
-        result = self.run("gone.py", tmp_path)
-        assert (result.returncode, result.stdout) == (2, "")
-        assert result.stderr == (
-            f"error: task='gone.py': a process that called {call} ended with exit code 0; mend the method, and raise "
+        file = tmp_path / f"gone_in_{method}.py"
+        file.write_text(text if method == "words" else text.replace("yield ", ""))
+        result = symbinv("data", *SIZES[2:], "--task", file, "--output", tmp_path / "made")
+        assert (result.code, result.out) == (2, "")
+        assert result.err == (
+            f"error: task='{file}': a process that called {call} ended with exit code 0; mend the method, and raise "
             "an exception where something is wrong\n"
         )
 
-    @pytest.mark.parametrize("method", ["size", "symbols"])
-    def test_for_some_of_the_questions_that_it_draws(self, tmp_path, method):
-        leaves = "if len(args[0]) > 3: __import__('os')._exit(0)\n        return super().{method}(*args)"
-        (tmp_path / "gone.py").write_text(
-            LEAVING.format(method=method).replace("sys.exit(0)", leaves.format(method=method))
-        )
-        result = self.run("gone.py", tmp_path)
-        assert (result.returncode, result.stdout) == (2, "")
-        assert result.stderr.splitlines()[-1].startswith(
+    def test_for_some_of_the_questions_that_it_draws(self, symbinv, tmp_path):
+        leaves = "if len(args[0]) > 3: __import__('os')._exit(0)\n        return super().size(*args)"
+        file = tmp_path / "gone_in_size.py"
+        file.write_text(LEAVING.format(method="size").replace("sys.exit(0)", leaves))
+        result = symbinv("data", *SIZES[2:], "--task", file, "--output", tmp_path / "made")
+        assert (result.code, result.out) == (2, "")
+        assert result.err.splitlines()[-1].startswith(
             "error: task leaving cannot draw sizes 2 to 5 with 2 symbols: ended with exit code 0; "
         )
 
@@ -197,11 +194,7 @@ class TestTasksThatEndTheirProcess:
     ("change", "sentence"),
     [
         ("trainer.max_steps=-5", "trainer.max_steps=-5: must be -1 or greater than or equal to 1; correct it"),
-        ("trainer.max_steps=0", "trainer.max_steps=0: must be -1 or greater than or equal to 1; correct it"),
-        ("trainer.learning_rate=.inf", "trainer.learning_rate=inf: must be finite; correct it"),
         ("trainer.learning_rate=.nan", "trainer.learning_rate=nan: must be finite; correct it"),
-        ("trainer.learning_rate=-1", "trainer.learning_rate=-1: must be greater than or equal to 0; correct it"),
-        ("trainer.num_train_epochs=0", "trainer.num_train_epochs=0: must be greater than 0; correct it"),
         ("trainer.adam_beta2=1", "trainer.adam_beta2=1: must be less than 1; correct it"),
         ("evaluation_rows=-1", "evaluation_rows=-1: must be greater than or equal to 1; correct it"),
         ("test_rows=1.5", "test_rows=1.5: must be a whole number; correct it"),
@@ -213,39 +206,31 @@ def test_impossible_numbers_are_refused_before_data_are_made(symbinv, tmp_path, 
     assert not (tmp_path / "run").exists()
 
 
-def test_a_finished_run_whose_weights_are_gone_gets_them_again(symbinv, rows, tmp_path):
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
-    command = ["train", tmp_path / "recipe.yaml", "--data", rows, "--output", tmp_path / "run"]
-    assert symbinv(*command).code == 0
-    weights = tmp_path / "run" / "model.safetensors"
+def test_a_finished_run_whose_weights_are_gone_gets_them_again(symbinv, trained):
+    run, command = trained
+    weights = run / "model.safetensors"
     before = weights.read_bytes()
     weights.unlink()
     assert symbinv(*command).code == 0
     assert weights.read_bytes() == before
 
 
-def test_a_checkpoint_that_says_nothing_of_its_steps_is_no_finished_run(symbinv, rows, tmp_path):
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
-    command = ["train", tmp_path / "recipe.yaml", "--data", rows, "--output", tmp_path / "run"]
-    assert symbinv(*command).code == 0
-    weights = tmp_path / "run" / "model.safetensors"
+def test_a_checkpoint_that_says_nothing_of_its_steps_is_no_finished_run(symbinv, trained):
+    run, command = trained
+    weights = run / "model.safetensors"
     before = weights.read_bytes()
     weights.unlink()
-    (tmp_path / "run" / "run.json").unlink()
-    shutil.rmtree(tmp_path / "run" / "checkpoint-2")
-    (tmp_path / "run" / "checkpoint-1" / "trainer_state.json").write_text("{}")
+    (run / "run.json").unlink()
+    shutil.rmtree(run / "checkpoint-2")
+    (run / "checkpoint-1" / "trainer_state.json").write_text("{}")
     result = symbinv(*command)
     assert result.code == 0 and "goes on from" not in result.err
     assert weights.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "name", ["optimizer.pt", "scheduler.pt", "rng_state.pth", "model.safetensors", "trainer_state.json"]
-)
-def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(symbinv, trained, rows, tmp_path, name):
-    run = shutil.copytree(trained, tmp_path / "run")
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
-    command = ["train", tmp_path / "recipe.yaml", "--data", rows, "--output", run]
+@pytest.mark.parametrize("name", ["optimizer.pt", "trainer_state.json"])
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(symbinv, trained, name):
+    run, command = trained
     before = (run / "model.safetensors").read_bytes()
     (run / "run.json").unlink()
     damaged = run / "checkpoint-2" / name
@@ -258,11 +243,8 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(symbinv, trained
     ) in result.err
 
 
-def test_folders_in_the_place_of_a_checkpoints_files_are_not_in_the_way_of_the_next_one(
-    symbinv, trained, rows, tmp_path
-):
-    run = shutil.copytree(trained, tmp_path / "run")
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
+def test_folders_in_the_place_of_a_checkpoints_files_are_not_in_the_way_of_the_next_one(symbinv, trained):
+    run, command = trained
     before = (run / "model.safetensors").read_bytes()
     (run / "run.json").unlink()
     for path in (run / "checkpoint-2").iterdir():
@@ -270,15 +252,13 @@ def test_folders_in_the_place_of_a_checkpoints_files_are_not_in_the_way_of_the_n
             path.unlink()
             path.mkdir()
     (run / "checkpoint-3").write_text("a note")
-    result = symbinv("train", tmp_path / "recipe.yaml", "--data", rows, "--output", run)
+    result = symbinv(*command)
     assert result.code == 0 and (run / "model.safetensors").read_bytes() == before
     assert "checkpoint-1 is whole" in result.err and damage_of(run / "checkpoint-2") is None
 
 
-def test_a_run_without_a_whole_checkpoint_is_refused_unless_it_is_finished(symbinv, trained, rows, tmp_path):
-    run = shutil.copytree(trained, tmp_path / "run")
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
-    command = ["train", tmp_path / "recipe.yaml", "--data", rows, "--output", run]
+def test_a_run_without_a_whole_checkpoint_is_refused_unless_it_is_finished(symbinv, trained):
+    run, command = trained
     for checkpoint in run.glob("checkpoint-*"):
         (checkpoint / "optimizer.pt").unlink()
     assert symbinv(*command).code == 0

@@ -36,50 +36,44 @@ def strange(tmp_path, request):
 
 
 class TestPrepare:
-    @pytest.fixture(params=["verify", "task check", "data"])
-    def command(self, request, tmp_path):
-        """A command, to which the task's file is added."""
-        return {
-            "verify": ["verify", "ab", "ab", "--task"],
-            "task check": ["task", "check"],
-            "data": ["data", *SIZES, "--output", tmp_path / "made", "--task"],
-        }[request.param]
-
-    def test_that_never_ends_is_stopped(self, command, strange, symbinv, monkeypatch):
+    @pytest.mark.parametrize(
+        "command",
+        [["verify", "ab", "ab", "--task"], ["task", "check"], ["data", *SIZES, "--output", "made", "--task"]],
+    )
+    def test_that_never_ends_is_stopped(self, command, strange, symbinv, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
         monkeypatch.setattr("hf_symbinv.solvers.pool.PREPARE_SECONDS", 1.0)
         result = symbinv(*command, strange("prepare", "time.sleep(10**6)"))
         assert result.code == 2 and result.err.splitlines()[-1].endswith(
             ": a worker was not ready after 1 s; load in `prepare` only what `draw`, `solve` and `judge` need"
         )
 
-    def test_that_takes_all_memory_is_stopped(self, command, strange, symbinv):
+    def test_that_takes_all_memory_is_stopped(self, strange, symbinv):
         body = "held = []\n        while True: held.append(b'x' * 10**7)"
-        result = symbinv(*command, strange("prepare", body), "--memory", "0.5")
+        result = symbinv("verify", "ab", "ab", "--task", strange("prepare", body), "--memory", "0.5")
         assert result.code == 2
         assert ": a worker took more than 0.5 GB of memory before it was ready;" in result.err.splitlines()[-1]
 
-    def test_that_raises_is_one_sentence(self, command, strange, symbinv):
-        result = symbinv(*command, strange("prepare", "raise ValueError('no such table')"))
+    def test_that_raises_is_one_sentence(self, strange, symbinv):
+        result = symbinv("task", "check", strange("prepare", "raise ValueError('no such table')"))
         assert result.code == 2 and result.err.splitlines()[-1].endswith(
             ": a worker could not start: ValueError: no such table; mend `prepare` and what is imported, whose "
             "traceback is above"
         )
 
-    def test_that_misses_a_library_says_which(self, command, strange, symbinv):
-        result = symbinv(*command, strange("prepare", "raise ImportError('strange needs sat; pip install sat')"))
+    def test_that_misses_a_library_says_which(self, strange, symbinv):
+        path = strange("prepare", "raise ImportError('strange needs sat; pip install sat')")
+        result = symbinv("verify", "ab", "ab", "--task", path)
         assert result.code == 2 and result.err.splitlines()[-1].endswith(": strange needs sat; pip install sat")
 
 
-@pytest.mark.parametrize("method", ["draw", "solve"])
-def test_data_are_made_within_the_memory_that_is_allowed(method, strange, symbinv, tmp_path):
-    body = f"held = bytearray(10**9)\n        return super().{method}(*arguments)"
-    path, made = strange(method, body), tmp_path / "made"
+def test_data_are_made_within_the_memory_that_is_allowed(strange, symbinv, tmp_path):
+    path = strange("draw", "held = bytearray(10**9)\n        return super().draw(*arguments)")
+    made = tmp_path / "made"
     result = symbinv("data", *SIZES, "--task", path, "--output", made, "--memory", "3")
     assert result.code == 0, result.err
     other = symbinv("data", *SIZES, "--task", path, "--output", tmp_path / "other", "--memory", "0.5")
-    assert other.code == 2
-    if method == "draw":
-        assert "stopped at the limit of 0.5 GB of memory" in other.err
+    assert other.code == 2 and "stopped at the limit of 0.5 GB of memory" in other.err
 
 
 LARGE = """
@@ -116,10 +110,8 @@ def test_limits_that_cannot_be_are_refused(option, symbinv, tmp_path):
 @pytest.mark.parametrize(
     ("method", "value", "rule"),
     [
-        ("size", "None", "a whole number of at least 0"), ("size", "-1", "a whole number of at least 0"),
-        ("size", "2.5", "a whole number of at least 0"), ("size", "True", "a whole number of at least 0"),
-        ("size", "10**30", "a whole number of at least 0"), ("symbols", "None", "a tuple of different names"),
-        ("symbols", "3", "a tuple of different names"), ("symbols", "'ab'", "a tuple of different names"),
+        ("size", "-1", "a whole number of at least 0"), ("size", "True", "a whole number of at least 0"),
+        ("size", "10**30", "a whole number of at least 0"), ("symbols", "'ab'", "a tuple of different names"),
         ("symbols", "[1]", "a tuple of different names"), ("symbols", "('a', 'a')", "a tuple of different names"),
     ],
 )  # fmt: skip
@@ -144,18 +136,16 @@ def test_an_example_that_is_never_drawn_is_the_letter_a(strange, monkeypatch):
 
 def test_a_task_whose_solver_hangs_is_told_so_at_the_first_question(strange, symbinv):
     start = time.monotonic()
-    result = symbinv("task", "check", strange("solve", "time.sleep(10**6)"), "--timeout", "0.5")
+    result = symbinv("task", "check", strange("solve", "time.sleep(10**6)"), "--timeout", "0.5", "--questions", "5")
     assert result.code == 1 and "stopped at the limit of 0.5 s" in result.out
-    assert time.monotonic() - start < 100  # 40 questions, for each of five laws
+    assert time.monotonic() - start < 60
 
 
 @pytest.mark.parametrize(
     ("name", "method", "message"),
     [
-        ("data", "solve", LONG_LINE), ("data", "judge", LONG_LINE), ("data", "draw", LONG_LINE),
-        ("data", "prepare", LONG_LINE), ("data", "size", LONG_LINE), ("data", "size", MANY_LINES),
-        ("verify", "judge", LONG_LINE), ("verify", "judge", MANY_LINES), ("verify", "prepare", MANY_LINES),
-        ("task check", "size", LONG_LINE), ("task check", "prepare", LONG_LINE),
+        ("data", "solve", LONG_LINE), ("data", "size", MANY_LINES), ("verify", "judge", MANY_LINES),
+        ("verify", "prepare", LONG_LINE), ("task check", "size", LONG_LINE),
     ],
 )  # fmt: skip
 def test_what_raises_two_million_characters_shows_some_of_them(

@@ -1,28 +1,13 @@
-"""Curves go through what was logged and measured."""
+"""Alpha-covariance is drawn as it was measured."""
 
-import json
 import math
 from statistics import mean
 
 import pytest
 
 from hf_symbinv.metrics.intervals import NORMAL_QUANTILE
-from hf_symbinv.plotting.curves import (
-    Curves,
-    alpha_covariance_series,
-    alpha_covariance_table,
-    curves_table,
-    draw_alpha_covariance,
-    draw_curves,
-    read_curves,
-)
+from hf_symbinv.plotting.curves import Series, alpha_covariance_series, alpha_covariance_table, draw_alpha_covariance
 from hf_symbinv.plotting.figures import LINES, LONGEST_NAME, PictureError, save_picture, short
-
-LOG = [
-    {"step": 10, "loss": 2.0}, {"step": 20, "loss": 1.0}, {"step": 20, "eval_loss": 1.5},
-    {"step": 20, "eval_accuracy": 0.5}, {"step": 40, "loss": 0.5}, {"step": 40, "eval_loss": 0.75},
-    {"step": 40, "eval_accuracy": 0.25}, {"step": 40, "train_loss": 1.0},
-]  # fmt: skip
 
 
 def evaluation(model, data="data/ltl", **values):
@@ -73,54 +58,6 @@ class TestAlphaCovariance:
         assert len({marker for _, _, marker in LINES}) == len({str(dashes) for _, dashes, _ in LINES}) == len(LINES)
 
 
-class TestCurves:
-    @pytest.mark.parametrize("name", ["run.json", "trainer_state.json", "checkpoint-40/trainer_state.json"])
-    def test_they_are_read_from_what_a_run_leaves(self, tmp_path, name):
-        path = tmp_path / "ltl" / name
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({"log" if name == "run.json" else "log_history": LOG}))
-        expected = Curves("ltl", ((10, 2.0), (20, 1.0), (40, 0.5)), ((20, 1.5), (40, 0.75)), ((20, 0.5), (40, 0.25)))
-        assert read_curves(tmp_path / "ltl") == read_curves(path) == expected
-
-    def test_the_table_has_the_last_losses_and_the_best_share(self):
-        runs = [
-            Curves("a", ((10, 2.0), (4000, 1.0)), ((4000, 1.5),), ((10, 0.5), (4000, 0.25))),
-            Curves("b", ((1, 1.0),), (), ()),
-        ]
-        assert curves_table(runs).splitlines() == [
-            "run  steps  training loss  validation loss  verified    best",
-            "a    4,000         1.0000           1.5000    25.0 %  50.0 %",
-            "b        1         1.0000                -         -       -",
-        ]
-
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            ("{", "not JSON .*; give a run's folder or a trainer_state.json"),
-            ("[]", "holds no JSON object; give a run's folder"),
-            ('{"log": [1]}', "holds no log"),
-            ('{"log": []}', "holds no loss"),
-        ],
-    )
-    def test_files_without_a_log(self, tmp_path, text, message):
-        (tmp_path / "run.json").write_text(text)
-        with pytest.raises(PictureError, match=message):
-            read_curves(tmp_path)
-        with pytest.raises(FileNotFoundError):
-            read_curves(tmp_path / "none")
-
-    def test_a_picture_has_two_panels_where_answers_were_verified(self, tmp_path):
-        run = Curves("a", ((10, 2.0), (20, 0.0)), ((20, 1.5),), ((20, 0.5),))
-        assert len(draw_curves([run]).axes) == 2
-        assert len(draw_curves([Curves("a", ((10, 2.0),), (), ())]).axes) == 1
-        paths = [tmp_path / name for name in ("1.svg", "2.svg")]
-        for path in paths:
-            save_picture(draw_curves([run]), path)
-        assert paths[0].read_bytes() == paths[1].read_bytes()
-        with pytest.raises(PictureError, match="no runs; give at least one folder"):
-            draw_curves([])
-
-
 def test_an_unknown_kind_of_picture(tmp_path):
     with pytest.raises(PictureError, match=r"x\.bmp: unknown kind of picture; end it in \.png, \.svg, \.pdf"):
         save_picture(None, tmp_path / "x.bmp")
@@ -134,7 +71,7 @@ def test_a_long_name_keeps_its_end():
 def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path, monkeypatch):
     path = tmp_path / "curves.svg"
     path.write_text("old")
-    figure = draw_curves([Curves("run", ((1, 2.0), (2, 1.0)), (), ())])
+    figure = draw_alpha_covariance([Series("run", ((1, 1.0, None, None), (2, 0.5, 0.25, 0.75)))])
     figure.text(0, 0, r"$\frac$")  # what matplotlib finds out while it writes
     with pytest.raises(ValueError, match="frac"):
         save_picture(figure, path)

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hf_symbinv.tasks import TaskError, check_task, load_task, new_task
+from hf_symbinv.tasks import TaskError, check_task, contract, load_task, new_task
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = count()
 LAWS = [
-    "docstring", "tokens", "sizes", "symbols", "seed", "answers", "wrong answers", "renaming", "new symbols",
-    "notations", "junk", "time",
+    "tokens", "sizes", "symbols", "seed", "answers", "wrong answers", "renaming", "new symbols", "notations", "junk",
 ]  # fmt: skip
 HEADS = {
     "draw": "draw(self, symbols, smallest, largest, seed, count)",
@@ -44,19 +43,11 @@ def broken(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "task",
-    [
-        "ltl",
-        "ltl-operators",
-        "prop",
-        "copy",
-        "tseitin",
-        "examples/graph_colouring.py",
-        "papers/shapes/three_address.py",
-    ],
+    ["ltl", "ltl-operators", "prop", "tseitin", "examples/graph_colouring.py", "papers/shapes/three_address.py"],
 )
 def test_the_tasks_that_are_shipped_keep_all_laws(task, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    laws = check_task(load_task(ROOT / task if task.endswith(".py") else task))
+    laws = check_task(load_task(ROOT / task if task.endswith(".py") else task), questions=15)
     assert [law.name for law in laws] == LAWS
     assert [f"{law.name}: {law.message}" for law in laws if not law.ok] == []
 
@@ -94,11 +85,8 @@ def test_the_tests_own_way_to_break_a_task_breaks_nothing_by_itself(broken):
 @pytest.mark.parametrize(
     ("law", "lines", "message"),
     [
-        ("docstring", ["__doc__ = None"], r"class Broken has no docstring; say what a question and an answer are"),
-        ("docstring", ["description = ''"], r"Broken\.description is empty; say what"),
         ("tokens", ["base_tokens = ('<s>', '<pad>', '</s>', 'a b')"], "base token 'a b': is empty or has blanks"),
         ("tokens", ["base_tokens = ('<s>', '<pad>', '</s>', ';', ';')"], "base token ';': stands there 2 times"),
-        ("tokens", ["token_arity = {'&': 2}"], "token_arity has '&', which is no base token"),
         ("tokens", ["def prompt(self, question): return question + '?'"], r"'\w+\?': '\?' is neither a base token nor"),
         (
             "sizes",
@@ -106,11 +94,6 @@ def test_the_tests_own_way_to_break_a_task_breaks_nothing_by_itself(broken):
             "none has a size of 1",
         ),
         ("sizes", ["def draw(self, *arguments): return 'ab'"], "draw.* returned 'ab'; return a list of texts"),
-        (
-            "sizes",
-            ["def draw(self, *arguments): return [{}['key']]"],
-            r"KeyError: 'key' \(File .*broken_.*, line \d+, in",
-        ),
         (
             "symbols",
             [
@@ -141,17 +124,11 @@ def test_the_tests_own_way_to_break_a_task_breaks_nothing_by_itself(broken):
             ["def solve(self, question): return question[0]"],
             r"solve\('\w+'\) is '\w', and judge calls it incor",
         ),
-        ("answers", ["def solve(self, question): return None"], "solve has no answer to any of 12 questions"),
         ("answers", ["def solve(self, question): return 7"], r"solve\('\w+'\) returned 7; return a text or None"),
         (
             "answers",
             ["def solve(self, question): return {}[question]"],
             r"solve\('\w+'\): KeyError: .* \(File .* in solve\)",
-        ),
-        (
-            "answers",
-            [f"def {HEADS['judge']}: return True"],
-            "returned True; return a verdict, one of correct, incorrect",
         ),
         (
             "wrong answers",
@@ -229,22 +206,13 @@ def test_the_tests_own_way_to_break_a_task_breaks_nothing_by_itself(broken):
             [f"def {HEADS['normalized']}: return answer[0]"],
             r"normalized \(line \d+\) raised IndexError: string",
         ),
-        (
-            "time",
-            ["def solve(self, question): __import__('time').sleep(0.3); return super().solve(question)"],
-            r"one question took 0\.\d s, of a limit of 0\.5 s",
-        ),
     ],
 )
-def test_a_broken_law_is_named_with_a_counterexample(law, lines, message, broken):
-    laws = {
-        found.name: found
-        for found in check_task(
-            broken(*lines), questions=8 if law == "time" else 12, timeout=0.5 if law == "time" else 10.0
-        )
-    }
-    assert list(laws) == LAWS and not laws[law].ok
-    assert re.search(message, laws[law].message), laws[law].message
+def test_a_broken_law_is_named_with_a_counterexample(law, lines, message, broken, monkeypatch):
+    monkeypatch.setattr(contract, "LAWS", {law: contract.LAWS[law]})
+    (found,) = check_task(broken(*lines), questions=12)
+    assert found.name == law and not found.ok
+    assert re.search(message, found.message), found.message
 
 
 @pytest.mark.parametrize(

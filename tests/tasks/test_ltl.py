@@ -7,7 +7,6 @@ import pytest
 from hf_symbinv import LTL, LTL_OPERATORS, SymbolInvariantConfig
 from hf_symbinv.logic import nested_to_the_right, parse_prefix, to_prefix
 from hf_symbinv.tasks import symbol_names
-from hf_symbinv.tasks.ltl import compact_nested_to_the_right
 
 
 def test_its_model_is_the_preset_and_agrees_with_its_tokenizer():
@@ -81,14 +80,6 @@ def test_a_formula_without_nodes_is_refused():
 
 def test_what_is_drawn_has_the_size_that_is_asked_for():
     assert {LTL.size(formula) for formula in LTL.draw("ab", 4, 6, 1, 500)} == {4, 5, 6}
-
-
-def test_conjunctions_nest_to_the_right():
-    assert compact_nested_to_the_right("&&&abcd") == "&a&b&cd"
-    assert compact_nested_to_the_right("&&abU&&cdeX&&fgh") == "&a&bU&c&deX&f&gh"
-    for formula in ("a", "&ab", "&a&bc", "!&&ab!&&cde", "U&&abc&&def"):
-        parsed = parse_prefix(compact_nested_to_the_right(formula))
-        assert parsed == nested_to_the_right(parse_prefix(formula))
 
 
 def test_its_checker_judges_its_own_notation():

@@ -72,8 +72,8 @@ def compute_alpha_covariance(
     """Mean alpha-covariance of predictions whose inputs are known to be renamings of each other.
 
     Args:
-        predictions: For each example, the prediction for each of its alpha-equivalent inputs.
-        renamings: For each example, the renaming (old name to new name) that made each of these inputs.
+        predictions, renamings: For each example, the prediction for each of its alpha-equivalent inputs, and the
+            renaming (old name to new name) that made it.
         base_tokens: Words that look like symbols and are none.
         notation: `auto` reads traces and assignments in infix notation too; `prefix` takes every text word by word, and
             so does a notation of a task's own.
@@ -92,11 +92,10 @@ def compute_alpha_covariance(
     per_example = []
     for index, (answers, mappings) in enumerate(zip(predictions, renamings, strict=True)):
         try:
-            per_example.append(example_alpha_covariance(answers, mappings, base_tokens, notation))
-        except NotationError as error:
-            raise NotationError(f"example {index}: {error}") from None
+            per_example.append(_of_example(answers, mappings, base_tokens, notation))
         except ValueError as error:
-            raise ValueError(f"example {index}: {error}") from None
+            kind = NotationError if isinstance(error, NotationError) else ValueError
+            raise kind(f"example {index}: {error}") from None
     measured = [value for value in per_example if value is not None]
     return {
         "alpha_covariance": math.fsum(measured) / len(measured) if measured else None,
@@ -107,17 +106,13 @@ def compute_alpha_covariance(
     }
 
 
-def example_alpha_covariance(
+def _of_example(
     predictions: Sequence[str],
     renamings: Sequence[Mapping[str, str]],
-    base_tokens: Collection[str] = (),
-    notation: str | Words = "auto",
+    base_tokens: Collection[str],
+    notation: str | Words,
 ) -> float | None:
-    """Alpha-covariance of one example, None if it has fewer than two renamings.
-
-    Raises:
-        ValueError: As `compute_alpha_covariance` does.
-    """
+    """Alpha-covariance of one example, None if it has fewer than two renamings."""
     if len(predictions) != len(renamings):
         raise ValueError(f"{len(predictions)} predictions for {len(renamings)} renamings: must be equal")
     if len({frozenset(renaming.items()) for renaming in renamings}) != len(renamings):
@@ -150,13 +145,11 @@ def measure_alpha_covariance(
     Args:
         predict: Answers a list of inputs, in order. Called once for each example with all its alpha-equivalent
             inputs; examples with fewer than two are not asked.
-        inputs: Texts in prefix notation, or formulas in infix notation; their symbols are renamed.
-        alphabet: The names that symbols may get, at least as many as an input has symbols.
-        limit: Take all renamings of an example if it has at most so many, otherwise draw so many; None takes all.
-        seed: Decides which renamings are drawn.
+        inputs: Texts in prefix notation, or formulas in infix notation.
+        alphabet, limit, seed: As `renamings_of` takes them.
         base_tokens: Words that look like symbols and are none.
-        notation: Of the inputs, `prefix` or `infix`: a text such as `abc` may be a string of three symbols or one name.
-            Answers may be in either. Or a notation of a task's own, in which answers are too.
+        notation: Of the inputs, `prefix` or `infix`; answers may be in either. Or a task's own, in which answers are
+            too.
 
     Raises:
         NotationError: If an input or an answer cannot be read.
@@ -188,17 +181,10 @@ def once_for_all_renamings(
 ) -> Callable[[list[str]], list[str]]:
     """`predict` for a model whose answer to a renamed input is known to be the renamed answer.
 
-    Args:
-        predict: Answers a list of inputs, in order, with symbols of the input only, and names that no input has. Called
-            once, with one of `inputs` for all that are renamings of each other.
-        inputs: Texts in prefix notation, or in `notation`.
-        base_tokens: Words that look like symbols and are none.
-        notation: A task's own; None for prefix notation.
-
-    Returns:
-        Answers renamings of `inputs` by renaming their answers; symbols are matched in the order of first appearance.
+    `predict` is called once, with one of `inputs` for all that are renamings of each other; it may write symbols of
+    the input, and names that no input has. What is returned answers renamings of `inputs` by renaming their answers;
+    symbols are matched in the order of first appearance. `notation` is a task's own, or None for prefix notation.
     """
-
     own = notation or _prefix(base_tokens)
 
     def shape_and_symbols(text: str) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
@@ -228,11 +214,7 @@ def renamings_of(
 ) -> list[dict[str, str]]:
     """The renamings of k `symbols` into an alphabet of n names: all n!/(n-k)! of them, or a sample of distinct ones.
 
-    Args:
-        symbols: Distinct names.
-        alphabet: Distinct names.
-        limit: Return all if there are at most so many, otherwise `limit` ones drawn uniformly; None returns all.
-        seed: Decides which are drawn.
+    All if there are at most `limit`, or that is None; otherwise so many are drawn by `seed`.
 
     Raises:
         ValueError: If a name occurs twice, the alphabet is smaller than the set of symbols, or `limit` is below 1.
@@ -259,8 +241,7 @@ def renamings_of(
 def undo(renaming: Mapping[str, str]) -> dict[str, str]:
     """The inverse of a renaming, as a permutation of all its names.
 
-    A renaming of an input's symbols is part of a permutation of the alphabet, and a model may answer with a symbol that
-    the input does not have. The part is completed by closing its chains: a → b, b → c gets c → a.
+    A model may answer with a symbol that the input does not have; chains are closed for it: a → b, b → c gets c → a.
 
     Raises:
         ValueError: If two symbols get the same name.
@@ -299,11 +280,7 @@ def _renamed_words(words: Iterator[Token], renaming: Mapping[str, str]) -> Itera
 def _answer_words(
     text: str, renaming: Mapping[str, str], base_tokens: Collection[str], notation: str | Words
 ) -> Iterator[Token]:
-    """The words of an answer in prefix notation, whichever notation it is in.
-
-    Raises:
-        NotationError: If a word hides a symbol that `renaming` has.
-    """
+    """The words of an answer in prefix notation; NotationError if one hides a symbol that `renaming` has."""
     if isinstance(notation, Words):
         return notation.read(text)
     for kind in (TRACES, ASSIGNMENTS):

@@ -3,9 +3,10 @@
 from collections.abc import Collection
 from typing import Any
 
-import datasets
 import evaluate
+from datasets import List
 
+from hf_symbinv.metrics import modules
 from hf_symbinv.metrics.alpha_covariance import compute_alpha_covariance
 
 _DESCRIPTION = """\
@@ -37,17 +38,9 @@ Symbol-Invariant Transformer, section 5.1.1; Interchangeable Token Embeddings, s
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class AlphaCovariance(evaluate.Metric):
-    def _info(self) -> evaluate.MetricInfo:
-        text = datasets.Value("string")
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=datasets.Features(
-                {"predictions": datasets.List(text), "renamings": datasets.List(datasets.List(datasets.List(text)))}
-            ),
-        )
+class AlphaCovariance(modules.TextMetric):
+    texts = (_DESCRIPTION, _INPUTS, _CITATION)
+    columns = {"predictions": List(modules.TEXT), "renamings": List(List(List(modules.TEXT)))}
 
     # Arrow has no type for dictionaries with any keys, so renamings are stored as pairs.
     def add_batch(self, *, predictions: Any = None, references: Any = None, renamings: Any = None) -> None:

@@ -17,14 +17,7 @@ from hf_symbinv.metrics.intervals import wilson_interval
 
 
 class EditDistance(TypedDict):
-    """What was measured.
-
-    count: Number of predictions.
-    edit_distance: Mean over the predictions, in tokens.
-    exact: Share of predictions at distance 0.
-    exact_interval: Its 95 % interval, low and high.
-    per_example: Distance of each prediction, in order.
-    """
+    """What was measured: the mean in tokens, and the share at distance 0 with its 95 % interval."""
 
     count: int
     edit_distance: float

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import datasets
 import evaluate
 
+from hf_symbinv.metrics import modules
 from hf_symbinv.metrics.edit_distance import compute_edit_distance
 
 _DESCRIPTION = """\
@@ -32,15 +32,8 @@ Levenshtein, Binary codes capable of correcting deletions, insertions, and rever
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
-class EditDistance(evaluate.Metric):
-    def _info(self) -> evaluate.MetricInfo:
-        text = datasets.Value("string")
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=datasets.Features({"predictions": text, "references": text}),
-        )
+class EditDistance(modules.TextMetric):
+    texts = (_DESCRIPTION, _INPUTS, _CITATION)
 
     def _compute(self, predictions: list[str], references: list[str]) -> dict[str, Any]:
         return {**compute_edit_distance(predictions, references)}

@@ -5,6 +5,7 @@ from typing import Any
 import datasets
 import evaluate
 
+from hf_symbinv.metrics import modules
 from hf_symbinv.metrics.renaming_invariance import compute_renaming_invariance
 
 _DESCRIPTION = """\
@@ -14,15 +15,9 @@ written, renamed, by the worst renaming and minified, with 95 % intervals.
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, compute_renaming_invariance.__doc__)
-class RenamingInvariance(evaluate.Metric):
-    def _info(self) -> evaluate.MetricInfo:
-        text = datasets.Value("string")
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation="Symbol-Invariant Transformer, section 5.1.1",
-            inputs_description=compute_renaming_invariance.__doc__,
-            features=datasets.Features({"predictions": datasets.List(text), "references": text}),
-        )
+class RenamingInvariance(modules.TextMetric):
+    texts = (_DESCRIPTION, compute_renaming_invariance.__doc__ or "", "Symbol-Invariant Transformer, section 5.1.1")
+    columns = {"predictions": datasets.List(modules.TEXT), "references": modules.TEXT}
 
     def _compute(self, predictions: list[list[str]], references: list[str], **options: Any) -> dict[str, Any]:
         return compute_renaming_invariance(predictions, references, **options)
