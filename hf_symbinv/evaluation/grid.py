@@ -10,7 +10,9 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple
+
+from typing_extensions import TypedDict
 
 from hf_symbinv.errors import UserError
 from hf_symbinv.metrics.intervals import NORMAL_QUANTILE, wilson_interval

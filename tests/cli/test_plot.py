@@ -45,7 +45,7 @@ def test_a_list_of_grids_is_as_good_as_many_files(symbinv, tmp_path):
     ("text", "message"),
     [
         ("{", "not JSON"),
-        ('{"model": 1}', "must be an object with cells"),
+        ('{"model": 1}', "model=1: must be text"),
         ("[]", "bad.json: has no grid; give a grid as"),
     ],
 )

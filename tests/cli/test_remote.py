@@ -99,7 +99,7 @@ def test_commands_read_addresses_and_name_them(memory, symbinv, tmp_path):
         (["card", "x", "--output", ADDRESS], "--output"),
         (["push", ADDRESS, "alice/x"], "FOLDER"),
         (["plot", "heatmap", ADDRESS], "INPUT"),
-        (["plot", "curves", "x", "--output", ADDRESS], "--output"),
+        (["plot", "heatmap", "x", "--output", ADDRESS], "--output"),
         (["task", "new", f"{ADDRESS}/x.py"], "FILE.py"),
     ],
 )
