@@ -140,7 +140,7 @@ def read_corpus(config: BugFindingConfig) -> Corpus:
     if not splits["train"]:
         raise CodeError(f"{config.source}: {found['files']} files leave no function for train; give more Python files")
     tokenizer = SymbolInvariantSubwordTokenizer.train(
-        [one.text for one in splits["train"]], config.vocab_size, symbols=[one.spans() for one in splits["train"]]
+        [one.text for one in splits["train"]], config.vocab_size, spans=[one.spans() for one in splits["train"]]
     )
     places, kept = BUGS[config.bug].places, dict[str, list[Function]]()
     for split, given in splits.items():

@@ -61,7 +61,7 @@ def exchanged(functions):
 def readers(functions):
     """For each kind of names the reader."""
     texts, spans = [one.text for one in functions], [one.spans() for one in functions]
-    symbols = SymbolInvariantSubwordTokenizer.train(texts, 300, symbols=spans)
+    symbols = SymbolInvariantSubwordTokenizer.train(texts, 300, spans=spans)
     return {
         "hidden": Reader(symbols, "hidden"),
         "legend": Reader(symbols, "legend"),
