@@ -46,7 +46,7 @@ def can_run() -> bool:
 @contextmanager
 def in_layers() -> Iterator[None]:
     """While it is open, the layers of every model of this process compute by these kernels what these take."""
-    attend, feed_forward = layers.attend, layers.feed_forward
+    attend, feed_forward = layers.attend, layers.FeedForward.forward
 
     def attend_by_kernel(
         queries: torch.Tensor,
@@ -60,19 +60,20 @@ def in_layers() -> Iterator[None]:
             return attend(queries, keys, values, mask, eager, output_weights)
         return short_attention(queries, keys, values, mask), None
 
-    def feed_forward_by_kernel(
-        states: torch.Tensor, first: nn.Linear, activation: nn.Module, second: nn.Linear
-    ) -> torch.Tensor:
-        is_plain = isinstance(activation, nn.ReLU) and layers.is_plain(first) and layers.is_plain(second)
-        if not (is_plain and feed_forward_fits(states)):
-            return feed_forward(states, first, activation, second)
-        return relu_feed_forward(states, first.weight, first.bias, second.weight, second.bias)
+    def feed_forward_by_kernel(block: layers.FeedForward, hidden_states: torch.Tensor) -> torch.Tensor:
+        first, second = block.fc1, block.fc2
+        is_plain = isinstance(block.activation, nn.ReLU) and layers.is_plain(first) and layers.is_plain(second)
+        if not (is_plain and feed_forward_fits(hidden_states)):
+            return feed_forward(block, hidden_states)
+        read = block.read(hidden_states)
+        computed = relu_feed_forward(read, first.weight, first.bias, second.weight, second.bias)
+        return block.add(hidden_states, computed)
 
-    layers.attend, layers.feed_forward = attend_by_kernel, feed_forward_by_kernel
+    layers.attend, layers.FeedForward.forward = attend_by_kernel, feed_forward_by_kernel  # type: ignore[method-assign]
     try:
         yield
     finally:
-        layers.attend, layers.feed_forward = attend, feed_forward
+        layers.attend, layers.FeedForward.forward = attend, feed_forward  # type: ignore[method-assign]
 
 
 def feed_forward_fits(x: torch.Tensor) -> bool:

@@ -133,7 +133,7 @@ class TestWhatIsRefused:
         [
             ([], "grid: []: must be an object"),
             ({"model": "m", "data": "d"}, "must be an object with cells; give a grid as `symbinv plot --help` shows"),
-            ({"model": "m", "data": "d", "cells": [], "metric": "loss"}, "metric='loss': must be 'accuracy' or 'edit_distance'"),
+            ({"model": "m", "data": "d", "cells": [], "metric": "loss"}, "metric='loss': must be 'accuracy' or 'edit"),
             ({"model": "m", "data": "d", "cells": [{"symbols": 1}]}, "must be an object with size"),
             (
                 {"model": "m", "data": "d", "cells": [{"symbols": 1, "size": 2, "count": 3}]},
