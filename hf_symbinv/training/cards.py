@@ -100,7 +100,7 @@ def command() -> str:
 def hyperparameters(args: TrainingArguments) -> dict[str, Any]:
     """The arguments of a trainer that bear on what is learned, as far as they are set."""
     given = args.to_dict()
-    return {name: given[name] for name in HYPERPARAMETERS if given.get(name)}
+    return {name: given[name] for name in HYPERPARAMETERS if given.get(name) or name == "seed"}  # which may be 0
 
 
 def environment(device: torch.device | None = None) -> dict[str, Any]:

@@ -71,6 +71,7 @@ def test_hyperparameters_are_what_bears_on_learning(tmp_path):
     told = hyperparameters(arguments(tmp_path, learning_rate=0.01, lr_scheduler_type="cosine"))
     assert (told["learning_rate"], told["lr_scheduler_type"]) == (0.01, "cosine")
     assert "output_dir" not in told and "weight_decay" not in told
+    assert hyperparameters(arguments(tmp_path, seed=0))["seed"] == 0
 
 
 def test_the_command_has_neither_the_programs_folder_nor_tokens(monkeypatch):
