@@ -85,7 +85,7 @@ def test_a_file_of_pairs_becomes_a_model_that_everything_loads(symbinv, trained,
 
     card = (folder / CARD).read_text(encoding="utf-8")
     assert r"the columns source and target. A symbol is what the regular expression `[a-z]\w*` matches" in card
-    assert "verify=True" not in card
+    assert "symbinv evaluate run --data pairs.csv --split test --rows 8" in card and "verify=True" not in card
 
     settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
     assert settings["fixed_names"] is None  # names of the data stay where they are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -22,7 +23,7 @@ from hf_symbinv.hub.cards.families import (
     relative_of,
     variant_of,
 )
-from hf_symbinv.hub.cards.rendering import check_card, program, render
+from hf_symbinv.hub.cards.rendering import check_card, program, public, render
 
 CARD = "README.md"
 MARK = "<!-- Written by `symbinv card` from the files in this folder. What stands between the notes' marks is kept. -->"
@@ -94,7 +95,7 @@ def model_card(facts: ModelFacts, *, datasets: Sequence[str] = (), license: str 
         conversion=facts.conversion, start=facts.start,
         **_snippet(facts),
         task_description=task.description if task else "", judged=task is None or task.judges,
-        results=results,
+        results=[{**result, "command": shlex.join(_command(facts.name, result))} for result in results],
         record=record, run=list(_run(record)), data=record.get("data"),
         hyperparameters=record.get("hyperparameters", record.get("recipe", {}).get("trainer", {})),
         fields={name: facts.config[name] for name in FIELDS if facts.config.get(name) not in (None, False)},
@@ -189,6 +190,26 @@ def _eval_results(facts: ModelFacts, evaluation: Mapping[str, Any]) -> list[Any]
         how = f"alpha-covariance of {measured['examples']:,} questions"
         entries.append(entry("alpha_covariance", measured["alpha_covariance"], how))
     return entries
+
+
+def _command(name: str, evaluation: Mapping[str, Any]) -> list[str]:
+    """The command that measured this, as far as the evaluation tells."""
+    generation, measured = evaluation["generation"], evaluation.get("alpha_covariance") or {}
+    count, data = evaluation["groups"][0]["summary"]["count"], public(str(evaluation["data"]))
+    parts = ["symbinv", "evaluate", name, "--data", data, "--split", evaluation["split"], "--rows", str(count)]
+    for option, key, default in (("--beams", "num_beams", 3), ("--n-best", "num_candidates", 1)):
+        if generation.get(key, default) != default:
+            parts += [option, str(generation[key])]
+    parts += ["--no-grammar"] * _is_free(evaluation)
+    parts += ["--novel"] * any(group["label"] == NOVEL for group in evaluation["groups"])
+    if "per_symbols" in measured:
+        parts += ["--alpha-covariance", str(measured["per_symbols"])]
+        if measured.get("renamings") not in (120, None):
+            parts += ["--renamings", str(measured["renamings"])]
+        if measured.get("alphabet") is not None:
+            parts += ["--alphabet", str(measured["alphabet"])]
+        parts += ["--every-renaming"] * measured.get("every_renaming", False)
+    return parts
 
 
 def _is_free(evaluation: Mapping[str, Any]) -> bool:
