@@ -113,7 +113,7 @@ def test_data_that_were_not_recorded_are_not_made_up_from_the_recipe(tiny):
 def test_a_later_evaluation_on_the_test_split_takes_the_place_of_the_runs_own(tiny):
     facts = replace(read_facts(tiny), results=[evaluation()])
     results = sections(model_card(facts))["Results"]
-    assert "`symbinv evaluate` measured answers to split test of data/ltl:" in results and "67.0" not in results
+    assert "This command measured answers to split test of data/ltl:" in results and "67.0" not in results
     assert "| symbols 3 | 4 |" in results and "Decoding used num_beams 3" in results
 
 
