@@ -17,7 +17,6 @@ from .portfolio import Answer as Answer
 from .portfolio import Check as Check
 from .portfolio import Portfolio as Portfolio
 from .portfolio import Tried as Tried
-from .server import AnswerServer as AnswerServer
 from .specification import Property as Property
 from .specification import Specification as Specification
 from .specification import SpecificationError as SpecificationError

@@ -4,8 +4,8 @@
         answer = portfolio.answer(read_specification("G(request -> F grant)"))
         print(answer.result, answer.witness)
 
-Each member works in a process of its own, with limits of time and memory from outside. Spot begins. A member that has
-less hope, or costs more, begins when those before it hesitate, so that most answers need one process and no model.
+Each member works in a process of its own, with limits of time and memory from outside. Spot begins. The bounded search
+begins when Spot hesitates, so that most answers need one process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from hf_symbinv.answers import automata, guessing, unrolling
+from hf_symbinv.answers import automata, unrolling
 from hf_symbinv.answers.finding import Finding, call
 from hf_symbinv.answers.specification import Specification, conjunction
 from hf_symbinv.errors import UserError
@@ -56,7 +56,6 @@ class Member(NamedTuple):
 MEMBERS = {
     "spot": Member(automata.find, load_spot, 0.0, automata.is_unsatisfiable, automata.find),
     "bounded": Member(unrolling.find, unrolling.load_solver, 0.2, unrolling.is_unsatisfiable, unrolling.find_shortest),
-    "model": Member(guessing.find, guessing.load_model, 1.0),
 }
 
 
@@ -288,7 +287,7 @@ class _Race:
                 for name, attempt in list(self.running.items()):
                     try:
                         outcome = attempt.poll()
-                    except PoolError as error:  # it cannot start, such as the model without torch
+                    except PoolError as error:  # it cannot start
                         reason = str(error).strip().splitlines()[-1]
                         outcome = Outcome("error", f"could not start: {reason}", attempt.seconds())
                         attempt.cancel()

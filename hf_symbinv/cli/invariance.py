@@ -104,9 +104,9 @@ def main(arguments: Sequence[str]) -> int:
         if path.suffix == ".json":
             write_atomically(path, json.dumps(report) + "\n")
         else:
-            from hf_symbinv.plotting import draw_alpha_covariance, save_picture
+            from hf_symbinv.plotting import draw_by_symbols, save_picture
 
-            save_picture(draw_alpha_covariance(_series(report), "share of texts"), path)
+            save_picture(draw_by_symbols(_series(report), "share of texts"), path)
     print(json.dumps(report) if options.json else _table(report, options.renamings))
     return DONE
 

@@ -14,10 +14,8 @@ from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.grid import REMEDY, Grid, GridError, tables_csv
 from hf_symbinv.files import read_json, require_writable, write_atomically
-from hf_symbinv.hub.cards.facts import read_results
 from hf_symbinv.logic import FormulaSyntaxError, read_trace
-from hf_symbinv.plotting.curves import alpha_covariance_series, alpha_covariance_table, draw_alpha_covariance
-from hf_symbinv.plotting.figures import PICTURES, PictureError, save_picture
+from hf_symbinv.plotting.figures import PICTURES, save_picture
 from hf_symbinv.plotting.heatmap import draw_heatmaps
 from hf_symbinv.plotting.timeline import Timeline, draw_timeline
 from hf_symbinv.remote import path_here
@@ -34,15 +32,12 @@ GRID = """\
 DESCRIPTION = f"""\
 Draw a picture, legible in black and white too, and print its table.
 
-  heatmap FILE...           how well models answer by number of symbols (up) and
-                            length of the question (right), side by side. Light
-                            is good; cells that are not filled have few samples;
-                            the dashed box is what the model was trained on
-  alpha-covariance FILE...  alpha-covariance by number of symbols, a line for
-                            each FILE that `symbinv evaluate --alpha-covariance`
-                            wrote, with 95 % intervals of the means
-  trace WITNESS             a witness as a timeline: which propositions hold in
-                            which steps, and which steps repeat
+  heatmap FILE...  how well models answer by number of symbols (up) and length
+                   of the question (right), side by side. Light is good; cells
+                   that are not filled have few samples; the dashed box is what
+                   the model was trained on
+  trace WITNESS    a witness as a timeline: which propositions hold in which
+                   steps, and which steps repeat
 
 A FILE of heatmap is what `symbinv evaluate --output` wrote, or it holds one
 JSON object like this, or a list of them:
@@ -133,16 +128,6 @@ def heatmap(inputs: Sequence[str]) -> Plot:
     )
 
 
-def alpha_covariance(inputs: Sequence[str]) -> Plot:
-    """Alpha-covariance by number of symbols, a line for each evaluation."""
-    try:
-        series = alpha_covariance_series(read_results(map(Path, inputs)))
-    except PictureError as error:
-        raise PictureError(f"{', '.join(inputs)}: {error}") from error
-    table = alpha_covariance_table(series)
-    return Plot(table, {"series": [asdict(line) for line in series]}, lambda: draw_alpha_covariance(series), {})
-
-
 def trace(inputs: Sequence[str]) -> Plot:
     """Which propositions hold in which step of a witness."""
     if len(inputs) > 1:
@@ -154,7 +139,7 @@ def trace(inputs: Sequence[str]) -> Plot:
     return Plot(timeline.text(), {"timeline": asdict(timeline)}, lambda: draw_timeline(timeline), {})
 
 
-KINDS = {"heatmap": heatmap, "alpha-covariance": alpha_covariance, "trace": trace}
+KINDS = {"heatmap": heatmap, "trace": trace}
 
 
 def read_grids(path: Path) -> list[Grid]:

@@ -53,12 +53,11 @@ such on finite traces, or a FILE.tlsf in the basic form of TLSF; its witness is 
 lasso trace: steps, then a cycle that repeats for ever. Each line of standard
 input is answered at once.
 
-Several solvers try, each in a process with limits of time and memory. The first
+Two solvers try, each in a process with limits of time and memory. The first
 answer that was checked or proved wins:
 
   spot     automata: a witness, or a proof that there is none
   bounded  a SAT solver on lassos of growing length: likewise, for some proofs
-  model    the guesses of the bundled model, if the others take over a second
 
 Two checkers look at each witness, Spot and one of this package. The verdict is
 `correct`, and says so if one of them did not finish; `unsatisfiable`, with a
@@ -120,7 +119,7 @@ def parser() -> argparse.ArgumentParser:
     add("--non-vacuous", action="store_true", help=trigger)
     add("--shortest", action="store_true", help="ask for a trace of as few steps as can be, prefix and cycle together")
     add("--explain", action="store_true", help="say who tried what for how long, and who checked")
-    members = "leave out spot, bounded or model"
+    members = "leave out spot or bounded"
     add("--without", action="append", default=[], choices=MEMBERS, metavar="MEMBER", help=members)
     output = f"write the answer to one question: {', '.join(KINDS_OF_FILES)}; may be repeated"
     add("--output", action="append", type=path_here, default=[], metavar="FILE", help=output)
@@ -216,7 +215,7 @@ def _waiting(item: Text, timeout: float) -> Callable[[], None]:
             said = time.monotonic()
             print(
                 f"symbinv solve: {shown}: no answer after {said - start:.0f} s; "
-                f"--timeout {timeout:g} limits the seconds of each solver and each proof, but not of loading a model",
+                f"--timeout {timeout:g} limits the seconds of each solver and each proof",
                 file=sys.stderr,
                 flush=True,
             )

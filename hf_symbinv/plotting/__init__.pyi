@@ -1,8 +1,7 @@
 """The public names of plotting, as in `hf_symbinv/__init__.pyi`."""
 
 from .curves import Series as Series
-from .curves import alpha_covariance_series as alpha_covariance_series
-from .curves import draw_alpha_covariance as draw_alpha_covariance
+from .curves import draw_by_symbols as draw_by_symbols
 from .figures import PictureError as PictureError
 from .figures import save_picture as save_picture
 from .heatmap import draw_heatmaps as draw_heatmaps

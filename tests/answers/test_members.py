@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from hf_symbinv.answers import automata, guessing, unrolling
+from hf_symbinv.answers import automata, unrolling
 from hf_symbinv.answers.finding import settled
-from hf_symbinv.logic import Formula, parse_infix, read_trace, to_infix, trace_to_infix
+from hf_symbinv.logic import Formula, parse_infix, read_trace, trace_to_infix
 from hf_symbinv.solvers.lasso import concrete, literals
 from tests.solvers.semantics import Lasso, holds
 
@@ -87,32 +87,3 @@ def test_shared_parts_stay_small():
     for _ in range(40):
         formula = formula & Formula("X", (formula,))
     assert unrolling.find((formula,)).witness is not None
-
-
-def test_conjuncts_that_share_no_proposition_are_parts():
-    parts = guessing.independent(formulas("G(a & b) & (c U d)", "F e & G(e -> X a)", "1", "F(f & d)"))
-    assert list(map(to_infix, parts)) == ["G b", "G a & F e & G(e -> X a)", "1", "(c U d) & F(f & d)"]
-
-
-def test_what_is_simplified_before_the_model_reads_it_says_the_same():
-    formula = parse_infix('G "a b" & F e & G(e -> X "a b")')
-    assert to_infix(guessing.simplified(formula)) == 'G "a b" & F e'
-    assert guessing.simplified(parse_infix("G(a -> F b)")) == parse_infix("G(a -> F b)")
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_witnesses_of_parts_are_laid_together(seed):
-    rng = random.Random(seed)
-    renamed = [{name: f"{name}{part}" for name in "abc"} for part in range(3)]
-    parts = [random_formula(rng.randint(1, 9), rng).rename(names) for names in renamed]
-    findings = [automata.find((guessing.simplified(part),)) for part in parts]
-    if any(finding.unsatisfiable for finding in findings):
-        assert automata.find(tuple(parts)).unsatisfiable
-        return
-    assert is_satisfied(parts, guessing.laid_together([finding.witness for finding in findings]))
-
-
-def test_cycles_that_are_too_long_together_are_no_witness():
-    cycles = ["; ".join(["a"] * steps) for steps in (7, 11, 13)]
-    assert guessing.laid_together([read_trace(f"cycle{{{cycle}}}") for cycle in cycles]) is None
-    assert len(guessing.laid_together([read_trace(f"cycle{{{cycle}}}") for cycle in cycles[:2]]).cycle) == 77

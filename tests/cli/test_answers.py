@@ -12,12 +12,10 @@ from hf_symbinv.answers.traces import read_recording
 
 pytest.importorskip("spot")
 
-FAST = ["--without", "model"]
-
 
 @pytest.fixture
 def solve(symbinv):
-    return lambda *arguments, stdin=b"": symbinv("solve", *FAST, *arguments, stdin=stdin)
+    return lambda *arguments, stdin=b"": symbinv("solve", *arguments, stdin=stdin)
 
 
 def test_a_witness_and_a_proof_are_shown_as_such(solve):
@@ -51,7 +49,7 @@ def test_lines_of_standard_input_are_questions(solve):
 
 def test_each_line_is_answered_before_the_next_one_is_written():
     """Also after a line that is wrong."""
-    command = [sys.executable, "-m", "symbinv", "solve", "--json", *FAST, "-"]
+    command = [sys.executable, "-m", "symbinv", "solve", "--json", "-"]
     lines = ["G(request -> F grant)", "G(", "", "nowhere.ltl &", "X a & X !a", "F a"]
     expected = [
         "satisfiable", "1:3: expected a formula", None, "1:14: expected a formula", "unsatisfiable", "satisfiable",
@@ -164,14 +162,14 @@ def test_it_explains_who_tried_and_who_checked(solve):
 
 
 def test_what_nobody_proves_is_unknown(symbinv):
-    result = symbinv("solve", *FAST, "--without", "spot", "--timeout", "0.3", "F a & G !a")
+    result = symbinv("solve", "--without", "spot", "--timeout", "0.3", "F a & G !a")
     assert result.code == 1
     assert "unknown: no solver has an answer within its limits; --timeout and --memory give it more" in result.out
 
 
 def test_who_waits_is_told_so(symbinv, monkeypatch):
     monkeypatch.setattr("hf_symbinv.cli.solve.PATIENCE", 0.1)
-    result = symbinv("solve", *FAST, "--without", "spot", "--timeout", "0.5", "F a & G !a")
+    result = symbinv("solve", "--without", "spot", "--timeout", "0.5", "F a & G !a")
     wanted = r"symbinv solve: F a & G !a: no answer after \d s; --timeout 0\.5 limits the seconds of each solver .*\n"
     assert re.match(wanted, result.err)
 

@@ -19,8 +19,7 @@ from hf_symbinv.cli import COMMANDS
 from hf_symbinv.cli.invariance import FUNCTION
 from hf_symbinv.cli.plot import GRID
 
-# A server does not end by itself; tests/cli/test_serve.py starts one.
-MODULES = ["hf_symbinv.cli", *(f"hf_symbinv.cli.{name}" for name in COMMANDS if name != "serve")]
+MODULES = ["hf_symbinv.cli", *(f"hf_symbinv.cli.{name}" for name in COMMANDS)]
 
 
 def make_baseline():

@@ -84,28 +84,13 @@ def test_a_trace_is_drawn_and_printed(symbinv, tmp_path):
     assert content["timeline"]["values"] == [["1", "any"], ["any", "1"]] and content["timeline"]["loop"] == 1
 
 
-def test_alpha_covariance_is_drawn_and_printed(symbinv, tmp_path):
-    part = {"symbols": 2, "alpha_covariance": 0.5, "examples": 2, "values": [0.25, 0.75]}
-    evaluation = {
-        "model": "tiny", "data": "ltl", "split": "test", "generation": {},
-        "groups": [{"label": "all", "summary": {"count": 2, "accuracy": 0.5, "accuracy_interval": [0.09, 0.91]}}],
-        "alpha_covariance": {"alpha_covariance": 0.5, "examples": 2, "predictions": 4, "by_symbols": [part]},
-    }  # fmt: skip
-    path = tmp_path / "e.json"
-    path.write_text(json.dumps(evaluation))
-    result = symbinv("plot", "alpha-covariance", path, "--output", tmp_path / "a.png")
-    # The standard error of the mean of 0.25 and 0.75 is 0.25.
-    assert result.out == "symbols                      2\ntiny     0.500 (0.010 - 0.990)\n"
-    assert (tmp_path / "a.png").stat().st_size
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("trace", "a;b"), "witness: position 3 of 'a;b': expected a cycle"),
         (("trace", "{a}", "{b}"), "2 witnesses: give one, in quotes"),
         (("trace", "{a}", "--output", "t.csv"), "--output t.csv: unknown kind of file; end it in .png, .svg, .pdf"),
-        (("alpha-covariance", "nowhere.json"), "nowhere.json: No such file or directory"),
+        (("heatmap", "nowhere.json"), "nowhere.json: No such file or directory"),
     ],
 )
 def test_what_no_kind_can_draw(symbinv, tmp_path, monkeypatch, arguments, message):
