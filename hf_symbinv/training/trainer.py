@@ -140,7 +140,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             loss, outputs = super().compute_loss(model, {**inputs, **asked}, True, num_items_in_batch)
             states = outputs["encoder_hidden_states"] if head is not None else None
         if head is not None:
-            truth_loss = head.loss(states, truth, heights)
+            truth_loss = head.loss(states, inputs["input_ids"], truth, heights)
             self._truth_losses.append(truth_loss.detach())
             loss = loss + self._truth_loss * truth_loss / shares
         return (loss, outputs) if return_outputs else loss

@@ -3,8 +3,9 @@
 A question's answer says little about its parts, and the first thing that a model has to learn is what operators mean.
 The truth values of all parts say that directly, and computing them takes no solver. Layer k is asked for the parts of
 at most k operators above each other, which it can compute from what the layer before knows, and the last one for all
-parts. A linear layer reads the values from each layer's outputs; it is trained beside the model, kept in checkpoints,
-and is no part of the finished model.
+parts. Of streams it is the view of all of them that is asked, and two layers later: first they have to find out whose
+symbol comes first. A linear layer reads the values; it is trained beside the model, kept in checkpoints, and is no part
+of the finished model.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from hf_symbinv.errors import UserError
 from hf_symbinv.logic import Worlds
 from hf_symbinv.logic.worlds import heights
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
+from hf_symbinv.modeling.head_symbinv import aggregate_streams
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.sequences import SequenceCollator
 
@@ -30,21 +32,24 @@ from hf_symbinv.training.sequences import SequenceCollator
 FILE = "truth_head.safetensors"
 # In a batch: the truth values, and how many operators are above each other in each part, -1 where there is no part.
 TRUTH, HEIGHTS = "truth", "truth_heights"
+# Embeddings whose symbols can be numbered by their first appearance, and how many layers are not asked because of that.
+# Our choice for streams: each sees its own symbol alone, and the number of a symbol takes what the others see.
+NUMBERED = {"canonical": 0, "streams": 2}
 
 
 def worlds_of(task: SymbolTask, config: SymbolInvariantConfig) -> Worlds:
     """The worlds in which the parts of a task's questions are true or not.
 
     Raises:
-        UserError: If the task has none, or the model numbers symbols in another way than by their first appearance.
+        UserError: If the task has none, or the model knows symbols by their names.
     """
     worlds = task.worlds(config.num_symbols)
     if worlds is None:
         raise UserError(f"truth_loss: task {task.name} does not say what its questions mean; leave the line out")
-    if config.symbol_embedding != "canonical":
+    if config.symbol_embedding not in NUMBERED:
         raise UserError(
-            f"truth_loss: needs model.symbol_embedding=canonical, which numbers the symbols of each question, and the "
-            f"model has {config.symbol_embedding}; change it, or leave the line out"
+            "truth_loss: needs model.symbol_embedding=canonical or streams, to which the symbols of a question have "
+            f"numbers, and the model has {config.symbol_embedding}; change it, or leave the line out"
         )
     return worlds
 
@@ -108,29 +113,38 @@ class TruthHead(nn.Linear):
 
     def __init__(self, model: PreTrainedModel, bits: int):
         super().__init__(model.config.d_model, bits, device=model.device, dtype=model.dtype)
+        self.base, self.late = model.config.base_vocab_size, NUMBERED[model.config.symbol_embedding]
         model.add_module(self.NAME, self)
         # What `save_pretrained` leaves out, and loading does not miss.
         kept = model._keys_to_ignore_on_save or ()
         model._keys_to_ignore_on_save = {*kept, f"{self.NAME}.weight", f"{self.NAME}.bias"}
 
-    def loss(self, states: Sequence[torch.Tensor], truth: torch.Tensor, heights: torch.Tensor) -> torch.Tensor:
+    def loss(
+        self, states: Sequence[torch.Tensor], ids: torch.Tensor, truth: torch.Tensor, heights: torch.Tensor
+    ) -> torch.Tensor:
         """The cross-entropies of the layers, summed, in nats: each a sum over the parts for which the layer is asked,
         divided by the number of all parts.
 
         Args:
-            states: Outputs `(B, 1, L, D)` of the embedding and of each layer.
+            states: Outputs `(B, S, L, D)` of the embedding and of each layer.
+            ids: `(B, L)`, as tokenizers number symbols, the j-th of a question V_n + j.
             truth, heights: Of `TruthCollator`.
         """
         parts, layers = heights >= 0, len(states) - 1
+        views = [states[layer].squeeze(1) for layer in range(1, layers + 1)]
+        if views[0].dim() == 4:
+            slots = (ids - self.base).clamp(min=-1)
+            active = torch.arange(views[0].shape[1], device=ids.device) <= slots.amax(1, keepdim=True).clamp(min=0)
+            views = [aggregate_streams(view, slots, active) for view in views]
         told = [
-            self._cross_entropy(states[layer], truth, parts & (heights <= layer) if layer < layers else parts)
-            for layer in range(1, layers + 1)
+            self._cross_entropy(view, truth, parts & (heights <= layer - self.late) if layer < layers else parts)
+            for layer, view in enumerate(views, start=1)
         ]
         return torch.stack(told).sum() / parts.sum()
 
     def _cross_entropy(self, state: torch.Tensor, truth: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
         """The sum over the parts that are asked for of the mean over their bits."""
-        logits = self(state).view_as(truth)[asked].float()
+        logits = self(state)[asked].float()
         each = nn.functional.binary_cross_entropy_with_logits(logits, truth[asked].float(), reduction="none")
         return each.mean(-1).sum()
 

@@ -60,14 +60,29 @@ def test_the_loss_asks_each_layer_for_the_parts_that_it_can_know():
 
     every = [(0, 0), (0, 1), (0, 2), (1, 0)]
     expected = mean(1, every[1:]) + mean(2, every) + mean(3, every)
-    assert float(head.loss(states, truth, heights).detach()) == pytest.approx(expected, rel=1e-5)
+    assert float(head.loss(states, truth, truth, heights).detach()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_of_streams_the_view_of_all_is_asked_and_two_layers_later():
+    torch.manual_seed(0)
+    model = SymbolInvariantForConditionalGeneration(
+        PROP.config(d_model=16, encoder_layers=1, decoder_layers=1, num_attention_heads=2)
+    )
+    head, base = TruthHead(model, 3), model.config.base_vocab_size
+    ids = torch.tensor([[5, base, base + 1], [base, 2, 1]])  # two symbols, and one
+    first, second, last = (torch.randn(2, 2, 3, 16) for _ in range(3))
+    truth, heights = torch.randint(2, (2, 3, 3)), torch.tensor([[1, 0, 0], [0, -1, -1]])
+    view = torch.stack((torch.stack((last[0, :, 0].mean(0), last[0, 0, 1], last[0, 1, 2])), last[1, 0]))
+    told = head.loss([first, last], ids, truth, heights).detach()
+    assert torch.equal(told, head.loss([first, view.unsqueeze(1)], ids, truth, heights).detach())
+    assert torch.equal(told, head.loss([first, second, last], ids, truth, heights).detach())
 
 
 @pytest.mark.parametrize(
     ("task", "fields", "message"),
     [
         (COPY, {"symbol_embedding": "canonical"}, "task copy does not say what its questions mean; leave the line out"),
-        (LTL, {}, "needs model.symbol_embedding=canonical, .* and the model has streams; change it"),
+        (LTL, {"symbol_embedding": "learned"}, "needs model.symbol_embedding=canonical or streams, .* has learned"),
     ],
 )
 def test_what_has_no_truth_values_is_refused(task, fields, message):
@@ -83,7 +98,7 @@ def test_a_weight_must_be_positive(value):
 
 def test_the_loss_is_refused_before_data_are_made():
     with pytest.raises(UserError, match=r"truth_loss: needs model\.symbol_embedding=canonical"):
-        Recipe.load("ltl-smoke", {"truth_loss": 1.0}).check()
+        Recipe.load("ltl-smoke", {**SMALL, "model.symbol_embedding": "learned"}).check()
 
 
 def weights(path):
