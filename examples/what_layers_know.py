@@ -1,6 +1,6 @@
 """What each layer of an encoder knows of a formula: the truth values of its parts, and where they stand in it.
 
-    python examples/what_layers_know.py prop-base --data data/prop-base
+    python examples/what_layers_know.py prop-canonical --data data/prop-base
 
 A linear layer reads what is known from the outputs at each token. It is fitted to three quarters of the questions, by
 least squares, and tried on the others. The first table has the share of right truth values, in the worlds of
@@ -105,7 +105,7 @@ def what_layers_know(checkpoint: Checkpoint, questions: list[str]) -> str:
     if config.symbol_embedding != "canonical":
         raise UserError(
             f"{name}: has symbol_embedding={config.symbol_embedding}, and canonical is needed, which numbers the "
-            "symbols of a question; name a model that has it, such as prop-base"
+            "symbols of a question; name a model that has it, such as prop-canonical"
         )
     worlds = task.worlds(config.num_symbols)
     if worlds is None:

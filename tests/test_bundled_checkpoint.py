@@ -78,7 +78,7 @@ def test_the_base_model_loads_from_the_same_folder(model):
         ("ltl-canonical", 35, 12),
         ("ltl-patterns", 50, 4),
         ("ltl-small", 25, 4),
-        ("prop-base", 50, 12),
+        ("prop-canonical", 50, 12),
         ("prop-small", 10, 4),
     ],
 )

@@ -13,7 +13,7 @@ OTHERS = [*"abcdefghijklmnopqrstuvwxyz", "p26", "p31", "request", "grant_1", "ne
 
 
 @pytest.fixture(
-    scope="module", params=["ltl-small", "prop-small", "ltl-patterns", "ltl-base", "ltl-canonical", "prop-base"]
+    scope="module", params=["ltl-small", "prop-small", "ltl-patterns", "ltl-base", "ltl-canonical", "prop-canonical"]
 )
 def asked(request):
     """`asked(questions, **options)`: the answers of a bundled model to each, with their scores, and its task."""
@@ -23,7 +23,7 @@ def asked(request):
         "ltl-patterns": ("ltl-witness", load_task("ltl-operators")),
         "ltl-base": ("ltl-witness", LTL),
         "ltl-canonical": ("ltl-witness", LTL),
-        "prop-base": ("prop-assignment", PROP),
+        "prop-canonical": ("prop-assignment", PROP),
     }[request.param]
     pipe = pipeline(name, model=hf_symbinv.checkpoint(request.param), device="cpu")
 

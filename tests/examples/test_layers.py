@@ -1,4 +1,4 @@
-"""The example that reads what layers know: the bundled prop-base computes one level of a formula in each pass."""
+"""The example that reads what layers know: the bundled prop-canonical computes one level of a formula in each pass."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def numbers(table: str) -> list[list[float]]:
 
 
 def test_each_pass_of_prop_base_computes_the_next_level(program, data):
-    done = program(EXAMPLE, "prop-base", f"--data={data}", "--split=train", "--rows=800")
+    done = program(EXAMPLE, "prop-canonical", f"--data={data}", "--split=train", "--rows=800")
     assert done.code == 0, done.err
     truth, paths = map(numbers, done.out.split("R² of the path"))
     assert len(truth) == len(paths) == 13 and all(value <= 1 for row in (*truth, *paths) for value in row)
@@ -41,7 +41,7 @@ def test_what_has_no_such_layers_or_questions_is_refused(program, data):
     )
     other = data.parent / "ltl"
     assert main(["data", f"--output={other}", "--task=ltl", "--rows=200", "--num-symbols=3", "--max-size=9"]) == 0
-    said = refusal("prop-base", f"--data={other}", "--split=train")
-    assert f"--data {other}: prop-base cannot read it (position" in said and said.endswith("name other data")
-    assert "--split tset: " in refusal("prop-base", f"--data={data}", "--split=tset")
-    assert "--rows: the split gives 4 questions, and at least 8" in refusal("prop-base", f"--data={data}", "--rows=4")
+    said = refusal("prop-canonical", f"--data={other}", "--split=train")
+    assert f"--data {other}: prop-canonical cannot read it (position" in said and said.endswith("name other data")
+    assert "--split tset: " in refusal("prop-canonical", f"--data={data}", "--split=tset")
+    assert "--rows: the split gives 4 questions, and at least 8" in refusal("prop-canonical", f"--data={data}", "--rows=4")
