@@ -50,20 +50,6 @@ def test_a_conversion_that_is_stopped_leaves_no_folder(symbinv, baseline, tmp_pa
     assert not any(tmp_path.iterdir())
 
 
-def test_a_converted_model_is_trained_on_by_a_recipe_of_another_size(symbinv, baseline, tmp_path):
-    symbinv("convert", baseline, "--output", tmp_path / "converted")
-    texts = tmp_path / "texts.txt"
-    texts.write_text("".join(f"{'X' * n}{name}\n{'1;' * n}{{{name}}}\n" for n in range(5) for name in "abcd"))
-    assert symbinv("data", "--from-text", texts, "--output", tmp_path / "data").code == 0
-    run = ["--data", tmp_path / "data", "--output", tmp_path / "tuned", f"start={tmp_path / 'converted'}"]
-    short = ["trainer.max_steps=2", "trainer.eval_strategy='no'", "trainer.use_cpu=true", "trainer.disable_tqdm=true"]
-    result = symbinv("train", "ltl-paper", *run, *short, "trainer.per_device_train_batch_size=4", "test_rows=2")
-    assert (result.code, json.loads(result.out)["test_count"]) == (0, 2), result.err
-    before, after = (json.loads((tmp_path / name / "config.json").read_text()) for name in ("converted", "tuned"))
-    assert {name for name in before if before[name] != after[name]} <= {"use_cache"}
-    assert json.loads((tmp_path / "tuned" / "run.json").read_text())["recipe"]["model"] == {}
-
-
 def test_a_checkpoint_of_ours_on_the_hub_is_converted_too(symbinv, baseline, hub, tmp_path):
     hub.put("model", "alice/baseline", {path.name: path.read_bytes() for path in baseline.iterdir()})
     result = symbinv("convert", "alice/baseline", "--output", tmp_path / "new")

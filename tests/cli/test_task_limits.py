@@ -77,30 +77,6 @@ def test_data_are_made_within_the_memory_that_is_allowed(strange, symbinv, tmp_p
     assert other.code == 2 and "stopped at the limit of 0.5 GB of memory" in other.err
 
 
-LARGE = """
-    def judge(self, question, answer):
-        import mmap
-
-        held = mmap.mmap(-1, 5 * 10**9)  # the default is 4 GB; address space counts, and filling it takes seconds
-        return super().judge(question, answer)
-
-    def checker(self, **options):
-        return super().checker(**{"memory": 6.0, **options})
-"""
-
-
-def test_a_task_says_what_its_judge_may_take_where_commands_have_no_option_for_it(strange, tmp_path):
-    from hf_symbinv.tasks import load_task
-
-    path = strange("size", "return len(arguments[0])")
-    path.write_text(path.read_text().replace("\n\nTASK =", f"{LARGE}\n\nTASK ="))
-    task = load_task(path)
-    with task.checker(workers=1) as checker:
-        assert [one.verdict for one in checker.check([("ab", "ab")])] == ["correct"]
-    with task.checker(workers=1, memory=1.0) as checker:  # as `evaluate --memory 1` asks
-        assert [one.verdict for one in checker.check([("ab", "ab")])] == ["error"]
-
-
 @pytest.mark.parametrize(
     ("method", "value", "rule"),
     [

@@ -217,6 +217,7 @@ class HubServer:
 
 
 REPO = r"(?P<kind>models|datasets|spaces)/(?P<name>[^/]+/[^/]+)"
+PAGE = r"(?P<prefix>datasets/|spaces/)?(?P<name>[^/]+/[^/]+)"
 ROUTES = [
     ("GET", r"/api/whoami-v2", "whoami"),
     ("POST", r"/api/validate-yaml", "validate_yaml"),
@@ -228,16 +229,12 @@ ROUTES = [
     ("POST", rf"/api/{REPO}/branch/(?P<revision>[^/]+)", "branch"),
     ("GET", rf"/api/{REPO}/refs", "refs"),
     ("GET", rf"/api/{REPO}(?:/revision/(?P<revision>[^/]+))?", "info"),
-    ("POST", r"/(?P<prefix>datasets/|spaces/)?(?P<name>[^/]+/[^/]+)\.git/info/lfs/objects/batch", "lfs_batch"),
+    ("POST", rf"/{PAGE}\.git/info/lfs/objects/batch", "lfs_batch"),
     ("PUT", r"/lfs/(?P<oid>[0-9a-f]{64})", "lfs_put"),
     ("POST", r"/lfs/(?P<oid>[0-9a-f]{64})/verify", "lfs_verify"),
     ("GET", r"/cdn/(?P<oid>[0-9a-f]{64})", "cdn"),
-    (
-        "GET",
-        r"/(?P<prefix>datasets/|spaces/)?(?P<name>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)",
-        "download",
-    ),
-]  # fmt: skip
+    ("GET", rf"/{PAGE}/resolve/(?P<revision>[^/]+)/(?P<path>.+)", "download"),
+]
 # What a route calls the types of repositories.
 TYPES = {**{f"{type_}s": type_ for type_ in PREFIX}, **{prefix or None: type_ for type_, prefix in PREFIX.items()}}
 

@@ -15,7 +15,7 @@ from hf_symbinv.hub.cards.facts import CardError, add_results, read_facts, read_
 from hf_symbinv.hub.cards.model import model_card, notes_in, write_model_card
 from hf_symbinv.hub.cards.rendering import public
 
-from .conftest import RECORD, evaluation
+from .conftest import RECORD, evaluation, programs
 
 ROOT = Path(__file__).parents[3]
 
@@ -212,13 +212,9 @@ def test_notes_by_hand_are_kept_and_other_cards_are_not_touched(tiny):
     assert not [path for path in tiny.iterdir() if path.name.startswith(".")]
 
 
-def python_blocks(text):
-    return re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-
-
 @pytest.mark.slow
 def test_the_snippets_of_a_card_run_where_the_folder_is(tiny):
-    with_package, without = python_blocks(model_card(read_facts(tiny)))
+    with_package, without = programs(model_card(read_facts(tiny)))
     for program in (with_package, without):
         result = subprocess.run(
             [sys.executable, "-c", program], cwd=tiny.parent, capture_output=True, text=True, check=False
@@ -236,7 +232,7 @@ def test_a_users_own_task_has_its_file_in_the_snippet(tmp_path):
     SymbolInvariantForConditionalGeneration(task.config(**sizes)).save_pretrained(folder)
     task.tokenizer().save_pretrained(folder)
     (folder / "run.json").write_text(json.dumps({"recipe": {"task": "examples/graph_colouring.py"}}))
-    program, _ = python_blocks(model_card(read_facts(folder)))
+    program, _ = programs(model_card(read_facts(folder)))
     assert 'pipeline("symbol-task", model="graphs", symbol_task="graph_colouring.py")' in program
 
 

@@ -28,7 +28,7 @@ from papers.lexinvariant.characters import ALPHABETS, words
 from papers.renamer import x86
 
 from ..relatives import PROGRAMS, encoder, gpt2, language_model, reader, tokens
-from .conftest import evaluation
+from .conftest import evaluation, programs
 
 ROOT = Path(__file__).parents[3]
 STATE = {"global_step": 20, "log_history": [{"step": 10, "loss": 2.5}, {"step": 20, "loss": 1.5, "eval_loss": 1.75}]}
@@ -73,10 +73,6 @@ def saved(key, folder):
         SymbolInvariantSubwordTokenizer.train(texts, 300, symbol_pattern="[A-Z][a-z]+").save_pretrained(folder)
     (folder / "trainer_state.json").write_text(json.dumps(STATE))
     return model
-
-
-def programs(card):
-    return re.findall(r"^```python\n(.*?)^```$", card, re.DOTALL | re.MULTILINE)
 
 
 def output_of(program, capsys):
