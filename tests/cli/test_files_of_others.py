@@ -279,6 +279,11 @@ ROWS = "a + b,a\na - b,a\n"
         (".jsonl", '{"question": 3, "answer": "b"}', "put it in quotes", '{"question": "3", "answer": "3"}\n' + MANY),
         (".jsonl", PAIR.format("a", "a"), "give more such questions", MANY),
         (".pairs.csv", ROWS, "write the line question,answer before it", f"question,answer\n{ROWS}a,b"),
+        (
+            ".pairs.csv", (CASES / "noheader.csv").read_bytes(),
+            r"its first line should name the columns, and 'n36 \+ n4 - n16' looks.*the line question,answer before it",
+            f"question,answer\n{(CASES / 'noheader.csv').read_text()}",
+        ),
         (".pairs.csv", "a|b\nc|d", "a comma, a semicolon or a tab between them", "question;answer\na;b\nc;d"),
         (".pairs.csv", "q,a\na,b,c", "put texts that hold the separator in double", 'q,a\na,"b,c"'),
         (".pairs.csv", 'q,a\n"a" b,c', "mend the quotes", 'q,a\n"a b",c'),

@@ -47,11 +47,6 @@ class Visitor:
             self.page.locator("#problem").wait_for()
         self.renamed = 0
 
-    def choose(self, example):
-        """Chooses an example, which needs no answer of the server."""
-        self.page.get_by_role("button", name=example, exact=True).click()
-        self.page.wait_for_function("e => document.querySelector('#formula textarea').value == e", arg=example)
-
     def tab(self, name):
         self.page.get_by_role("tab", name=name).click()
 
@@ -108,6 +103,10 @@ def is_witness(formula, shown):
 
 def test_a_visit_open_solve_rename_mistype_and_recover(opened):
     page = opened.page
+    places = ("#question", "#answer", "#witness table")
+    question, answer, picture = (page.locator(one).bounding_box() for one in places)
+    assert question["x"] + question["width"] < answer["x"] and abs(question["y"] - answer["y"]) < 2, "side by side"
+    assert picture["y"] + picture["height"] < DESKTOP["height"], "on the first screen"
     assert "verified" in opened.text("#witness") and not opened.sticks_out()
 
     opened.ask("!door_open U (alarm & X door_open)")
@@ -181,17 +180,6 @@ def test_a_formula_has_each_symbol_once_and_each_number_of_them_is_answered(answ
         formula = with_symbols(ascii_lowercase[:count])
         assert [letter for letter in formula if letter.islower()] == list(ascii_lowercase[:count])
         assert answering.solve(formula).best.verdict == "correct"
-
-
-def test_on_a_desk_question_and_answer_stand_side_by_side_on_the_first_screen(browser, site):
-    width, height = 1280, 800
-    visitor = Visitor(browser, site, {"width": width, "height": height})
-    places = ("#question", "#answer", "#witness table")
-    question, answer, picture = (visitor.page.locator(one).bounding_box() for one in places)
-    assert question["x"] + question["width"] < answer["x"] and abs(question["y"] - answer["y"]) < 2
-    assert answer["x"] + answer["width"] - question["x"] > 0.85 * width
-    assert picture["y"] + picture["height"] < height and question["y"] < height / 3
-    visitor.context.close()
 
 
 def test_on_a_phone_answers_come_into_sight_and_the_page_is_three_screens_at_most(browser, site):

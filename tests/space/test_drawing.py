@@ -13,8 +13,6 @@ from answering import Attention, Candidate, Comparison, QuestionError, Search, S
 from hf_symbinv import FormulaSyntaxError, parse, parse_trace, to_infix, trace_to_prefix
 from hf_symbinv.logic import read_trace
 
-NASTY = "<script>alert('&')</script>"
-
 
 class Reader(HTMLParser):
     """Rows of tables as lists of (tag, class, colspan, text), and every tag that was opened."""

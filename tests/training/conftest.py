@@ -24,7 +24,7 @@ def finished(data, tmp_path_factory) -> Path:
     return output
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def rows() -> list[dict[str, list[int]]]:
     """What `small_model` is fitted to."""
     import torch

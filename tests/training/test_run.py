@@ -196,22 +196,35 @@ ARGUMENTS = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def one(rows, tmp_path_factory):
+    """A finished run."""
+    folder = tmp_path_factory.mktemp("one")
+    assert fit(small_model(), folder, ARGUMENTS, train_dataset=rows)
+    return folder
+
+
+@pytest.fixture
+def fitted(one, tmp_path):
+    """A copy of it, in the folder of the test."""
+    return shutil.copytree(one, tmp_path, dirs_exist_ok=True)
+
+
 def record_of(folder):
     return json.loads((folder / "run.json").read_text())
 
 
-def test_a_longer_run_goes_on_from_the_last_step_by_the_longer_schedule(tmp_path, rows, capfd):
-    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+def test_a_longer_run_goes_on_from_the_last_step_by_the_longer_schedule(fitted, rows, capfd):
     assert "goes on" not in capfd.readouterr().err
     longer = {**ARGUMENTS, "max_steps": 8}
-    assert fit(small_model(), tmp_path, longer, train_dataset=rows)
+    assert fit(small_model(), fitted, longer, train_dataset=rows)
     assert (
-        f"{tmp_path}: goes on from step 4 of 8; from here the learning rate is that of the schedule over all steps\n"
+        f"{fitted}: goes on from step 4 of 8; from here the learning rate is that of the schedule over all steps\n"
     ) in capfd.readouterr().err
-    log = [entry for entry in record_of(tmp_path)["log"] if "loss" in entry]
+    log = [entry for entry in record_of(fitted)["log"] if "loss" in entry]
     assert [entry["step"] for entry in log] == [1, 2, 3, 4, 5, 6, 7, 8]
-    fit(small_model(), tmp_path / "whole", longer, train_dataset=rows)
-    whole = [entry["learning_rate"] for entry in record_of(tmp_path / "whole")["log"] if "loss" in entry]
+    fit(small_model(), fitted / "whole", longer, train_dataset=rows)
+    whole = [entry["learning_rate"] for entry in record_of(fitted / "whole")["log"] if "loss" in entry]
     assert [entry["learning_rate"] for entry in log][5:] == pytest.approx(whole[5:])
 
 
@@ -222,12 +235,11 @@ def test_more_epochs_go_on_too(tmp_path, rows):
     assert max(entry["step"] for entry in record_of(tmp_path)["log"]) == 40
 
 
-def test_a_shorter_run_is_refused_and_told_that_longer_ones_are_not(tmp_path, rows):
-    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+def test_a_shorter_run_is_refused_and_told_that_longer_ones_are_not(fitted, rows):
     with pytest.raises(OtherRunError) as error:
-        fit(small_model(), tmp_path, {**ARGUMENTS, "max_steps": 2}, train_dataset=rows)
+        fit(small_model(), fitted, {**ARGUMENTS, "max_steps": 2}, train_dataset=rows)
     assert str(error.value) == (
-        f"{tmp_path}: holds another run: trainer.max_steps is 4 there and 2 now. Give the values that are there, "
+        f"{fitted}: holds another run: trainer.max_steps is 4 there and 2 now. Give the values that are there, "
         "choose another folder, or remove this one. A run can be made longer, not shorter: raise trainer.max_steps."
     )
 
@@ -239,22 +251,20 @@ def test_a_run_without_checkpoints_cannot_be_made_longer(tmp_path, rows):
         fit(small_model(), tmp_path, {**none, "max_steps": 8}, train_dataset=rows)
 
 
-def test_a_finished_run_whose_weights_are_damaged_gets_them_again(tmp_path, rows):
-    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    weights = tmp_path / "model.safetensors"
+def test_a_finished_run_whose_weights_are_damaged_gets_them_again(fitted, rows):
+    weights = fitted / "model.safetensors"
     whole = weights.read_bytes()
-    assert json.loads((tmp_path / "sha256.json").read_text()) == {weights.name: hashlib.sha256(whole).hexdigest()}
+    assert json.loads((fitted / "sha256.json").read_text()) == {weights.name: hashlib.sha256(whole).hexdigest()}
     weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    assert weights.read_bytes() == whole and damage_of(tmp_path) is None
+    assert fit(small_model(), fitted, ARGUMENTS, train_dataset=rows)
+    assert weights.read_bytes() == whole and damage_of(fitted) is None
 
 
 @pytest.mark.parametrize("damage", ["bit", "state", "folders", "gone"])
-def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path, rows, capfd, damage):
-    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    before = (tmp_path / "model.safetensors").read_bytes()
-    (tmp_path / "run.json").unlink()
-    last = tmp_path / "checkpoint-4"
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(fitted, rows, capfd, damage):
+    before = (fitted / "model.safetensors").read_bytes()
+    (fitted / "run.json").unlink()
+    last = fitted / "checkpoint-4"
     damaged = last / ("trainer_state.json" if damage == "state" else "optimizer.pt")
     content = damaged.read_bytes()
     damaged.write_bytes(content.replace(b'"epoch"', b'"epoca"') if damage == "state" else content[:-1])
@@ -264,35 +274,33 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path, rows, 
         for path in [path for path in last.iterdir() if path.name != "trainer_state.json"]:
             path.unlink()
             path.mkdir()
-        (tmp_path / "checkpoint-5").write_text("a note")
-    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    assert (tmp_path / "model.safetensors").read_bytes() == before and damage_of(last) is None
+        (fitted / "checkpoint-5").write_text("a note")
+    assert fit(small_model(), fitted, ARGUMENTS, train_dataset=rows)
+    assert (fitted / "model.safetensors").read_bytes() == before and damage_of(last) is None
     said = capfd.readouterr().err
     assert "; checkpoint-2 is whole and takes its place\n" in said
     if damage in ("bit", "state"):
         assert f"{damaged}: damaged (its checksum is not the one in sha256.json); " in said
 
 
-def test_a_run_without_a_whole_checkpoint_is_refused_unless_it_is_finished(tmp_path, rows):
-    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    for checkpoint in tmp_path.glob("checkpoint-*"):
+def test_a_run_without_a_whole_checkpoint_is_refused_unless_it_is_finished(fitted, rows):
+    for checkpoint in fitted.glob("checkpoint-*"):
         (checkpoint / "optimizer.pt").unlink()
-    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    (tmp_path / "run.json").unlink()
+    assert fit(small_model(), fitted, ARGUMENTS, train_dataset=rows)
+    (fitted / "run.json").unlink()
     with pytest.raises(OtherRunError) as error:
-        fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+        fit(small_model(), fitted, ARGUMENTS, train_dataset=rows)
     assert str(error.value) == (
-        f"{tmp_path / 'checkpoint-4' / 'optimizer.pt'}: is missing, and no checkpoint before it is whole; remove "
-        f"{tmp_path} to start again, or choose another folder"
+        f"{fitted / 'checkpoint-4' / 'optimizer.pt'}: is missing, and no checkpoint before it is whole; remove "
+        f"{fitted} to start again, or choose another folder"
     )
 
 
-def test_a_longer_run_that_is_stopped_at_once_still_goes_on_and_no_checksums_are_those_of_before(tmp_path, rows):
-    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    assert not fit(small_model(), tmp_path, {**ARGUMENTS, "max_steps": 8}, max_seconds=0.0, train_dataset=rows)
-    assert not (tmp_path / "sha256.json").exists() and record_of(tmp_path)["recipe"]["trainer"]["max_steps"] == 4
-    assert fit(small_model(), tmp_path, {**ARGUMENTS, "max_steps": 8}, train_dataset=rows)
-    assert (tmp_path / "sha256.json").exists() and damage_of(tmp_path) is None
+def test_a_longer_run_that_is_stopped_at_once_still_goes_on_and_no_checksums_are_those_of_before(fitted, rows):
+    assert not fit(small_model(), fitted, {**ARGUMENTS, "max_steps": 8}, max_seconds=0.0, train_dataset=rows)
+    assert not (fitted / "sha256.json").exists() and record_of(fitted)["recipe"]["trainer"]["max_steps"] == 4
+    assert fit(small_model(), fitted, {**ARGUMENTS, "max_steps": 8}, train_dataset=rows)
+    assert (fitted / "sha256.json").exists() and damage_of(fitted) is None
 
 
 def test_a_start_that_failed_refuses_no_other_one(tmp_path, rows):
@@ -311,11 +319,10 @@ def test_a_folder_in_the_place_of_the_weights_is_refused_before_training(tmp_pat
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"task": "ltl"}', '{"recipe": {}, "data": "x"}'])
-def test_a_folder_that_does_not_say_what_was_asked_for_is_refused(text, tmp_path, rows):
-    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    (tmp_path / "recipe.json").write_text(text)
+def test_a_folder_that_does_not_say_what_was_asked_for_is_refused(text, fitted, rows):
+    (fitted / "recipe.json").write_text(text)
     with pytest.raises(OtherRunError, match=r"its recipe\.json is missing or damaged, .* remove this one"):
-        fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+        fit(small_model(), fitted, ARGUMENTS, train_dataset=rows)
 
 
 def test_other_data_are_refused_by_what_differs(tmp_path, rows):
