@@ -41,7 +41,7 @@ def strange(tmp_path, request):
     [
         (
             ["data", *SIZES, "--output", "made", "--task"], "prepare", "time.sleep(10**6)",
-            ": a worker was not ready after 1 s; load in `prepare` only what `draw`, `solve` and `judge` need",
+            ": a worker was not ready after 6 s; load in `prepare` only what `draw`, `solve` and `judge` need",
         ),
         (
             ["verify", "ab", "ab", "--memory", "0.5", "--task"], "prepare",
@@ -63,7 +63,7 @@ def test_a_worker_that_does_not_start_is_one_sentence(
     command, method, body, sentence, strange, symbinv, monkeypatch, tmp_path
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hf_symbinv.solvers.pool.PREPARE_SECONDS", 1.0 if "sleep" in body else 60.0)
+    monkeypatch.setattr("hf_symbinv.solvers.pool.PREPARE_SECONDS", 6.0 if "sleep" in body else 60.0)
     result = symbinv(*command, strange(method, body))
     assert result.code == 2 and fnmatchcase(result.err.splitlines()[-1], f"*{sentence}")
 

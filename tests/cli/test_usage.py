@@ -83,7 +83,7 @@ REFUSED = {
         ([*RUN, "pairs-small"], "data.pairs=None: task pairs needs a text; give --pairs"),
         ([*RUN, "ltl-smoke", "--pairs", "FILE.csv"], "--pairs: recipe ltl-smoke is of task ltl; leave it out"),
         ([*RUN, "--pairs", "FILE.csv", "--symbols", "[a-z", "trainer.max_steps=1"], "'[a-z' is no regular expression"),
-        ([*RUN, "--pairs", "FILE.csv", "--symbols", "[a-z]", "model.d_modle=1"], "d_modle=1: unknown field"),
+        ([*RUN, "--pairs", "FILE.csv", "--symbols", r"\b[ab]\b", "model.d_modle=1"], "d_modle=1: unknown field"),
         ([*RUN, "--pairs", "none.csv", "--symbols", "[a-z]+"], "none.csv: no such file"),
         ([*RUN, "ltl-smoke", "task=pairs"], "data.num_symbols: unknown for task pairs"),
     ],
