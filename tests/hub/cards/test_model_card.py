@@ -197,6 +197,9 @@ def test_what_a_model_was_made_of_is_its_base_model_if_it_is_on_the_hub(tiny, we
 
 
 def test_notes_by_hand_are_kept_and_other_cards_are_not_touched(tiny):
+    with pytest.raises(CardError, match=r"card: datasets='a/b/c': is no name on the Hub; write OWNER/NAME"):
+        write_model_card(tiny, read_facts(tiny), datasets=["a/b/c"])
+    assert not (tiny / "README.md").exists()
     path = write_model_card(tiny, read_facts(tiny))
     marked = path.read_text().replace("<!-- notes -->\n", "<!-- notes -->\n\n### By hand\n\nStopped once.\n")
     path.write_text(marked)
@@ -207,8 +210,6 @@ def test_notes_by_hand_are_kept_and_other_cards_are_not_touched(tiny):
     with pytest.raises(CardError, match=r"README.md: was not written by this command; move it away, or choose"):
         write_model_card(tiny, read_facts(tiny))
     assert path.read_text() == "# My own card"
-    with pytest.raises(CardError, match=r"card: datasets='a/b/c': is no name on the Hub; write OWNER/NAME"):
-        write_model_card(tiny, read_facts(tiny), datasets=["a/b/c"])
     assert not [path for path in tiny.iterdir() if path.name.startswith(".")]
 
 
