@@ -13,7 +13,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,12 +72,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("home")
     make_home(folder)
     return folder
-
-
-@pytest.fixture
-def new_attack(tmp_path: Path) -> Callable[[float | None], Attack]:
-    """Makes an attack of so many seconds that nobody counts."""
-    return lambda seconds: Attack("test", tmp_path, seconds)
 
 
 @pytest.fixture

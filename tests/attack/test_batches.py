@@ -1,12 +1,9 @@
 """What a model answers does not depend on the questions beside it, and one at a time neither do the scores."""
 
 import pytest
-from transformers import pipeline
 
-import hf_symbinv
-from hf_symbinv import LTL, PROP
+from .bundled import NAMES, bundled
 
-NAMES = "abcdefgh"
 # Our choice: scores are of the order of 0.1 and float32 rounds at 1e-7, so two that are nearer than this may change
 # places.
 ROUNDING = 1e-5
@@ -14,15 +11,7 @@ ROUNDING = 1e-5
 
 @pytest.fixture(scope="module", params=["ltl-small", "prop-small"])
 def asked(request):
-    """`asked(questions, **options)`: the answers of a bundled model to each, with their scores, and its task."""
-    name, task = {"ltl-small": ("ltl-witness", LTL), "prop-small": ("prop-assignment", PROP)}[request.param]
-    pipe = pipeline(name, model=hf_symbinv.checkpoint(request.param), device="cpu")
-
-    def ask(questions, **options):
-        found = pipe(questions, notation="prefix", **options)
-        return [[(one["answer"], one["score"]) for one in (row if isinstance(row, list) else [row])] for row in found]
-
-    return ask, task
+    return bundled(request.param)
 
 
 def draw(random, task):

@@ -8,37 +8,37 @@ import json
 import pickle
 import shutil
 
-import pytest
-
 from hf_symbinv.cli import main
+
+from .homes import SIZES
 
 FILES = [
     "config.json", "tokenizer_config.json", "generation_config.json", "run.json", "recipe.json", "results.json",
     "conversion.json", "trainer_state.json", "adapter_config.json", "processor_config.json", "generation.json",
-    "checkpoint-2/trainer_state.json", "checkpoint-2/config.json",
+    "checkpoint-6/trainer_state.json", "checkpoint-6/config.json",
 ]  # fmt: skip
 SCRIPTS = [
     "conftest.py", "setup.py", "__init__.py", "sitecustomize.py", "spot.py", "aiger_sat.py", "modeling_symbinv.py",
     "configuration_symbinv.py", "tokenization_symbinv.py", "custom_generate/generate.py", "foreign.py", "data/data.py",
 ]  # fmt: skip
 PICKLES = [
-    "pytorch_model.bin", "model.safetensors", "training_args.bin", "checkpoint-2/optimizer.pt", "data/train.pkl",
-    "checkpoint-2/rng_state.pth", "tokenizer.json", "data/train-00000-of-00001.parquet",
+    "pytorch_model.bin", "model.safetensors", "training_args.bin", "checkpoint-6/optimizer.pt", "data/train.pkl",
+    "checkpoint-6/rng_state.pth", "tokenizer.json", "data/train-00000-of-00001.parquet",
 ]  # fmt: skip
 COMMANDS = [
     ["card", "foreign"],
     ["info", "foreign"],
     ["push", "foreign", "alice/foreign"],
-    ["solve", "--model", "foreign", "a"],
+    ["solve", "--model", "foreign", "--max-new-tokens", "4", "a"],
     ["evaluate", "foreign", "--data", "rows", "--rows", "2"],
     ["evaluate", "--data", "foreign", "--rows", "2"],
     ["data", "--from", "foreign", "--output", "made", "--reduce", "2"],
-    ["data", "--output", "foreign", "--num-symbols", "2", "--max-size", "4", "--rows", "10", "--workers", "1"],
+    ["data", *SIZES, "--output", "foreign"],
     ["plot", "training", "foreign"],
     ["convert", "foreign", "--output", "made"],
-    ["train", "ltl-smoke", "--output", "foreign", "--data", "rows", "trainer.max_steps=1"],
-    ["train", "ltl-smoke", "--output", "made", "--data", "foreign", "trainer.max_steps=1"],
-    ["train", "ltl-smoke", "--output", "made", "--data", "rows", "start=foreign", "trainer.max_steps=1"],
+    ["train", "recipe.yaml", "--output", "foreign", "--data", "rows", "trainer.max_steps=1"],
+    ["train", "recipe.yaml", "--output", "made", "--data", "foreign", "trainer.max_steps=1"],
+    ["train", "recipe.yaml", "--output", "made", "--data", "rows", "start=foreign", "trainer.max_steps=1"],
 ]
 # Training takes seconds.
 OFTEN = COMMANDS[:-3] * 3 + COMMANDS[-3:]
@@ -52,27 +52,6 @@ class Program:
 
     def __reduce__(self):
         return exec, (f"open({str(self.canary)!r}, 'w').close()",)
-
-
-@pytest.fixture(scope="session")
-def clean(tmp_path_factory):
-    """The folder `foreign`, with a model, a checkpoint and tables, and the folder `rows` with the tables alone."""
-    import torch
-
-    from hf_symbinv import LTL, SymbolInvariantForConditionalGeneration
-
-    home = tmp_path_factory.mktemp("clean")
-    sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 8}
-    torch.manual_seed(0)
-    model = SymbolInvariantForConditionalGeneration(LTL.config(**sizes))
-    model.generation_config.max_new_tokens = 4
-    for folder in (home / "foreign", home / "foreign" / "checkpoint-2"):
-        model.save_pretrained(folder)
-        LTL.tokenizer().save_pretrained(folder)
-    options = ["--num-symbols", "2", "--max-size", "4", "--rows", "30", "--workers", "1"]
-    assert main(["data", "--output", str(home / "rows"), *options]) == 0
-    shutil.copytree(home / "rows" / "data", home / "foreign" / "data")
-    return home
 
 
 def named(draw, script):
@@ -140,12 +119,14 @@ def poison(draw, folder, canary):
     return done
 
 
-def test_no_command_runs_code_of_a_foreign_folder(attack, clean, monkeypatch, capsys):
+def test_no_command_runs_code_of_a_foreign_folder(attack, home, monkeypatch, capsys):
     for attempt in attack.tries(8):
         draw = attempt.random
         monkeypatch.chdir(attempt.folder)
-        for name in ("foreign", "rows"):
-            shutil.copytree(clean / name, attempt.folder / name)
+        shutil.copy(home / "recipe.yaml", attempt.folder)
+        shutil.copytree(home / "rows", attempt.folder / "rows")
+        shutil.copytree(home / "run", attempt.folder / "foreign")
+        shutil.copytree(home / "rows" / "data", attempt.folder / "foreign" / "data")
         canary = attempt.folder / "canary"
         done = poison(draw, attempt.folder / "foreign", canary)
         command = draw.choice(OFTEN)

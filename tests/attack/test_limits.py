@@ -1,7 +1,6 @@
-"""Formulas and tasks that want all time and memory: each call ends at its limit, and no process stays behind.
+"""Tasks that want all time and memory: each command ends at its limit, and no process stays behind.
 
-Formulas make Spot work for ever, are deep, or have thousands of names. Methods of tasks hang, eat memory, die, start
-processes, or return something else than they should.
+Methods of tasks hang, eat memory, die, start processes, or return something else than they should.
 """
 
 import contextlib
@@ -12,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from hf_symbinv import LTL, PROP
 from hf_symbinv.cli import main
 from hf_symbinv.errors import LONGEST
 from hf_symbinv.solvers.worker import LONGEST_TRACEBACK
+
+from .homes import SIZES
 
 MARK = "HF_SYMBINV_TEST_OF_LIMITS"
 # Seconds and GB of a call.
@@ -83,75 +83,6 @@ class Watch:
         return found
 
 
-def ltl_formula(draw):
-    """A formula with which Spot, or who reads it, has a hard time."""
-    many = draw.randint(2, 12)
-    return draw.choice(
-        [
-            lambda: " U ".join(f"(a{place} | G b{place})" for place in range(many)),
-            lambda: " & ".join(f"(G F a{place} -> G F b{place})" for place in range(many)),
-            lambda: " xor ".join(f"(F a{place} U G b{place})" for place in range(many)),
-            lambda: " & ".join(f"F(a{place} & X F b{place} & X X G c{place})" for place in range(many)),
-            lambda: "G(" + "X " * draw.choice([30, 300]) + "a <-> F b)",
-            lambda: " | ".join(f"p{place}" for place in range(draw.choice([100, 5_000]))),
-            lambda: " & ".join(f"(p{place} U p{place + 1})" for place in range(draw.choice([20, 2_000]))),
-            lambda: "!" * draw.choice([100, 100_000]) + "a",
-            lambda: "(" * draw.choice([100, 100_000]) + "a",
-            lambda: "X(" * draw.choice([100, 20_000]) + "a" + ")" * 20_000,
-            lambda: "a U " * draw.choice([20, 20_000]) + "b",
-            lambda: "a <-> " * draw.choice([20, 2_000]) + "b",
-            lambda: "&" * draw.choice([1_000, 200_000]) + "a" * draw.choice([10, 200_001]),
-        ]
-    )()
-
-
-def prop_formula(draw):
-    """A formula of which the clauses, or the assignments, are many."""
-    many = draw.choice([5, 50, 2_000])
-    return draw.choice(
-        [
-            lambda: " xor ".join(f"p{place}" for place in range(many)),
-            lambda: " <-> ".join(f"(p{place} & q{place})" for place in range(many)),
-            lambda: " | ".join(f"(p{place} & (q{place} xor r{place}))" for place in range(many)),
-            lambda: "!" * many * 20 + "a",
-            lambda: "(" * many * 20 + "a" + ")" * many * 20,
-        ]
-    )()
-
-
-def answer(draw, task):
-    """An answer that may be as bad."""
-    if task is PROP:
-        return "".join(f"{draw.choice('abc')}{draw.choice('01')}" for _ in range(draw.choice([1, 3, 2_000])))
-    steps = ";".join(draw.choice(["a", "1", "&ab", "!a"]) for _ in range(draw.choice([1, 3, 2_000])))
-    return draw.choice([f"{steps};{{1}}", "{" + steps + "}", "{" + "!" * 50_000 + "a}"])
-
-
-def test_a_formula_takes_no_more_than_its_limits(attack):
-    for attempt in attack.tries(2):
-        draw = attempt.random
-        task = draw.choice([LTL, LTL, PROP])
-        pairs = []
-        for _ in range(3):
-            text = (ltl_formula if task is LTL else prop_formula)(draw)
-            started = time.process_time()
-            try:
-                pairs.append((task.read_question(text, draw.choice(["infix", "prefix"])), answer(draw, task)))
-            except ValueError as error:
-                assert str(error), text[:100]
-            assert time.process_time() - started < 20, text[:100]
-        with Watch() as watch:
-            with task.checker(timeout=TIMEOUT, memory=MEMORY, workers=1) as checker:
-                results = list(checker.check(pairs))
-            left = watch.left()
-        for (question, _), result in zip(pairs, results, strict=True):
-            assert result.verdict in ("correct", "incorrect", "invalid", "timeout", "error"), question[:100]
-            assert result.seconds <= TIMEOUT + 1 + 2 * watch.pause, (result, question[:100])
-            assert result.verdict == "correct" or result.message, question[:100]
-        assert not left
-        assert watch.largest < MEMORY + LOADED, [question[:100] for question, _ in pairs]
-
-
 TASK = """
 import os
 import re
@@ -208,21 +139,7 @@ METHODS = ["draw", "prepare", "solve", "judge"]
 # Of what they return alone: these two are asked in this process.
 MEASURES = ["size", "symbols"]
 COMMANDS = [
-    [
-        "data",
-        "--output",
-        "made",
-        "--num-symbols",
-        "2",
-        "--min-size",
-        "2",
-        "--max-size",
-        "5",
-        "--rows",
-        "20",
-        "--workers",
-        "1",
-    ],
+    ["data", "--output", "made", *SIZES[2:]],
     ["verify", "ab", "ab"],
     ["solve", "--model", "tiny", "ab"],
     ["task", "check", "--questions", "5"],

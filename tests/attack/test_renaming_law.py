@@ -1,13 +1,9 @@
 """The law itself: to a renamed question a bundled model gives the renamed answer, with the same score bit for bit."""
 
 import pytest
-from transformers import pipeline
 
-import hf_symbinv
-from hf_symbinv import LTL, PROP
-from hf_symbinv.tasks import load_task
+from .bundled import NAMES, bundled
 
-NAMES = "abcdefgh"
 # Names of the tokenizer's own and a user's.
 OTHERS = [*"abcdefghijklmnopqrstuvwxyz", "p26", "p31", "request", "grant_1", "next state", "Ready"]
 
@@ -16,22 +12,7 @@ OTHERS = [*"abcdefghijklmnopqrstuvwxyz", "p26", "p31", "request", "grant_1", "ne
     scope="module", params=["ltl-small", "prop-small", "ltl-patterns", "ltl-base", "ltl-canonical", "prop-canonical"]
 )
 def asked(request):
-    """`asked(questions, **options)`: the answers of a bundled model to each, with their scores, and its task."""
-    name, task = {
-        "ltl-small": ("ltl-witness", LTL),
-        "prop-small": ("prop-assignment", PROP),
-        "ltl-patterns": ("ltl-witness", load_task("ltl-operators")),
-        "ltl-base": ("ltl-witness", LTL),
-        "ltl-canonical": ("ltl-witness", LTL),
-        "prop-canonical": ("prop-assignment", PROP),
-    }[request.param]
-    pipe = pipeline(name, model=hf_symbinv.checkpoint(request.param), device="cpu")
-
-    def ask(questions, **options):
-        found = pipe(questions, notation="prefix", batch_size=len(questions), **options)
-        return [[(one["answer"], one["score"]) for one in (row if isinstance(row, list) else [row])] for row in found]
-
-    return ask, task
+    return bundled(request.param)
 
 
 def renaming_of(draw, task, question):
@@ -53,7 +34,7 @@ def test_renamed_questions_have_renamed_answers_and_equal_scores(attack, asked):
         renamed = [task.rename(question, renaming) for question, renaming in pairs]
         beams = draw.randint(1, 3)
         options = {"num_beams": beams, "num_return_sequences": draw.randint(1, beams), "max_new_tokens": 24}
-        before, after = ask(questions, **options), ask(renamed, **options)
+        before, after = ask(questions, batch_size=3, **options), ask(renamed, batch_size=3, **options)
         for (question, renaming), old, new in zip(pairs, before, after, strict=True):
             expected = [(task.rename(answer, renaming), score) for answer, score in old]
             assert new == expected, (question, renaming)

@@ -56,37 +56,6 @@ def test_what_evaluate_writes_is_what_card_reads(symbinv, model, tmp_path):
     assert "The grammar lasso constrained the answers." in card.text and str(tmp_path) not in card.text
 
 
-def test_best_of_n_reaches_the_card_under_its_own_name(symbinv, model, tmp_path):
-    from hf_symbinv.datasets_scripts.storage import Pair, write_split
-    from hf_symbinv.tasks import LTL
-
-    write_split(LTL, tmp_path / "data", "test", [Pair("Xa", "1;a;{1}"), Pair("b", "b;{1}")], "spot")
-    options = (
-        "--data",
-        tmp_path / "data",
-        "--n-best",
-        2,
-        "--max-new-tokens",
-        12,
-        "--output",
-        tmp_path / "results.json",
-    )
-    assert symbinv("evaluate", model, *options).code == 0
-    assert symbinv("card", model, "--results", tmp_path / "results.json").code == 0
-    accuracy, best = ModelCard.load(model / "README.md").data.eval_results
-    assert (accuracy.metric_type, best.metric_type) == ("accuracy", "best_of_2")
-    assert accuracy.metric_value <= best.metric_value and best.metric_name.startswith("best of 2: ")
-
-
-def test_the_card_may_go_elsewhere(symbinv, model, tmp_path):
-    before = sorted(path.name for path in model.iterdir())
-    results = tmp_path / "results.json"
-    results.write_text(json.dumps(evaluation()))
-    assert symbinv("card", model, "--output", tmp_path / "card.md", "--results", results).code == 0
-    assert ModelCard.load(tmp_path / "card.md").data.eval_results
-    assert sorted(path.name for path in model.iterdir()) == before
-
-
 def test_what_cannot_be_done_is_said_in_a_sentence(symbinv, model, tmp_path):
     def fails(*arguments):
         result = symbinv("card", *arguments)

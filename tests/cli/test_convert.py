@@ -50,43 +50,6 @@ def test_a_conversion_that_is_stopped_leaves_no_folder(symbinv, baseline, tmp_pa
     assert not any(tmp_path.iterdir())
 
 
-def test_a_converted_model_is_trained_on_by_a_recipe_of_another_size(symbinv, baseline, tmp_path):
-    symbinv("convert", baseline, "--output", tmp_path / "converted")
-    texts = tmp_path / "texts.txt"
-    texts.write_text("".join(f"{'X' * n}{name}\n{'1;' * n}{{{name}}}\n" for n in range(5) for name in "abcd"))
-    assert symbinv("data", "--from-text", texts, "--output", tmp_path / "data").code == 0
-    run = ["--data", tmp_path / "data", "--output", tmp_path / "tuned", f"start={tmp_path / 'converted'}"]
-    short = ["trainer.max_steps=2", "trainer.eval_strategy='no'", "trainer.use_cpu=true", "trainer.disable_tqdm=true"]
-    result = symbinv("train", "ltl-paper", *run, *short, "trainer.per_device_train_batch_size=4", "test_rows=2")
-    assert (result.code, json.loads(result.out)["test_count"]) == (0, 2), result.err
-    before, after = (json.loads((tmp_path / name / "config.json").read_text()) for name in ("converted", "tuned"))
-    assert {name for name in before if before[name] != after[name]} <= {"use_cache"}
-    assert json.loads((tmp_path / "tuned" / "run.json").read_text())["recipe"]["model"] == {}
-
-
-def test_a_start_that_cannot_be_is_refused_before_data_are_made(symbinv, baseline, tmp_path, monkeypatch):
-    def never(*_):
-        raise AssertionError("data were loaded")
-
-    monkeypatch.setattr("hf_symbinv.datasets_scripts.loading.load_data", never)
-    run = ["train", "ltl-smoke", "--output", tmp_path / "run"]
-    result = symbinv(*run, f"start={baseline}", "model.d_ff=11", "model.loss=cross_entropy")
-    assert result.code == 2 and result.err.count("\n") == 1
-    assert "its d_ff is 12, the recipe's 11; its loss is 'adacos', the recipe's 'cross_entropy'; leave " in result.err
-    damaged = tmp_path / "damaged"
-    damaged.mkdir()
-    (damaged / "config.json").write_bytes((baseline / "config.json").read_bytes())
-    result = symbinv(*run, f"start={damaged}")
-    assert result.code == 2 and f"start={damaged}: its weights cannot be read" in result.err
-
-
-def test_the_rows_of_two_symbols_become_those_of_streams(symbinv, baseline, tmp_path):
-    result = symbinv("convert", baseline, "--output", tmp_path / "new", "--json")
-    assert json.loads(result.out)["components"] == ["EP", "DP", "CP"]
-    before, after = (load_file(folder / "model.safetensors") for folder in (baseline, tmp_path / "new"))
-    assert torch.equal(after["model.embedding.weight"][-2:], before["model.embedding.weight"][[-3, -2]])
-
-
 def test_a_checkpoint_of_ours_on_the_hub_is_converted_too(symbinv, baseline, hub, tmp_path):
     hub.put("model", "alice/baseline", {path.name: path.read_bytes() for path in baseline.iterdir()})
     result = symbinv("convert", "alice/baseline", "--output", tmp_path / "new")

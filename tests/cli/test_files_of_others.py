@@ -21,6 +21,7 @@ from hf_symbinv.answers import (
 from hf_symbinv.answers.recorded import verify_recording
 from hf_symbinv.answers.traces import read_recording
 from hf_symbinv.datasets_scripts.pair_files import read_pairs
+from hf_symbinv.datasets_scripts.pairs import load_pairs
 from hf_symbinv.errors import UserError
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -105,9 +106,6 @@ class TestNamesOfFiles:
         for text in texts:
             assert f"{text}: is the name of a file; a specification stands in a file that ends" in result.err
 
-    def test_a_question_of_verify_is_none_either(self, symbinv):
-        assert "spec.txt: is the name of a file" in symbinv("verify", "spec.txt", "cycle{1}").err
-
     def test_each_of_its_remedies_works(self, symbinv, tmp_path, monkeypatch):
         pytest.importorskip("spot")
         monkeypatch.chdir(tmp_path)
@@ -150,21 +148,6 @@ def test_compressed_files_of_every_kind_are_read(ending, symbinv, tmp_path):
     assert result.code == 2 and "damaged (" in result.err and "compress it again" in result.err
 
 
-class TestComments:
-    @pytest.mark.parametrize("text", ["req ##1 gnt", "a #2 b", "a #b", "a##", "## a\nb", "a # # b\n##"])
-    def test_what_belongs_to_other_languages_is_none(self, text, symbinv):
-        if text == "a #b":
-            pytest.importorskip("spot")
-            assert symbinv("solve", text).code == 0
-            return
-        result = symbinv("solve", text)
-        assert result.code == 2 and "unexpected '#'" in result.err and "`##2` of SystemVerilog is X[2]" in result.err
-
-    def test_the_remedy_works(self, symbinv):
-        pytest.importorskip("spot")
-        assert "X[1]" in symbinv("solve", "req & X[1] gnt # a comment").out
-
-
 class TestCertificates:
     @pytest.fixture
     def written(self, symbinv, tmp_path):
@@ -197,28 +180,12 @@ class TestCertificates:
 
 
 class TestPairs:
-    def test_a_table_without_names_is_refused_with_the_cause_and_the_remedy_works(self, tmp_path):
-        with pytest.raises(
-            UserError, match=r"its first line should name the columns, and 'n36 \+ n4 - n16' looks"
-        ) as told:
-            read_pairs(str(CASES / "noheader.csv"))
-        assert str(told.value).endswith("write the line question,answer before it")
-        path = tmp_path / "mended.csv"
-        path.write_text("question,answer\n" + (CASES / "noheader.csv").read_text())
-        assert len(read_pairs(str(path))[0]["train"]) == 8
-
     @pytest.mark.parametrize("begin", ["", "sep=;\n", "\ufeff"])
     def test_another_separator_is_found(self, begin, tmp_path):
         path = tmp_path / "semi.csv"
         path.write_text(begin + (CASES / "semi.csv").read_text(), encoding="utf-8")
         splits, columns = read_pairs(str(path))
         assert columns == ("question", "answer") and splits["train"][0].question == "n36 + n4 - n16"
-
-    def test_one_column_is_refused_with_what_a_table_needs(self, tmp_path):
-        path = tmp_path / "one.csv"
-        path.write_text("a|b\nc|d\n")
-        with pytest.raises(UserError, match=r"has one column, 'a\|b'; give each row a question and an answer"):
-            read_pairs(str(path))
 
     def test_a_mark_of_the_encoding_is_no_token(self):
         from hf_symbinv import LTL
@@ -244,7 +211,7 @@ READERS = {
     ".vcd": lambda path: read_recording(path, ["a"]),
     ".gz": read_specification_file,
     ".pairs.csv": lambda path: read_pairs(str(path)),
-    ".pairs.jsonl": lambda path: read_pairs(str(path)),
+    ".jsonl": lambda path: load_pairs({"pairs": str(path), "symbols": "[a-z]"}),
 }
 
 
@@ -258,3 +225,74 @@ def test_any_bytes_are_read_or_refused_in_a_sentence(ending, content, tmp_path_f
         READERS[ending](path)
     except UserError as error:
         assert 0 < len(str(error)) <= 2_100 and "\n" not in str(error)
+
+
+TLSF = "INFO {{ SEMANTICS: Mealy }} MAIN {{ INPUTS {{ a; }} GUARANTEE {{ {} }} }}"
+VCD = "$var wire 1 ! a $end {} $enddefinitions $end #0 {}"
+PAIR = '{{"question": "{}", "answer": "{}"}}\n'
+MANY = "".join(PAIR.format(" + ".join("abcdefgh"[:count]), "a") for count in range(1, 9))
+ROWS = "a + b,a\na - b,a\n"
+
+
+@pytest.mark.parametrize(
+    ("ending", "broken", "remedy", "mended"),
+    [
+        # Specifications
+        (".ltl", "G(req[3] -> b)", r'a name with brackets stands in double quotes: "req\[3\]"', 'G("req[3]" -> b)'),
+        (".ltl", "next-state U b", "put names that are not identifiers in double quotes", '"next-state" U b'),
+        (".ltl", "G(a -> b", r"expected '\)' for the '\(' at", "G(a -> b)"),
+        (".ltl", "req ##2 gnt", "`##2` of SystemVerilog is X", "req & X[2] gnt # a comment"),
+        (".ltl", "a #2 b", "unexpected '#'", "a #b"),
+        (".ltl", "a##", "unexpected '#'", "a"),
+        (".ltl", "a /* open", r"write \*/ where it ends", "a /* open */"),
+        (".ltl", "x: a\nx: b", "give each its own", "x: a\ny: b"),
+        (".ltl", "traces some\na", "write `traces finite` or `traces infinite`", "traces finite\na"),
+        (".ltl", b"G caf\xe9", "save it as UTF-8", 'G "café"'),
+        (".ltl", "F(a = 1)", "write a, without a value", "F a"),
+        (".ltl", "F[3 a", "bounds are written", "F[2:] a"),
+        (".tlsf", TLSF.format("b"), "declare it before the formulas", TLSF.format("b").replace("a;", "a; b;")),
+        (".tlsf", TLSF.format("Y a"), "only X F G U R W are read", TLSF.format("X a")),
+        (".tlsf", TLSF.format(""), "write one into a section such as GUARANTEE", TLSF.format("G a;")),
+        (".tlsf", TLSF.format("G (a"), r"expected '\)'", TLSF.format("G (a)")),
+        # Clauses
+        (".cnf", "1 2 0", "expected one line `p cnf VARIABLES CLAUSES` before", "p cnf 2 1\n1 2 0"),
+        (".cnf", "p cnf 2 1\n1 2", "write 0 after it", "p cnf 2 1\n1 2 0"),
+        (".cnf", "p cnf 2 1\n1 x 0", "write numbers of variables, and 0 after", "p cnf 2 1\n1 2 0"),
+        (".cnf", "p cnf 2 1\n1 3 0", "correct it, or the line with p", "p cnf 3 1\n1 3 0"),
+        (".cnf", "p cnf 2 1\n1 0\n2 0", "correct one of them", "p cnf 2 2\n1 0\n2 0"),
+        # Recordings
+        (".csv", "1\n0", "write a line of names before it", "a\n1\n0"),
+        (".csv", "a\nhi", "write 1, 0, or nothing where it is unknown", "a,b\n1,\n,"),
+        (".csv", "a,b\n1", "give each step all", "a,b\n1,"),
+        (".csv", "a,a\n1,1", "give each its own name", "a,b\n1,1"),
+        (".csv", "x.a,y.a\n1,1", "write its full name", "a,y.a\n1,1"),
+        (".csv", "a", "has no step; give at least one", "a\n1"),
+        (".csv", "a,symbinv.cycle\n1,1\n1,0", "the cycle is the end of the trace", "a,symbinv.cycle\n1,0\n1,1"),
+        (".vcd", VCD.format("$var wire 1 # a $end", "1!"), "give each its own name", VCD.format("", "1!")),
+        (".vcd", VCD.format("", ""), "has no step; give at least one", VCD.format("", "1!")),
+        (".vcd", "#0 1!", "give a VCD as simulators write it", VCD.format("", "1!")),
+        # Pairs
+        (".jsonl", "a\n", "write one object on each line", MANY),
+        (".jsonl", '["a"]', r'write \{"question": "…", "answer": "…"\}', f"[{MANY.strip().replace(chr(10), ',')}]"),
+        (".jsonl", '{"question": "a"}', "give each row a question and an answer", MANY),
+        (".jsonl", MANY + '{"question": "a"}', "give a text, or remove the row", MANY),
+        (".jsonl", '{"question": 3, "answer": "b"}', "put it in quotes", '{"question": "3", "answer": "3"}\n' + MANY),
+        (".jsonl", PAIR.format("a", "a"), "give more such questions", MANY),
+        (".pairs.csv", ROWS, "write the line question,answer before it", f"question,answer\n{ROWS}a,b"),
+        (
+            ".pairs.csv", (CASES / "noheader.csv").read_bytes(),
+            r"its first line should name the columns, and 'n36 \+ n4 - n16' looks.*the line question,answer before it",
+            f"question,answer\n{(CASES / 'noheader.csv').read_text()}",
+        ),
+        (".pairs.csv", "a|b\nc|d", "a comma, a semicolon or a tab between them", "question;answer\na;b\nc;d"),
+        (".pairs.csv", "q,a\na,b,c", "put texts that hold the separator in double", 'q,a\na,"b,c"'),
+        (".pairs.csv", 'q,a\n"a" b,c', "mend the quotes", 'q,a\n"a b",c'),
+    ],
+)  # fmt: skip
+def test_each_remedy_that_a_message_names_works(ending, broken, remedy, mended, tmp_path):
+    path = tmp_path / f"x{ending}"
+    path.write_bytes(broken if isinstance(broken, bytes) else broken.encode())
+    with pytest.raises(UserError, match=remedy):
+        READERS[ending](path)
+    path.write_text(mended, encoding="utf-8")
+    READERS[ending](path)

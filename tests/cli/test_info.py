@@ -67,14 +67,3 @@ def test_license_and_training_are_shown_where_they_are_stated(symbinv, recorded)
     assert shown["results"] == "test_count 1,000, test_accuracy 0.75"
     content = json.loads(symbinv("info", recorded, "--json").out)
     assert content["training seconds"] == 12.5 and content["results"]["test_accuracy_interval"] == [0.7, 0.8]
-
-
-def test_a_damaged_record_is_called_so(symbinv, recorded):
-    (recorded / "run.json").write_text("{")
-    assert "run.json is damaged" in symbinv("info", recorded).out
-
-
-def test_a_model_that_is_not_there_is_refused_with_a_sentence(symbinv):
-    result = symbinv("info", "nowhere")
-    assert result.code == 2 and result.out == ""
-    assert result.err.startswith("symbinv info: nowhere: no such folder; bundled checkpoints: ")

@@ -3,7 +3,6 @@
 import json
 import re
 import runpy
-import shutil
 import subprocess
 import sys
 import threading
@@ -15,7 +14,7 @@ import pytest
 import hf_symbinv
 from hf_symbinv.cli.invariance import load
 
-from ..evaluation.small_models import KEEP, MODELS, RULE, bart, saved, saved_encoder
+from ..evaluation.small_models import KEEP, MODELS, RULE, bart, saved
 
 PAGE = (Path(__file__).parents[2] / "docs" / "invariance.md").read_text(encoding="utf-8")
 TEXTS = ["let x = y", "if foo in bar", "return x", "let a = b + c"]
@@ -40,13 +39,6 @@ def test_the_architecture_says_the_task(task, tmp_path):
     assert model.task == task and len(model(TEXTS[:2], **options)) == 2
 
 
-def test_a_model_that_writes_is_measured(data, symbinv):
-    saved(bart(), "model")
-    result = symbinv("invariance", "model", *data, "--json", "--max-new-tokens", "3", "--task", "text2text")
-    found = json.loads(result.out)
-    assert (result.code, found["count"], found["model"]) == (0, 4, "model") and found["alpha_covariance"] < 1
-
-
 def test_a_model_of_the_package_is_measured_by_a_process_that_knows_its_classes(tmp_path, symbinv, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [("U request grant", "grant ; { 1 }"), ("X X c", "1 ; 1 ; c ; { 1 }")]
@@ -60,19 +52,6 @@ def test_a_model_of_the_package_is_measured_by_a_process_that_knows_its_classes(
     refused = symbinv(*asked)
     assert refused.code == 2
     assert "'G request': ltl-small cannot answer it (position 0 of 'G request': 'G' is neither" in refused.err
-
-
-def test_an_encoder_with_streams_depends_on_no_name(data, symbinv):
-    found = json.loads(symbinv("invariance", saved_encoder(Path("encs"), RULE), *data, "--json").out)
-    assert (found["count"], found["changed"]) == (4, 0.0)
-
-
-def test_a_folder_that_is_called_like_a_bundled_model_is_the_folder(data, symbinv):
-    saved(MODELS["text-classification"](), "ltl-small")
-    found = symbinv("invariance", "ltl-small", *data, "--reference", "answer", "--json")
-    shutil.copytree("ltl-small", "model")
-    again = symbinv("invariance", "model", *data, "--reference", "answer", "--json")
-    assert found.code == again.code == 0 and found.out.replace("ltl-small", "model") == again.out
 
 
 def test_tables_pictures_and_json(data, symbinv):

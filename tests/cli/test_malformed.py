@@ -1,46 +1,15 @@
-"""Ten thousand random and malformed strings: a typed error or a right answer, never a crash or a hang."""
+"""Thousands of random and malformed strings: an error with its reason or a verdict, never a crash or a hang."""
 
 import json
 import random
 
-import pytest
-
-from hf_symbinv import LTL, TokenizationError
-from hf_symbinv.logic import (
-    FormulaSyntaxError,
-    parse_infix,
-    parse_lbt,
-    parse_prefix,
-    parse_trace,
-    to_infix,
-    to_lbt,
-    to_prefix,
-    trace_to_prefix,
-)
-from hf_symbinv.solvers import Checker
-
-COUNT = 10_000
-# Of these, commands answer some.
-ASKED = 3_000
+COUNT = 3_000
 PIECES = [
     *"abcpq01&|!XFGURWMVtfie;{}()[]<>^~*+=\"'\\ \t.,:-_$§é∧→¬□\0\x7f\ud800😀",
     "->", "<->", "xor", "cycle{", "cycle", "request", "grant_1", "true", "false", '"a b"', "U U", "<s>", "</s>",
     "<pad>", "p0", "p10000", "a" * 40, "((", "))", "  ", "{1}", "&ab", "a U b", "G(a -> F b)", "! X a", "; {",
     "{ a ; b }", "a;&ab;{b}",
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def strings():
-    """Strings without line breaks: pieces in a row, and infix formulas of which half have one piece too many or few."""
-    rng = random.Random(0)
-    noise = ["".join(rng.choices(PIECES, k=rng.randint(0, 8))) for _ in range(COUNT // 2)]
-    damaged = [formula(rng, 4) for _ in range(COUNT // 2)]
-    for index in range(0, len(damaged), 2):
-        text = damaged[index]
-        start, stop = sorted(rng.choices(range(len(text) + 1), k=2))
-        damaged[index] = text[:start] + rng.choice([*PIECES, ""]) + text[min(stop, start + 2) :]
-    return [text for pair in zip(noise, damaged, strict=True) for text in pair]
 
 
 def formula(rng, depth):
@@ -53,56 +22,18 @@ def formula(rng, depth):
     return f"({formula(rng, depth - 1)}) {operator} ({formula(rng, depth - 1)})"
 
 
-@pytest.mark.parametrize(
-    ("read", "write"),
-    [(parse_infix, to_infix), (parse_prefix, to_prefix), (parse_lbt, to_lbt), (parse_trace, trace_to_prefix)],
-)
-def test_parsers_read_a_string_or_name_the_position(read, write, strings):
-    understood = 0
-    for text in strings:
-        try:
-            value = read(text)
-        except FormulaSyntaxError as error:
-            assert 0 <= error.position <= len(text)
-        else:
-            understood += 1
-            assert read(write(value)) == value
-    assert understood > 10
+def strings():
+    """Strings without line breaks: pieces in a row, and infix formulas of which half have one piece too many or few."""
+    rng = random.Random(0)
+    yield from ("".join(rng.choices(PIECES, k=rng.randint(0, 8))) for _ in range(COUNT // 2))
+    for index in range(COUNT // 2):
+        text = formula(rng, 4)
+        start, stop = sorted(rng.choices(range(len(text) + 1), k=2))
+        yield text if index % 2 else text[:start] + rng.choice([*PIECES, ""]) + text[min(stop, start + 2) :]
 
 
-def test_the_tokenizer_encodes_a_string_or_names_the_position(strings):
-    tokenizer, understood = LTL.tokenizer(), 0
-    for text in strings:
-        try:
-            found = tokenizer(text)
-        except TokenizationError as error:
-            assert 0 <= error.position <= len(text)
-        else:
-            understood += 1
-            decoded = tokenizer.decode(found["input_ids"], symbols=found.symbols, skip_special_tokens=True)
-            again = tokenizer(decoded)
-            assert (again["input_ids"], again.symbols) == (found["input_ids"], found.symbols)
-    assert understood > 10
-
-
-def test_the_checker_gives_a_verdict_on_every_pair(strings):
-    formulas, traces = strings[:ASKED], strings[-ASKED:]
-    with Checker(timeout=2.0) as checker:
-        pairs = [*zip(formulas, traces, strict=True), *(("G a", trace) for trace in traces)]
-        results = list(checker.check(pairs))
-    assert len(results) == len(pairs)
-    known = {"correct", "incorrect", "invalid", "timeout", "error"}
-    assert {result.verdict for result in results[: len(formulas)]} <= known
-    assert {"incorrect", "invalid"} <= {result.verdict for result in results[len(formulas) :]}
-    assert all(result.message or result.verdict == "correct" for result in results)
-
-
-def lines_of(strings):
-    return [line for text in strings for line in [text.replace("\t", " ")] if line.strip()]
-
-
-def test_verify_has_an_answer_to_every_line(strings, symbinv, tmp_path):
-    formulas = lines_of(strings[:ASKED])
+def test_verify_has_an_answer_to_every_line(symbinv, tmp_path):
+    formulas = [line for text in strings() for line in [text.replace("\t", " ")] if line.strip()]
     pairs = [f"{formula}\t{trace}" for formula, trace in zip(formulas, reversed(formulas), strict=True)]
     path = tmp_path / "pairs"
     path.write_bytes("\n".join(pairs).encode("utf-8", errors="surrogatepass"))
@@ -110,16 +41,3 @@ def test_verify_has_an_answer_to_every_line(strings, symbinv, tmp_path):
     found = [json.loads(line) for line in result.out.splitlines()]
     assert result.code == 2 and result.err == "" and len(found) == len(pairs)
     assert all(("error" in answer) != ("verdict" in answer) for answer in found)
-
-
-@pytest.mark.slow
-def test_solve_has_an_answer_to_every_line(strings, symbinv, checkpoint, tmp_path):
-    lines = lines_of(strings[:ASKED])
-    path = tmp_path / "formulas"
-    path.write_bytes("\n".join(lines).encode("utf-8", errors="surrogatepass"))
-    arguments = ["--json", "--model", checkpoint, "--beams", "1", "--max-new-tokens", "6", "--timeout", "2"]
-    result = symbinv("solve", *arguments, "--file", path)
-    found = [json.loads(line) for line in result.out.splitlines()]
-    assert result.code == 2 and result.err == "" and len(found) == len(lines)
-    verdicts = [answer["verdict"] for answer in found if "error" not in answer]
-    assert len(verdicts) > ASKED // 5 and set(verdicts) <= {"correct", "incorrect", "invalid", "timeout"}

@@ -3,19 +3,16 @@
 import json
 import pickle
 import shutil
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-import huggingface_hub
 import pytest
-from packaging.version import Version
 
 import hf_symbinv
 from hf_symbinv.auto_classes import AUTO_CLASSES
 from hf_symbinv.hub.folders import MODEL_TYPES
 
-from ..hub.fixtures import OTHER, STRANGER, TOKEN
-
-ROOT = Path(__file__).parents[2]
+from ..hub.fixtures import STRANGER, TOKEN
 
 
 @pytest.fixture
@@ -94,6 +91,14 @@ class TestWhatIsPushed:
         assert space.sdk == "static"
         assert set(space.files()) == {".gitattributes", "README.md", "app.py", "model/config.json"}
 
+    def test_the_demo_goes_whole(self, hub, symbinv):
+        folder = Path(__file__).parents[2] / "examples" / "space"
+        assert symbinv("push", folder, "alice/demo").code == 0
+        files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+        ours = {name: path.read_bytes() for name, path in files.items() if "__pycache__" not in name}
+        assert hub["space", "alice/demo"].sdk == "gradio"
+        assert {name: content for name, content in hub["space", "alice/demo"].files().items() if name[0] != "."} == ours
+
     def test_what_does_not_belong_to_a_model_goes_only_if_it_is_asked_for(self, hub, symbinv, model):
         for name in ("notes.txt", "train.log", ".env", "plots/loss.svg", "plots/old/loss.svg", "other.py"):
             (model / name).parent.mkdir(parents=True, exist_ok=True)
@@ -141,6 +146,98 @@ def test_every_family_of_the_package_can_be_pushed():
     assert set(MODEL_TYPES) == {getattr(hf_symbinv, name).config_class.model_type for name in AUTO_CLASSES}
 
 
+def written(name, text):
+    return lambda folder: (folder / name).write_text(text)
+
+
+def gone(name):
+    return lambda folder: (folder / name).unlink()
+
+
+def halved(name):
+    def halve(folder):
+        (folder / name).write_bytes((content := (folder / name).read_bytes())[: len(content) // 2])
+
+    return halve
+
+
+def flipped(folder):
+    """One bit of a table is another."""
+    content = bytearray((folder / TABLE).read_bytes())
+    content[40] ^= 1
+    (folder / TABLE).write_bytes(content)
+
+
+def without_code(folder):
+    content = json.loads((folder / "config.json").read_text())
+    del content["auto_map"]
+    (folder / "config.json").write_text(json.dumps(content))
+
+
+def linked(folder):
+    """A file of the folder is a link to one outside."""
+    (folder.parent / "secret.json").write_text("{}")
+    (folder / "results.json").symlink_to(folder.parent / "secret.json")
+
+
+def folder_linked(folder):
+    (folder / "data").rename(folder.parent / "tables")
+    (folder / "data").symlink_to("../tables")
+
+
+TABLE, AGAIN = "data/train-00000-of-00001.parquet", "save the model again with save_pretrained"
+# What lies in the folder, what happens to it, and the sentence, in which `{}` is the folder and `*` anything.
+REFUSED = [
+    ("empty", Path.rmdir, "{}: no such folder; pass one that holds a model, a data set or a Space"),
+    (
+        "empty", Path.exists, "{}: holds nothing that can be pushed; pass the folder of a model (config.json), of a "
+        "data set or several (data/[*].parquet), or of a Space (README.md with sdk in its first lines)",
+    ),
+    (
+        "empty", written("README.md", "---\nsdk: gradio\napp_file: main.py\n---\n"),
+        "{}: has no main.py, which is its app; write it, or name another as app_file in README.md",
+    ),
+    ("empty", written("README.md", "---\n- sdk\n---\n"), "{}/README.md: its first lines are damaged (*); correct*"),
+    (
+        "model", halved("model.safetensors"),
+        "{}/model.safetensors: damaged (*); save the model again or copy the file anew",
+    ),
+    ("model", gone("model.safetensors"), f"{{}}: has no model.safetensors; {AGAIN}"),
+    (
+        "model", written("model.safetensors.index.json", '{"weight_map": {"a": "model-1.safetensors"}}'),
+        f"{{}}: has no model-1.safetensors; {AGAIN}",
+    ),
+    ("model", without_code, "{}/config.json: has no auto_map, so that nobody without*"),
+    ("model", gone("modeling_symbinv.py"), "{}: has no modeling_symbinv.py, which its * needs; save it again"),
+    ("model", written("config.json", "{"), "{}/config.json: *; save the model again"),
+    ("model", written("config.json", "[]"), "{}/config.json: *; save the model again"),
+    (
+        "model", written("config.json", '{"model_type": "t5"}'),
+        "{}: its model type is 't5', which is none of this package's; push it with `hf upload`",
+    ),
+    (
+        "model", written("run.json", f'{{"command": "train hub_token={TOKEN}"}}'),
+        "{}/run.json: holds an access token (Hugging Face); remove it, and make it invalid on the Hub",
+    ),
+    (
+        "model", linked, "{}/results.json: is a link to *secret.json, outside the folder; put the file itself there, "
+        "or remove it",
+    ),
+    (
+        "data", flipped, f"{{}}/{TABLE}: damaged (its checksum is not the one in README.md); put it back as it was or "
+        "make the data set again",
+    ),
+    ("data", gone(TABLE), f"{{}}/{TABLE}: is missing, and README.md lists it; *"),
+    (
+        "data", gone("README.md"), "{}: has no README.md, so it is not complete; repeat the `symbinv data` that makes "
+        "it",
+    ),
+    (
+        "data", folder_linked, "{}/data: is a link to the folder ../tables; put the folder itself there, or remove it"
+    ),
+]  # fmt: skip
+
+
 class TestFoldersThatAreRefused:
     """Before anything is asked of the Hub."""
 
@@ -154,123 +251,21 @@ class TestFoldersThatAreRefused:
 
         return refuse
 
-    def test_a_folder_that_is_not_there(self, refusal, tmp_path):
-        folder = tmp_path / "nothing"
-        assert refusal(folder) == f"{folder}: no such folder; pass one that holds a model, a data set or a Space"
+    @pytest.mark.parametrize(("holds", "harm", "sentence"), REFUSED)
+    def test_the_sentence_names_the_place_and_the_remedy(self, refusal, request, tmp_path, holds, harm, sentence):
+        (tmp_path / "empty").mkdir()
+        folder = tmp_path / "empty" if holds == "empty" else request.getfixturevalue(holds)
+        harm(folder)
+        assert fnmatchcase(refusal(folder), sentence.replace("{}", str(folder)))
 
-    def test_a_folder_of_something_else(self, refusal, tmp_path):
-        assert refusal(tmp_path) == (
-            f"{tmp_path}: holds nothing that can be pushed; pass the folder of a model (config.json), of a data set or "
-            "several (data/*.parquet), or of a Space (README.md with sdk in its first lines)"
-        )
-
-    def test_a_space_without_its_app(self, refusal, tmp_path):
-        (tmp_path / "README.md").write_text("---\nsdk: gradio\napp_file: main.py\n---\n")
-        assert refusal(tmp_path) == (
-            f"{tmp_path}: has no main.py, which is its app; write it, or name another as app_file in README.md"
-        )
-
-    @pytest.mark.parametrize("lines", ["sdk: [", "- sdk"])
-    def test_a_card_whose_first_lines_cannot_be_read(self, refusal, tmp_path, lines):
-        (tmp_path / "README.md").write_text(f"---\n{lines}\n---\n")
-        message = refusal(tmp_path)
-        assert message.startswith(f"{tmp_path / 'README.md'}: its first lines are damaged (")
-        assert message.endswith("); correct them")
-
-    def test_weights_cut_in_half(self, refusal, model):
-        weights = model / "model.safetensors"
-        weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
-        message = refusal(model)
-        assert message.startswith(f"{weights}: damaged (") and message.endswith(
-            "save the model again or copy the file anew"
-        )
-
-    def test_missing_weights(self, refusal, model):
-        (model / "model.safetensors").unlink()
-        assert refusal(model) == f"{model}: has no model.safetensors; save the model again with save_pretrained"
-
-    def test_a_missing_part_of_the_weights(self, refusal, model):
-        (model / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model-1.safetensors"}}')
-        assert refusal(model) == f"{model}: has no model-1.safetensors; save the model again with save_pretrained"
-
-    def test_a_model_without_code(self, refusal, model):
-        content = json.loads((model / "config.json").read_text())
-        del content["auto_map"]
-        (model / "config.json").write_text(json.dumps(content))
-        assert refusal(model).startswith(f"{model / 'config.json'}: has no auto_map, so that nobody without")
-
-    @pytest.mark.parametrize("name", ["modeling_symbinv.py", "layers_symbinv.py"])
-    def test_missing_code(self, refusal, model, name):
-        (model / name).unlink()
-        message = refusal(model)
-        assert message.startswith(f"{model}: has no {name}, which its ") and message.endswith(" needs; save it again")
-
-    @pytest.mark.parametrize("text", ["{", "[]"])
-    def test_a_damaged_configuration(self, refusal, model, text):
-        (model / "config.json").write_text(text)
-        message = refusal(model)
-        assert message.startswith(f"{model / 'config.json'}: ") and message.endswith("; save the model again")
-
-    def test_a_model_of_another_type(self, refusal, model):
-        (model / "config.json").write_text('{"model_type": "t5"}')
-        assert refusal(model) == (
-            f"{model}: its model type is 't5', which is none of this package's; push it with `hf upload`"
-        )
-
-    def test_a_table_cut_in_half(self, refusal, data):
-        table = data / "data" / "train-00000-of-00001.parquet"
-        table.write_bytes(table.read_bytes()[: table.stat().st_size // 2])
-        message = refusal(data)
-        assert message.startswith(f"{table}: damaged (") and message.endswith("make the data set again")
-
-    def test_a_data_set_whose_files_are_not_those_of_its_card(self, refusal, data):
-        table = data / "data" / "train-00000-of-00001.parquet"
-        content = table.read_bytes()
-        table.write_bytes(content[:40] + bytes([content[40] ^ 1]) + content[41:])
-        sentence = f"{table}: damaged (its checksum is not the one in README.md); put it back as it was or make the "
-        assert refusal(data) == refusal(data.parent) == f"{sentence}data set again"
-        table.unlink()
-        assert refusal(data).startswith(f"{table}: is missing, and README.md lists it; ")
-
-    def test_a_data_set_that_is_not_complete(self, refusal, data):
-        (data / "README.md").unlink()
-        assert refusal(data) == (
-            f"{data}: has no README.md, so it is not complete; repeat the `symbinv data` that makes it"
-        )
-
-    @pytest.mark.parametrize("secret", [TOKEN, "hf_" + "b" * 34])
-    def test_a_file_with_a_token(self, refusal, model, secret):
-        (model / "run.json").write_text(json.dumps({"command": f"train hub_token={secret}"}))
-        message = refusal(model)
-        assert message == (
-            f"{model / 'run.json'}: holds an access token (Hugging Face); remove it, and make it invalid on the Hub"
-        )
-
-    def test_a_pattern_without_a_file(self, refusal, model):
+    def test_what_is_asked_for_must_be_there_and_no_pickle(self, refusal, model):
         assert refusal(model, "alice/tiny", "--include", "onnx/*") == (
             f"--include onnx/*: no file in {model} has such a path; correct the pattern"
         )
-
-    def test_a_pickle_that_is_asked_for(self, refusal, model):
         (model / "training_args.bin").write_bytes(pickle.dumps({"loads": len}))
         assert refusal(model, "alice/tiny", "--include", "*.bin") == (
             f"{model / 'training_args.bin'}: is no text in UTF-8, and of other kinds only safetensors, Parquet, PNG "
             "and JPEG are looked into; save it as one of these, or remove it"
-        )
-
-    def test_a_link_to_a_file_outside(self, refusal, model, tmp_path):
-        (tmp_path / "secret.json").write_text("{}")
-        (model / "results.json").symlink_to(tmp_path / "secret.json")
-        assert refusal(model) == (
-            f"{model / 'results.json'}: is a link to {tmp_path / 'secret.json'}, outside the folder; put the file "
-            "itself there, or remove it"
-        )
-
-    def test_a_link_to_a_folder(self, refusal, data, tmp_path):
-        (data / "data").rename(tmp_path / "tables")
-        (data / "data").symlink_to("../tables")
-        assert refusal(data) == (
-            f"{data / 'data'}: is a link to the folder ../tables; put the folder itself there, or remove it"
         )
 
     @pytest.mark.parametrize("name", ["tiny", "alice/", "/tiny", "a/b/c", "alice/-x", "alice/t..y"])
@@ -282,12 +277,9 @@ class TestFoldersThatAreRefused:
 # What goes wrong -> what is said about it.
 ANSWERS = {
     403: "the token does not allow this (No); use one that may write to alice/tiny",
-    409: "the Hub is busy with it (No); repeat the command",
     412: "it has changed meanwhile (No); repeat the command",
-    418: "the Hub refuses with status 418 (No)",
     429: "the Hub takes no more requests for now; wait some minutes and repeat the command",
     500: "the Hub fails with status 500 (No); repeat the command later",
-    503: "the Hub fails with status 503 (No); repeat the command later",
 }
 STEPS = [
     ("POST", "/preupload/", 1_000), ("POST", "/lfs/objects/batch", 10), ("PUT", "/lfs/", 1_000),
@@ -325,16 +317,6 @@ class TestPushesThatFail:
         assert files["model.safetensors"] == (model / "model.safetensors").read_bytes() != before["model.safetensors"]
         assert files["run.json"] == b'{"seed": 2}\n'
 
-    # The retry is the library's; before 1.21 it has none, and the push says what was lost.
-    @pytest.mark.skipif(
-        Version(huggingface_hub.__version__) < Version("1.21"), reason="huggingface_hub tries again from 1.21 on"
-    )
-    def test_one_lost_connection_is_not_even_noticed(self, hub, symbinv, model, before):
-        hub.fail("PUT", "/lfs/", cut=1_000)
-        result = symbinv("push", model, "alice/tiny")
-        assert result.code == 0
-        assert hub["model", "alice/tiny"].files()["model.safetensors"] != before["model.safetensors"]
-
     @pytest.mark.parametrize("status", ANSWERS)
     def test_every_refusal_is_one_sentence(self, hub, symbinv, model, before, status):
         hub.fail("POST", "/preupload/", status, message="No", times=99)
@@ -343,28 +325,15 @@ class TestPushesThatFail:
         assert result.err == f"symbinv push: alice/tiny: {ANSWERS[status]}\n"
         assert hub["model", "alice/tiny"].files() == before
 
-    def test_a_wrong_token(self, hub, symbinv, model, monkeypatch):
-        monkeypatch.setenv("HF_TOKEN", STRANGER)
-        result = symbinv("push", model, "alice/tiny")
-        assert result.code == 2 and STRANGER not in result.err and not hub.repositories
-        assert result.err == (
-            "symbinv push: alice/tiny: the Hub does not accept the token; set HF_TOKEN or run `hf auth login`\n"
-        )
-
-    def test_no_token(self, hub, symbinv, model, monkeypatch):
-        monkeypatch.delenv("HF_TOKEN")
+    @pytest.mark.parametrize("token", [STRANGER, None])
+    def test_a_wrong_token_or_none(self, hub, symbinv, model, monkeypatch, token):
         monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(model / "no-such-file"))
+        monkeypatch.delenv("HF_TOKEN") if token is None else monkeypatch.setenv("HF_TOKEN", token)
         result = symbinv("push", model, "alice/tiny")
         assert result.code == 2 and not hub.repositories
         assert result.err == (
             "symbinv push: alice/tiny: the Hub does not accept the token; set HF_TOKEN or run `hf auth login`\n"
         )
-
-    def test_somebody_else_s_repository(self, hub, symbinv, model, before, monkeypatch):
-        monkeypatch.setenv("HF_TOKEN", OTHER)
-        result = symbinv("push", model, "alice/tiny")
-        assert result.code == 2 and result.err.startswith("symbinv push: alice/tiny: the token does not allow this (")
-        assert hub["model", "alice/tiny"].files() == before
 
     def test_no_network(self, hub, symbinv, model, monkeypatch):
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")

@@ -91,15 +91,10 @@ def test_commands_read_addresses_and_name_them(memory, symbinv, tmp_path):
     [
         (["train", "ltl-smoke", "--output", ADDRESS], "--output"),
         (["data", "--output", ADDRESS], "--output"),
-        (["convert", "x", "--output", ADDRESS], "--output"),
         (["evaluate", "--data", "x", "--output", ADDRESS], "--output"),
-        (["solve", "a", "--output", ADDRESS], "--output"),
         (["card", ADDRESS], "FOLDER"),
-        (["card", "x", "--results", ADDRESS], "--results"),
-        (["card", "x", "--output", ADDRESS], "--output"),
         (["push", ADDRESS, "alice/x"], "FOLDER"),
         (["plot", "heatmap", ADDRESS], "INPUT"),
-        (["plot", "heatmap", "x", "--output", ADDRESS], "--output"),
         (["task", "new", f"{ADDRESS}/x.py"], "FILE.py"),
     ],
 )

@@ -1,7 +1,6 @@
 """`symbinv solve`: every formula gets a checked witness or a reason, in the user's notation and names."""
 
 import json
-import re
 
 import pytest
 
@@ -31,23 +30,11 @@ class TestAnswers:
         found = objects(result)
         assert (result.code, result.err) == (0, "")
         assert [content["formula"] for content in found] == KNOWN
+        assert [content["witness"] for content in found[:3]] == [
+            "cycle{1}", "1; request; cycle{1}", "grant_1; cycle{1}"
+        ]  # fmt: skip
         assert all(list(content) == FIELDS and content["verdict"] == "correct" for content in found)
         assert all(content["seconds"] > 0 and content["message"] == "" for content in found)
-
-    def test_answers_are_infix_with_the_user_s_names(self, solve):
-        assert [content["witness"] for content in objects(solve("--json", *KNOWN[:3]))] == [
-            "cycle{1}",
-            "1; request; cycle{1}",
-            "grant_1; cycle{1}",
-        ]
-
-    @pytest.mark.parametrize(
-        ("notation", "formula", "witness"),
-        [("prefix", "Uab", "b;{1}"), ("prefix", "F grant_1", "grant_1 ; { 1 }"), ("lbt", "U t p0", "p0 ; { 1 }")],
-    )
-    def test_answers_to_prefix_notations_are_prefix(self, notation, formula, witness, solve):
-        (content,) = objects(solve("--json", "--notation", notation, formula))
-        assert (content["witness"], content["verdict"]) == (witness, "correct")
 
     def test_what_is_printed_for_people(self, solve):
         result = solve("F request", "0")
@@ -77,16 +64,6 @@ class TestAnswers:
         (content,) = objects(solve("--json", "G a & G !a"))
         assert content["verdict"] == "incorrect"
 
-    def test_renaming_the_formula_renames_the_answer(self, solve):
-        names = {"a": "zebra", "b": "a", "c": "Yak"}
-        first, second = (
-            objects(solve("--json", "--n-best", "3", formula))[0]
-            for formula in ("a U (b & X c)", "zebra U (a & X Yak)")
-        )
-        assert len(first["candidates"]) == 3
-        for one, other in zip(first["candidates"], second["candidates"], strict=True):
-            assert re.sub(r"\b[abc]\b", lambda name: names[name[0]], one["witness"]) == other["witness"]
-
 
 class TestCandidates:
     def test_all_are_checked_and_the_first_verified_one_is_the_answer(self, solve):
@@ -97,12 +74,6 @@ class TestCandidates:
         for content, each in zip(found, verdicts, strict=True):
             index = each.index("correct") if "correct" in each else 0
             assert (content["witness"], content["verdict"]) == (content["candidates"][index]["witness"], each[index])
-
-    def test_without_a_verified_one_it_says_of_how_many(self, solve):
-        assert (
-            "  witness  not found among 4 candidates: the model missed it, or there is none\n"
-            in solve("--n-best", "4", "0").out
-        )
 
 
 class TestInput:
@@ -124,22 +95,11 @@ class TestInput:
             "symbinv solve: formula 3: position 0 of '': expected a formula, the text ends here\n"
         )
 
-    def test_formulas_come_from_a_pipe_or_a_file(self, solve, tmp_path):
-        (tmp_path / "formulas").write_text("1\n\na | !a\n")
-        from_file = solve("--file", tmp_path / "formulas")
-        assert from_file.code == 0 and from_file.out.count("correct") == 2
-        assert solve(stdin=b"1\n\na | !a\n") == from_file
-
     def test_more_formulas_than_are_read_at_once_keep_their_order(self, solve):
         formulas = [f"p{i} | !p{i}" if i % 7 else f"p{i} |" for i in range(230)]
         found = objects(solve("--json", "--max-new-tokens", "4", "--beams", "1", stdin="\n".join(formulas).encode()))
         assert [content["formula"] for content in found] == formulas
         assert all(("error" in content) == (i % 7 == 0) for i, content in enumerate(found))
-
-    def test_two_hundred_symbols_are_answered(self, solve):
-        formula = " | ".join(f"s{i}" for i in range(200)) + " | !s0"
-        (content,) = objects(solve("--json", "--beams", "1", "--max-new-tokens", "4", formula))
-        assert set(content) == set(FIELDS)
 
     @pytest.mark.slow
     def test_five_thousand_tokens_are_answered(self, solve):
@@ -160,21 +120,3 @@ class TestInput:
         result = solve(formula, "1")
         assert result.code == 2 and message in result.err and result.err.count("\n") == 1
         assert "  verdict  correct" in result.out
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["--file", "/no/such/file"], "/no/such/file: No such file or directory; check the path"),
-            (["a", "--file", "x"], "--file x: leave it out, or leave out the formula before it"),
-            ([], "standard input: holds no formula; write one per line"),
-            (["a", "--n-best", "4", "--beams", "2"], "--n-best 4: more candidates than beams; use --beams 4 or more"),
-            (["a", "--n-best", "0"], "'0': must be an integer of at least 1"),
-            (["a", "--beams", "many"], "'many': must be an integer of at least 1"),
-            (["a", "--max-new-tokens", "3"], "'3': must be an integer of at least 4"),
-            (["a", "--device", "abacus"], "device 'abacus': not usable here"),
-            (["a", "--model", "no-such-model"], "no-such-model: no such folder; bundled checkpoints: "),
-        ],
-    )
-    def test_bad_usage_is_refused_with_a_sentence(self, arguments, message, solve):
-        result = solve(*arguments)
-        assert result.code == 2 and result.out == "" and message in result.err and "Traceback" not in result.err

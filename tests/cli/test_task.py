@@ -44,37 +44,3 @@ def test_a_broken_law_has_a_counterexample_and_exit_code_one(started, symbinv):
     assert result.code == 1 and (content["task"], content["ok"]) == ("again_two", False)
     assert [law["name"] for law in content["laws"] if not law["ok"]] == ["answers"]
     assert set(content["laws"][0]) == {"name", "statement", "ok", "message"}
-
-
-def test_an_exception_that_breaks_several_laws_is_shown_at_the_first(started, symbinv):
-    file = started("again_three.py")
-    file.write_text(file.read_text().replace("lengths = [", "lengths = [1 // 0] + ["))
-    result = symbinv("task", "check", "again_three.py", "--questions", "10")
-    failed = [line for line in result.out.splitlines() if line.startswith("failed")]
-    assert len(failed) > 5 and sum("ZeroDivisionError" in line for line in failed) == 1
-    assert all(line.endswith("; but see tokens") for line in failed[1:])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["check", "no_such_file.py"], "task='no_such_file.py': no such file"),
-        (
-            ["check", "chess"],
-            "task='chess': unknown; use one of ltl, ltl-operators, prop, copy, tseitin, or a file FILE.py",
-        ),
-        (["check", "copy", "--num-symbols", "11"], "num_symbols=11: try 2 to 10"),
-        (["check", "copy", "--num-symbols", "1"], "'1': must be an integer of at least 2"),
-        (["check", "copy", "--min-size", "9", "--max-size", "3"], "min_size=9, max_size=3, questions=40: all are at"),
-        (["new", "my-task.py"], "my-task.py: is no name of a module; use letters, digits and _, and end it in .py"),
-        (["new", "x.py", "--seed", "1"], "--seed: only with check"),
-        (["new", "there.py"], "there.py: there is such a file; choose another name"),
-        (["new", "no/folder/x.py"], "no/folder/x.py: No such file or directory; check the path and its permissions"),
-        (["check", "there.py"], "task='there.py': the file cannot be imported (line 2, NameError: name 'nothing'"),
-    ],
-)
-def test_bad_usage_is_refused_with_a_sentence(arguments, message, symbinv, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "there.py").write_text("import sys\nnothing\n")
-    result = symbinv("task", *arguments)
-    assert result.code == 2 and result.out == "" and message in result.err and "Traceback" not in result.err

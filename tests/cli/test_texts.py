@@ -31,12 +31,6 @@ class TestItems:
         stdin(b"a\n\xff\nb\n")
         assert [item.text for item in read_items("formula", [], "-")] == ["a", "\udcff", "b"]
 
-    @pytest.mark.parametrize("content", [b"", b"\n\n"])
-    def test_an_input_without_items_is_refused(self, content, stdin):
-        stdin(content)
-        with pytest.raises(UserError, match="standard input: holds no formula; write one per line"):
-            list(read_items("formula", [], None))
-
     def test_an_endless_line_is_refused_after_the_items_before_it(self, tmp_path):
         path = tmp_path / "formulas"
         with path.open("wb") as file:
@@ -48,10 +42,6 @@ class TestItems:
             UserError, match=r"line 4 of .*formulas: longer than 1,048,576 bytes; write one formula per"
         ):
             next(chunks)
-
-    def test_arguments_and_a_file_exclude_each_other(self):
-        with pytest.raises(UserError, match="--file x: leave it out, or leave out the formula before it"):
-            list(read_items("formula", ["a"], "x"))
 
     def test_a_terminal_is_not_waited_for(self, monkeypatch):
         terminal = io.TextIOWrapper(io.BytesIO())

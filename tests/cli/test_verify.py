@@ -11,15 +11,6 @@ def objects(result):
     return [json.loads(line) for line in result.out.splitlines()]
 
 
-def test_a_correct_witness_is_said_to_be_so(symbinv):
-    result = symbinv("verify", "G(request -> F grant)", "request; cycle{grant; !grant}")
-    assert result == (
-        0,
-        "G(request -> F grant)\n  witness  request; cycle{grant; !grant}\n  verdict  correct\n",
-        "",
-    )
-
-
 @pytest.mark.parametrize(
     ("witness", "verdict", "reason"),
     [
@@ -89,23 +80,3 @@ def test_spot_s_work_has_a_limit(symbinv, hanging_formula):
 
 def test_names_that_the_terminal_cannot_show_are_escaped(symbinv):
     assert '"\\udcff"' in symbinv("verify", '"\udcff"', "cycle{1}").err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["a"], "1 arguments: give one formula and one witness, each in quotes"),
-        (["a", "b", "c"], "3 arguments: give one formula and one witness"),
-        (["a", "b", "--file", "x"], "--file x: leave it out, or leave out the pair before it"),
-        (["--file", "/no/such/file"], "/no/such/file: No such file or directory; check the path and its permissions"),
-        (["--file", "/"], "/: Is a directory; check the path and its permissions"),
-        (["a", "b", "--timeout", "0"], "'0': must be a positive number of seconds"),
-        (["a", "b", "--timeout", "nan"], "'nan': must be a positive number of seconds"),
-        (["a", "b", "--timeout", "soon"], "'soon': must be a positive number of seconds"),
-        (["a", "b", "--notation", "polish"], "--notation polish: task ltl does not have it; use one of infix, lbt"),
-        ([], "standard input: holds no pair; write one per line"),
-    ],
-)
-def test_bad_usage_is_refused_with_a_sentence(arguments, message, symbinv):
-    result = symbinv("verify", *arguments)
-    assert result.code == 2 and result.out == "" and message in result.err and "Traceback" not in result.err

@@ -44,4 +44,6 @@ def test_what_has_no_such_layers_or_questions_is_refused(program, data):
     said = refusal("prop-canonical", f"--data={other}", "--split=train")
     assert f"--data {other}: prop-canonical cannot read it (position" in said and said.endswith("name other data")
     assert "--split tset: " in refusal("prop-canonical", f"--data={data}", "--split=tset")
-    assert "--rows: the split gives 4 questions, and at least 8" in refusal("prop-canonical", f"--data={data}", "--rows=4")
+    assert "--rows: the split gives 4 questions, and at least 8" in refusal(
+        "prop-canonical", f"--data={data}", "--rows=4"
+    )

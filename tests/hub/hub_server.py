@@ -92,7 +92,6 @@ class Repository:
     sdk: str | None = None
     commits: dict[str, Commit] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
 
     def add(self, branch: str, files: dict[str, Blob], title: str) -> str:
         """Puts a commit at the end of a branch; its id."""
@@ -102,11 +101,8 @@ class Repository:
         return commit.oid
 
     def resolve(self, revision: str) -> str | None:
-        """The commit that a branch, a tag or the beginning of a commit's name stands for."""
-        named = self.branches.get(revision) or self.tags.get(revision)
-        if named or len(revision) < 7:
-            return named
-        return next((oid for oid in self.commits if oid.startswith(revision)), None)
+        """The commit that a branch or a commit's name stands for."""
+        return self.branches.get(revision) or next((oid for oid in self.commits if oid == revision), None)
 
     def files(self, revision: str = "main") -> dict[str, bytes]:
         """Path → content at a revision."""
@@ -221,6 +217,7 @@ class HubServer:
 
 
 REPO = r"(?P<kind>models|datasets|spaces)/(?P<name>[^/]+/[^/]+)"
+PAGE = r"(?P<prefix>datasets/|spaces/)?(?P<name>[^/]+/[^/]+)"
 ROUTES = [
     ("GET", r"/api/whoami-v2", "whoami"),
     ("POST", r"/api/validate-yaml", "validate_yaml"),
@@ -232,25 +229,14 @@ ROUTES = [
     ("POST", rf"/api/{REPO}/branch/(?P<revision>[^/]+)", "branch"),
     ("GET", rf"/api/{REPO}/refs", "refs"),
     ("GET", rf"/api/{REPO}(?:/revision/(?P<revision>[^/]+))?", "info"),
-    ("POST", r"/(?P<prefix>datasets/|spaces/)?(?P<name>[^/]+/[^/]+)\.git/info/lfs/objects/batch", "lfs_batch"),
+    ("POST", rf"/{PAGE}\.git/info/lfs/objects/batch", "lfs_batch"),
     ("PUT", r"/lfs/(?P<oid>[0-9a-f]{64})", "lfs_put"),
     ("POST", r"/lfs/(?P<oid>[0-9a-f]{64})/verify", "lfs_verify"),
     ("GET", r"/cdn/(?P<oid>[0-9a-f]{64})", "cdn"),
-    (
-        "GET",
-        r"/(?P<prefix>datasets/|spaces/)?(?P<name>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)",
-        "download",
-    ),
-]  # fmt: skip
+    ("GET", rf"/{PAGE}/resolve/(?P<revision>[^/]+)/(?P<path>.+)", "download"),
+]
 # What a route calls the types of repositories.
-TYPES = {
-    "models": "model",
-    "datasets": "dataset",
-    "spaces": "space",
-    None: "model",
-    "datasets/": "dataset",
-    "spaces/": "space",
-}
+TYPES = {**{f"{type_}s": type_ for type_ in PREFIX}, **{prefix or None: type_ for type_, prefix in PREFIX.items()}}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -274,7 +260,7 @@ class Handler(BaseHTTPRequestHandler):
             self.rfile.read(min(failure.cut, int(self.headers.get("Content-Length") or 0) // 2))
             self._hang_up()
             return
-        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0)) if not self._chunked() else b""
+        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         try:
             if failure is not None and failure.cut is None:
                 raise HubError(failure.status, failure.message, headers=failure.headers)
@@ -300,12 +286,6 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
-
-    def _chunked(self) -> bool:
-        """Reads a body without a length."""
-        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
-            return False
-        raise HubError(411, "Length Required")
 
     def send(self, content: bytes, status: int = 200, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
@@ -434,9 +414,6 @@ class Handler(BaseHTTPRequestHandler):
                 files[value["path"]] = Blob(self.hub.objects[value["oid"]], True)
             elif item["key"] == "deletedFile":
                 del files[value["path"]]
-            elif item["key"] == "deletedFolder":
-                folder = value["path"].rstrip("/") + "/"
-                files = {path: blob for path, blob in files.items() if not path.startswith(folder)}
         oid = repository.add(revision, files, title)
         url = f"{self.hub.endpoint}/{PREFIX[repository.type]}{name}/commit/{oid}"
         self.send_json({"success": True, "commitOid": oid, "commitUrl": url, "hookOutput": ""})
@@ -541,25 +518,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def refs(self, kind: str, name: str) -> None:
         repository = self.repository(TYPES[kind], name)
-        refs = {"branches": ("heads", repository.branches), "tags": ("tags", repository.tags)}
-        content: dict[str, Any] = {
-            kind: [{"name": ref, "ref": f"refs/{folder}/{ref}", "targetCommit": oid} for ref, oid in names.items()]
-            for kind, (folder, names) in refs.items()
-        }
-        self.send_json({**content, "converts": []})
+        branches = [
+            {"name": name, "ref": f"refs/heads/{name}", "targetCommit": oid}
+            for name, oid in repository.branches.items()
+        ]
+        self.send_json({"branches": branches, "tags": [], "converts": []})
 
     def info(self, kind: str, name: str, revision: str | None) -> None:
         repository = self.repository(TYPES[kind], name)
         oid, commit = self.commit_of(repository, revision or "main")
-        details = "blobs" in self.query
-        siblings = []
-        for path, blob in commit.files.items():
-            sibling: dict[str, Any] = {"rfilename": path}
-            if details:
-                sibling |= {"size": len(blob.content), "blobId": blob.oid}
-                if blob.is_large:
-                    sibling["lfs"] = {"sha256": blob.sha256, "size": len(blob.content), "pointerSize": 134}
-            siblings.append(sibling)
+        siblings = [{"rfilename": path} for path in commit.files]
         card = _card_data(commit.files.get("README.md"))
         content = {
             "_id": "0" * 24, "id": name, "author": name.partition("/")[0], "sha": oid, "private": repository.private,

@@ -19,8 +19,7 @@ sizes = ["--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--rows", "
 assert make(["--task", "copy", "--output", "copy", "--workers", "1", *sizes]) == 0
 assert main(["push", "copy", "alice/copy", "--private"]) == 0
 rows = datasets.load_dataset("parquet", data_dir="copy")
-rows.push_to_hub("alice/rows")
-rows["train"].push_to_hub("alice/rows", "few", split="test", private=True)
+rows["train"].push_to_hub("alice/rows", "few", split="test")
 result = {split: rows[split].to_list() for split in rows}
 """
 PULL = """
@@ -32,7 +31,6 @@ result = [
     for rows in (
         datasets.load_dataset("alice/copy"),
         load_data("copy", {}, "alice/copy"),
-        datasets.load_dataset("alice/rows"),
         datasets.load_dataset("alice/rows", "few"),
     )
 ]
@@ -43,10 +41,9 @@ result = [
 def test_what_was_pushed_comes_back_row_by_row(server, tmp_path):
     rows = run(server, PUSH, None, tmp_path / "alice")
     assert {split: len(part) for split, part in rows.items()} == {"train": 32, "validation": 4, "test": 4}
-    copy, loaded, own, few = run(server, PULL, None, tmp_path / "user")
-    assert copy == loaded == own == rows
-    assert few == {"test": rows["train"]}
-    assert server["dataset", "alice/copy"].private and not server["dataset", "alice/rows"].private
+    copy, loaded, few = run(server, PULL, None, tmp_path / "user")
+    assert copy == loaded == rows and few == {"test": rows["train"]}
+    assert server["dataset", "alice/copy"].private
     assert tokens_in(tmp_path) == []
 
 
@@ -97,7 +94,6 @@ result = [
     {split: part.to_list() for split, part in load_data("copy", {}, "alice/all/copy-3").items()},
     [question.reference for question in load_questions(COPY, "alice/all/copy-3", "test")],
     refusal(lambda: load_data("copy", {}, "alice/all")),
-    refusal(lambda: load_questions(COPY, "alice/all", "test")),
     refusal(lambda: load_data("copy", {}, "alice/all/copy-4")),
 ]
 """
@@ -110,10 +106,10 @@ def test_a_folder_of_data_sets_becomes_one_repository_that_plain_datasets_reads_
     names, places, counts = run(server, PLAIN, None, tmp_path / "user")
     assert names == ["copy-2", "copy-3"] and counts == ["32", "32"]
     assert places == [[two, three], [two, three]]
-    rows, references, several, again, unknown = run(server, NAMED, None, tmp_path / "named")
+    rows, references, several, unknown = run(server, NAMED, None, tmp_path / "named")
     assert rows == three and references == [row["copy"] for row in three["test"]]
     sentence = "alice/all: holds several data sets; name one of them, alice/all/copy-2 or alice/all/copy-3"
-    assert several == again == sentence and "copy-4" in unknown and "Available: ['copy-2', 'copy-3']" in unknown
+    assert several == sentence and "copy-4" in unknown and "Available: ['copy-2', 'copy-3']" in unknown
     there = server["dataset", "alice/all"].files()
     assert "notes.txt" not in there and {"README.md", "copy-2/README.md", "copy-3/generation.json"} <= set(there)
 

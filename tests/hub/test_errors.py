@@ -14,12 +14,12 @@ NAME = "alice/tiny"
 def failure(hub):
     """What is said of a request that fails in this way."""
 
-    def fail(status, code=None, token=TOKEN, name=NAME):
+    def fail(status, code=None):
         hub.fail("GET", "/api/models/alice/tiny", status, message="No", headers={"X-Error-Code": code} if code else {})
         try:
-            HfApi(endpoint=hub.endpoint, token=token).model_info(NAME)
+            HfApi(endpoint=hub.endpoint, token=TOKEN).model_info(NAME)
         except Exception as error:
-            return hub_failure(error, name)
+            return hub_failure(error, NAME)
 
     return fail
 
@@ -35,13 +35,6 @@ def test_each_answer_of_the_hub_has_its_sentence(failure):
     )
     assert failure(404, "EntryNotFound") is None
     assert failure(500) == f"{NAME}: the Hub fails with status 500 (No); repeat the command later"
-
-
-def test_no_token_has_a_sentence(failure, monkeypatch, tmp_path):
-    monkeypatch.delenv("HF_TOKEN")
-    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "none"))
-    assert failure(200, token=True) == f"{NAME}: no token; set HF_TOKEN or run `hf auth login`"
-    assert failure(200, token=True, name=None) == "the Hub: no token; set HF_TOKEN or run `hf auth login`"
 
 
 def test_causes_are_looked_through_unless_they_are_hidden(hub):

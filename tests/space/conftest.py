@@ -32,14 +32,9 @@ runpy.run_path(sys.argv[1] + "/app.py", run_name="__main__")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # No connections of the browser's own, which would hide those of the page.
 ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
 
 
 class Site(NamedTuple):

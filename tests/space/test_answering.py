@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from answering import LARGEST_MAP, MOST_PATIENT, READING, WRITING, QuestionError, read_renaming, renamings
+from answering import LARGEST_MAP, READING, WRITING, QuestionError, read_renaming, renamings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,9 +37,6 @@ class TestRenamings:
         every = {row for row in itertools.permutations(names) if row != names}
         assert {tuple(one.values()) for one in renamings(names)} == every
         assert all(old != new for old, new in renamings(names)[0].items())
-
-    def test_of_no_names_there_are_none(self):
-        assert renamings(()) == []
 
 
 class TestBadInput:
@@ -80,11 +77,6 @@ class TestBadInput:
         with pytest.raises(QuestionError, match=r"^Seconds for Spot: .* must be a number from 0\.5 to 10\.$"):
             answering.solve("a", limit=limit)
 
-    def test_there_are_two_views_of_attention(self, answering, solved):
-        for view in (None, "x", ["x"], 1):
-            with pytest.raises(QuestionError, match=r"is no view: choose 'how the answer is written' or 'how the for"):
-                answering.attention(solved, view, "grant", 0, 0)
-
 
 class TestChosenNames:
     FORMULA = parse('request U (grant & "a b")')
@@ -122,11 +114,6 @@ class TestChosenNames:
             ("request=x, request=y", "'request' is given two new names: give it one."),
             ("req=x", "The formula has no name 'req': its names are request, grant, a b."),
             ("request=G", "'G' cannot be a name: use letters, digits and _, no operator, or put it in double quotes."),
-            ("request=1", "'1' cannot be a name: use letters, digits and _, no operator, or put it in double quotes."),
-            (
-                "request=x!",
-                "'x!' cannot be a name: use letters, digits and _, no operator, or put it in double quotes.",
-            ),
             ("request=x; grant=y", "'request=x; grant=y' cannot be read: write old=new pairs, joined by commas."),
             ("request=x, grant", "'grant' cannot be read: write old=new pairs, joined by commas."),
             ("request=request", "These are the names that the formula has: change at least one of them."),
@@ -137,10 +124,6 @@ class TestChosenNames:
         with pytest.raises(QuestionError) as error:
             read_renaming(text, self.FORMULA)
         assert str(error.value) == message
-
-    def test_without_names_there_is_nothing_to_rename(self):
-        with pytest.raises(QuestionError, match="no names: there is nothing to rename"):
-            read_renaming("a=b", parse("X 1"))
 
     def test_the_model_follows_to_names_that_the_baseline_has_no_rows_for(self, answering, solved):
         own, baseline = answering.rename(solved, read_renaming("request=x, grant=request", solved.formula))
@@ -156,12 +139,12 @@ class TestSolving:
         with Checker(workers=1) as checker:
             assert [one.verdict for one in checker.check(pairs)] == [one.verdict for one in solved.candidates]
         scores = [one.score for one in solved.candidates]
-        assert scores == sorted(scores, reverse=True)
+        assert scores == sorted(scores, reverse=True) and solved.model_seconds > 0
 
     def test_spots_own_witness_holds_and_its_time_is_taken(self, solved):
         with Checker(workers=1) as checker:
             (result,) = checker.check([(to_prefix(parse(QUESTION)), solved.search.witness)])
-        assert result.verdict == "correct" and 0 < solved.search.seconds < 5 and solved.model_seconds > 0
+        assert result.verdict == "correct" and 0 < solved.search.seconds < 5
 
     def test_where_no_witness_exists_nothing_is_verified(self, answering):
         one = answering.solve("a & X b & !a", beams=3)
@@ -227,33 +210,6 @@ class TestLanes:
         together = [seconds == batches[0] for seconds in batches]
         assert together == [True] + 12 * [False] + 13 * [True]
 
-    def test_a_map_is_drawn_while_the_model_answers_others_and_disturbs_no_answer(self, answering):
-        text = "G(request -> F grant) & F request"
-        solved = answering.solve(text, beams=2)
-        looks = [(view, layer) for view in (READING, WRITING) for layer in (0, 1)]
-        maps = [answering.attention(solved, view, "grant", layer, 0) for view, layer in looks]
-        go_on = threading.Event()
-        answering._models.submit(go_on.wait)
-        assert answering.attention(solved, READING, "grant", 0, 0) == maps[0]
-        go_on.set()
-        with ThreadPoolExecutor(2) as visitors:
-            asked = [visitors.submit(answering.solve, text, 2) for _ in range(4)]
-            while not all(one.done() for one in asked):
-                assert [answering.attention(solved, view, "grant", layer, 0) for view, layer in looks] == maps
-            for one in asked:
-                assert [each.text for each in one.result().candidates] == [each.text for each in solved.candidates]
-
-    def test_what_a_model_cannot_do_is_said_to_all_who_share_the_batch(self, answering, monkeypatch):
-        def fails(*_, **__):
-            raise RuntimeError("no memory")
-
-        monkeypatch.setattr(answering._batches, "_pipe", fails)
-        with ThreadPoolExecutor(2) as visitors:
-            asked = [visitors.submit(answering.solve, "a U b", 2) for _ in range(2)]
-            for one in asked:
-                with pytest.raises(RuntimeError, match="no memory"):
-                    one.result()
-
     @pytest.mark.slow
     def test_spot_goes_on_in_the_patient_lane_and_others_pass(self, answering, busy_formula):
         with ThreadPoolExecutor(2) as visitors:
@@ -262,14 +218,6 @@ class TestLanes:
             assert passing.result().best.verdict == "correct" and not busy.done()
         # A fast machine fills Spot's memory before that.
         assert busy.result().limit == 4 and re.search("the limit of 4 s|no more memory", busy.result().search.message)
-
-    @pytest.mark.slow
-    def test_with_many_long_formulas_spot_has_no_more_time_than_for_a_quick_one(self, answering, busy_formula):
-        taken = [answering._places.acquire(blocking=False) for _ in range(MOST_PATIENT)]
-        one = answering.solve(busy_formula, beams=2, limit=10.0)
-        for _ in taken:
-            answering._places.release()
-        assert all(taken) and one.crowded and one.limit == 0.5 and one.candidates[0].verdict == "timeout"
 
 
 class TestRenaming:
@@ -285,12 +233,6 @@ class TestRenaming:
             for one in (*baseline.before, *baseline.after):
                 assert set(parse_trace(one.text).symbols()) <= {"request", "grant", "done"}
 
-    def test_the_baseline_is_not_asked_about_more_names_than_it_has_rows(self, answering):
-        four = answering.solve("p & X q & X X(r & s)", beams=2)
-        own, baseline = answering.rename(four, renamings(four.formula.symbols())[1])
-        assert own.follows and len(own.after) == 2
-        assert baseline.refusal == "It has learned a row for each of 3 names and cannot be asked about 4."
-
 
 class TestAttention:
     @pytest.mark.parametrize("view", [READING, WRITING])
@@ -304,14 +246,6 @@ class TestAttention:
             assert len(row) == len(one.columns) and sum(row) == pytest.approx(1)
 
     @pytest.mark.parametrize("view", [READING, WRITING])
-    def test_streams_layers_and_heads_look_elsewhere(self, answering, solved, view):
-        maps = {
-            answering.attention(solved, view, stream, layer, head).weights
-            for stream, layer, head in itertools.product(("request", "grant", "done"), (0, 3), (0, 3))
-        }
-        assert len(maps) == 12
-
-    @pytest.mark.parametrize("view", [READING, WRITING])
     def test_a_renamed_stream_looks_at_the_same_places(self, answering, solved, view):
         own, _ = answering.rename(solved, renamings(solved.formula.symbols())[0])
         renamed = replace(solved, formula=own.renamed, candidates=own.after)
@@ -319,11 +253,6 @@ class TestAttention:
             before = answering.attention(solved, view, name, 0, 0)
             after = answering.attention(renamed, view, other, 0, 0)
             assert after.weights == before.weights and after.stream == other
-
-    def test_a_formula_without_names_has_one_stream(self, answering, solved):
-        answers = (replace(solved.best, text="1;{1}"),)
-        one = answering.attention(replace(solved, formula=parse("X 1"), candidates=answers), WRITING, "", 0, 0)
-        assert (one.stream, one.columns) == ("", ("X", "1", "(end)"))
 
     def test_an_answer_that_was_cut_off_cannot_be_looked_at_while_it_is_written(self, answering, solved):
         cut = tuple(replace(one, text="a;&a", verdict="invalid") for one in solved.candidates)

@@ -1,11 +1,9 @@
 """The page in a browser, on a desk and on a phone: open it, type, solve, rename, and type what is no formula."""
 
-import io
 from string import ascii_lowercase
 
 import pytest
 from app import EXAMPLES, FEWEST, MOST, with_symbols
-from PIL import Image
 
 from hf_symbinv import Checker, FormulaSyntaxError, parse, to_infix, to_prefix, trace_to_prefix
 from hf_symbinv.logic import read_trace
@@ -35,17 +33,6 @@ class Visitor:
         self.page.goto(f"{site.url}{query}")
         self.page.wait_for_selector("#witness table")
 
-    def set_limit(self, seconds):
-        """Types the limit until the slider beside it, which a user sees, has moved there and stays."""
-        number, slider = (self.page.locator(f"#limit input[type={kind}]") for kind in ("number", "range"))
-        for _ in range(20):
-            number.fill(seconds)
-            number.press("Tab")
-            self.page.wait_for_timeout(300)  # what a part that has just been opened is given late would undo it
-            if slider.input_value() == number.input_value() == seconds:
-                return
-        raise AssertionError(f"the limit is {number.input_value()}, its slider {slider.input_value()}")
-
     def ask(self, text, key=None):
         """Types a formula and asks for a witness, by the button or a key, and waits for the answer."""
         box = self.page.locator("#formula textarea")
@@ -59,11 +46,6 @@ class Visitor:
         except FormulaSyntaxError:
             self.page.locator("#problem").wait_for()
         self.renamed = 0
-
-    def choose(self, example):
-        """Chooses an example, which needs no answer of the server."""
-        self.page.get_by_role("button", name=example, exact=True).click()
-        self.page.wait_for_function("e => document.querySelector('#formula textarea').value == e", arg=example)
 
     def tab(self, name):
         self.page.get_by_role("tab", name=name).click()
@@ -121,6 +103,10 @@ def is_witness(formula, shown):
 
 def test_a_visit_open_solve_rename_mistype_and_recover(opened):
     page = opened.page
+    places = ("#question", "#answer", "#witness table")
+    question, answer, picture = (page.locator(one).bounding_box() for one in places)
+    assert question["x"] + question["width"] < answer["x"] and abs(question["y"] - answer["y"]) < 2, "side by side"
+    assert picture["y"] + picture["height"] < DESKTOP["height"], "on the first screen"
     assert "verified" in opened.text("#witness") and not opened.sticks_out()
 
     opened.ask("!door_open U (alarm & X door_open)")
@@ -158,39 +144,35 @@ def test_a_visit_open_solve_rename_mistype_and_recover(opened):
     assert not page.locator("#renamed").is_visible()
     assert is_witness("a & X b", page.locator("#witness code").first.inner_text())
 
-
-def test_a_busy_spot_is_cut_at_its_limit_and_the_page_says_so(opened, busy_formula):
-    opened.page.get_by_text("Settings", exact=True).click()
-    opened.set_limit("0.5")
-    opened.ask(busy_formula)
-    assert "busy for 0.5 s" in opened.text("#witness .busy") and "4 answers were not checked" in opened.text("#witness")
-    assert "timeout" in opened.text("#witness .verdict")
-    assert opened.text("#times").count("stopped at its limit of 0.5 s") == 2
-    opened.tab("All answers")
-    assert opened.text("#answers li >> nth=0").startswith("timeout")
-    assert not opened.sticks_out()
-
-    button = opened.page.get_by_role("button", name="Find a witness", exact=True)
-    opened.page.click("#solve")
-    opened.page.get_by_role("button", name="Looking for a witness …").wait_for()
-    opened.page.locator("#formula textarea").fill("a & X b")
-    button.wait_for()
-    assert not opened.page.locator("#results").is_visible() and opened.page.locator("#hint").is_visible()
-
-
-def test_a_number_of_symbols_writes_a_formula_with_so_many_which_is_then_answered(opened):
-    page = opened.page
-    slider, box = page.locator("#symbols input[type=range]"), page.locator("#formula textarea")
-    for key, count in (("Home", FEWEST), ("ArrowRight", FEWEST + 1), ("End", MOST)):
+    slider = page.locator("#symbols input[type=range]")
+    for key, count in (("Home", FEWEST), ("End", MOST)):
         slider.press(key)
         wanted = with_symbols(ascii_lowercase[:count])
         page.wait_for_function("e => document.querySelector('#formula textarea').value == e", arg=wanted)
-    formula = parse(box.input_value())
-    page.click("#solve")
-    page.get_by_label(f"Witness of {to_infix(formula)}", exact=True).wait_for()
-    rows = page.locator("#witness table").first.locator("tbody th").all_inner_texts()
-    assert rows == list(formula.symbols()) and not opened.sticks_out()
-    assert is_witness(to_infix(formula), page.locator("#witness code").first.inner_text())
+    page.locator("#results").wait_for(state="hidden", timeout=1000)  # it belongs to another formula
+
+    opened.ask("(p U q) & X(r U s)")
+    opened.tab("Attention")
+    assert "In the stream of p" in opened.text("#heatmap")
+    page.locator("#stream input").click()
+    page.get_by_role("option", name="s", exact=True).click()
+    page.locator("#heatmap", has_text="In the stream of s").wait_for()
+
+    page.evaluate("window.harmed = false")
+    opened.ask('"<img src=x onerror=window.harmed=true>" & X "<b>bold</b>"')
+    opened.rename()
+    assert "<img src=x onerror=window.harmed=true>" in opened.text("#witness .verdict")
+    assert not page.evaluate("window.harmed")
+    assert not page.locator("#results img, #results b:text-is('bold')").count()
+
+
+def test_nothing_outside_this_machine_is_asked_for(opened, site):
+    opened.ask("F(req & X ack) & G !err")
+    assert opened.asked and not [url for url in opened.asked if not url.startswith((site.url, "data:", "blob:"))]
+    assert not opened.complaints
+    turned_to = {line.split()[-1] for line in site.lines if line.startswith("TURNS TO")}
+    assert turned_to <= {"127.0.0.1", "localhost", "None"}, turned_to
+    assert not [line for line in site.lines if "Traceback" in line or "Error" in line]
 
 
 def test_a_formula_has_each_symbol_once_and_each_number_of_them_is_answered(answering):
@@ -198,140 +180,6 @@ def test_a_formula_has_each_symbol_once_and_each_number_of_them_is_answered(answ
         formula = with_symbols(ascii_lowercase[:count])
         assert [letter for letter in formula if letter.islower()] == list(ascii_lowercase[:count])
         assert answering.solve(formula).best.verdict == "correct"
-
-
-def test_names_are_shown_and_never_run(opened):
-    opened.page.evaluate("window.harmed = false")
-    opened.ask('"<img src=x onerror=window.harmed=true>" & X "<b>bold</b>"')
-    opened.rename()
-    assert "<img src=x onerror=window.harmed=true>" in opened.text("#witness .verdict")
-    assert not opened.page.evaluate("window.harmed")
-    assert not opened.page.locator("#results img, #results b:text-is('bold')").count()
-
-
-def test_long_names_are_shown_whole_on_a_phone_too(opened):
-    page = opened.page
-    opened.ask("request_from_line_1 & X request_from_line_2")
-    page.set_viewport_size(PHONE)
-    page.wait_for_timeout(100)
-    assert page.locator("#witness th[scope=row]").evaluate_all(
-        "all => all.every(one => one.scrollWidth <= one.clientWidth && getComputedStyle(one).textOverflow == 'clip')"
-    )
-    assert not opened.sticks_out()
-
-
-def test_the_map_is_of_the_chosen_stream(opened):
-    opened.ask("(p U q) & X(r U s)")
-    opened.tab("Attention")
-    before = opened.page.locator("svg.heatmap").inner_html()
-    assert "In the stream of p" in opened.text("#heatmap")
-    opened.page.locator("#stream input").click()
-    opened.page.get_by_role("option", name="s", exact=True).click()
-    opened.page.locator("#heatmap", has_text="In the stream of s").wait_for()
-    assert opened.page.locator("svg.heatmap").inner_html() != before
-    opened.page.get_by_text("how the formula is read").click()
-    opened.page.wait_for_function("document.querySelectorAll('#heatmap rect').length == 9 * 9")
-
-
-def test_whatever_changes_the_formula_clears_the_old_answer(opened):
-    page = opened.page
-    opened.ask("a & X b")
-    opened.rename()
-    opened.choose(EXAMPLES[1])
-    page.locator("#results").wait_for(state="hidden", timeout=1000)
-    assert opened.text("#hint") == "Press Find a witness, and the answer is shown here."
-    page.click("#solve")
-    page.get_by_label(f"Witness of {EXAMPLES[1]}", exact=True).wait_for()
-    assert not page.locator("#hint").is_visible() and not page.locator("#renamed").is_visible()
-
-    page.locator("#formula textarea").press("End")
-    page.keyboard.type(" & X")
-    page.locator("#results").wait_for(state="hidden", timeout=1000)
-    page.keyboard.press("Enter")
-    page.locator("#problem pre").wait_for()
-    opened.choose(EXAMPLES[2])
-    page.locator("#problem").wait_for(state="hidden", timeout=1000)
-
-
-@pytest.mark.parametrize(
-    "text", ["(request U grant) & & X done", "a &\nb & (c U d) e", "iiiiiiiiiiiiiiiiiiiiWWWWWWWWWWWWWW )))"]
-)
-def test_a_caret_stands_under_the_place_of_the_fault(opened, text):
-    with pytest.raises(FormulaSyntaxError) as error:
-        parse(text)
-    opened.ask(text)
-    below = opened.page.evaluate(
-        """() => {
-            const [pre, caret] = ["#problem pre", "#problem .caret"].map(one => document.querySelector(one));
-            const length = pre.querySelector(".before").textContent.length, fault = document.createRange();
-            fault.setStart(pre.firstChild, length);
-            fault.setEnd(pre.firstChild, length + 1);
-            const [under, over] = [caret.getBoundingClientRect(), fault.getBoundingClientRect()];
-            const middle = (under.left + under.right) / 2;
-            return [fault.toString(), over.left < middle && middle < over.right && over.bottom <= under.bottom];
-        }"""
-    )
-    assert below == [text[error.value.position], True]
-    assert "monospace" in opened.page.locator("#problem pre").evaluate("one => getComputedStyle(one).fontFamily")
-
-
-def test_new_names_can_be_chosen_and_are_refused_in_a_sentence(opened):
-    page = opened.page
-    opened.ask("request U (grant & X request)")
-    opened.rename("request=ask, grant=give")
-    assert opened.text("#renamed").startswith("request → ask, grant → give The formula is now ask U (give & X ask).")
-    assert "follows all 5 answers and scores" in opened.text("#renamed .side >> nth=0")
-    page.locator("#names textarea").fill("request=grant")
-    page.keyboard.press("Enter")
-    page.locator("#renamed .problem").wait_for()
-    assert opened.text("#renamed") == "'request' and 'grant' would both be called 'grant': give each a name of its own."
-    opened.ask("alarm & X door")
-    assert page.locator("#names textarea").input_value() == ""
-    assert page.locator("#names textarea").get_attribute("placeholder") == "alarm=new_1, door=new_2"
-
-
-def test_what_is_open_in_a_trace_is_striped_and_what_is_false_is_not(opened):
-    opened.ask("a & X(b & !a)")
-    cells = opened.page.locator("#witness td[title]").evaluate_all(
-        "all => all.map(one => [one.title.split(' at')[0], getComputedStyle(one).backgroundImage.split('(')[0]])"
-    )
-    looks = {said.split(" ", 1)[1]: look for said, look in cells}
-    assert looks == {"is true": "none", "is false": "none", "may be true or false": "repeating-linear-gradient"}
-    assert opened.text("#witness .legend") == "1 true 0 false either"
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_scale_of_the_map_has_the_colours_of_its_cells(browser, site, theme):
-    visitor = Visitor(browser, site, query=f"?__theme={theme}")
-    visitor.tab("Attention")
-    strongest = visitor.page.locator("#heatmap rect[style='--w:1.000']").first
-    strongest.wait_for()
-    scale = visitor.page.locator("#heatmap .scale")
-    shown = visitor.text("#heatmap")
-    assert scale.inner_text().split("\n")[-1].split()[-1] in shown.split("the strongest cell is ")[1].split(".")[0]
-
-    def colour(part, x):
-        picture = Image.open(io.BytesIO(part.screenshot())).convert("RGB")
-        return picture.getpixel((round(x * (picture.width - 1)), picture.height // 2))
-
-    bar = scale.locator(".colours")
-    difference = [abs(a - b) for a, b in zip(colour(bar, 0.99), colour(strongest, 0.5), strict=True)]
-    assert max(difference) < 8
-    assert max(abs(a - b) for a, b in zip(colour(bar, 0.01), colour(bar, 0.99), strict=True)) > 60
-    assert not visitor.complaints
-    visitor.context.close()
-
-
-@pytest.mark.parametrize(("width", "height"), [(1280, 800), (1600, 900)])
-def test_on_a_desk_question_and_answer_stand_side_by_side_on_the_first_screen(browser, site, width, height):
-    visitor = Visitor(browser, site, {"width": width, "height": height})
-    question, answer, picture = (
-        visitor.page.locator(one).bounding_box() for one in ("#question", "#answer", "#witness table")
-    )
-    assert question["x"] + question["width"] < answer["x"] and abs(question["y"] - answer["y"]) < 2
-    assert answer["x"] + answer["width"] - question["x"] > 0.85 * width
-    assert picture["y"] + picture["height"] < height and question["y"] < height / 3
-    visitor.context.close()
 
 
 def test_on_a_phone_answers_come_into_sight_and_the_page_is_three_screens_at_most(browser, site):
@@ -353,6 +201,10 @@ def test_on_a_phone_answers_come_into_sight_and_the_page_is_three_screens_at_mos
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
     visitor.ask("a & (b", key="Enter")
     visitor.comes_into_sight("#problem")
+    visitor.ask("request_from_line_1 & X request_from_line_2")
+    assert page.locator("#witness th[scope=row]").evaluate_all(
+        "all => all.every(one => one.scrollWidth <= one.clientWidth && getComputedStyle(one).textOverflow == 'clip')"
+    ), "long names are shown whole"
     visitor.context.close()
 
 
@@ -378,13 +230,3 @@ def test_everything_can_be_reached_with_the_keyboard_and_has_a_name(opened):
             ).map(one => one.outerHTML.slice(0, 150))"""
         )
         assert not nameless
-
-
-def test_nothing_outside_this_machine_is_asked_for(opened, site):
-    opened.ask("F(req & X ack) & G !err")
-    assert opened.asked
-    assert not [url for url in opened.asked if not url.startswith((site.url, "data:", "blob:"))]
-    assert not opened.complaints
-    turned_to = {line.split()[-1] for line in site.lines if line.startswith("TURNS TO")}
-    assert turned_to <= {"127.0.0.1", "localhost", "None"}, turned_to
-    assert not [line for line in site.lines if "Traceback" in line or "Error" in line]

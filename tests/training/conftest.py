@@ -22,3 +22,12 @@ def finished(data, tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("run") / "one"
     launch(accelerate("--num_processes", "1"), data, output)
     return output
+
+
+@pytest.fixture(scope="session")
+def rows() -> list[dict[str, list[int]]]:
+    """What `small_model` is fitted to."""
+    import torch
+
+    ids = torch.randint(8, (40, 6), generator=torch.Generator().manual_seed(0)).tolist()
+    return [{"input_ids": row, "labels": row} for row in ids]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
+from transformers import GPT2Config, GPT2LMHeadModel, set_seed
 
 from .. import forks
 
@@ -65,6 +66,13 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / "model.safetensors")
 
 
+def assert_same_weights(some: Path, other: Path) -> None:
+    """Bit for bit."""
+    found, expected = weights(some), weights(other)
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+
+
 def assert_equal_up_to_rounding(some: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
     assert some.keys() == other.keys()
     for name in other:
@@ -72,3 +80,15 @@ def assert_equal_up_to_rounding(some: dict[str, torch.Tensor], other: dict[str, 
         # scales up to full steps.
         if not (name.startswith("model.encoder") and name.endswith("k_proj.bias")):
             torch.testing.assert_close(some[name], other[name], rtol=1e-3, atol=1e-4, msg=name)
+
+
+# Of a run of `fit`, in which the smallest model there is learns nothing of use.
+FITTED = {"max_steps": 6, "per_device_train_batch_size": 2, "save_steps": 2, "use_cpu": True, "report_to": "none",
+          "disable_tqdm": True}  # fmt: skip
+
+
+def small_model(**fields: int) -> GPT2LMHeadModel:
+    """The same each time."""
+    set_seed(0)
+    sizes = {"vocab_size": 8, "n_embd": 8, "n_head": 2, "n_layer": 1, "n_positions": 8, **fields}
+    return GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=0, eos_token_id=0))

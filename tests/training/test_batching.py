@@ -1,16 +1,13 @@
 """Batches: grouped by work, the same groups everywhere, padded as the model reads them."""
 
-import functools
-
 import pytest
 import torch
 from datasets import Dataset
 from transformers import TrainerState
 
-from hf_symbinv import LTL, TSEITIN, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
-from hf_symbinv.training.batching import EpochOfSampler, GroupedSampler, group_keys, tokenize
+from hf_symbinv import LTL, TSEITIN, SymbolInvariantForConditionalGeneration
+from hf_symbinv.training.batching import EpochOfSampler, GroupedSampler, tokenize
 from hf_symbinv.training.recipe import Recipe
-from hf_symbinv.training.sequences import SequenceCollator
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
 FORMULAS = ["a", "&ab", "U1a", "X&aUbc", "!0", "&a!a", "|bXc", "Ucd"]
@@ -20,20 +17,6 @@ WITNESSES = ["{a}", "{&ab}", "a;{1}", "1;&ac;{1}", "{1}", "{0}", "b;{1}", "d;{1}
 @pytest.fixture(scope="module")
 def rows() -> Dataset:
     return tokenize(Dataset.from_dict({"formula": FORMULAS, "witness": WITNESSES}), LTL, LTL.tokenizer())
-
-
-def test_tokenized_rows_spell_formula_and_witness(rows):
-    tokenizer = LTL.tokenizer()
-    names = {"symbols": list(map(tokenizer.symbols_of, FORMULAS)), "skip_special_tokens": True}
-    assert tokenizer.batch_decode(list(rows["input_ids"]), **names) == FORMULAS
-    assert tokenizer.batch_decode(list(rows["labels"]), **names) == WITNESSES
-
-
-def test_the_model_reads_the_prompt():
-    rows = Dataset.from_dict({"formula": ["Fa"], "witness": ["a;{1}"]})
-    tokenizer = LTL.tokenizer()
-    ids = tokenize(rows, LTL, tokenizer)[0]["input_ids"]
-    assert tokenizer.decode(ids, symbols=["a"], skip_special_tokens=True) == "U1a"
 
 
 @pytest.mark.parametrize(
@@ -58,17 +41,6 @@ def test_several_processes_tokenize_as_one_and_name_the_same_row(rows, monkeypat
     columns["witness"] = [*WITNESSES[:-1], "{$}"]
     with pytest.raises(ValueError, match="data, row 7, column witness: "):
         tokenize(Dataset.from_dict(columns), LTL, LTL.tokenizer())
-
-
-def test_collator_pads_each_tensor_with_its_own_value(rows):
-    batch = SequenceCollator(pad=1)([rows[0], rows[3]])
-    assert batch["input_ids"].tolist() == [[13, 2, 1, 1, 1, 1, 1], [12, 5, 13, 11, 14, 15, 2]]
-    assert batch["attention_mask"].tolist() == [[1, 1, 0, 0, 0, 0, 0], [1] * 7]
-    assert batch["labels"][0].tolist() == [9, 13, 10, 2] + [-100] * 6
-
-
-def test_keys_are_symbols_answer_length_and_formula_length(rows):
-    assert group_keys(rows, 13)[3].tolist() == [3, 10, 7]
 
 
 def drawn_keys(rows: int, seed: int) -> torch.Tensor:
@@ -114,11 +86,6 @@ def test_groups_stay_whole_when_they_are_cut_into_pieces():
     assert total_work(keys, cut.flatten(), 4) < total_work(keys, whole.flatten(), 4)
 
 
-def test_rows_that_are_all_alike_are_grouped_as_they_were_shuffled():
-    order = list(GroupedSampler(torch.full((40, 3), 7), group=4, piece=2, seed=0))
-    assert sorted(order) == list(range(40)) != order
-
-
 @pytest.mark.parametrize(("overrides", "alike"), [({}, True), ({"trainer.train_sampling_strategy": "random"}, False)])
 def test_steps_of_a_recipe_are_of_alike_rows_unless_it_says_random(tmp_path, overrides, alike):
     questions = {"formula": ["X" * (number % 20) + "a" for number in range(400)], "witness": ["{1}"] * 400}
@@ -162,21 +129,6 @@ def test_rows_that_fill_no_group_sit_out_and_too_few_rows_are_refused():
         GroupedSampler(torch.zeros(7, 3, dtype=torch.long), 8, 4, 0)
 
 
-def test_answers_come_in_the_order_of_the_formulas_whatever_the_batches():
-    from hf_symbinv import generate_answers
-
-    torch.manual_seed(0)
-    config = SymbolInvariantConfig.from_preset("ltl", d_model=16, encoder_layers=1, decoder_layers=1, d_ff=24)
-    model = SymbolInvariantForConditionalGeneration(config).train()
-    formulas = [*FORMULAS, "& request X grant_1"]
-    options = {"num_beams": 2, "num_return_sequences": 2, "max_new_tokens": 12}
-    all_at_once = generate_answers(model, LTL.tokenizer(), formulas, **options)
-    one_by_one = [generate_answers(model, LTL.tokenizer(), [formula], **options)[0] for formula in formulas]
-    assert all_at_once == one_by_one
-    assert all(len(answers) == 2 for answers in all_at_once)
-    assert model.training
-
-
 @pytest.mark.parametrize("kind", ["streams", "canonical"])
 def test_the_score_of_an_answer_with_new_symbols_is_its_mean_log_probability(kind):
     from hf_symbinv.training.decoding import generate_scored_answers
@@ -202,31 +154,6 @@ def test_the_score_of_an_answer_with_new_symbols_is_its_mean_log_probability(kin
         assert answer.score == pytest.approx(logits[range(len(labels)), labels].mean().item(), abs=1e-5)
         new |= {i for i in labels if i >= base} - set(tokenizer(question)["input_ids"])
     assert new
-
-
-@pytest.mark.parametrize("beams", [1, 3])
-def test_scores_do_not_depend_on_what_else_generation_is_told_to_return(beams):
-    from hf_symbinv.evaluation import load_checkpoint
-    from hf_symbinv.training.decoding import generate_scored_answers
-
-    checkpoint = load_checkpoint("prop-small", "cpu")
-    ask = functools.partial(generate_scored_answers, checkpoint.model, checkpoint.tokenizer, ["&ab"], num_beams=beams)
-    ((plain,),), ((told,),) = ask(max_new_tokens=20), ask(max_new_tokens=20, output_attentions=True)
-    assert plain.text == told.text and plain.score == pytest.approx(told.score, abs=1e-5)
-
-
-def test_long_names_change_no_score_of_a_batch():
-    from hf_symbinv.evaluation import load_checkpoint
-    from hf_symbinv.training.decoding import cross_entropy, generate_scored_answers
-
-    checkpoint = load_checkpoint("ltl-patterns", "cpu")
-    ask = functools.partial(generate_scored_answers, checkpoint.model, checkpoint.tokenizer, num_beams=1)
-    short, long = (ask([first, "^FhMcGh", "X0"], max_new_tokens=20) for first in ("a", '"a long name"'))
-    assert short[1:] == long[1:] and short[0][0].score == long[0][0].score
-    pairs = [("^FhMcGh", "{h}"), ("a", "{a}"), ("X0", "{1}")]
-    renamed = [pairs[0], ('"a long name"', '{ "a long name" }'), pairs[2]]
-    losses = [cross_entropy(checkpoint.model, checkpoint.tokenizer, rows) for rows in (pairs, renamed)]
-    assert losses[0] == losses[1]
 
 
 def test_questions_whose_answers_are_done_are_no_longer_computed(monkeypatch):

@@ -59,14 +59,6 @@ def test_a_model_that_answers_no_questions_needs_no_task(tmp_path):
     assert "| steps | 1 |" in card.text and "verified" not in card.text
 
 
-def test_a_card_of_other_origin_stays(trainer, tmp_path, caplog):
-    (tmp_path / "run").mkdir(exist_ok=True)
-    (tmp_path / "run" / "README.md").write_text("# Mine\n")
-    trainer.train()
-    assert (tmp_path / "run" / "README.md").read_text() == "# Mine\n"
-    assert "no card was written" in caplog.text and "README.md: was not written by this command" in caplog.text
-
-
 def test_hyperparameters_are_what_bears_on_learning(tmp_path):
     told = hyperparameters(arguments(tmp_path, learning_rate=0.01, lr_scheduler_type="cosine"))
     assert (told["learning_rate"], told["lr_scheduler_type"]) == (0.01, "cosine")

@@ -3,41 +3,25 @@
 import argparse
 import weakref
 
-import datasets
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments, set_seed
+from transformers import Trainer, TrainerCallback, TrainingArguments
 
 from hf_symbinv.errors import explain, refusals
 from hf_symbinv.training.fitting import fit
 from hf_symbinv.training.run import OtherRunError, end
 
-ARGUMENTS = {"max_steps": 6, "per_device_train_batch_size": 2, "save_steps": 2, "use_cpu": True, "report_to": "none",
-             "disable_tqdm": True}  # fmt: skip
-
-
-def model() -> GPT2LMHeadModel:
-    set_seed(0)
-    return GPT2LMHeadModel(GPT2Config(vocab_size=8, n_embd=8, n_head=2, n_layer=1, n_positions=8, bos_token_id=0,
-                                      eos_token_id=0))  # fmt: skip
-
-
-@pytest.fixture
-def rows() -> datasets.Dataset:
-    ids = torch.randint(8, (40, 6), generator=torch.Generator().manual_seed(0)).tolist()
-    return datasets.Dataset.from_dict({"input_ids": ids, "labels": ids})
+from .runs import FITTED, assert_same_weights, small_model
 
 
 def test_a_run_that_is_stopped_ends_with_the_weights_of_one_that_is_not(tmp_path, rows):
-    whole, pieces = model(), model()
-    assert fit(whole, tmp_path / "whole", ARGUMENTS, train_dataset=rows)
+    assert fit(small_model(), tmp_path / "whole", FITTED, train_dataset=rows)
     calls = 1
-    while not fit(pieces := model(), tmp_path / "pieces", ARGUMENTS, max_seconds=0.0, train_dataset=rows):
+    while not fit(small_model(), tmp_path / "pieces", FITTED, max_seconds=0.0, train_dataset=rows):
         calls += 1
         assert calls < 10
     assert calls > 3
-    for (name, one), other in zip(whole.state_dict().items(), pieces.state_dict().values(), strict=True):
-        assert torch.equal(one, other), name
+    assert_same_weights(tmp_path / "whole", tmp_path / "pieces")
 
 
 @pytest.mark.parametrize(
@@ -54,12 +38,12 @@ def test_an_interrupted_run_says_where_the_same_command_goes_on(tmp_path, rows, 
                 raise KeyboardInterrupt
 
     with pytest.raises(SystemExit) as stopped, refusals(argparse.ArgumentParser("program")):
-        fit(model(), tmp_path, ARGUMENTS, train_dataset=rows, callbacks=[Stop()])
+        fit(small_model(), tmp_path, FITTED, train_dataset=rows, callbacks=[Stop()])
     assert (stopped.value.code, capsys.readouterr().err.splitlines()[-1]) == (130, f"program: {said}")
 
 
 def test_what_wraps_a_model_for_several_processes_is_gone_before_their_group(tmp_path, rows, monkeypatch):
-    trainer = Trainer(model(), TrainingArguments(str(tmp_path), **ARGUMENTS), train_dataset=rows)
+    trainer = Trainer(small_model(), TrainingArguments(str(tmp_path), **FITTED), train_dataset=rows)
     wrapped = torch.nn.ModuleDict({"module": trainer.model})
     wrapped.itself = [wrapped]  # a circle, as DistributedDataParallel's hooks are
     trainer.model_wrapped, seen = wrapped, weakref.ref(wrapped)
@@ -71,18 +55,10 @@ def test_what_wraps_a_model_for_several_processes_is_gone_before_their_group(tmp
     assert left == [None]
 
 
-def test_a_finished_run_is_loaded_and_not_repeated(tmp_path, rows):
-    trained, again = model(), model()
-    fit(trained, tmp_path, ARGUMENTS, train_dataset=rows)
-    assert fit(again, tmp_path, ARGUMENTS)
-    for one, other in zip(trained.parameters(), again.parameters(), strict=True):
-        assert torch.equal(one, other)
-
-
 @pytest.mark.parametrize("best", [False, True])
 def test_a_run_that_was_killed_before_it_wrote_its_model_takes_no_further_step(tmp_path, rows, best):
-    trained, again = model(), model()
-    arguments = {**ARGUMENTS, "learning_rate": 1.0}  # at which training makes the loss worse
+    trained, again = small_model(), small_model()
+    arguments = {**FITTED, "learning_rate": 1.0}  # at which training makes the loss worse
     if best:
         arguments |= {"eval_strategy": "steps", "eval_steps": 2, "load_best_model_at_end": True}
     fit(trained, tmp_path, arguments, train_dataset=rows, eval_dataset=rows)
@@ -94,17 +70,14 @@ def test_a_run_that_was_killed_before_it_wrote_its_model_takes_no_further_step(t
 
 
 def test_a_folder_that_holds_another_run_is_refused_by_the_keys_that_differ(tmp_path, rows):
-    fit(model(), tmp_path, ARGUMENTS, train_dataset=rows)
+    fit(small_model(), tmp_path, FITTED, train_dataset=rows)
     with pytest.raises(OtherRunError, match=r"trainer\.learning_rate is not set there and 0\.5 now") as error:
-        fit(model(), tmp_path, {**ARGUMENTS, "learning_rate": 0.5}, train_dataset=rows)
+        fit(small_model(), tmp_path, {**FITTED, "learning_rate": 0.5}, train_dataset=rows)
     assert explain(error.value) == str(error.value)  # what a command prints
-    other = GPT2LMHeadModel(GPT2Config(**{**model().config.to_dict(), "n_embd": 16}))
     with pytest.raises(OtherRunError, match=r"model.n_embd is 8 there and 16 now\. .* or remove this one\.$"):
-        fit(other, tmp_path, ARGUMENTS, train_dataset=rows)
+        fit(small_model(n_embd=16), tmp_path, FITTED, train_dataset=rows)
 
 
 def test_an_argument_that_transformers_does_not_know_is_refused_by_name(tmp_path):
     with pytest.raises(ValueError, match=r"trainer\.max_stepz: unknown argument; did you mean trainer\.max_steps\?"):
-        fit(model(), tmp_path, {"max_stepz": 3})
-    with pytest.raises(ValueError, match=r"trainer: .*never.*; see transformers\.TrainingArguments for the arguments"):
-        fit(model(), tmp_path, {"eval_strategy": "never"})
+        fit(small_model(), tmp_path, {"max_stepz": 3})

@@ -79,40 +79,26 @@ def test_a_recipe_with_a_task_is_not_for_the_program_beside_it(tmp_path):
         Recipe.load(write(tmp_path, GOOD + "trainr: {}\n"))
 
 
-@pytest.mark.parametrize("key", ["trainr.max_steps", "max_steps", "test_rows.x", "model"])
-def test_an_unknown_override_is_refused(tmp_path, key):
-    with pytest.raises(ValueError, match=r"unknown key; use task, data.OPTION"):
-        Recipe.load(write(tmp_path, GOOD), {key: 1})
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("test_rows.x", "unknown key; use task, data.OPTION"),
+        ("model", "unknown key; use task, data.OPTION"),
+        ("trainr.max_steps", "unknown key; .*did you mean trainer.max_steps"),
+        ("max_steps", "did you mean trainer.max_steps"),
+        ("d_model", "did you mean model.d_model"),
+        ("trainer.learning_rat", "did you mean trainer.learning_rate"),
+        ("model.d_modle", "model: d_modle=1: unknown field; did you mean d_model"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_one_that_was_meant(tmp_path, key, message):
+    with pytest.raises(UserError, match=message):
+        Recipe.load(write(tmp_path, GOOD), {key: 1}).check()
 
 
 def test_an_unknown_name_lists_the_recipes():
     with pytest.raises(UserError, match=r"recipes: .*ltl-paper, ltl-small, ltl-smoke"):
         Recipe.load("ltl-tiny")
-
-
-def test_a_misspelt_model_field_is_refused(tmp_path):
-    with pytest.raises(UserError, match="model: d_modle=8: unknown field; did you mean d_model"):
-        Recipe.load(write(tmp_path, GOOD), {"model.d_modle": 8}).config()
-
-
-@pytest.mark.parametrize(
-    ("key", "meant"),
-    [
-        ("trainr.max_steps", "trainer.max_steps"),
-        ("max_steps", "trainer.max_steps"),
-        ("d_model", "model.d_model"),
-        ("trainer.learning_rat", "trainer.learning_rate"),
-    ],
-)
-def test_a_misspelt_key_is_refused_with_the_one_that_was_meant(tmp_path, key, meant):
-    with pytest.raises(UserError, match=f"did you mean {meant}\\?"):
-        Recipe.load(write(tmp_path, GOOD), {key: 1})
-
-
-def test_a_misspelt_argument_in_a_file_is_refused_too(tmp_path):
-    text = GOOD.replace("max_steps", "max_stesp")
-    with pytest.raises(UserError, match=r"trainer\.max_stesp: unknown argument; did you mean trainer\.max_steps\?"):
-        Recipe.load(write(tmp_path, text))
 
 
 def test_a_misspelt_key_of_an_example_is_refused_with_the_one_that_was_meant(tmp_path):
@@ -122,23 +108,14 @@ def test_a_misspelt_key_of_an_example_is_refused_with_the_one_that_was_meant(tmp
             load_sections(path, [f"{key}=1"])
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("5e-4", 5e-4), ("1e3", 1000.0), ("-2.E+5", -2e5), (".5e1", 5.0), ("3", 3), ("1.5", 1.5), ("e4", "e4"),
-     ("'5e-4'", "5e-4"), ("5e-4x", "5e-4x"), ("[1e-1, no]", [0.1, "no"])],
-)  # fmt: skip
-def test_numbers_with_an_exponent_are_numbers_as_in_yaml_1_2(tmp_path, text, value):
+@pytest.mark.parametrize(("text", "value"), [("5e-4", 5e-4), ("1e3", 1000.0), ("'5e-4'", "5e-4"), ("no", "no")])
+def test_values_are_those_of_yaml_1_2_in_overrides_and_in_both_kinds_of_file(tmp_path, text, value):
     (found,) = overrides([f"trainer.learning_rate={text}"]).values()
     assert found == value and type(found) is type(value)
     recipe = Recipe.load(write(tmp_path, GOOD.replace("{max_steps: 1}", f"{{learning_rate: {text}}}")))
     assert recipe.trainer["learning_rate"] == value
     path = write(tmp_path, f"{{data: {{}}, model: {{}}, trainer: {{learning_rate: {text}}}}}")
     assert load_sections(path, [])["trainer"]["learning_rate"] == value
-
-
-def test_a_learning_rate_with_an_exponent_reaches_the_trainer(tmp_path):
-    recipe = Recipe.load("ltl-smoke", overrides(["trainer.learning_rate=5e-4"]))
-    assert recipe.arguments(tmp_path).learning_rate == 5e-4
 
 
 @pytest.mark.parametrize(
@@ -193,16 +170,16 @@ def test_a_preset_of_another_task_and_an_unknown_task_are_refused(tmp_path):
     ("change", "sentence"),
     [
         ("trainer.learning_rate=fast", "trainer.learning_rate='fast': must be a number; correct it"),
-        ("trainer.learning_rate='1e-3'", "trainer.learning_rate='1e-3': must be a number; correct it"),
-        ("trainer.learning_rate=2020-01-01", "trainer.learning_rate='2020-01-01': must be a number; correct it"),
         ("trainer.max_steps=1e3", "trainer.max_steps=1000.0: must be -1 or a whole number; correct it"),
-        ("trainer.max_steps=true", "trainer.max_steps=True: must be -1 or a whole number; correct it"),
+        ("trainer.max_steps=-5", "trainer.max_steps=-5: must be -1 or greater than or equal to 1; correct it"),
+        ("trainer.learning_rate=.nan", "trainer.learning_rate=nan: must be finite; correct it"),
+        ("trainer.adam_beta2=1", "trainer.adam_beta2=1: must be less than 1; correct it"),
+        ("evaluation_rows=-1", "evaluation_rows=-1: must be greater than or equal to 1; correct it"),
+        ("test_rows=1.5", "test_rows=1.5: must be a whole number; correct it"),
         ("trainer.bf16=yes", "trainer.bf16='yes': must be true or false; correct it"),
         ("trainer.seed=" + "9" * 400, "must be less than 9223372036854775808"),
         ("trainer.torch_compile_backend=nosuch", "trainer.torch_compile_backend='nosuch': must be 'no', 'eager', "),
-        ("trainer.torch_compile_mode=fast", "trainer.torch_compile_mode='fast': must be 'default', "),
         ("trainer.report_to={a: 1}", "trainer.report_to={'a': 1}: must be text or a list; correct it"),
-        ("test_rows=true", "test_rows=True: must be a whole number; correct it"),
         ("data=3", "data=3: unknown key"),
     ],
 )
@@ -210,14 +187,3 @@ def test_arguments_of_wrong_kinds_are_refused_before_data_are_made(change, sente
     with pytest.raises(UserError) as caught:
         Recipe.load("ltl-smoke", overrides([change])).check()
     assert sentence in str(caught.value)
-
-
-def test_ways_to_compile_that_there_are_are_taken(tmp_path):
-    changes = ["trainer.torch_compile_backend=aot_eager", "trainer.torch_compile_mode=max-autotune"]
-    arguments = Recipe.load("ltl-smoke", overrides(changes)).arguments(tmp_path)
-    assert arguments.torch_compile and arguments.torch_compile_backend == "aot_eager"
-
-
-def test_a_switch_that_yaml_1_1_would_read_as_no_is_a_text(tmp_path):
-    recipe = Recipe.load("ltl-smoke", overrides(["trainer.eval_strategy=no"]))
-    assert recipe.arguments(tmp_path).eval_strategy == "no"

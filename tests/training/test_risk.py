@@ -5,7 +5,6 @@ from itertools import product
 import pytest
 import torch
 from datasets import load_dataset
-from safetensors.torch import load_file
 
 from hf_symbinv import Recipe, SymbolInvariantForConditionalGeneration
 from hf_symbinv.errors import UserError
@@ -15,6 +14,9 @@ from hf_symbinv.tasks import LTL, PROP
 from hf_symbinv.training import train
 from hf_symbinv.training.risk import CROSS_ENTROPY, NAMES, Judged
 from hf_symbinv.training.sequences import SequenceCollator
+from hf_symbinv.training.truth import TruthHead
+
+from .runs import assert_same_weights, weights
 
 CANDIDATES = 3
 PAIRS = [("& a ! b", "a1b0"), ("| c b", "c1"), ("^ d a", "d1a0"), ("<-> a & b c", "a0b0"), ("! e", "e0")]
@@ -171,34 +173,28 @@ def test_a_bundled_model_comes_to_prefer_right_answers(prop):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "more",
-    [
-        {},
-        {
-            "model.symbol_embedding": "canonical", "model.components": ["EP", "DP", "CP"], "truth_loss": 1.0,
-            "trainer.gradient_accumulation_steps": 2,
-        },
-    ],
-    ids=["alone", "with truth values"],
-)  # fmt: skip
-def test_a_run_goes_on_bit_for_bit_and_logs_what_it_learned_from(more, data, tmp_path):
+def test_a_run_goes_on_bit_for_bit_and_logs_what_it_learned_from_verdicts_and_truth_values(data, tmp_path):
     rows = load_dataset("parquet", data_dir=str(data / "data"))
     changes = {
         "risk_candidates": 2, "trainer.max_steps": 4, "trainer.save_steps": 2, "trainer.logging_steps": 1,
-        "evaluation_rows": 2, "test_rows": 2, "trainer.generation_max_length": 12, **more,
+        "evaluation_rows": 2, "test_rows": 2, "trainer.generation_max_length": 12,
+        "model.symbol_embedding": "canonical", "model.components": ["EP", "DP", "CP"], "truth_loss": 1.0,
+        "trainer.gradient_accumulation_steps": 2,
     }  # fmt: skip
     recipe = Recipe.load("ltl-smoke", changes)
     whole = train(recipe, rows, tmp_path / "whole")
+    assert not train(recipe, rows, tmp_path / "parts", max_seconds=0)["finished"]
     while not train(recipe, rows, tmp_path / "parts", max_seconds=0)["finished"]:
         pass
-    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts"))
-    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    assert_same_weights(tmp_path / "whole", tmp_path / "parts")
+    assert not any(TruthHead.NAME in name for name in weights(tmp_path / "whole"))
+    assert (tmp_path / "whole" / "checkpoint-4" / "truth_head.safetensors").is_file()
+    assert not (tmp_path / "whole" / "truth_head.safetensors").exists()
+    assert whole["recipe"]["truth_loss"] == 1.0
     log = [entry for entry in whole["log"] if "risk" in entry]
     assert len(log) == 4 and all(0 <= entry["risk"] <= 1 and 0 <= entry["right"] <= 1 for entry in log)
-    assert all(("truth_loss" in entry) == ("truth_loss" in more) for entry in log)
     # Whole losses: that of the truth values, a risk, and what is left, a share of a cross-entropy.
-    assert all(entry.get("truth_loss", 0) + entry["risk"] <= entry["loss"] + 1e-5 for entry in log)
+    assert all(entry["truth_loss"] + entry["risk"] <= entry["loss"] + 1e-5 for entry in log)
 
 
 @pytest.mark.parametrize(

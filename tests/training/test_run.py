@@ -5,11 +5,10 @@ import json
 import os
 import shutil
 
-import datasets
 import pytest
 import torch
 from filelock import FileLock
-from transformers import GPT2Config, GPT2LMHeadModel, TrainerCallback, TrainingArguments, set_seed
+from transformers import TrainingArguments
 
 from hf_symbinv.errors import explain
 from hf_symbinv.files import damage_of, write_sums
@@ -19,7 +18,16 @@ from hf_symbinv.training.run import OtherRunError, Run, last_checkpoint, seconds
 from hf_symbinv.training.run_data import data_record, measure_rows
 
 from .. import forks
-from .runs import RECIPE, assert_equal_up_to_rounding, command, run, weights
+from .runs import (
+    FITTED,
+    RECIPE,
+    assert_equal_up_to_rounding,
+    assert_same_weights,
+    command,
+    run,
+    small_model,
+    weights,
+)
 
 
 @pytest.fixture
@@ -52,8 +60,7 @@ def test_a_run_writes_model_record_and_events_and_learns(finished):
 @pytest.mark.slow
 def test_processes_that_read_ahead_as_beside_a_gpu_change_no_weight(data, finished, tmp_path):
     run(data, tmp_path / "ahead", "trainer.dataloader_num_workers=2")
-    found, expected = weights(tmp_path / "ahead"), weights(finished)
-    assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in expected)
+    assert_same_weights(tmp_path / "ahead", finished)
 
 
 @pytest.mark.slow
@@ -65,15 +72,7 @@ def test_a_run_killed_after_a_checkpoint_resumes_to_the_same_weights_bit_for_bit
     assert not (output / "run.json").exists()
     shutil.rmtree(output / "checkpoint-6", ignore_errors=True)  # in case the kill came late
     run_here(data, output)
-    resumed, straight = weights(output), weights(finished)
-    assert all(torch.equal(resumed[name], straight[name]) for name in straight)
-
-
-@pytest.mark.slow
-def test_what_cannot_be_used_is_refused_in_one_sentence(data, program, tmp_path):
-    said = program(*command(data, tmp_path / "run", "model.nheads=3")).refusal()
-    assert said.startswith("train_ltl.py: error: model: nheads=3: unknown field")
-    assert not (tmp_path / "run").exists()
+    assert_same_weights(output, finished)
 
 
 @pytest.mark.parametrize(
@@ -102,18 +101,10 @@ def test_micro_batches_train_as_one_batch(data, finished, run_here, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_folder_of_another_recipe_is_refused(data, finished, program):
-    assert program(*command(data, finished, "trainer.learning_rate=0.5")).refusal() == (
-        f"train_ltl.py: error: {finished}: holds another run: trainer.learning_rate is 0.01 there and 0.5 now. Give "
-        "the values that are there, choose another folder, or remove this one."
-    )
-
-
-@pytest.mark.slow
-def test_a_run_tells_what_it_was_trained_on_and_refuses_to_go_on_with_other_rows(data, finished, tmp_path):
+def test_a_run_tells_what_it_was_trained_on(data, finished):
     from datasets import load_dataset
 
-    from hf_symbinv import LTL, Recipe, load_data, train
+    from hf_symbinv import LTL
 
     told = json.loads((finished / "run.json").read_text())["data"]
     assert told["source"] == str(data) and told["builder"]["max_size"] == 6 and told["builder"]["num_symbols"] == 3
@@ -130,20 +121,8 @@ def test_a_run_tells_what_it_was_trained_on_and_refuses_to_go_on_with_other_rows
         }
     assert json.loads((finished / "recipe.json").read_text())["data"] == told
 
-    path = tmp_path / "recipe.yaml"
-    path.write_text(RECIPE)
-    same = load_data("ltl", {}, str(shutil.copytree(data, tmp_path / "moved")))
-    assert train(Recipe.load(path), same, finished)["finished"]  # the rows count, not their place
-    fewer = datasets.DatasetDict({**same, "train": same["train"].select(range(319))})
-    with pytest.raises(OtherRunError) as error:
-        train(Recipe.load(path), fewer, finished)
-    said = f"{finished}: holds a run on other data: data.splits.train.rows is 320 there and 319 now; "
-    assert said in str(error.value)
-    assert "data.splits.train.sha256 is " in str(error.value)
-    assert "Give the data that it was started with, choose another folder, or remove this one." in str(error.value)
 
-
-def test_a_data_set_without_splits_and_an_unknown_argument_are_refused(tmp_path):
+def test_a_data_set_without_splits_is_refused(tmp_path):
     from datasets import Dataset, DatasetDict
 
     from hf_symbinv import Recipe, train
@@ -153,9 +132,6 @@ def test_a_data_set_without_splits_and_an_unknown_argument_are_refused(tmp_path)
     path.write_text(RECIPE)
     with pytest.raises(ValueError, match="needs train, validation and test"):
         train(Recipe.load(path), DatasetDict(train=rows), tmp_path / "out")
-    every = DatasetDict(train=rows, validation=rows, test=rows)
-    with pytest.raises(ValueError, match=r"trainer: never is not a valid IntervalStrategy.*; see transformers\."):
-        train(Recipe.load(path, {"trainer.eval_strategy": "never"}), every, tmp_path / "out")
     assert not os.path.exists(tmp_path / "out")
 
 
@@ -185,8 +161,7 @@ def test_a_run_in_pieces_ends_with_the_weights_of_a_run_in_one(data, tmp_path):
     assert whole["finished"] and straight["finished"] and whole["seconds"] > seconds
     scores = {name: value for name, value in straight["results"].items() if name.startswith("test_")}
     assert {name: whole["results"][name] for name in scores} == scores
-    some, other = weights(tmp_path / "one"), weights(tmp_path / "many")
-    assert all(torch.equal(some[name], other[name]) for name in some)
+    assert_same_weights(tmp_path / "one", tmp_path / "many")
     assert train(recipe, rows, tmp_path / "many") == whole
 
 
@@ -197,8 +172,7 @@ def test_training_on_renamed_data_gives_streams_the_same_weights(data, finished,
 
     transform(data, tmp_path / "renamed", LTL, {"renamed": True})
     run_here(tmp_path / "renamed", tmp_path / "other")
-    plain, other = weights(finished), weights(tmp_path / "other")
-    assert plain.keys() == other.keys() and all(torch.equal(plain[key], other[key]) for key in plain)
+    assert_same_weights(tmp_path / "other", finished)
 
 
 @pytest.mark.slow
@@ -218,64 +192,40 @@ def test_a_run_leaves_a_card_with_its_test(finished):
 
 
 ARGUMENTS = {
-    "max_steps": 4, "per_device_train_batch_size": 2, "save_steps": 2, "use_cpu": True, "report_to": "none",
-    "disable_tqdm": True, "learning_rate": 1e-2, "lr_scheduler_type": "cosine", "logging_steps": 1,
+    **FITTED, "max_steps": 4, "learning_rate": 1e-2, "lr_scheduler_type": "cosine", "logging_steps": 1,
 }  # fmt: skip
 
 
-def small_model() -> GPT2LMHeadModel:
-    set_seed(0)
-    return GPT2LMHeadModel(GPT2Config(vocab_size=8, n_embd=8, n_head=2, n_layer=1, n_positions=8, bos_token_id=0,
-                                      eos_token_id=0))  # fmt: skip
+@pytest.fixture(scope="module")
+def one(rows, tmp_path_factory):
+    """A finished run."""
+    folder = tmp_path_factory.mktemp("one")
+    assert fit(small_model(), folder, ARGUMENTS, train_dataset=rows)
+    return folder
 
 
 @pytest.fixture
-def rows() -> list[dict[str, torch.Tensor]]:
-    return make_rows()
-
-
-def make_rows() -> list[dict[str, torch.Tensor]]:
-    ids = torch.randint(8, (40, 6), generator=torch.Generator().manual_seed(0))
-    return [{"input_ids": row, "labels": row} for row in ids]
+def fitted(one, tmp_path):
+    """A copy of it, in the folder of the test."""
+    return shutil.copytree(one, tmp_path, dirs_exist_ok=True)
 
 
 def record_of(folder):
     return json.loads((folder / "run.json").read_text())
 
 
-def test_a_longer_run_goes_on_from_the_last_step_by_the_longer_schedule(tmp_path, rows, capfd):
-    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+def test_a_longer_run_goes_on_from_the_last_step_by_the_longer_schedule(fitted, rows, capfd):
     assert "goes on" not in capfd.readouterr().err
     longer = {**ARGUMENTS, "max_steps": 8}
-    assert fit(small_model(), tmp_path, longer, train_dataset=rows)
+    assert fit(small_model(), fitted, longer, train_dataset=rows)
     assert (
-        f"{tmp_path}: goes on from step 4 of 8; from here the learning rate is that of the schedule over all steps\n"
+        f"{fitted}: goes on from step 4 of 8; from here the learning rate is that of the schedule over all steps\n"
     ) in capfd.readouterr().err
-    log = [entry for entry in record_of(tmp_path)["log"] if "loss" in entry]
+    log = [entry for entry in record_of(fitted)["log"] if "loss" in entry]
     assert [entry["step"] for entry in log] == [1, 2, 3, 4, 5, 6, 7, 8]
-    fit(small_model(), tmp_path / "whole", longer, train_dataset=rows)
-    whole = [entry["learning_rate"] for entry in record_of(tmp_path / "whole")["log"] if "loss" in entry]
+    fit(small_model(), fitted / "whole", longer, train_dataset=rows)
+    whole = [entry["learning_rate"] for entry in record_of(fitted / "whole")["log"] if "loss" in entry]
     assert [entry["learning_rate"] for entry in log][5:] == pytest.approx(whole[5:])
-
-
-def test_a_longer_run_that_is_stopped_at_once_still_goes_on(tmp_path, rows):
-    """The checkpoint that it finds then is the end of the shorter run."""
-    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    longer = {**ARGUMENTS, "max_steps": 6}
-
-    class StoppedError(Exception):
-        pass
-
-    class Stop(TrainerCallback):
-        def on_step_begin(self, *_, **__):
-            raise StoppedError
-
-    with pytest.raises(StoppedError):
-        fit(small_model(), tmp_path, longer, train_dataset=rows, callbacks=[Stop()])
-    assert record_of(tmp_path)["recipe"]["trainer"]["max_steps"] == 4
-    assert fit(small_model(), tmp_path, longer, train_dataset=rows)
-    assert record_of(tmp_path)["recipe"]["trainer"]["max_steps"] == 6
-    assert record_of(tmp_path)["log"][-1]["step"] == 6
 
 
 def test_more_epochs_go_on_too(tmp_path, rows):
@@ -285,12 +235,11 @@ def test_more_epochs_go_on_too(tmp_path, rows):
     assert max(entry["step"] for entry in record_of(tmp_path)["log"]) == 40
 
 
-def test_a_shorter_run_is_refused_and_told_that_longer_ones_are_not(tmp_path, rows):
-    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
+def test_a_shorter_run_is_refused_and_told_that_longer_ones_are_not(fitted, rows):
     with pytest.raises(OtherRunError) as error:
-        fit(small_model(), tmp_path, {**ARGUMENTS, "max_steps": 2}, train_dataset=rows)
+        fit(small_model(), fitted, {**ARGUMENTS, "max_steps": 2}, train_dataset=rows)
     assert str(error.value) == (
-        f"{tmp_path}: holds another run: trainer.max_steps is 4 there and 2 now. Give the values that are there, "
+        f"{fitted}: holds another run: trainer.max_steps is 4 there and 2 now. Give the values that are there, "
         "choose another folder, or remove this one. A run can be made longer, not shorter: raise trainer.max_steps."
     )
 
@@ -302,22 +251,56 @@ def test_a_run_without_checkpoints_cannot_be_made_longer(tmp_path, rows):
         fit(small_model(), tmp_path, {**none, "max_steps": 8}, train_dataset=rows)
 
 
-def test_a_finished_run_whose_weights_are_damaged_gets_them_again(tmp_path, rows):
-    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    weights = tmp_path / "model.safetensors"
+def test_a_finished_run_whose_weights_are_damaged_gets_them_again(fitted, rows):
+    weights = fitted / "model.safetensors"
     whole = weights.read_bytes()
-    assert json.loads((tmp_path / "sha256.json").read_text()) == {weights.name: hashlib.sha256(whole).hexdigest()}
+    assert json.loads((fitted / "sha256.json").read_text()) == {weights.name: hashlib.sha256(whole).hexdigest()}
     weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    assert weights.read_bytes() == whole and damage_of(tmp_path) is None
+    assert fit(small_model(), fitted, ARGUMENTS, train_dataset=rows)
+    assert weights.read_bytes() == whole and damage_of(fitted) is None
 
 
-def test_while_a_run_goes_on_for_longer_no_checksums_are_those_of_before(tmp_path, rows):
-    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    assert not fit(small_model(), tmp_path, {**ARGUMENTS, "max_steps": 8}, max_seconds=0.0, train_dataset=rows)
-    assert not (tmp_path / "sha256.json").exists()
-    assert fit(small_model(), tmp_path, {**ARGUMENTS, "max_steps": 8}, train_dataset=rows)
-    assert (tmp_path / "sha256.json").exists() and damage_of(tmp_path) is None
+@pytest.mark.parametrize("damage", ["bit", "state", "folders", "gone"])
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(fitted, rows, capfd, damage):
+    before = (fitted / "model.safetensors").read_bytes()
+    (fitted / "run.json").unlink()
+    last = fitted / "checkpoint-4"
+    damaged = last / ("trainer_state.json" if damage == "state" else "optimizer.pt")
+    content = damaged.read_bytes()
+    damaged.write_bytes(content.replace(b'"epoch"', b'"epoca"') if damage == "state" else content[:-1])
+    if damage == "gone":
+        damaged.unlink()
+    if damage == "folders":
+        for path in [path for path in last.iterdir() if path.name != "trainer_state.json"]:
+            path.unlink()
+            path.mkdir()
+        (fitted / "checkpoint-5").write_text("a note")
+    assert fit(small_model(), fitted, ARGUMENTS, train_dataset=rows)
+    assert (fitted / "model.safetensors").read_bytes() == before and damage_of(last) is None
+    said = capfd.readouterr().err
+    assert "; checkpoint-2 is whole and takes its place\n" in said
+    if damage in ("bit", "state"):
+        assert f"{damaged}: damaged (its checksum is not the one in sha256.json); " in said
+
+
+def test_a_run_without_a_whole_checkpoint_is_refused_unless_it_is_finished(fitted, rows):
+    for checkpoint in fitted.glob("checkpoint-*"):
+        (checkpoint / "optimizer.pt").unlink()
+    assert fit(small_model(), fitted, ARGUMENTS, train_dataset=rows)
+    (fitted / "run.json").unlink()
+    with pytest.raises(OtherRunError) as error:
+        fit(small_model(), fitted, ARGUMENTS, train_dataset=rows)
+    assert str(error.value) == (
+        f"{fitted / 'checkpoint-4' / 'optimizer.pt'}: is missing, and no checkpoint before it is whole; remove "
+        f"{fitted} to start again, or choose another folder"
+    )
+
+
+def test_a_longer_run_that_is_stopped_at_once_still_goes_on_and_no_checksums_are_those_of_before(fitted, rows):
+    assert not fit(small_model(), fitted, {**ARGUMENTS, "max_steps": 8}, max_seconds=0.0, train_dataset=rows)
+    assert not (fitted / "sha256.json").exists() and record_of(fitted)["recipe"]["trainer"]["max_steps"] == 4
+    assert fit(small_model(), fitted, {**ARGUMENTS, "max_steps": 8}, train_dataset=rows)
+    assert (fitted / "sha256.json").exists() and damage_of(fitted) is None
 
 
 def test_a_start_that_failed_refuses_no_other_one(tmp_path, rows):
@@ -336,18 +319,10 @@ def test_a_folder_in_the_place_of_the_weights_is_refused_before_training(tmp_pat
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"task": "ltl"}', '{"recipe": {}, "data": "x"}'])
-def test_a_folder_that_does_not_say_what_was_asked_for_is_refused(text, tmp_path, rows):
-    fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    (tmp_path / "recipe.json").write_text(text)
+def test_a_folder_that_does_not_say_what_was_asked_for_is_refused(text, fitted, rows):
+    (fitted / "recipe.json").write_text(text)
     with pytest.raises(OtherRunError, match=r"its recipe\.json is missing or damaged, .* remove this one"):
-        fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-
-
-def test_a_resumed_run_says_from_which_step(tmp_path, rows, capfd):
-    assert not fit(small_model(), tmp_path, ARGUMENTS, max_seconds=0.0, train_dataset=rows)
-    assert "goes on" not in capfd.readouterr().err
-    assert fit(small_model(), tmp_path, ARGUMENTS, train_dataset=rows)
-    assert f"{tmp_path}: goes on from step 1 of 4\n" in capfd.readouterr().err
+        fit(small_model(), fitted, ARGUMENTS, train_dataset=rows)
 
 
 def test_other_data_are_refused_by_what_differs(tmp_path, rows):
@@ -366,11 +341,6 @@ def test_other_data_are_refused_by_what_differs(tmp_path, rows):
     assert "data.splits.train.symbols is [1, 2] there and [2, 3] now; " in str(error.value)
     assert f'data.splits.train.sha256 is "{first["splits"]["train"]["sha256"]}" there' in str(error.value)
     assert fit(small_model(), tmp_path, ARGUMENTS, data={**first, "source": "moved"}, train_dataset=rows)
-
-
-def test_no_rows_have_no_symbols_and_no_size():
-    empty = measure_rows([], len, len)
-    assert (empty["rows"], empty["symbols"], empty["size"]) == (0, None, None)
 
 
 def test_neither_recipe_nor_record_has_an_access_token(tmp_path, rows):

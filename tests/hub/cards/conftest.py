@@ -1,6 +1,7 @@
 """A folder with a tiny model, as training leaves it."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -40,6 +41,11 @@ def evaluation(data="data/ltl", split="test", beams=3, correct=9, count=10, **mo
         "groups": [{"label": "all", "summary": summary}, {"label": "symbols 3", "summary": {**summary, "count": 4}}],
         "alpha_covariance": None, **more,
     }  # fmt: skip
+
+
+def programs(card):
+    """The blocks of Python in a card."""
+    return re.findall(r"^```python\n(.*?)^```$", card, re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture(scope="session")

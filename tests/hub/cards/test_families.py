@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hf_symbinv import SymbolInvariantConfig
 from hf_symbinv.hub.cards.families import EMBEDDINGS, PAPER_TASKS, TASKS
 from hf_symbinv.training import Recipe
 from model_cards.write import family_card, write_family_cards
@@ -39,25 +38,6 @@ def test_the_training_commands_make_models_of_the_family(task, embedding):
     for recipe in (small, paper):
         assert recipe.task == task and recipe.config().symbol_embedding == embedding
     assert small.config().d_model <= paper.config().d_model and small.data["rows"] < paper.data["rows"]
-
-
-def of_scale(scale, task, embedding):
-    """The configuration of a model of the papers' tables."""
-    content = yaml.safe_load((ROOT / "papers" / "streams" / "scales" / f"{scale}.yaml").read_text())
-    fields = dict(content[task]["models"][embedding])
-    fields.pop("trainer", None)
-    return fields.pop("preset", None), fields
-
-
-@pytest.mark.parametrize("embedding", [name for name in EMBEDDINGS if name != "streams"])
-@pytest.mark.parametrize("task", ["ltl", "prop"])
-def test_models_without_streams_get_the_sizes_of_baselines_and_not_those_of_streams(task, embedding):
-    small, paper = recipes(task, embedding)
-    for recipe, scale in ((small, "cpu"), (paper, "paper")):
-        preset, fields = of_scale(scale, task, embedding)
-        told, wanted = recipe.config(), SymbolInvariantConfig.from_preset(preset, **fields)
-        sizes = "d_model num_attention_heads encoder_layers decoder_layers d_ff components random_dim"
-        assert all(getattr(told, name) == getattr(wanted, name) for name in sizes.split())
 
 
 @pytest.mark.parametrize(("task", "embedding"), FAMILIES)

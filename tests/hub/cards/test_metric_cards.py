@@ -35,6 +35,7 @@ def test_a_metric_card_is_whole(path):
         ("---\n- a\n---\n", "card: the Hub cannot read its metadata"),
         ("---\nlicense: mit\nmodel-index: [1]\n---\n", "card: the Hub cannot read its metadata"),
         ("---\nlicense: mit\nbase_model: /tmp/x\n---\n", "card: base_model='/tmp/x': is no name on the Hub"),
+        ("---\nlicense: ''\n---\n", "card: has no license; name one, such as apache-2.0"),
     ],
 )
 def test_cards_that_the_hub_would_refuse(text, message):

@@ -11,12 +11,11 @@ import pytest
 from huggingface_hub import ModelCard
 
 from hf_symbinv import SymbolInvariantForConditionalGeneration
-from hf_symbinv.hub.cards.facts import CardError, add_results, hub_id, read_facts, read_results
-from hf_symbinv.hub.cards.families import TASKS
+from hf_symbinv.hub.cards.facts import CardError, add_results, read_facts, read_results
 from hf_symbinv.hub.cards.model import model_card, notes_in, write_model_card
-from hf_symbinv.hub.cards.rendering import prose, public
+from hf_symbinv.hub.cards.rendering import public
 
-from .conftest import RECORD, evaluation
+from .conftest import RECORD, evaluation, programs
 
 ROOT = Path(__file__).parents[3]
 
@@ -51,22 +50,11 @@ def test_the_metadata_are_what_the_hub_reads(tiny):
     assert first.verified is None, "this is for the Hub's own evaluations"
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_a_card_of_each_task_says_what_its_models_are_for(task):
-    about = prose(f"tasks/{task}.md.jinja")
-    assert about.use.startswith("Use it") and about.misuse.startswith("Do not") and about.data.endswith(".")
-
-
 def test_the_record_of_training_is_told(tiny):
     told = sections(model_card(read_facts(tiny)))
     training = told["Training"]
-    for line in (
-        "| steps | 40 |",
-        "| time | 1:30:00 |",
-        "| hardware | 2 × Some CPU |",
-        "| versions | Python 3.11.7, torch 2.13.0 |",
-        "| learning_rate | 0.002 |",
-    ):
+    versions = "| versions | Python 3.11.7, torch 2.13.0 |"
+    for line in ("| steps | 40 |", "| time | 1:30:00 |", "| hardware | 2 × Some CPU |", versions):
         assert f"\n{line}\n" in training
     assert (
         "| all | 50 | 80.0 % | 67.0 – 88.8 % |" in told["Results"]
@@ -94,14 +82,8 @@ def test_the_data_of_training_are_those_that_the_run_used_and_not_those_of_the_r
     train, test = f"| train | 400 | 0 – 3 | 1 – 12 | `{'ab' * 32}` |", f"| test | 50 | 1 – 3 | 2 – 11 | `{'cd' * 32}` |"
     assert f"\n{train}\n{test}\n" in told
     assert not re.search(r"500,?000|symbols 5|size 25|0 – 5|drawn at random", told) and "somebody" not in told
-
-
-def test_data_that_the_recipe_drew_are_told_as_such(tiny):
     told = sections(model_card(replace(read_facts(tiny), record=with_data(source=None))))["Training"]
     assert "The recipe drew the data that the model was trained on. The formulas are drawn at random by Deep" in told
-
-
-def test_data_that_were_not_recorded_are_not_made_up_from_the_recipe(tiny):
     told = sections(model_card(read_facts(tiny)))["Training"]
     assert "The data that the model was trained on were not recorded." in told
     assert "num_symbols" not in told and "rows 500" not in told and "drawn at random" not in told
@@ -115,12 +97,6 @@ def test_a_later_evaluation_on_the_test_split_takes_the_place_of_the_runs_own(ti
     results = sections(model_card(facts))["Results"]
     assert "This command measured answers to split test of data/ltl:" in results and "67.0" not in results
     assert "| symbols 3 | 4 |" in results and "Decoding used num_beams 3" in results
-
-
-def test_evaluations_on_several_data_sets_stay_apart_in_the_model_index(tiny):
-    facts = replace(read_facts(tiny), results=[evaluation(f"data/{name}", correct=n) for n, name in enumerate("abc")])
-    index = ModelCard(model_card(facts)).data.to_dict()["model-index"]
-    assert [result["dataset"]["name"] for result in index[0]["results"]] == ["a", "b", "c"]
 
 
 def test_the_card_of_the_bundled_checkpoint_is_the_commands_own():
@@ -147,16 +123,16 @@ def test_an_evaluation_without_the_grammar_stands_beside_that_with_it(tiny):
     assert "The grammar lasso constrained the answers." in text and "No grammar constrained the answers." in text
     assert text.count("Decoding used num_beams 3.") == 2
     assert text.count("answers verified by spot 2.13, written without the grammar, ") == 1
-
-
-def best_of(n, verified):
-    return {"n": n, "verified": verified, "verified_interval": [0.6, 1.0]}
+    text = model_card(replace(read_facts(tiny), results=[evaluation()]))
+    assert "Whether a grammar constrained the answers was not recorded." in text
+    own = model_card(read_facts(tiny))
+    assert "The grammar lasso constrained the answers." in own, "the run's own test follows the model's"
 
 
 def test_best_of_n_is_named_so_and_the_first_candidate_is_the_accuracy(tiny):
     measured = evaluation(correct=5, verified_by="spot 2.13", generation={"num_beams": 5, "num_candidates": 5})
     for group in measured["groups"]:
-        group["best_of_n"] = best_of(5, 0.9)
+        group["best_of_n"] = {"n": 5, "verified": 0.9, "verified_interval": [0.6, 1.0]}
     card = ModelCard(model_card(replace(read_facts(tiny), results=[measured])))
     accuracy, best = card.data.eval_results
     assert (accuracy.metric_type, accuracy.metric_value) == ("accuracy", 0.5)
@@ -171,21 +147,6 @@ def test_best_of_n_is_named_so_and_the_first_candidate_is_the_accuracy(tiny):
     assert "best of" not in alone and "best_of" not in alone and "first answers" not in alone
 
 
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        ({"grammar": "lasso"}, "The grammar lasso constrained the answers."),
-        ({"grammar": None}, "No grammar constrained the answers."),
-        ({}, "Whether a grammar constrained the answers was not recorded."),
-    ],
-)
-def test_a_card_says_whether_a_grammar_constrained_the_answers(tiny, more, told):
-    text = model_card(replace(read_facts(tiny), results=[evaluation(**more)]))
-    assert re.findall(r"^.*grammar.*constrained.*$", text, re.MULTILINE) == [told]
-    own = model_card(read_facts(tiny))
-    assert "The grammar lasso constrained the answers." in own, "the run's own test follows the model's"
-
-
 def test_alpha_covariance_is_told_and_what_was_decoded(tiny):
     old = {"alpha_covariance": 0.95, "examples": 9, "excluded": 1, "predictions": 5000}
     told = "over 9 questions and 5,000 answers to renamed ones."
@@ -198,14 +159,19 @@ def test_alpha_covariance_is_told_and_what_was_decoded(tiny):
 
 
 def test_a_folder_without_records_gets_a_card_that_says_so(weights):
-    told = sections(model_card(read_facts(weights)))
+    told = sections(ModelCard(model_card(read_facts(weights))).text)
     assert "No results were recorded." in told["Results"] and "How it was trained was not recorded." in told["Training"]
-    ModelCard(model_card(read_facts(weights)))
 
 
-def test_parameters_are_counted_as_the_model_counts_them(weights):
-    model = SymbolInvariantForConditionalGeneration.from_pretrained(weights)
-    assert read_facts(weights).parameters == model.num_parameters()
+def test_a_folder_without_a_model_or_its_weights_is_refused(tiny, tmp_path):
+    with pytest.raises(CardError, match=r"has no config.json; name the folder of a model \(`symbinv data` writes"):
+        read_facts(tmp_path)
+    (tiny / "model.safetensors").write_bytes(b"cut")
+    with pytest.raises(CardError, match=r"model.safetensors: damaged .*; save the model again or copy the file anew"):
+        read_facts(tiny)
+    (tiny / "model.safetensors").unlink()
+    with pytest.raises(CardError, match=r"has no weights \(\*.safetensors\)"):
+        read_facts(tiny)
 
 
 def test_neither_tokens_nor_the_machines_folders_are_told(tiny):
@@ -231,6 +197,9 @@ def test_what_a_model_was_made_of_is_its_base_model_if_it_is_on_the_hub(tiny, we
 
 
 def test_notes_by_hand_are_kept_and_other_cards_are_not_touched(tiny):
+    with pytest.raises(CardError, match=r"card: datasets='a/b/c': is no name on the Hub; write OWNER/NAME"):
+        write_model_card(tiny, read_facts(tiny), datasets=["a/b/c"])
+    assert not (tiny / "README.md").exists()
     path = write_model_card(tiny, read_facts(tiny))
     marked = path.read_text().replace("<!-- notes -->\n", "<!-- notes -->\n\n### By hand\n\nStopped once.\n")
     path.write_text(marked)
@@ -241,98 +210,18 @@ def test_notes_by_hand_are_kept_and_other_cards_are_not_touched(tiny):
     with pytest.raises(CardError, match=r"README.md: was not written by this command; move it away, or choose"):
         write_model_card(tiny, read_facts(tiny))
     assert path.read_text() == "# My own card"
-    path.write_bytes("# Modèle".encode("latin-1"))
-    with pytest.raises(CardError, match=r"README.md: not text in UTF-8 \(.+ at byte 5\); save it as"):
-        write_model_card(tiny, read_facts(tiny))
-    assert path.read_bytes() == "# Modèle".encode("latin-1")
     assert not [path for path in tiny.iterdir() if path.name.startswith(".")]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"datasets": ["a/b/c"]}, r"card: datasets='a/b/c': is no name on the Hub; write OWNER/NAME"),
-        ({"datasets": [""]}, "card: datasets='': is no name on the Hub"),
-        ({"license": ""}, "card: has no license; name one, such as apache-2.0"),
-    ],
-)
-def test_a_card_that_the_hub_would_refuse_is_not_written(tiny, options, message):
-    with pytest.raises(CardError, match=message):
-        write_model_card(tiny, read_facts(tiny), **options)
-    assert not (tiny / "README.md").exists()
-
-
-def test_folders_and_files_that_are_not_what_they_should_be(tiny, tmp_path):
-    with pytest.raises(CardError, match=r"has no config.json; name the folder of a model \(`symbinv data` writes"):
-        read_facts(tmp_path)
-    (tiny / "run.json").write_text("[1]")
-    with pytest.raises(CardError, match=r"run.json: holds no JSON object; write it again or remove it"):
-        read_facts(tiny)
-    (tiny / "run.json").write_text("{")
-    with pytest.raises(CardError, match=r"run.json: not JSON"):
-        read_facts(tiny)
-    (tiny / "run.json").unlink()
-    (tiny / "model.safetensors").write_bytes(b"cut")
-    with pytest.raises(CardError, match=r"model.safetensors: damaged .*; save the model again or copy the file anew"):
-        read_facts(tiny)
-    (tiny / "model.safetensors").unlink()
-    (tiny / "model.safetensors").mkdir()
-    with pytest.raises(CardError, match=r"model.safetensors: damaged .*; save the model again or copy the file anew"):
-        read_facts(tiny)
-    (tiny / "model.safetensors").rmdir()
-    with pytest.raises(CardError, match=r"has no weights \(\*.safetensors\)"):
-        read_facts(tiny)
-    other = tmp_path / "other.json"
-    other.write_text('[{"model": "x"}]')
-    with pytest.raises(CardError, match=r"other.json: .*: must be an object with data; give what `symbinv evaluate"):
-        read_results([other])
-
-
-def test_an_evaluation_replaces_the_one_of_the_same_data_and_decoding():
-    before, again, greedy = evaluation(correct=5), evaluation(correct=6), evaluation(beams=1)
-    assert add_results([before, greedy], [again]) == [again, greedy]
-
-
-def test_a_plain_trainers_state_is_read_where_there_is_no_record(tiny):
-    (tiny / "run.json").unlink()
-    (tiny / "trainer_state.json").write_text(json.dumps({"log_history": RECORD["log"], "global_step": 40}))
-    assert "| steps | 40 |" in sections(model_card(read_facts(tiny)))["Training"]
-
-
-def test_names_on_the_hub_are_told_from_paths(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs" / "a").mkdir(parents=True)
-    assert hub_id("me/model-1.0") == "me/model-1.0"
-    assert [hub_id(name) for name in ("runs/a", "model", "/a/b", "a/b/c", "../b", "o'hara/x")] == [None] * 6
-
-
-def python_blocks(text):
-    return re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.slow
 def test_the_snippets_of_a_card_run_where_the_folder_is(tiny):
-    with_package, without = python_blocks(model_card(read_facts(tiny)))
+    with_package, without = programs(model_card(read_facts(tiny)))
     for program in (with_package, without):
         result = subprocess.run(
             [sys.executable, "-c", program], cwd=tiny.parent, capture_output=True, text=True, check=False
         )
         assert result.returncode == 0 and result.stdout, result.stderr
     assert "hf_symbinv" not in without
-
-
-def test_a_model_of_another_kind_is_told_apart(tiny):
-    facts = read_facts(tiny)
-    other = replace(
-        facts, config={**facts.config, "symbol_embedding": "new", "architectures": ["SymbolInvariantModel"]}
-    )
-    text = model_card(other)
-    assert "Transformer with new embeddings of symbols" in text and "stream" not in sections(text)["Use"]
-    (program,) = python_blocks(text)
-    assert program.startswith("from transformers import AutoModel\n")
-    (tiny / "config.json").write_text('{"model_type": "gpt2"}')
-    with pytest.raises(CardError, match="its model type is 'gpt2'; this command knows what to say of models of type"):
-        read_facts(tiny)
 
 
 def test_a_users_own_task_has_its_file_in_the_snippet(tmp_path):
@@ -344,38 +233,24 @@ def test_a_users_own_task_has_its_file_in_the_snippet(tmp_path):
     SymbolInvariantForConditionalGeneration(task.config(**sizes)).save_pretrained(folder)
     task.tokenizer().save_pretrained(folder)
     (folder / "run.json").write_text(json.dumps({"recipe": {"task": "examples/graph_colouring.py"}}))
-    program, _ = python_blocks(model_card(read_facts(folder)))
+    program, _ = programs(model_card(read_facts(folder)))
     assert 'pipeline("symbol-task", model="graphs", symbol_task="graph_colouring.py")' in program
 
 
 @pytest.mark.parametrize(
     ("file", "content", "sentence"),
     [
+        ("run.json", [1], "holds no JSON object"),
         ("conversion.json", {"how": "by hand"}, "{'how': 'by hand'}: must be an object with source"),
         ("conversion.json", {"source": 3, "how": "", "base_model": None}, "source=3: must be text"),
         ("run.json", {"recipe": ["ltl"]}, "recipe=['ltl']: must be an object"),
         ("run.json", {"recipe": {"start": 1}}, "recipe.start=1: must be text"),
         ("run.json", {"log": [{"step": "10"}]}, "log.0.step='10': must be a whole number"),
         ("run.json", {"data": "three"}, "data='three': must be an object"),
-        (
-            "run.json",
-            {"data": {"source": None, "builder": None, "splits": {"a": {"size": [1]}}}},
-            "data.splits.a.size=[1]",
-        ),
         ("run.json", {"environment": {"packages": ["torch"]}}, "environment.packages=['torch']: must be an object"),
-        (
-            "run.json",
-            {"results": {"test_accuracy_interval": [1]}},
-            "results.test_accuracy_interval=[1]: must have at least 2 items",
-        ),
         ("run.json", {"seconds": float("inf")}, "seconds=inf: must be less than inf"),
         ("config.json", {"grammar": {}}, "grammar={}: must be an object with name"),
         ("tokenizer_config.json", {"base_tokens": 3}, "base_tokens=3: must be a list"),
-        (
-            "config.json",
-            {"model_type": "symbol_invariant", "architectures": {}},
-            "architectures={}: must be a list",
-        ),
     ],
 )
 def test_recorded_values_of_wrong_kinds_are_named(tiny, file, content, sentence):
@@ -394,10 +269,6 @@ def test_recorded_values_of_wrong_kinds_are_named(tiny, file, content, sentence)
         ({"generation": []}, "generation=[]: must be an object"),
         ({"alpha_covariance": {"alpha_covariance": 1.0}}, "must be an object with examples"),
         ({"split": None}, "split=None: must be text"),
-        (
-            {"groups": [{"label": "all", "summary": {"count": 3, "accuracy": 0.5}}]},
-            "group 'all': has no accuracy with an interval",
-        ),
         ({"generation": {"num_beams": float("nan")}}, "holds a number that is not finite"),
     ],
 )

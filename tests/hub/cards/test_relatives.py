@@ -10,18 +10,11 @@ from huggingface_hub import ModelCard
 
 from hf_symbinv import (
     LTL,
-    IdentityGPT2Config,
     IdentityGPT2ForSequenceClassification,
-    IdentityGPT2LMHeadModel,
     SymbolInvariantConfig,
-    SymbolInvariantEncoder,
-    SymbolInvariantEncoderConfig,
     SymbolInvariantEncoderForSequenceClassification,
     SymbolInvariantEncoderForTokenClassification,
-    SymbolInvariantForCausalLM,
     SymbolInvariantForMaskedLM,
-    SymbolInvariantForSequenceClassification,
-    SymbolInvariantForTokenClassification,
     SymbolInvariantSubwordTokenizer,
     SymbolInvariantWordTokenizer,
 )
@@ -34,42 +27,11 @@ from papers.catalogue import EXPERIMENTS
 from papers.lexinvariant.characters import ALPHABETS, words
 from papers.renamer import x86
 
-from .conftest import evaluation
+from ..relatives import PROGRAMS, encoder, gpt2, language_model, reader, tokens
+from .conftest import evaluation, programs
 
 ROOT = Path(__file__).parents[3]
-SIZES = {"d_model": 16, "num_attention_heads": 2, "d_ff": 24}
-BLOCKS = {"base_vocab_size": len(x86.BASE_TOKENS), "num_views": len(x86.VIEWS), "num_symbols": len(x86.REFERENTS)}
-PROGRAMS = {
-    "base_tokens": ["<s>", "<pad>", "</s>", "<mask>", "=", "+", ";", "1", "return"], "mask_token": "<mask>",
-    "symbols": {name: [place, 0] for place, name in enumerate("abxy")},
-}  # fmt: skip
 STATE = {"global_step": 20, "log_history": [{"step": 10, "loss": 2.5}, {"step": 20, "loss": 1.5, "eval_loss": 1.75}]}
-
-
-def language_model(**fields):
-    config = SymbolInvariantConfig.from_preset("lexinvariant", num_symbols=96, decoder_layers=1, **SIZES, **fields)
-    return SymbolInvariantForCausalLM(config)
-
-
-def reader(**fields):
-    config = SymbolInvariantConfig.from_preset("renamer-tiny", **BLOCKS, **SIZES, num_labels=1, **fields)
-    return SymbolInvariantForSequenceClassification(config)
-
-
-def tokens(kind=SymbolInvariantForTokenClassification, **fields):
-    sizes = {"base_vocab_size": len(PROGRAMS["base_tokens"]), "num_symbols": 4, "encoder_layers": 1, "num_labels": 2}
-    return kind(SymbolInvariantConfig(**sizes, **SIZES, decoder_layers=0, **fields))
-
-
-def gpt2(kind=IdentityGPT2LMHeadModel, **fields):
-    sizes = {"vocab_size": 9, "n_positions": 8, "n_embd": 12, "n_layer": 1, "n_head": 2, "num_labels": 1}
-    return kind(IdentityGPT2Config(**sizes, bos_token_id=None, eos_token_id=None, pad_token_id=0, **fields))
-
-
-def encoder(kind=SymbolInvariantEncoder):
-    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8}
-    bert = {"model_type": "bert", "vocab_size": 300, "_name_or_path": "alice/bert", **sizes}
-    return kind(SymbolInvariantEncoderConfig(encoder=bert, mixing_layers=1))
 
 
 # (relative, variant) → a model; the pipeline_tag is that of its class.
@@ -111,10 +73,6 @@ def saved(key, folder):
         SymbolInvariantSubwordTokenizer.train(texts, 300, symbol_pattern="[A-Z][a-z]+").save_pretrained(folder)
     (folder / "trainer_state.json").write_text(json.dumps(STATE))
     return model
-
-
-def programs(card):
-    return re.findall(r"^```python\n(.*?)^```$", card, re.DOTALL | re.MULTILINE)
 
 
 def output_of(program, capsys):
@@ -211,16 +169,6 @@ def test_the_card_of_an_encoder_with_a_head_names_the_encoder_that_it_was_made_o
     assert first == second and f'pipeline("{card.data.pipeline_tag}"' in program
 
 
-def test_an_encoder_from_a_folder_has_no_base_model_on_the_hub(tmp_path):
-    model = encoder()
-    model.config.encoder._name_or_path = str(tmp_path / "mine" / "bert")
-    model.save_pretrained(tmp_path)
-    SymbolInvariantSubwordTokenizer.train(["a = b"], 300).save_pretrained(tmp_path)  # the caller says what symbols are
-    card = ModelCard(model_card(read_facts(tmp_path)))
-    assert card.data.base_model is None and "It started from the weights of bert." in card.text
-    assert ModelCard(model_card(read_facts(tmp_path), license="mit")).data.license == "mit"
-
-
 def test_what_is_no_fact_about_such_a_model_is_refused(tmp_path):
     saved(("lexinvariant", "gaussian"), tmp_path)
     message = "a model for sequences of symbols answers no questions; leave task and results out"
@@ -233,9 +181,3 @@ def test_what_is_no_fact_about_such_a_model_is_refused(tmp_path):
     config.write_text(config.read_text().replace('SymbolInvariantForCausalLM"\n', 'SymbolInvariantDecoder"\n'))
     with pytest.raises(CardError, match="holds a SymbolInvariantDecoder; save the whole model, SymbolInvariantForCau"):
         read_facts(tmp_path)
-
-
-def test_the_tokens_of_a_task_make_no_task_of_such_a_model(tmp_path):
-    saved(("lexinvariant", "gaussian"), tmp_path)
-    LTL.tokenizer().save_pretrained(tmp_path)
-    assert read_facts(tmp_path).task is None
