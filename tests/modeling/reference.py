@@ -8,7 +8,9 @@ Letters, as in the paper: k streams, L length, d width, V_n base tokens, W the e
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
@@ -80,7 +82,8 @@ class Reference:
             hidden = hidden + np.stack([sinusoid(position, config.d_model) for position in range(len(target))])
         decoder_states = [hidden]
         for layer in range(config.decoder_layers):
-            hidden = self.decoder_layer(f"model.decoder.layers.{layer}", hidden, masks, encoded, encoder_masks)
+            name, view = f"model.decoder.layers.{layer}", partial(aggregate, masks=masks)
+            hidden = self.decoder_layer(name, hidden, view, encoded, aggregate(encoded, encoder_masks))
             decoder_states.append(hidden)
         hidden = decoder_states[-1] = self.after("model.decoder", hidden)
         cosines = self.project(hidden, k)
@@ -139,43 +142,30 @@ class Reference:
         placed = positions if self.config.encoder_positions_in_layers else 0 * positions
         everywhere = np.ones((hidden.shape[1], hidden.shape[1]), dtype=bool) if visible is None else visible
         rotary = self.config.encoder_positions == "rope"
-        if "EP" in self.config.components:
-            block = f"{name}.self_attention.EP"
+        for mode in [mode for mode in ("EP", "EA") if mode in self.config.components]:
+            block = f"{name}.self_attention.{mode}"
             read = self.before(block, hidden)
-            attended = self.attention(block, read, list(read), everywhere, rotary, placed)
-            hidden = self.after(block, hidden + attended)
-        if "EA" in self.config.components:
-            block = f"{name}.self_attention.EA"
-            read = self.before(block, hidden)
-            attended = self.attention(block, read, [aggregate(read, masks)] * len(read), everywhere, rotary, placed)
-            hidden = self.after(block, hidden + attended)
+            keys = list(read) if mode == "EP" else [aggregate(read, masks)] * len(read)
+            hidden = self.after(block, hidden + self.attention(block, read, keys, everywhere, rotary, placed))
         return self.feed_forward(f"{name}.feed_forward", hidden)
 
-    def decoder_layer(self, name: str, hidden: Array, masks: Array, encoded: Array, encoder_masks: Array) -> Array:
-        """Algorithm 4."""
-        length = hidden.shape[1]
+    def decoder_layer(
+        self, name: str, hidden: Array, view: Callable[[Array], Array], encoded: Array, encoded_view: Array
+    ) -> Array:
+        """Algorithm 4; `view` aggregates streams of the decoder, and `encoded_view` is the encoder's, aggregated."""
+        length, rotary = hidden.shape[1], self.config.decoder_positions == "rope"
         look_ahead = np.array([[key <= query for key in range(length)] for query in range(length)])
         everywhere = np.ones((length, encoded.shape[1]), dtype=bool)
-        rotary = self.config.decoder_positions == "rope"
-        if "DP" in self.config.components:
-            block = f"{name}.self_attention.DP"
+        for mode in [mode for mode in ("DP", "DA") if mode in self.config.components]:
+            block = f"{name}.self_attention.{mode}"
             read = self.before(block, hidden)
-            attended = self.attention(block, read, list(read), look_ahead, rotary)
-            hidden = self.after(block, hidden + attended)
-        if "DA" in self.config.components:
-            block = f"{name}.self_attention.DA"
-            read = self.before(block, hidden)
-            attended = self.attention(block, read, [aggregate(read, masks)] * len(read), look_ahead, rotary)
-            hidden = self.after(block, hidden + attended)
-        for mode in self.config.components:
+            keys = list(read) if mode == "DP" else [view(read)] * len(read)
+            hidden = self.after(block, hidden + self.attention(block, read, keys, look_ahead, rotary))
+        for mode in [mode for mode in self.config.components if mode in ("CP", "CA")]:
             block = f"{name}.cross_attention.{mode}"
-            if mode == "CA":
-                aggregated = [aggregate(encoded, encoder_masks)] * len(hidden)
-                attended = self.attention(block, self.before(block, hidden), aggregated, everywhere, rotary)
-                hidden = self.after(block, hidden + attended)
-            elif mode == "CP":
-                attended = self.attention(block, self.before(block, hidden), list(encoded), everywhere, rotary)
-                hidden = self.after(block, hidden + attended)
+            read = self.before(block, hidden)
+            keys = list(encoded) if mode == "CP" else [encoded_view] * len(hidden)
+            hidden = self.after(block, hidden + self.attention(block, read, keys, everywhere, rotary))
         return self.feed_forward(f"{name}.feed_forward", hidden)
 
     def project(self, hidden: Array, k: int) -> Array:
@@ -334,14 +324,9 @@ class CausalReference(Reference):
             hidden = hidden * self.weights["model.embedding.scale"] + self.weights["model.embedding.bias"]
         if config.decoder_positions == "sinusoidal":
             hidden = hidden + np.stack([sinusoid(position, config.d_model) for position in range(len(tokens))])
-        hidden, length = hidden[None], len(tokens)
-        look_ahead = np.array([[key <= query for key in range(length)] for query in range(length)])
+        hidden = hidden[None]
         for layer in range(config.decoder_layers):
-            name = f"model.decoder.layers.{layer}"
-            block = f"{name}.self_attention.DP"
-            read = self.before(block, hidden)
-            attended = self.attention(block, read, list(read), look_ahead, config.decoder_positions == "rope")
-            hidden = self.feed_forward(f"{name}.feed_forward", self.after(block, hidden + attended))
+            hidden = self.decoder_layer(f"model.decoder.layers.{layer}", hidden, aggregate, hidden, hidden)
         features = self.after("model.decoder", hidden)[0]
         if config.normalize_features:
             features = np.stack([v / np.linalg.norm(v) for v in features])

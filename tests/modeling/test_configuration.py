@@ -13,46 +13,30 @@ from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGener
 from .tiny import tiny_config
 
 # Table 6 of the paper: task, components, parameters.
-TABLE_6 = [
-    ("prop", "EP DP EA DA CP", 2_906_496),
-    ("prop", "EP DP EA DA CP CA", 3_131_136),
-    ("prop", "EP DP DA CP", 2_681_856),
-    ("prop", "DP EA DA CP", 2_681_856),
-    ("prop", "EP DP DA CP CA", 2_906_496),
-    ("prop", "DP EA DA CP CA", 2_906_496),
-    ("prop", "EP DP EA CP", 2_681_856),
-    ("prop", "EP DP EA CP CA", 2_906_496),
-    ("prop", "EP DP CP CA", 2_681_856),
-    ("prop", "EP DP CP", 2_457_216),
-    ("prop", "DP EA CP", 2_457_216),
-    ("prop", "DP EA CP CA", 2_681_856),
-    ("prop", "EA DA CP", 2_457_216),
-    ("prop", "EP EA DA CP CA", 2_906_496),
-    ("prop", "EA DA CP CA", 2_681_856),
-    ("prop", "EP EA DA CP", 2_681_856),
-    ("prop", "EP DA CP", 2_457_216),
-    ("prop", "EP DP EA DA CA", 2_906_496),
-    ("prop", "EP DA CP CA", 2_681_856),
-    ("ltl", "EP DP EA CP", 2_654_144),
-    ("ltl", "EP DP EA CP CA", 2_788_288),
-    ("ltl", "EP DP DA CP", 2_654_144),
-    ("ltl", "EP DP EA DA CP", 2_788_288),
-    ("ltl", "EP DP CP CA", 2_654_144),
-    ("ltl", "EP DP EA DA CP CA", 2_922_432),
-    ("ltl", "EP DP DA CP CA", 2_788_288),
-    ("ltl", "DP EA DA CP", 2_654_144),
-    ("ltl", "DP EA DA CP CA", 2_788_288),
-    ("ltl", "EP DP CP", 2_520_000),
-    ("ltl", "DP EA CP", 2_520_000),
-    ("ltl", "DP EA CP CA", 2_654_144),
-    ("ltl", "EP EA DA CP", 2_654_144),
-    ("ltl", "EP DP EA DA CA", 2_788_288),
-    ("ltl", "EA DA CP", 2_520_000),
-    ("ltl", "EP DA CP CA", 2_654_144),
-    ("ltl", "EP DA CP", 2_520_000),
-    ("ltl", "EP EA DA CP CA", 2_788_288),
-    ("ltl", "EA DA CP CA", 2_654_144),
-]
+
+# Table 6 of the paper: by task and number of parameters the components of each model.
+BY_PARAMETERS = {
+    ("prop", 2_457_216): ["EP DP CP", "DP EA CP", "EA DA CP", "EP DA CP"],
+    ("prop", 2_681_856): [
+        "EP DP DA CP", "DP EA DA CP", "EP DP EA CP", "EP DP CP CA", "DP EA CP CA", "EA DA CP CA", "EP EA DA CP",
+        "EP DA CP CA",
+    ],
+    ("prop", 2_906_496): [
+        "EP DP EA DA CP", "EP DP DA CP CA", "DP EA DA CP CA", "EP DP EA CP CA", "EP EA DA CP CA", "EP DP EA DA CA",
+    ],
+    ("prop", 3_131_136): ["EP DP EA DA CP CA"],
+    ("ltl", 2_520_000): ["EP DP CP", "DP EA CP", "EA DA CP", "EP DA CP"],
+    ("ltl", 2_654_144): [
+        "EP DP EA CP", "EP DP DA CP", "EP DP CP CA", "DP EA DA CP", "DP EA CP CA", "EP EA DA CP", "EP DA CP CA",
+        "EA DA CP CA",
+    ],
+    ("ltl", 2_788_288): [
+        "EP DP EA CP CA", "EP DP EA DA CP", "EP DP DA CP CA", "DP EA DA CP CA", "EP DP EA DA CA", "EP EA DA CP CA",
+    ],
+    ("ltl", 2_922_432): ["EP DP EA DA CP CA"],
+}  # fmt: skip
+TABLE_6 = [(task, each, number) for (task, number), sets in BY_PARAMETERS.items() for each in sets]
+BEST = [("prop", "EP DP EA DA CP", 2_906_496), ("ltl", "EP DP EA CP", 2_654_144)]
 
 NOT_FINITE = [float("inf"), float("-inf"), float("nan")]
 GRAMMAR = SymbolInvariantConfig.from_preset("ltl").grammar
@@ -71,7 +55,8 @@ def test_parameter_counts_are_those_of_table_6(task, components, parameters):
 
 
 def test_presets_are_the_papers_best_models():
-    for task, components, parameters in (TABLE_6[0], TABLE_6[19]):
+    for task, components, parameters in BEST:
+        assert (task, components, parameters) in TABLE_6
         config = SymbolInvariantConfig.from_preset(task)
         assert sorted(config.components) == sorted(components.split())
         assert count_parameters(config) == parameters
@@ -303,6 +288,16 @@ def test_base_model_has_the_same_parameters_as_the_model_with_head():
             {"scale_embedding": False, "symbol_embedding": "gaussian", "encoder_layers": 0, "components": ["DP"]},
             'scale_embedding=False: symbol_embedding="gaussian" has a learned scale of its own; remove the field',
         ),
+        ({"extra_streams": -1}, "extra_streams=-1: must be at least 0"),
+        *(
+            ({"extra_streams": 3, **fields}, "extra_streams=3: is for an encoder-decoder with streams whose answers")
+            for fields in (
+                {"symbol_embedding": "learned"},
+                {"encoder_layers": 0, "components": ["DP"]},
+                {"num_fresh_symbols": 2},
+                {"decoder_layers": 0, "components": ["EP"]},
+            )
+        ),
         ({"initializer_range": 0.0}, "initializer_range=0.0: must be positive, as BERT's 0.02, or None"),
     ],
 )
@@ -343,34 +338,25 @@ def test_an_unknown_preset_is_refused():
         SymbolInvariantConfig.from_preset("copy")
 
 
-def test_saving_and_loading_keeps_every_field(tmp_path):
-    config = SymbolInvariantConfig.from_preset(
-        "ltl", components=["CA", "DP", "CP"], num_symbols=7, dropout=0, rope_theta=500
-    )
+VECTORS = {"random_dim": 7, "random_method": "neighbors", "normalize_parts": False}
+
+
+@pytest.mark.parametrize(
+    ("preset", "fields"),
+    [
+        ("ltl", {"components": ["CA", "DP", "CP"], "num_symbols": 7, "dropout": 0, "rope_theta": 500}),
+        *(("prop-baseline", {"symbol_embedding": kind, **VECTORS}) for kind in ONE_STREAM),
+    ],
+)
+def test_saving_and_loading_keeps_every_field(preset, fields, tmp_path):
+    config = SymbolInvariantConfig.from_preset(preset, **fields)
     config.save_pretrained(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "symbol_invariant"
     for loaded in (SymbolInvariantConfig.from_pretrained(tmp_path), AutoConfig.from_pretrained(tmp_path)):
         assert type(loaded) is SymbolInvariantConfig
         assert loaded.to_diff_dict() == config.to_diff_dict()
         assert loaded.token_arity == config.token_arity and all(type(key) is int for key in loaded.token_arity)
-        assert loaded.components == ["CA", "DP", "CP"]
-        assert loaded.grammar == config.grammar
-
-
-@pytest.mark.parametrize("symbol_embedding", ONE_STREAM)
-def test_saving_and_loading_keeps_how_symbols_become_vectors(symbol_embedding, tmp_path):
-    config = SymbolInvariantConfig.from_preset(
-        "prop-baseline",
-        symbol_embedding=symbol_embedding,
-        random_dim=7,
-        random_method="neighbors",
-        normalize_parts=False,
-    )
-    config.save_pretrained(tmp_path)
-    loaded = AutoConfig.from_pretrained(tmp_path)
-    assert loaded.to_diff_dict() == config.to_diff_dict()
-    assert (loaded.symbol_embedding, loaded.random_dim, loaded.random_method) == (symbol_embedding, 7, "neighbors")
-    assert loaded.normalize_parts is False and loaded.components == ["EP", "DP", "CP"]
+        assert all(getattr(loaded, name) == value for name, value in {**fields, "grammar": config.grammar}.items())
 
 
 OTHERS_KEYS = {
@@ -383,14 +369,11 @@ OTHERS_KEYS = {
 
 
 def test_keys_of_others_in_a_saved_configuration_are_kept(tmp_path):
-    model = SymbolInvariantForConditionalGeneration(tiny_config())
-    model.save_pretrained(tmp_path / "before")
+    SymbolInvariantForConditionalGeneration(tiny_config()).save_pretrained(tmp_path / "before")
     path = tmp_path / "before" / "config.json"
     others = {name: value for name, value in OTHERS_KEYS.items() if name != "quantization_config"}
     path.write_text(json.dumps({**json.loads(path.read_text()), **others}))
-    loaded = SymbolInvariantForConditionalGeneration.from_pretrained(tmp_path / "before")
-    assert loaded.config.note == "trained on a Sunday"
-    loaded.save_pretrained(tmp_path / "after")
+    SymbolInvariantForConditionalGeneration.from_pretrained(tmp_path / "before").save_pretrained(tmp_path / "after")
     saved = json.loads((tmp_path / "after" / "config.json").read_text())
     assert {name: saved[name] for name in others} == others
 

@@ -10,15 +10,13 @@ import random
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForSeq2SeqLM, Trainer, TrainingArguments
 
-from hf_symbinv.modeling.cache_symbinv import SymbolInvariantCache
-from hf_symbinv.modeling.embedding_symbinv import Slots, random_rows
+from hf_symbinv.modeling.embedding_symbinv import Slots
 
 from .reference import OneStreamReference, cross_entropy
-from .test_generation import NEW_TOKENS, beam_search, can_be_finished, log_probabilities
-from .test_training_step import gradients_of, training_batch
-from .tiny import BASE, EOS, PAD, SIZES, START, enable_checkpointing, formula_with, pad, rename, tiny_model
+from .test_generation import NEW_TOKENS, can_be_finished, log_probabilities
+from .test_training_step import training_batch
+from .tiny import BASE, EOS, START, formula_with, pad, rename, tiny_model
 
 TOLERANCE = {"rtol": 0, "atol": 1e-10}
 EMBEDDINGS = ("learned", "renamed", "random")
@@ -72,49 +70,39 @@ def assert_agrees(model, sources, targets, **padding):
 # What a model computes
 
 
-@pytest.mark.parametrize("symbol_embedding", EMBEDDINGS)
-@pytest.mark.parametrize("switches", list(itertools.product([True, False], repeat=3)), ids=str)
-def test_logits_agree_with_the_pseudocode_for_every_normalisation_switch(symbol_embedding, switches):
-    names = ("normalize_parts", "normalize_embeddings", "normalize_features")
-    model = one_stream(symbol_embedding, loss="cross_entropy", **dict(zip(names, switches, strict=True)))
-    assert_agrees(model, *texts(model.config))
+SWITCHES = [
+    *(
+        {
+            "loss": "cross_entropy",
+            "normalize_parts": parts,
+            "normalize_embeddings": rows,
+            "normalize_features": features,
+        }
+        for parts, rows, features in itertools.product([True, False], repeat=3)
+    ),
+    {"scale_embedding": False},
+    *(
+        {"encoder_positions": encoder, "decoder_positions": decoder}
+        for encoder in ("tree", "rope", "sinusoidal")
+        for decoder in ("rope", "sinusoidal")
+    ),
+]
 
 
 @pytest.mark.parametrize("symbol_embedding", EMBEDDINGS)
-def test_logits_agree_without_the_factor(symbol_embedding):
-    model = one_stream(symbol_embedding, scale_embedding=False)
-    assert_agrees(model, *texts(model.config))
-
-
-@pytest.mark.parametrize("symbol_embedding", EMBEDDINGS)
-@pytest.mark.parametrize("decoder_positions", ["rope", "sinusoidal"])
-@pytest.mark.parametrize("encoder_positions", ["tree", "rope", "sinusoidal"])
-def test_logits_agree_for_every_kind_of_positions(symbol_embedding, encoder_positions, decoder_positions):
-    model = one_stream(symbol_embedding, encoder_positions=encoder_positions, decoder_positions=decoder_positions)
+@pytest.mark.parametrize("switches", SWITCHES, ids=str)
+def test_logits_agree_with_the_pseudocode_for_every_switch(symbol_embedding, switches):
+    """On the left, masked symbols stand for nothing."""
+    model = one_stream(symbol_embedding, **switches)
     sources, targets = texts(model.config)
     assert_agrees(model, sources, targets)
-    assert_agrees(model, sources, targets, side="left", value=BASE + 500, extra=2)  # masked symbols stand for nothing
+    assert_agrees(model, sources, targets, side="left", value=BASE + 500, extra=2)
 
 
 @pytest.mark.parametrize(("random_method", "random_dim"), [("normal", 4), ("neighbors", 3), ("hypercube", 7)])
 def test_logits_agree_for_symbols_beyond_those_of_training(random_method, random_dim):
     model = one_stream("random", num_symbols=3, random_method=random_method, random_dim=random_dim)
     assert_agrees(model, *texts(model.config, symbols=range(20)))
-
-
-def test_the_table_of_random_is_equation_1():
-    model = one_stream("random", num_symbols=2, random_dim=4, random_method="normal")
-    embedding = model.get_input_embeddings()
-    vectors = embedding.assign(torch.tensor([[-1]])).vectors
-    table = random_rows(embedding.weight, vectors, model.config).detach()
-    learned, alpha = embedding.weight.detach()[:-1], embedding.weight.detach()[-1]
-    beta = embedding.session_vectors[:2].double()
-    for row, expected in zip(table[:BASE], learned, strict=True):
-        wanted = torch.cat((expected / expected.norm(), torch.zeros(4)))
-        torch.testing.assert_close(row, wanted / wanted.norm(), **TOLERANCE)
-    for row, own in zip(table[BASE:], beta, strict=True):
-        wanted = torch.cat((alpha / alpha.norm(), own / own.norm()))
-        torch.testing.assert_close(row, wanted / wanted.norm(), **TOLERANCE)
 
 
 @pytest.mark.parametrize("symbol_embedding", EMBEDDINGS)
@@ -141,26 +129,6 @@ def test_one_table_serves_encoder_decoder_and_projection_and_learns_from_all_thr
     parts = [one.model.embedding.weight.grad for one in copies]
     assert all(part.abs().max() > 0 for part in parts)
     torch.testing.assert_close(sum(parts), model.model.embedding.weight.grad, **TOLERANCE)
-
-
-@pytest.mark.parametrize("symbol_embedding", EMBEDDINGS)
-def test_decoding_token_by_token_with_a_cache_gives_the_same_logits(symbol_embedding):
-    model = one_stream(symbol_embedding)
-    sources, _ = texts(model.config, counts=(3, 1))
-    targets = torch.tensor([[START, 5, BASE + 1, BASE + 6, 8, 9], [START, BASE, 9, BASE + 3, 4, BASE]])
-    batch, cache, steps = pad(sources), SymbolInvariantCache(), []
-    with torch.no_grad():
-        whole = model(**batch, decoder_input_ids=targets).logits
-        encoded = model.model.encode(**batch)
-        for start, stop in ((0, 2), (2, 3), (3, 6)):
-            output = model(
-                attention_mask=batch["attention_mask"],
-                encoder_outputs=encoded,
-                decoder_input_ids=targets[:, start:stop],
-                past_key_values=cache,
-            )
-            steps.append(output.logits)
-    torch.testing.assert_close(torch.cat(steps, 1), whole, **TOLERANCE)
 
 
 # Random parts
@@ -224,18 +192,6 @@ def test_the_vectors_drawn_in_training_serve_encoder_decoder_and_loss():
         assert not torch.equal(output.slot_vectors, model.get_input_embeddings().session_vectors[:7])
 
 
-def test_symbols_of_one_example_mean_nothing_to_another():
-    model = one_stream("random")
-    sources, targets = texts(model.config, counts=(2, 3, 1), symbols=range(30))
-    with torch.no_grad():
-        together = model(**pad(sources), decoder_input_ids=pad(targets)["input_ids"], return_id_logits=True).logits
-        for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
-            alone = model(torch.tensor([source]), decoder_input_ids=torch.tensor([target]), return_id_logits=True)
-            given, width = together[row, : len(target)], alone.logits.shape[-1]
-            torch.testing.assert_close(given[:, :width], alone.logits[0], **TOLERANCE)
-            assert (given[:, width:] == -torch.inf).all()
-
-
 # Renaming
 
 
@@ -293,28 +249,6 @@ def test_a_training_forward_of_renamed_is_learned_on_a_renamed_batch():
     assert len(seen) == 4
 
 
-@pytest.mark.parametrize(("symbol_embedding", "rows"), [("learned", {2}), ("renamed", set(range(7)))])
-def test_renamed_reads_every_row_although_examples_have_one_symbol(symbol_embedding, rows):
-    torch.manual_seed(0)
-    model, read = one_stream(symbol_embedding).train(), set()
-    for _ in range(40):
-        model.zero_grad()
-        model.model.encode(torch.tensor([[7, BASE + 2, EOS]])).last_hidden_state.square().mul(0.5).sum().backward()
-        read |= set(model.model.embedding.weight.grad[BASE:].abs().amax(1).nonzero().flatten().tolist())
-    assert read == rows
-
-
-def test_in_evaluation_renamed_equals_learned_bit_for_bit():
-    renamed, learned = one_stream("renamed"), one_stream("learned")
-    sources, targets = texts(renamed.config)
-    batch, target = pad(sources), pad(targets)["input_ids"]
-    with torch.no_grad():
-        outputs = [model(**batch, decoder_input_ids=target).logits for model in (renamed, learned)]
-    assert torch.equal(*outputs)
-    generated = [model.generate(**batch, num_beams=3, max_new_tokens=NEW_TOKENS) for model in (renamed, learned)]
-    assert torch.equal(*generated)
-
-
 def test_generate_of_renamed_in_training_mode_answers_by_one_renaming():
     renamed, learned = (one_stream(kind, num_symbols=2, seed=4, spread=1.0) for kind in ("renamed", "learned"))
     ids, swap = torch.tensor([[5, BASE, 12, BASE + 1, EOS]]), {0: 1, 1: 0}
@@ -368,23 +302,6 @@ def test_unknown_symbols_of_labels_and_of_the_decoder_are_refused(symbol_embeddi
         model(known, decoder_input_ids=torch.tensor([[START, 9, 3], [START, 9, BASE + 9]]))
 
 
-def test_random_trained_on_5_symbols_reads_and_writes_20():
-    torch.manual_seed(0)
-    model = one_stream("random", num_symbols=5, dtype=torch.float32, encoder_positions="rope").train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    for seed in range(3):
-        optimizer.zero_grad()
-        model(**training_batch(*pairs(model.config, symbols=range(5), seed=seed))).loss.backward()
-        optimizer.step()
-    rng, config = random.Random(0), model.eval().config
-    sources = [formula_with(rng, 45, [BASE + referent for referent in range(12, 32)], config)]
-    with torch.no_grad():
-        output = model(**training_batch(sources, [[9, BASE + 31, 10, EOS]]))
-    assert output.loss.isfinite() and output.logits.shape[-1] == BASE + 32
-    assert output.logits[0, 0].isfinite().tolist() == [True] * (BASE + 5) + [False] * 7 + [True] * 20
-    assert model.generate(**pad(sources), max_new_tokens=NEW_TOKENS).shape[0] == 1
-
-
 @pytest.mark.parametrize(
     ("fields", "symbol", "message"),
     [
@@ -412,47 +329,6 @@ def test_random_refuses_symbols_beyond_its_random_parts(fields, symbol, message)
 # Generation
 
 
-@pytest.fixture(scope="module", params=EMBEDDINGS)
-def writer(request):
-    """A model whose answers name symbols."""
-    return one_stream(request.param, seed=19, spread=1.0, num_symbols=4)
-
-
-@pytest.fixture(scope="module")
-def sources(writer):
-    rng = random.Random(1)
-    return [
-        formula_with(rng, size, [BASE + referent for referent in referents], writer.config)
-        for size, referents in ((11, (3, 0, 2)), (5, ()), (7, (1,)))
-    ]
-
-
-@pytest.mark.parametrize("grammar", [True, False])
-@pytest.mark.parametrize("width", [1, 3])
-def test_search_agrees_with_a_slow_one_that_has_no_cache(writer, sources, width, grammar):
-    output = writer.generate(
-        **pad(sources),
-        **({} if grammar else {"grammar": None}),
-        num_beams=width,
-        num_return_sequences=width,
-        length_penalty=1.0,
-        early_stopping="never",
-        max_new_tokens=NEW_TOKENS,
-    )
-    for row, source in enumerate(sources):
-        for rank, (_, answer) in enumerate(beam_search(writer, source, width, NEW_TOKENS, grammar)):
-            given = output[row * width + rank].tolist()
-            assert given == [*answer, *[PAD] * (len(given) - len(answer))]
-    assert (output >= BASE).any() or not grammar
-
-
-def test_sampling_follows_the_grammar_and_writes_symbols_with_a_row_only(writer, sources):
-    torch.manual_seed(0)
-    rows = writer.generate(**pad(sources), do_sample=True, temperature=9.0, max_new_tokens=NEW_TOKENS).tolist()
-    for row in rows:
-        assert can_be_finished(row[1 : row.index(EOS) + 1], NEW_TOKENS) and max(row) < BASE + 4
-
-
 def test_random_writes_new_symbols_of_the_prompt():
     model = one_stream("random", seed=19, spread=1.0, num_symbols=1)
     source, prompt = [6, BASE + 21, BASE + 30, EOS], [START, BASE + 25, 8]
@@ -469,112 +345,7 @@ def test_random_writes_new_symbols_of_the_prompt():
 # Training and saving
 
 
-@pytest.mark.parametrize("symbol_embedding", EMBEDDINGS)
-def test_gradient_checkpointing_gives_the_same_gradients(symbol_embedding):
-    model = one_stream(symbol_embedding, dropout=0.1).train()
-    batch = training_batch(*pairs(model.config))
-    expected, given = copy.deepcopy(model), copy.deepcopy(model)
-    enable_checkpointing(given)
-    for one in (expected, given):
-        torch.manual_seed(0)
-        one(**batch).loss.backward()
-    for (name, parameter), other in zip(expected.named_parameters(), given.parameters(), strict=True):
-        torch.testing.assert_close(other.grad, parameter.grad, rtol=0, atol=1e-12, msg=name)
-
-
-def test_micro_batches_of_learned_give_the_gradient_of_the_whole_batch():
-    model = one_stream()
-    batch = training_batch(*pairs(model.config, counts=(0, 1, 2, 3) * 2))
-    whole, whole_scale = gradients_of(model, batch, 1)
-    cut, cut_scale = gradients_of(model, batch, 4)
-    for name, gradient in whole.items():
-        torch.testing.assert_close(cut[name], gradient, rtol=0, atol=1e-12, msg=name)
-    torch.testing.assert_close(cut_scale, whole_scale, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("symbol_embedding", EMBEDDINGS)
-def test_trainer_moves_every_row_in_a_step_of_micro_batches(symbol_embedding, tmp_path):
-    model = one_stream(symbol_embedding, dtype=torch.float32, dropout=0.1)
-    before = copy.deepcopy(model.state_dict())
-    arguments = TrainingArguments(
-        str(tmp_path),
-        per_device_train_batch_size=2,
-        gradient_accumulation_steps=2,
-        max_steps=1,
-        learning_rate=1e-2,
-        use_cpu=True,
-        save_strategy="no",
-        report_to=[],
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
-    )
-    data = list(zip(*pairs(model.config), strict=True))[:4]
-    Trainer(
-        model, arguments, data_collator=lambda rows: training_batch(*zip(*rows, strict=True)), train_dataset=data
-    ).train()
-    after = model.state_dict()
-    assert all(tensor.isfinite().all() for tensor in after.values())
-    moved = (after["model.embedding.weight"] != before["model.embedding.weight"]).any(1)
-    assert moved.all() and after["adacos.scale"] != before["adacos.scale"]
-
-
-def test_bfloat16_is_close_to_double_precision():
-    for symbol_embedding in ("learned", "random"):
-        model = one_stream(symbol_embedding)
-        sources, targets = texts(model.config)
-        batch, target = pad(sources), pad(targets)["input_ids"]
-        with torch.no_grad():
-            exact = model(**batch, decoder_input_ids=target).logits
-            rough = model.bfloat16()(**batch, decoder_input_ids=target).logits
-        assert rough.dtype == torch.bfloat16
-        assert (exact - rough.double()).abs().max() < 0.25  # cosines times a scale of 4, as for streams
-
-
-@pytest.mark.parametrize("symbol_embedding", EMBEDDINGS)
-def test_a_loaded_model_gives_the_same_answers_in_the_same_session(symbol_embedding, tmp_path):
-    model = one_stream(symbol_embedding, dtype=torch.float32, seed=19, spread=1.0)
-    model.save_pretrained(tmp_path)
-    # Copied, because weights that are mapped from a file lie elsewhere in memory, which changes how sums are rounded.
-    loaded = copy.deepcopy(AutoModelForSeq2SeqLM.from_pretrained(tmp_path))
-    sources, targets = texts(model.config)
-    batch, target = pad(sources), pad(targets)["input_ids"]
-    for seed in (0, 7):
-        if symbol_embedding == "random":
-            for one in (model, loaded):
-                one.get_input_embeddings().start_session(seed)
-        with torch.no_grad():
-            assert torch.equal(*(one(**batch, decoder_input_ids=target).logits for one in (model, loaded)))
-        assert torch.equal(*(one.generate(**batch, num_beams=3, max_new_tokens=NEW_TOKENS) for one in (model, loaded)))
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # dynamo's, at a graph break
-def test_compiled_forward_equals_eager_forward():
-    model = one_stream(dtype=torch.float32, decoder_layers=1)
-    batch = training_batch(*pairs(model.config))
-    # Only what is traced differs from a model with streams, whose test is of gradients, too.
-    expected, given = model(**batch), torch.compile(model, backend="eager")(**batch)
-    torch.testing.assert_close(given.loss, expected.loss)
-    torch.testing.assert_close(given.logits, expected.logits)
-
-
 def test_rows_are_fixed_when_a_model_is_made():
     with pytest.raises(ValueError, match=r"resize_token_embeddings\(30\): rows are fixed when a model is made"):
         one_stream().resize_token_embeddings(30)
     assert one_stream().resize_token_embeddings() is not None
-
-
-def test_one_stream_has_the_parameters_of_per_stream_attention_and_its_rows():
-    width = SIZES["d_model"]
-    streams = tiny_model(components=["EP", "DP", "CP"])
-    others = sum(p.numel() for p in streams.parameters()) - streams.model.embedding.weight.numel()
-    for kind, rows in (
-        ("learned", (BASE + 7, width)),
-        ("renamed", (BASE + 7, width)),
-        ("random", (BASE + 1, width - 5)),
-    ):
-        model = one_stream(kind)
-        assert model.model.embedding.weight.shape == rows
-        assert sum(p.numel() for p in model.parameters()) == others + rows[0] * rows[1]
-        names = {name: p.shape for name, p in model.named_parameters() if "embedding" not in name}
-        assert names == {name: p.shape for name, p in streams.named_parameters() if "embedding" not in name}

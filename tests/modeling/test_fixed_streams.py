@@ -5,7 +5,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .test_training_step import pairs, training_batch
-from .tiny import tiny_model
+from .tiny import gradients, tiny_model
 
 # Operators that a GPU has to be waited for, since a number or a shape depends on values.
 READS = {"_local_scalar_dense", "nonzero", "masked_select", "is_nonzero", "equal", "unique_consecutive", "_unique2"}
@@ -30,13 +30,6 @@ class Reads(TorchDispatchMode):
 
 def batch_of(model, counts=(2, 0, 3, 1)):
     return training_batch(*pairs(model.config, counts))
-
-
-def gradients(model, **inputs):
-    model.zero_grad()
-    loss = model(**inputs).loss
-    loss.backward()
-    return {"loss": loss.detach(), **{name: parameter.grad.clone() for name, parameter in model.named_parameters()}}
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -66,19 +59,6 @@ def test_a_step_with_fixed_streams_reads_no_value():
     assert step(num_streams=3) == []
     assert not torch.equal(model.adacos.scale, scale)
     assert "_local_scalar_dense" in step()
-
-
-def test_what_reads_values_is_seen():
-    ones, mask = torch.ones(3), torch.tensor([True, False, True])
-    with Reads() as reads:
-        ones.sum().item()
-        ones.tolist()
-        mask.nonzero()
-        ones[mask]
-        ones[mask] = 2.0
-        ones[torch.tensor([0, 1])]
-    assert reads.found.count("_local_scalar_dense") >= 1 and "nonzero" in reads.found
-    assert reads.found.count("index") == 1 and len({"index_put_", "_index_put_impl_"} & set(reads.found)) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,25 +1,30 @@
-"""`generate` searches as it says, over the model that it says, with and without a cache; beams share the encoder."""
+"""`generate` searches as it says, over the model that it says, with and without a cache; beams share the encoder.
 
+It takes what was encoded and read before, and knows the limits, whoever sets them.
+"""
+
+import copy
 import math
 import random
 
 import pytest
 import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
-from transformers.generation.streamers import BaseStreamer
 
-from hf_symbinv.modeling import search_symbinv
+from hf_symbinv.modeling import generation_symbinv, search_symbinv
 from hf_symbinv.modeling.cache_symbinv import SymbolInvariantCache
+from hf_symbinv.modeling.grammar_symbinv import GrammarProcessor
 
-from .tiny import BASE, EOS, PAD, START, formula_with, pad, tiny_model
+from .tiny import ALL, BASE, EOS, PAD, START, Recorder, formula_with, pad, tiny_model
 
 NEW_TOKENS = 9
+ONE_STREAM = {"components": ["EP", "DP", "CP"]}
 
 
 @pytest.fixture(scope="module")
 def model():
     """A model whose answers name symbols."""
-    return tiny_model(seed=19, components=["EP", "EA", "DP", "DA", "CP", "CA"], spread=1.0)
+    return tiny_model(seed=19, components=ALL, spread=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +34,17 @@ def sources(model):
         formula_with(rng, size, [BASE + referent for referent in referents], model.config)
         for size, referents in ((13, (3, 17, 8, 22)), (5, ()), (9, (300, 4)))
     ]
+
+
+@pytest.fixture(scope="module")
+def batch(model):
+    """Nine questions, of which some are done early."""
+    rng = random.Random(4)
+    rows = [
+        formula_with(rng, 3 + 2 * size, [BASE + rng.randrange(9) for _ in range(size % 4)], model.config)
+        for size in range(9)
+    ]
+    return pad(rows, side="left")
 
 
 def log_probabilities(model, source, answer):
@@ -128,23 +144,14 @@ def test_beam_search_agrees_with_a_beam_search_written_as_loops(model, sources, 
                 assert output.sequences_scores[row * width + rank].item() == pytest.approx(score, abs=1e-4)
 
 
-def test_greedy_takes_the_most_likely_token_at_each_step(model, sources):
-    output = model.generate(**pad(sources), grammar=None, max_new_tokens=NEW_TOKENS)
-    for source, row in zip(sources, output.tolist(), strict=True):
-        answer = [START]
-        while len(answer) <= NEW_TOKENS and answer[-1] != EOS:
-            answer.append(int(log_probabilities(model, source, answer).argmax()))
-        assert row == [*answer, *[PAD] * (len(row) - len(answer))]
-
-
 @pytest.mark.parametrize("arguments", [{}, {"num_beams": 3, "num_return_sequences": 2}, {"do_sample": True}])
-def test_decoding_with_and_without_a_cache_agrees(model, sources, arguments):
-    outputs = []
+@pytest.mark.parametrize("changes", [{}, {"decoder_positions": "t5", "identity_qk": True, "identity_vo": True}])
+def test_decoding_with_and_without_a_cache_agrees(sources, arguments, changes):
+    model, outputs = tiny_model(seed=19, components=ALL, spread=1.0, **changes), []
     for use_cache in (True, False):
         torch.manual_seed(0)
         outputs.append(model.generate(**pad(sources), **arguments, use_cache=use_cache, max_new_tokens=NEW_TOKENS))
     assert torch.equal(*outputs)
-    assert (outputs[0] >= BASE).any()
 
 
 @pytest.mark.parametrize("arguments", [{}, {"num_beams": 3}, {"num_beams": 3, "grammar": None}])
@@ -157,16 +164,6 @@ def test_a_batch_gives_the_answers_of_its_inputs_alone_however_padded(model, sou
                 alone, model.generate(**batch, **arguments, max_new_tokens=NEW_TOKENS), strict=True
             ):
                 assert torch.equal(given[: len(expected)], expected) and (given[len(expected) :] == PAD).all()
-
-
-@pytest.mark.parametrize("arguments", [{"num_beams": 3}, {"do_sample": True}])
-def test_num_return_sequences_gives_that_many_answers_per_input(model, sources, arguments):
-    output = model.generate(**pad(sources), **arguments, num_return_sequences=3, max_new_tokens=NEW_TOKENS)
-    assert output.shape[0] == 9
-    for index, row in enumerate(output.tolist()):
-        assert {token for token in row if token >= BASE} <= set(sources[index // 3])
-    if "num_beams" in arguments:
-        assert all(len({tuple(row) for row in output[i : i + 3].tolist()}) == 3 for i in (0, 3, 6))
 
 
 def test_encoder_keys_and_values_exist_once_per_input_and_never_move(model, sources, monkeypatch):
@@ -210,12 +207,7 @@ def test_encoder_keys_and_values_exist_once_per_input_and_never_move(model, sour
         {"do_sample": True, "num_beams": 1},
     ],
 )
-def test_inputs_that_are_done_are_no_longer_computed_and_that_changes_no_answer(model, arguments, monkeypatch):
-    rng = random.Random(4)
-    rows = [
-        formula_with(rng, 3 + 2 * size, [BASE + rng.randrange(9) for _ in range(size % 4)], model.config)
-        for size in range(9)
-    ]
+def test_inputs_that_are_done_are_no_longer_computed_and_that_changes_no_answer(model, batch, arguments, monkeypatch):
     batches, step = [], type(model)._step
 
     def spy(self, input_ids, *args, **kwargs):
@@ -227,17 +219,17 @@ def test_inputs_that_are_done_are_no_longer_computed_and_that_changes_no_answer(
         batches.clear()
         torch.manual_seed(1)
         options = {"num_beams": 3, "num_return_sequences": 3, "max_new_tokens": 40, **arguments, **more}
-        return model.generate(**pad(rows, side="left"), **options)
+        return model.generate(**batch, **options)
 
     monkeypatch.setattr(type(model), "_step", spy)
     expected = answers(0)
-    assert set(batches) <= {len(rows), len(rows) * 3}
+    assert set(batches) <= {9, 27}
     assert torch.equal(answers(1), expected)
-    assert batches[-1] < len(rows) * 3
+    assert batches[-1] < 27
     every_step = answers(1, return_dict_in_generate=True, output_scores=True)
-    assert set(batches) == {len(rows) * 3}
+    assert set(batches) == {27}
     scored = answers(1, return_dict_in_generate=True)
-    assert batches[-1] < len(rows) * 3 and scored.scores is None
+    assert batches[-1] < 27 and scored.scores is None
     if arguments.get("num_beams") != 1:
         torch.testing.assert_close(scored.sequences_scores, every_step.sequences_scores)
 
@@ -280,27 +272,6 @@ class TestTheCache:
         cache.append(0, states, states)
         cache.append(0, 2 * states, states)[0].sum().backward()
         assert states.grad[:, 0, 0, 0].tolist() == [3.0, 3.0]
-
-    def test_a_foreign_one_is_refused_with_a_remedy_that_works(self, model, sources):
-        batch = pad(sources)
-        with pytest.raises(
-            ValueError, match=r"past_key_values is a dict: .* leave it out, or pass the one that an out"
-        ):
-            model(**batch, past_key_values={})
-        cache = model(**batch, use_cache=True).past_key_values
-        assert cache is not None
-        assert model(**batch, cache=cache, decoder_input_ids=torch.full((3, 1), 3)).cache.get_seq_length() == 2
-
-
-class Recorder(BaseStreamer):
-    def __init__(self):
-        self.values, self.ended = [], False
-
-    def put(self, value):
-        self.values.append(value.clone())
-
-    def end(self):
-        self.ended = True
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -402,34 +373,9 @@ def test_answers_end_also_where_the_padding_token_is_the_end_token():
     assert can_be_finished(row[1 : row.index(EOS) + 1], NEW_TOKENS)
 
 
-def test_tensors_may_be_passed_by_position_or_by_name_and_without_a_mask(model, sources):
-    ids = torch.tensor(sources[:1])
-    by_position = model.generate(ids, max_new_tokens=NEW_TOKENS)
-    assert torch.equal(by_position, model.generate(input_ids=ids, max_new_tokens=NEW_TOKENS))
-    assert torch.equal(by_position, model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=NEW_TOKENS))
-
-
-def test_a_generation_config_is_honoured_and_its_grammar_too(model, sources):
-    config = GenerationConfig(
-        num_beams=2, max_new_tokens=5, pad_token_id=PAD, eos_token_id=EOS, decoder_start_token_id=START
-    )
-    free = model.generate(**pad(sources), generation_config=config, grammar=None)
-    assert torch.equal(free, model.generate(**pad(sources), num_beams=2, max_new_tokens=5, grammar=None))
-    for row in model.generate(**pad(sources), generation_config=config).tolist():
-        assert can_be_finished(row[1 : row.index(EOS) + 1], 5)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "input_ids and encoder_outputs are both None; pass one of them"),
-        ({"inputs": torch.tensor([[5, -1, 13]])}, "input id -1: ids must not be negative"),
-        ({"inputs": torch.zeros(1, 0, dtype=torch.long)}, r"input_ids has shape \(1, 0\); it must be"),
-        ({"inputs": torch.tensor([5, 13, 2])}, r"input_ids has shape \(3,\); it must be"),
-        (
-            {"inputs": torch.tensor([[13, 2]]), "attention_mask": torch.tensor([[0, 0]])},
-            "attention_mask row 0 has no token",
-        ),
         (
             {"inputs": torch.tensor([[13, 2]]), "decoder_input_ids": torch.tensor([[0], [0]])},
             "decoder_input_ids has batch 2, the inputs 1",
@@ -447,7 +393,7 @@ def test_a_generation_config_is_honoured_and_its_grammar_too(model, sources):
             "a search gives one answer per beam; raise num",
         ),
         (
-            {"inputs": torch.tensor([[13, 2]]), "num_beams": 2, "streamer": BaseStreamer()},
+            {"inputs": torch.tensor([[13, 2]]), "num_beams": 2, "streamer": Recorder()},
             "streamer with num_beams=2: beams change what was written; use num_beams=1",
         ),
     ],
@@ -455,3 +401,167 @@ def test_a_generation_config_is_honoured_and_its_grammar_too(model, sources):
 def test_bad_input_is_refused_with_a_reason(model, arguments, message):
     with pytest.raises(ValueError, match=message):
         model.generate(**arguments, max_new_tokens=5)
+
+
+class TestEncodedInputs:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"components": ALL},
+            {"components": ALL, "canonical_slots": False},
+            {"symbol_embedding": "learned", "num_symbols": 9, **ONE_STREAM},
+            {"symbol_embedding": "random", "random_dim": 7, **ONE_STREAM},
+        ],
+    )
+    @pytest.mark.parametrize("arguments", [{}, {"num_beams": 3, "num_return_sequences": 2}])
+    def test_are_decoded_as_their_inputs_are(self, batch, options, arguments):
+        model = tiny_model(seed=19, spread=1.0, **options)
+        mask = batch["attention_mask"]
+        expected = model.generate(**batch, **arguments, max_new_tokens=12)
+        with torch.no_grad():
+            encoded = model.get_encoder()(**batch)
+        before = {name: value.clone() for name, value in encoded.items()}
+        for given in ({}, {"input_ids": batch["input_ids"]}):
+            found = model.generate(
+                **given, attention_mask=mask, encoder_outputs=encoded, **arguments, max_new_tokens=12
+            )
+            assert torch.equal(found, expected)
+        assert all(torch.equal(encoded[name], value) for name, value in before.items())
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            (
+                {"decoder_input_ids": [[START, BASE + 77]] * 9},
+                r"decoder_input_ids\[0, 1\]=90: this symbol has no stream",
+            ),
+            ({"decoder_input_ids": [[START]]}, "decoder_input_ids has batch 1, the inputs 9"),
+            ({"attention_mask": [[1, 1]]}, r"attention_mask has shape \(1, 2\), but encoder_outputs is of inputs of"),
+        ],
+    )
+    def test_that_do_not_fit_are_refused(self, model, batch, changes, message):
+        with torch.no_grad():
+            encoded = model.get_encoder()(**batch)
+        arguments = {"attention_mask": batch["attention_mask"]}
+        arguments |= {name: torch.tensor(value) for name, value in changes.items()}
+        with pytest.raises(ValueError, match=message):
+            model.generate(encoder_outputs=encoded, **arguments, max_new_tokens=5)
+
+
+class TestCachesThatAreGiven:
+    @pytest.mark.parametrize("beams", [1, 3])
+    def test_an_empty_one_is_filled_and_changes_no_answer(self, model, batch, beams):
+        given = SymbolInvariantCache()
+        arguments = {"num_beams": beams, "max_new_tokens": 12}
+        assert torch.equal(
+            model.generate(**batch, **arguments, past_key_values=given), model.generate(**batch, **arguments)
+        )
+        assert given.get_seq_length() > 0 or beams > 1  # beams lie in an order of their own, and are forgotten
+
+    @pytest.mark.parametrize("name", ["past_key_values", "cache"])
+    def test_answers_go_on_where_they_stopped(self, model, batch, name):
+        free = {"grammar": None, "suppress_tokens": [EOS]}
+        expected = model.generate(**batch, **free, max_new_tokens=9)
+        half = model.generate(**batch, **free, max_new_tokens=4, return_dict_in_generate=True)
+        found = model.generate(
+            **batch,
+            **free,
+            decoder_input_ids=half.sequences,
+            decoder_attention_mask=torch.ones_like(half.sequences),
+            max_new_tokens=5,
+            **{name: half[name]},
+        )
+        assert torch.equal(found, expected)
+
+    def test_beams_and_samples_go_on_from_what_was_read_once_for_each_input(self, model, batch):
+        free = {"grammar": None, "suppress_tokens": [EOS]}
+        half = model.generate(**batch, **free, max_new_tokens=4, return_dict_in_generate=True)
+        for options in ({"num_beams": 3}, {"do_sample": True, "num_return_sequences": 2}):
+            found = []
+            for given in ({}, {"past_key_values": copy.deepcopy(half.cache)}):
+                torch.manual_seed(0)
+                call = {**batch, **free, **options, **given, "decoder_input_ids": half.sequences}
+                found.append(model.generate(**call, max_new_tokens=5))
+            assert torch.equal(*found)
+
+    def test_that_do_not_fit_are_refused(self, model, batch, monkeypatch):
+        monkeypatch.setattr(search_symbinv, "SHARE", 1)
+
+        def generate(cache, **arguments):
+            model.generate(**batch, past_key_values=cache, max_new_tokens=5, **arguments)
+
+        with pytest.raises(ValueError, match="past_key_values is a tuple: keys of streams need a SymbolInvariantCache"):
+            generate(((),))
+        with pytest.raises(
+            ValueError, match=r"past_key_values has 2 rows, but 9 inputs with their beams have 27; give a"
+        ):
+            two = {name: tensor[:2] for name, tensor in batch.items()}
+            generate(model.generate(**two, max_new_tokens=4, return_dict_in_generate=True).cache, num_beams=3)
+
+    @pytest.mark.parametrize("options", [{}, {"num_beams": 3}, {"do_sample": True, "num_return_sequences": 2}])
+    def test_one_that_lost_rows_of_answers_that_were_done_is_empty_and_goes_on_as_right(self, model, batch, options):
+        def allowed(row, ids):
+            return [EOS] if row % 2 else [3, 4, 5, 6, 7, 8]
+
+        asked = {**batch, "grammar": None, "max_new_tokens": 5, "return_dict_in_generate": True}
+        half = model.generate(**asked, prefix_allowed_tokens_fn=allowed, **options)
+        assert half.cache.rows in (0, len(half.sequences))
+        each = len(half.sequences) // 9
+        prompts = half.sequences[::each]
+        expected = model.generate(**asked, decoder_input_ids=prompts).sequences
+        found = model.generate(**asked, decoder_input_ids=prompts, cache=half.cache if half.cache.rows < 18 else None)
+        assert torch.equal(found.sequences, expected)
+
+
+@pytest.mark.filterwarnings("ignore:Using the model-agnostic default `max_length`:UserWarning")
+@pytest.mark.parametrize("prompt", [None, [START, BASE + 3, 8], [BASE + 3, 8]])
+def test_grammars_know_the_limit_whoever_sets_it(model, batch, prompt, monkeypatch):
+    """That of a free answer which never ends is found out by writing one."""
+    seen = []
+
+    class Spy(GrammarProcessor):
+        def __call__(self, input_ids, scores):
+            assert self.length == input_ids.shape[1]
+            seen.append(self.max_length)
+            return super().__call__(input_ids, scores)
+
+    monkeypatch.setattr(generation_symbinv, "GrammarProcessor", Spy)
+    monkeypatch.setattr(search_symbinv, "GrammarProcessor", Spy)
+    ids = batch["input_ids"][-2:]
+    given = {} if prompt is None else {"decoder_input_ids": torch.tensor([prompt] * 2)}
+    special = {"pad_token_id": PAD, "eos_token_id": EOS, "decoder_start_token_id": START}
+    length, new, both = {"max_length": 14}, {"max_new_tokens": 7}, {"max_length": 9, "max_new_tokens": 8}
+    for own, config, arguments in (
+        ({}, None, {}),
+        ({}, None, length),
+        (length, None, {}),
+        (length, None, new),
+        (new, None, length),
+        ({}, new, length),
+        (length, new, {}),
+        (new, length, both),
+        (both, None, {}),
+    ):
+        monkeypatch.setattr(model, "generation_config", GenerationConfig(**special, **own))
+        call = {**given, **arguments}
+        if config is not None:
+            call["generation_config"] = GenerationConfig(**special, **config)
+        written = model.generate(ids, **call, grammar=None, suppress_tokens=[EOS])
+        seen.clear()
+        model.generate(ids, **call)
+        assert seen[0] == written.shape[1], (own, config, arguments)
+
+
+def test_processors_of_a_call_come_after_transformers_and_the_grammar(model, batch):
+    seen = []
+
+    def processor(input_ids, scores):
+        seen.append(scores.clone())
+        return scores
+
+    arguments = {"logits_processor": LogitsProcessorList([processor]), "max_new_tokens": 6}
+    model.generate(**batch, **arguments, suppress_tokens=[7])
+    for scores in seen:
+        assert scores.shape[1] == BASE + int(model.slot_referents(**batch).shape[1])
+        assert torch.isinf(scores[:, [PAD, START, 7]]).all()
+    assert torch.isinf(seen[0][:, [8, 10, EOS]]).all()  # no trace begins so

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModel, Trainer, TrainingArguments
+from transformers import AutoModel, Trainer
 
 from hf_symbinv.modeling.head_symbinv import Head
 
@@ -13,7 +13,7 @@ from .test_causal import language_model
 from .test_classification import encoder
 from .test_embedders import one_stream
 from .test_training_step import training_batch
-from .tiny import tiny_model
+from .tiny import tiny_model, trainer_arguments
 
 TABLE, HEAD = "model.embedding.weight", "lm_head.weight"
 MODELS = {
@@ -78,10 +78,8 @@ def test_trainer_trains_with_neftune(tmp_path):
     trained = {}
     for alpha in (None, 5.0):
         model = tiny_model(dtype=torch.float32)
-        arguments = TrainingArguments(
-            str(tmp_path), max_steps=1, neftune_noise_alpha=alpha, use_cpu=True, save_strategy="no", report_to=[],
-            disable_tqdm=True, dataloader_pin_memory=False, optim="sgd", learning_rate=0.1,
-        )  # fmt: skip
+        sgd = {"optim": "sgd", "learning_rate": 0.1, "max_steps": 1}
+        arguments = trainer_arguments(tmp_path, neftune_noise_alpha=alpha, **sgd)
         data = [{"input_ids": [13, 2], "labels": [9, 13, 10, 2]}]
         Trainer(model, arguments, train_dataset=data).train()
         trained[alpha] = model.state_dict()
@@ -91,22 +89,17 @@ def test_trainer_trains_with_neftune(tmp_path):
 
 
 def test_a_checkpoint_holds_the_weight_once_under_the_embeddings_name_and_comes_back_shared(model, tmp_path):
+    """By `from_pretrained`, and by `load_state_dict` over another one."""
     model.save_pretrained(tmp_path)
     stored = load_file(tmp_path / "model.safetensors")
     assert TABLE in stored and not [name for name in stored if name.startswith("lm_head")]
-    loaded = type(model).from_pretrained(tmp_path, dtype=torch.float64)
-    assert loaded.lm_head.weight is loaded.model.embedding.weight
-    assert torch.equal(loaded.lm_head.weight, model.lm_head.weight)
-
-
-def test_load_state_dict_takes_what_a_checkpoint_holds(model, tmp_path):
-    model.save_pretrained(tmp_path)
-    stored, other = load_file(tmp_path / "model.safetensors"), copy.deepcopy(model)
+    other = copy.deepcopy(model)
     with torch.no_grad():
         other.lm_head.weight.zero_()
     assert other.load_state_dict(stored).missing_keys == []
-    assert other.lm_head.weight is other.model.embedding.weight
-    assert torch.equal(other.lm_head.weight, model.lm_head.weight)
+    for loaded in (type(model).from_pretrained(tmp_path, dtype=torch.float64), other):
+        assert loaded.lm_head.weight is loaded.model.embedding.weight
+        assert torch.equal(loaded.lm_head.weight, model.lm_head.weight)
 
 
 def test_load_state_dict_refuses_a_state_that_has_the_weight_under_neither_name(model):

@@ -1,21 +1,20 @@
 """Whoever reads ids gets ids: logits, scores, arguments of `generate`, the Trainer's evaluation, smoothed labels."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from transformers import LogitsProcessor, Seq2SeqTrainer, Seq2SeqTrainingArguments, Trainer, TrainingArguments
+from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments, Trainer
 
 from hf_symbinv import (
     IdentityGPT2Config,
     IdentityGPT2LMHeadModel,
-    SymbolInvariantConfig,
-    SymbolInvariantForCausalLM,
     SymbolInvariantForConditionalGeneration,
 )
 
-from .tiny import BASE, EOS, PAD, SIZES, START, pad, rename, tiny_model
+from .tiny import ALL, BASE, EOS, PAD, START, pad, rename, tiny_decoder, tiny_model, trainer_arguments
 
 AND, NEXT, SEPARATOR = 5, 12, 8
 SOURCES = [[AND, BASE, NEXT, BASE + 3, EOS], [NEXT, BASE + 1, EOS], [AND, AND, BASE + 4, BASE + 2, BASE, EOS]]
@@ -35,10 +34,7 @@ def collate(examples):
     return {**pad([row["input_ids"].tolist() for row in examples]), "labels": labels}
 
 
-def arguments(folder, **fields):
-    return TrainingArguments(
-        folder, report_to="none", use_cpu=True, save_strategy="no", per_device_eval_batch_size=1, **fields
-    )
+arguments = partial(trainer_arguments, per_device_eval_batch_size=1)
 
 
 def trained(tmp_path, **fields):
@@ -91,8 +87,11 @@ def test_logits_are_in_id_space_but_for_the_loss_in_training():
 
 @pytest.mark.parametrize("beams", [1, 3])
 @pytest.mark.parametrize("normalize", [True, False])
-def test_transition_scores_are_the_log_probabilities_of_the_tokens_written(beams, normalize):
-    model = tiny_model(spread=0.8, seed=3)
+@pytest.mark.parametrize("views", [1, 3])
+def test_transition_scores_are_the_log_probabilities_of_the_tokens_written(beams, normalize, views):
+    # Two models that write symbols.
+    own = {"spread": 0.8, "seed": 3} if views == 1 else {"components": ALL, "num_symbols": 7}
+    model = tiny_model(num_views=views, grammar=None, **own)
     given = {"num_beams": beams, "num_return_sequences": beams, "max_new_tokens": 9, "grammar": None}
     output = model.generate(
         **pad(SOURCES), **given, return_dict_in_generate=True, output_scores=True, output_logits=True
@@ -101,7 +100,7 @@ def test_transition_scores_are_the_log_probabilities_of_the_tokens_written(beams
     found = model.compute_transition_scores(
         output.sequences, scores, getattr(output, "beam_indices", None), normalize_logits=normalize
     )
-    assert (output.sequences >= BASE).any()
+    assert (output.sequences >= BASE).any() and {step.shape[1] for step in scores} == {model.config.vocab_size}
     for row, sequence in enumerate(output.sequences):
         source = torch.tensor([SOURCES[row // beams]])
         with torch.no_grad():
@@ -114,18 +113,6 @@ def test_transition_scores_are_the_log_probabilities_of_the_tokens_written(beams
         assert (found[row, end:] == 0).all()
         if beams > 1 and not normalize:
             assert output.sequences_scores[row].item() == pytest.approx(sum(expected) / end, abs=1e-5)
-
-
-def test_scores_of_greedy_answers_are_largest_at_the_ids_written():
-    model = tiny_model(spread=0.8, seed=3)
-    output = model.generate(
-        **pad(SOURCES), max_new_tokens=9, grammar=None, return_dict_in_generate=True, output_scores=True
-    )
-    written = output.sequences[:, 1:]
-    assert (written >= BASE).any()
-    best = torch.stack(output.scores, 1).argmax(-1)
-    ended = (written == EOS).cumsum(1) - (written == EOS).long() > 0
-    assert torch.equal(best.masked_fill(ended, PAD), written)
 
 
 @pytest.mark.parametrize(
@@ -145,22 +132,6 @@ def test_scores_of_greedy_answers_are_largest_at_the_ids_written():
 def test_symbols_in_arguments_that_hold_ids_are_refused(name, value):
     with pytest.raises(ValueError, match=rf"{name}: {BASE + 1} is a symbol, .* give base ids, 0 … {BASE - 1}"):
         tiny_model().generate(**pad(SOURCES), **{name: value}, max_new_tokens=5)
-
-
-@pytest.mark.parametrize(
-    "given", [{"bad_words_ids": [[7]]}, {"suppress_tokens": [7]}, {"sequence_bias": [[[7], -100.0]]}]
-)
-def test_base_tokens_can_be_forbidden(given):
-    model = tiny_model(spread=0.8)
-
-    class Prefer(LogitsProcessor):
-        def __call__(self, input_ids, scores):
-            return scores + 5 * (torch.arange(scores.shape[1]) == 7)
-
-    free = model.generate(**pad(SOURCES), logits_processor=[Prefer()], max_new_tokens=9)
-    assert (free == 7).any()
-    forbidden = model.generate(**pad(SOURCES), logits_processor=[Prefer()], max_new_tokens=9, **given)
-    assert not (forbidden == 7).any() and not (forbidden[:, 1:] == START).any()
 
 
 def smoothed(logits, label, share):
@@ -185,12 +156,16 @@ def test_smoothed_labels_count_what_the_example_can_write_and_follow_a_renaming(
     assert model(**batch).loss < output.loss
 
 
-def test_smoothing_in_the_configuration_trains_and_a_trainers_own_is_refused(tmp_path):
+def test_smoothing_in_the_configuration_trains(tmp_path):
     trainer = trained(tmp_path, label_smoothing=0.1)
     trainer.compute_metrics = share_of_right_tokens
     assert trainer.evaluate()["eval_accuracy"] == 1.0
+
+
+@pytest.mark.parametrize("make", [tiny_model, partial(tiny_decoder, symbol_embedding="learned")])
+def test_a_trainers_own_smoothing_is_refused(make, tmp_path):
     settings = arguments(tmp_path, max_steps=1, label_smoothing_factor=0.1)
-    trainer = Trainer(trainer.model, settings, train_dataset=rows(), eval_dataset=rows(), data_collator=collate)
+    trainer = Trainer(make().float(), settings, train_dataset=rows(), eval_dataset=rows(), data_collator=collate)
     for call in (trainer.train, trainer.evaluate):
         with pytest.raises(ValueError, match=r"label_smoothing_factor .* set label_smoothing in the model's config"):
             call()
@@ -224,44 +199,25 @@ def test_a_loss_function_of_ones_own_gets_logits_in_id_space(tmp_path):
     assert set(seen) == {model.config.vocab_size}
 
 
-def decoder():
-    config = SymbolInvariantConfig.from_preset(
-        "lexinvariant",
-        **{**SIZES, "encoder_layers": 0},
-        base_vocab_size=BASE,
-        num_symbols=7,
-        symbol_embedding="learned",
-    )
-    return SymbolInvariantForCausalLM(config)
-
-
-def test_a_decoder_smooths_labels_of_the_next_position_and_refuses_a_trainers_own_smoothing(tmp_path):
-    model, ids = decoder(), torch.tensor([AND, BASE, NEXT, BASE + 1, EOS])
+def test_a_decoder_smooths_labels_of_the_next_position_and_takes_a_loss_function_of_ones_own(tmp_path):
+    model = tiny_decoder(symbol_embedding="learned")
+    ids = torch.tensor([AND, BASE, NEXT, BASE + 1, EOS])
     data = [{"input_ids": ids, "labels": ids}]
-    with torch.no_grad():
-        logits = model.eval()(ids[None]).logits[0]
-    expected = [smoothed(row.tolist(), int(label), 0.1) for row, label in zip(logits[:-1], ids[1:], strict=True)]
-    model.config.label_smoothing = 0.1
-    found = Trainer(model, arguments(tmp_path), eval_dataset=data).evaluate()["eval_loss"]
-    assert found == pytest.approx(sum(expected) / len(expected), rel=1e-5)
-    settings = arguments(tmp_path, max_steps=1, label_smoothing_factor=0.1)
-    trainer = Trainer(model, settings, train_dataset=data, eval_dataset=data)
-    for call in (trainer.train, trainer.evaluate):
-        with pytest.raises(ValueError, match=r"label_smoothing_factor .* set label_smoothing in the model's config"):
-            call()
-
-
-def test_a_decoder_takes_a_loss_function_of_ones_own(tmp_path):
-    model, ids = decoder(), torch.tensor([AND, BASE, NEXT, BASE + 1, EOS])
-    data = [{"input_ids": ids, "labels": ids}]
-    model.accepts_loss_kwargs = False
 
     def loss(outputs, labels, num_items_in_batch):
         return torch.nn.functional.cross_entropy(outputs.logits[0, :-1], labels[0, 1:])
 
-    theirs = Trainer(model, arguments(tmp_path), eval_dataset=data, compute_loss_func=loss).evaluate()["eval_loss"]
-    ours = Trainer(model, arguments(tmp_path), eval_dataset=data).evaluate()["eval_loss"]
-    assert theirs == pytest.approx(ours, rel=1e-6)
+    def evaluated(**options):
+        return Trainer(model, arguments(tmp_path), eval_dataset=data, **options).evaluate()["eval_loss"]
+
+    with torch.no_grad():
+        logits = model(ids[None]).logits[0]
+    expected = [smoothed(row.tolist(), int(label), 0.1) for row, label in zip(logits[:-1], ids[1:], strict=True)]
+    own = evaluated()
+    model.config.label_smoothing = 0.1
+    assert evaluated() == pytest.approx(sum(expected) / len(expected), rel=1e-5)
+    model.accepts_loss_kwargs = False
+    assert evaluated(compute_loss_func=loss) == pytest.approx(own, rel=1e-6)
 
 
 def test_a_seq2seq_trainer_evaluates_answers_with_inputs_and_losses(tmp_path):
@@ -272,15 +228,10 @@ def test_a_seq2seq_trainer_evaluates_answers_with_inputs_and_losses(tmp_path):
         return {}
 
     model = tiny_model(dtype=torch.float32, spread=0.8, seed=3)
-    settings = Seq2SeqTrainingArguments(
-        tmp_path,
-        report_to="none",
-        use_cpu=True,
-        per_device_eval_batch_size=3,
-        predict_with_generate=True,
-        generation_max_length=8,
-        include_for_metrics=["inputs", "loss"],
-    )
+    settings = trainer_arguments(
+        tmp_path, Seq2SeqTrainingArguments, per_device_eval_batch_size=3, predict_with_generate=True,
+        generation_max_length=8, include_for_metrics=["inputs", "loss"],
+    )  # fmt: skip
     given = {"eval_dataset": rows(), "data_collator": collate, "compute_metrics": keep}
     loss = Seq2SeqTrainer(model, settings, **given).evaluate()["eval_loss"]
     expected = model.generate(**pad(SOURCES), max_length=8)

@@ -1,5 +1,7 @@
 """Ids mean the same everywhere: renamed texts have equal ids, in every process, and names travel with the data."""
 
+import json
+import os
 import pickle
 import subprocess
 import sys
@@ -15,12 +17,15 @@ from transformers import AutoTokenizer, DataCollatorForSeq2Seq
 
 from hf_symbinv import (
     LTL,
+    SymbolInvariantConfig,
     SymbolInvariantSubwordTokenizer,
     SymbolInvariantTextTokenizer,
     SymbolInvariantTokenizer,
     SymbolInvariantWordTokenizer,
     TokenizationError,
 )
+
+from .. import forks
 
 PLAIN = ["red", "green", "blue", "grey", "pink"]
 TEXT = SymbolInvariantTextTokenizer(["+", "="], symbol_pattern=r"[a-z]\w*")
@@ -185,6 +190,90 @@ class TestElsewhere:
         """
         result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert result.stdout.strip() == str(LTL.tokenizer()(text)["input_ids"])
+
+
+class TestOfTransformers:
+    """What every tokenizer of transformers does, or is refused with a sentence."""
+
+    @pytest.mark.parametrize("side", ["left", "right"])
+    def test_padding_on_either_side_is_masked_and_ignored_labels_decode_as_padding(self, kind, side):
+        tokenizer, question, _ = kind
+        texts = [question, " ".join(question.split()[-2:])]
+        batch = tokenizer(texts, padding=True, padding_side=side, return_tensors="pt")
+        alone = [tokenizer(text)["input_ids"] for text in texts]
+        for ids, mask, own in zip(batch["input_ids"], batch["attention_mask"], alone, strict=True):
+            places = range(len(own)) if side == "right" else range(len(ids) - len(own), len(ids))
+            assert mask.nonzero().flatten().tolist() == list(places) and ids[places].tolist() == own
+            assert (ids[mask == 0] == tokenizer.pad_token_id).all()
+        names = {"symbols": batch.symbols, "skip_special_tokens": True}
+        labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+        assert tokenizer.batch_decode(labels, **names) == texts
+        assert "<pad>" in tokenizer.batch_decode(labels, symbols=batch.symbols)[1]
+        assert dict(tokenizer([])) == {"input_ids": [], "attention_mask": []}
+
+    def test_a_chat_template_of_ones_own_is_filled_in(self, kind):
+        tokenizer, question, _ = kind
+        chat, template = [{"role": "user", "content": question}], "{{ messages[0]['content'] }}"
+        with pytest.raises(ValueError, match="chat_template is not set"):
+            tokenizer.apply_chat_template(chat)
+        assert tokenizer.apply_chat_template(chat, chat_template=template, tokenize=False) == question
+        found = tokenizer.apply_chat_template(chat, chat_template=template, return_dict=True)
+        assert found["input_ids"] == tokenizer(question, add_special_tokens=False)["input_ids"]
+
+    def test_new_tokens_ids_below_0_and_unknown_options_are_refused_and_change_nothing(self, kind):
+        tokenizer, question, _ = kind
+        before = Hasher.hash(tokenizer)
+        for add in (
+            lambda: tokenizer.add_special_tokens({"sep_token": "<sep>"}),
+            lambda: tokenizer.add_special_tokens({"extra_special_tokens": ["<sep>"]}),
+            lambda: tokenizer.add_tokens(["<sep>"], special_tokens=True),
+            lambda: tokenizer.add_tokens(["<sep>"]),
+        ):
+            with pytest.raises(ValueError, match="'<sep>': a model's base tokens are fixed, and symbols need no"):
+                add()
+        for convert in (tokenizer.decode, tokenizer.convert_ids_to_tokens):
+            with pytest.raises(TokenizationError, match="token id -3: must be an integer of at least 0, or -100"):
+                convert([-3])
+        with pytest.raises(TypeError, match=r"symbol_tabel=\{\}: the tokenizer has no such option"):
+            tokenizer(question, symbol_tabel={})
+        assert (
+            Hasher.hash(tokenizer) == before and tokenizer.sep_token is None and len(tokenizer) == tokenizer.vocab_size
+        )
+
+    @pytest.mark.parametrize("with_model", [False, True])
+    def test_a_saved_tokenizer_comes_back_by_the_auto_class(self, kind, with_model, tmp_path):
+        tokenizer, question, answer = kind
+        if with_model:
+            SymbolInvariantConfig(base_vocab_size=tokenizer.vocab_size).save_pretrained(tmp_path)
+        saved = tokenizer
+        for _ in range(2):
+            saved.save_pretrained(tmp_path)
+            saved = AutoTokenizer.from_pretrained(tmp_path)
+            assert type(saved) is type(tokenizer) and saved.get_vocab() == tokenizer.get_vocab()
+            assert saved.all_special_ids == tokenizer.all_special_ids
+            one, other = (made(question, text_target=answer) for made in (tokenizer, saved))
+            assert dict(one) == dict(other) and one.symbols == other.symbols
+
+    @pytest.mark.slow
+    def test_saved_tokenizers_load_without_the_package(self, tmp_path):
+        expected = {}
+        for name, (tokenizer, question, _) in KINDS.items():
+            tokenizer.save_pretrained(tmp_path / name)
+            expected[name] = [question, tokenizer(question)["input_ids"], question]
+        program = f"""if True:
+            import json, sys
+            sys.modules["hf_symbinv"] = None  # importing it fails
+            from transformers import AutoTokenizer
+            for name, (text, *_) in {expected!r}.items():
+                tokenizer = AutoTokenizer.from_pretrained({str(tmp_path)!r} + "/" + name, trust_remote_code=True)
+                found = tokenizer(text)
+                again = tokenizer.decode(found["input_ids"], symbols=found.symbols, skip_special_tokens=True)
+                print(json.dumps([name, [text, found["input_ids"], again]]))
+        """
+        cache = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "modules")}
+        result = forks.run(["-c", program], imported=forks.TORCH, folder=tmp_path, environment=cache)
+        assert result.returncode == 0, result.stderr
+        assert dict(map(json.loads, result.stdout.splitlines())) == expected
 
 
 class TestFixedNames:

@@ -1,5 +1,7 @@
 """Adapters of the package `peft` fit the models, keep the law of renaming, and survive merging, saving and training."""
 
+from functools import partial
+
 import pytest
 import torch
 from peft import (
@@ -12,21 +14,15 @@ from peft import (
     TaskType,
     get_peft_model,
 )
-from transformers import Trainer, TrainingArguments
-from transformers.cache_utils import DynamicCache
+from transformers import Trainer
 
 from hf_symbinv import (
-    SymbolInvariantConfig,
-    SymbolInvariantForCausalLM,
     SymbolInvariantForConditionalGeneration,
-    SymbolInvariantForMaskedLM,
-    SymbolInvariantForSequenceClassification,
-    SymbolInvariantForTokenClassification,
 )
 
-from .test_classification import STREAMS, symbol
-from .test_tokens import MASK, randomised
-from .tiny import BASE, EOS, SIZES, pad, rename, tiny_model
+from .test_classification import STREAMS, encoder, symbol
+from .test_tokens import MASK, filler, labeller
+from .tiny import BASE, EOS, pad, rename, tiny_decoder, tiny_model, trainer_arguments
 
 # peft 0.21 asks transformers by a name that is deprecated there.
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
@@ -102,9 +98,7 @@ def test_the_trainer_trains_adapters_and_nothing_else(tmp_path):
     adapter = get_peft_model(model, LoraConfig(task_type=TASK, r=4, target_modules="all-linear"))
     inputs = batch()
     rows = [{name: tensor[row] for name, tensor in inputs.items()} for row in range(2)]
-    arguments = TrainingArguments(
-        tmp_path, max_steps=20, learning_rate=0.02, logging_steps=1, report_to="none", use_cpu=True, save_strategy="no"
-    )
+    arguments = trainer_arguments(tmp_path, max_steps=20, learning_rate=0.02, logging_steps=1)
     trainer = Trainer(adapter, arguments, train_dataset=rows)
     trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
@@ -113,50 +107,36 @@ def test_the_trainer_trains_adapters_and_nothing_else(tmp_path):
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
 
 
-def test_a_decoder_and_an_encoder_take_lora_too():
-    config = SymbolInvariantConfig.from_preset(
-        "lexinvariant",
-        **{**SIZES, "encoder_layers": 0},
-        base_vocab_size=BASE,
-        num_symbols=7,
-        symbol_embedding="learned",
-    )
-    ids = torch.tensor([[AND, BASE, BASE + 3, EOS]])
-    decoder = get_peft_model(
-        SymbolInvariantForCausalLM(config), LoraConfig(task_type="CAUSAL_LM", target_modules="all-linear")
-    )
-    assert decoder(ids, labels=ids).loss.isfinite()
-    assert decoder.generate(input_ids=ids, min_new_tokens=2, max_new_tokens=2).shape == (1, 6)
-    config = SymbolInvariantConfig(**{**SIZES, "decoder_layers": 0}, num_labels=3)
-    encoder = get_peft_model(
-        SymbolInvariantForSequenceClassification(config), LoraConfig(task_type="SEQ_CLS", target_modules="all-linear")
-    )
-    encoder(ids, labels=torch.tensor([2])).loss.backward()
-    trained = [name for name, parameter in encoder.named_parameters() if parameter.grad is not None]
-    assert any("classifier" in name for name in trained) and any("lora_B" in name for name in trained)
+def decoder():
+    torch.manual_seed(0)
+    return tiny_decoder(symbol_embedding="learned")
 
 
-@pytest.mark.parametrize(
-    ("kind", "task", "labels"),
-    [(SymbolInvariantForTokenClassification, "TOKEN_CLS", [1, -100, 2]),
-     (SymbolInvariantForMaskedLM, None, [symbol(3, 1), -100, -100])],
-)  # fmt: skip
-def test_both_models_take_lora_and_bring_its_adapters_back(kind, task, labels, tmp_path):
-    model, inputs = randomised(kind, **STREAMS, dtype=torch.float32), torch.tensor([[MASK, symbol(3, 1), 4]])
-    base = randomised(kind, **STREAMS, dtype=torch.float32)
-    adapted = get_peft_model(
-        model, LoraConfig(task_type=task, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
-    )
-    adapted.eval()(input_ids=inputs, labels=torch.tensor([labels])).loss.backward()
+TEXT, WORDS = torch.tensor([[AND, BASE, BASE + 3, EOS]]), torch.tensor([[MASK, symbol(3, 1), 4]])
+OTHERS = {
+    "decoder": ("CAUSAL_LM", decoder, TEXT, TEXT),
+    "classes": ("SEQ_CLS", partial(encoder, **STREAMS, num_labels=3, dtype=torch.float32), WORDS, torch.tensor([2])),
+    "classes of tokens": ("TOKEN_CLS", partial(labeller, **STREAMS, dtype=torch.float32), WORDS, [[1, -100, 2]]),
+    "masks": (None, partial(filler, **STREAMS, dtype=torch.float32), WORDS, [[symbol(3, 1), -100, -100]]),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_other_models_take_lora_and_bring_its_adapters_back(name, tmp_path):
+    task, make, inputs, labels = OTHERS[name]
+    targets = {"target_modules": ["q_proj", "v_proj"], "init_lora_weights": False}
+    adapted = get_peft_model(make(), LoraConfig(task_type=task, **targets)).eval()
+    adapted(input_ids=inputs, labels=torch.as_tensor(labels)).loss.backward()
     trained = [name for name, parameter in adapted.named_parameters() if parameter.grad is not None]
     assert any("lora_B" in name for name in trained)
-    assert any("classifier" in name for name in trained) == (task == "TOKEN_CLS")
+    assert any("classifier" in name for name in trained) == (task in ("SEQ_CLS", "TOKEN_CLS"))
     adapted.save_pretrained(tmp_path, save_embedding_layers=False)  # older versions of peft look for a base on the Hub
     with torch.no_grad():
-        again = PeftModel.from_pretrained(base, tmp_path).eval()
+        again = PeftModel.from_pretrained(make(), tmp_path).eval()
         assert torch.equal(again(input_ids=inputs).logits, adapted(input_ids=inputs).logits)
-        plain = randomised(kind, **STREAMS, dtype=torch.float32)(input_ids=inputs).logits
-        assert not torch.equal(again(input_ids=inputs).logits, plain)
+        assert not torch.equal(again(input_ids=inputs).logits, make()(input_ids=inputs).logits)
+    if task == "CAUSAL_LM":
+        assert adapted.generate(input_ids=inputs, min_new_tokens=2, max_new_tokens=2).shape == (1, 6)
 
 
 @pytest.mark.parametrize("kind", [PromptTuningConfig, PromptEncoderConfig, PrefixTuningConfig])
@@ -174,14 +154,3 @@ def test_embeddings_are_refused_by_name_wherever_they_are_given():
             call(inputs_embeds=states)
         with pytest.raises(ValueError, match=r"decoder_inputs_embeds of shape .* pass decoder_input_ids"):
             call(input_ids=ids, decoder_inputs_embeds=states)
-
-
-def test_a_cache_of_another_kind_is_refused_as_prefix_tuning_would_pass_it():
-    model, ids = tiny_model(dtype=torch.float32), torch.tensor([SOURCES[0]])
-    filled, states = DynamicCache(), torch.zeros(1, 6, 4, 6)
-    filled.update(states, states, 0)
-    for call in (model, model.generate):
-        with pytest.raises(
-            ValueError, match="past_key_values is a DynamicCache: keys of streams need a SymbolInvariant"
-        ):
-            call(ids, past_key_values=filled)

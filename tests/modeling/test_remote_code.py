@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +14,6 @@ from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     Trainer,
-    TrainingArguments,
 )
 from transformers.dynamic_module_utils import get_imports
 
@@ -32,9 +30,8 @@ from hf_symbinv import (
 from .test_causal import language_model
 from .test_classification import STREAMS, encoder
 from .test_tokens import filler, labeller
-from .tiny import tiny_model
+from .tiny import tiny_model, trainer_arguments
 
-FORMULAS = ["&UabXc", "& U request grant_1 X c", "1", "U!a&bb"]
 CODE = {
     "arguments_symbinv.py",
     "base_symbinv.py",
@@ -60,52 +57,6 @@ WRITING = {"arguments_symbinv.py", "generation_symbinv.py", "grammar_symbinv.py"
 
 # Runs where nothing but the checkpoints is: the package cannot be imported, there is no network and no cache.
 STRANGER = """
-import json, sys
-
-class NoPackage:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("hf_symbinv", "spot", "modeling"):
-            raise ImportError(name + " is not installed here")
-
-sys.meta_path.insert(0, NoPackage())
-import torch
-from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
-
-folders, formulas, result = json.loads(sys.argv[1])
-
-def answer(model, tokenizer):
-    batch = tokenizer(formulas, padding=True, return_tensors="pt")
-    ids = model.generate(**batch, num_beams=3, max_new_tokens=12)
-    return ids.tolist(), tokenizer.batch_decode(ids, symbols=batch.symbols, skip_special_tokens=True)
-
-found = {}
-for folder in folders:
-    try:
-        AutoModelForSeq2SeqLM.from_pretrained(folder, trust_remote_code=False)
-    except ValueError as error:
-        refusal = str(error)
-    names = {}
-    for auto in (AutoConfig, AutoModel, AutoTokenizer, AutoModelForSeq2SeqLM):
-        loaded = auto.from_pretrained(folder, trust_remote_code=True)
-        names[auto.__name__] = type(loaded).__module__.partition(".")[0] + "." + type(loaded).__name__
-    model, tokenizer = loaded, AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
-    ids, texts = answer(model, tokenizer)
-    again = folder + "-again"
-    model.save_pretrained(again)
-    tokenizer.save_pretrained(again)
-    second = answer(
-        AutoModelForSeq2SeqLM.from_pretrained(again, trust_remote_code=True),
-        AutoTokenizer.from_pretrained(again, trust_remote_code=True),
-    )
-    same = second == (ids, texts)
-    found[folder] = {"refusal": refusal, "names": names, "ids": ids, "texts": texts, "same": same, "again": again}
-with open(result, "w") as file:
-    json.dump(found, file)
-"""
-
-
-# The same for the models without encoder and without decoder.
-STRANGER_ALONE = """
 import sys
 
 class NoPackage:
@@ -117,18 +68,21 @@ sys.meta_path.insert(0, NoPackage())
 import torch, transformers
 
 torch.set_grad_enabled(False)
-for auto, folder, inputs, expected in torch.load(sys.argv[1]):
-    model = getattr(transformers, auto).from_pretrained(folder, trust_remote_code=True)
-    assert type(model).__module__.startswith("transformers_modules."), type(model)
-    assert torch.equal(model(**inputs).logits, expected), auto
-    model.save_pretrained(folder + "-again")
-    model = getattr(transformers, auto).from_pretrained(folder + "-again", trust_remote_code=True)
-    assert torch.equal(model(**inputs).logits, expected), auto
-    if auto in ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM"):
-        print(model.generate(**inputs, max_new_tokens=4, num_beams=2).tolist())
-words = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
-assert type(words).__module__.startswith("transformers_modules."), type(words)
-print(words("b = a + 17")["input_ids"])
+found = []
+for autos, folder, inputs, text in torch.load(sys.argv[1]):
+    try:
+        getattr(transformers, autos[0]).from_pretrained(folder, trust_remote_code=False)
+    except ValueError as error:
+        refusal = str(error)
+    for place in (folder, folder + "-again"):
+        loaded = [getattr(transformers, auto).from_pretrained(place, trust_remote_code=True) for auto in autos]
+        names = [type(one).__module__.partition(".")[0] + "." + type(one).__name__ for one in loaded]
+        model, tokenizer, *_ = loaded
+        ids = model.generate(**inputs, max_new_tokens=9, num_beams=3) if hasattr(model, "generate") else None
+        found.append([refusal, names, model(**inputs).logits, ids, tokenizer(text)["input_ids"]])
+        model.save_pretrained(folder + "-again")
+        tokenizer.save_pretrained(folder + "-again")
+torch.save(found, sys.argv[2])
 """
 
 
@@ -170,60 +124,28 @@ def folder(folders, kind):
     return folders[kind]
 
 
-@pytest.fixture(scope="module")
-def strangers(folders, tmp_path_factory):
-    """What a process without the package finds of each folder."""
-    place = tmp_path_factory.mktemp("stranger")
-    result = place / "result.json"
-    run_alone(STRANGER, json.dumps([list(map(str, folders.values())), FORMULAS, str(result)]), place)
-    return json.loads(result.read_text())
-
-
-def run_alone(program, argument, place):
-    """What `program` prints in an isolated interpreter whose caches lie in `place`."""
+def run_alone(program, place, *arguments):
+    """Runs `program` in an isolated interpreter whose caches lie in `place`."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HF_"))}
     environment |= {"HF_HOME": str(place / "home"), "HF_MODULES_CACHE": str(place / "modules"), "HF_HUB_OFFLINE": "1"}
-    run = subprocess.run(
-        [sys.executable, "-I", "-c", program, argument],
-        env=environment,
-        cwd=place,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    command = [sys.executable, "-I", "-c", program, *map(str, arguments)]
+    run = subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
-    return run.stdout
-
-
-def answer(model, tokenizer):
-    batch = tokenizer(FORMULAS, padding=True, return_tensors="pt")
-    ids = model.generate(**batch, num_beams=3, max_new_tokens=12)
-    return ids.tolist(), tokenizer.batch_decode(ids, symbols=batch.symbols, skip_special_tokens=True)
 
 
 def code_in(folder):
     return {path.name for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
 
 
-def test_with_the_package_every_auto_class_loads_the_packages_class_without_trust(folder):
+def test_with_the_package_every_auto_class_loads_the_packages_class_without_trust(model, folder):
     assert type(AutoTokenizer.from_pretrained(folder)) is SymbolInvariantTokenizer
     for trust in ({}, {"trust_remote_code": True}):  # with trust, too, the package goes before the checkpoint's code
         assert type(AutoConfig.from_pretrained(folder, **trust)) is SymbolInvariantConfig
         assert type(AutoModel.from_pretrained(folder, **trust)) is SymbolInvariantModel
         assert type(AutoModelForSeq2SeqLM.from_pretrained(folder, **trust)) is SymbolInvariantForConditionalGeneration
-
-
-def test_weights_scale_and_answers_come_back_bit_for_bit(model, folder):
-    loaded = AutoModelForSeq2SeqLM.from_pretrained(folder)
-    assert loaded.state_dict().keys() == model.state_dict().keys()
-    for name, tensor in model.state_dict().items():
-        assert torch.equal(loaded.state_dict()[name], tensor), name
-    base = AutoModel.from_pretrained(folder)
-    for name, tensor in model.model.state_dict().items():
-        assert torch.equal(base.state_dict()[name], tensor), name
-    ids, texts = answer(model, LTL.tokenizer())
-    assert answer(loaded, AutoTokenizer.from_pretrained(folder)) == (ids, texts)
-    assert any(name in "".join(texts) for name in ("a", "request"))
+    base = AutoModel.from_pretrained(folder).state_dict()
+    assert base.keys() == model.model.state_dict().keys()
+    assert all(torch.equal(base[name], tensor) for name, tensor in model.model.state_dict().items())
 
 
 @pytest.mark.parametrize("auto", [AutoModel, AutoModelForSeq2SeqLM])
@@ -252,15 +174,7 @@ def test_a_checkpoint_holds_the_code_once_and_flat_and_it_imports_torch_transfor
 
 
 def test_a_checkpoint_of_trainer_brings_the_code_along(model, tmp_path):
-    arguments = TrainingArguments(
-        str(tmp_path),
-        max_steps=1,
-        save_steps=1,
-        use_cpu=True,
-        report_to=[],
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
-    )
+    arguments = trainer_arguments(tmp_path, max_steps=1, save_steps=1, save_strategy="steps")
     data = [{"input_ids": [13, 2], "labels": [9, 13, 10, 2]}]
     Trainer(model, arguments, train_dataset=data, processing_class=LTL.tokenizer()).train()
     checkpoint = tmp_path / "checkpoint-1"
@@ -273,53 +187,60 @@ def test_a_checkpoint_of_trainer_brings_the_code_along(model, tmp_path):
 
 
 @pytest.mark.slow
-def test_without_the_package_the_checkpoints_own_code_gives_the_same_answers(folder, strangers):
-    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    ids, texts = answer(model, tokenizer)
-    given = strangers[str(folder)]
-    assert "trust_remote_code=True" in given["refusal"]
-    assert given["names"] == {
-        "AutoConfig": "transformers_modules.SymbolInvariantConfig",
-        "AutoModel": "transformers_modules.SymbolInvariantModel",
-        "AutoTokenizer": "transformers_modules.SymbolInvariantTokenizer",
-        "AutoModelForSeq2SeqLM": "transformers_modules.SymbolInvariantForConditionalGeneration",
-    }
-    assert (given["ids"], given["texts"]) == (ids, texts)
-    assert given["same"] and code_in(Path(given["again"])) == CODE
-
-
-@pytest.mark.slow
-def test_without_the_package_models_without_encoder_or_decoder_load_too(tmp_path):
-    causal = language_model(dtype=torch.float32, identity_qk=True, identity_vo=True)
-    inputs = {"input_ids": torch.tensor([[3, 4, 5, 3]]), "slot_vectors": causal.draw(1)}
-    cases = [("AutoModelForCausalLM", causal, inputs)]
-    streams = SymbolInvariantForCausalLM(SymbolInvariantConfig(encoder_layers=0, decoder_layers=1, d_model=16)).eval()
-    cases.append(("AutoModelForCausalLM", streams, {"input_ids": torch.tensor([[0, 13, 15, 13]])}))
-    answers = {"input_ids": torch.tensor([[3, 14, 2]]), "decoder_input_ids": torch.tensor([[0, 14, 16, 17]])}
-    new_symbols = tiny_model(num_fresh_symbols=3, grammar=None, dtype=torch.float32)
-    cases.append(("AutoModelForSeq2SeqLM", new_symbols, answers))
-    for options in ({}, {"symbol_embedding": "streams", "components": ["EP", "EA"]}):
-        classifier = encoder(dtype=torch.float32, **options)
-        cases.append(("AutoModelForSequenceClassification", classifier, {"input_ids": torch.tensor([[7, 3, 8, 12]])}))
-    for auto, make in (("AutoModelForTokenClassification", labeller), ("AutoModelForMaskedLM", filler)):
-        cases.append((auto, make(**STREAMS, dtype=torch.float32), {"input_ids": torch.tensor([[7, 3, 8, 12]])}))
+def test_without_the_package_the_checkpoints_own_code_gives_the_same_logits_answers_and_ids(models, tmp_path):
+    ltl, formula, text = LTL.tokenizer(), "& U request grant_1 X c", "b = a + 17"
     table = {"base_tokens": ["<s>", "<pad>", "</s>", "<number>", "+", "="], "symbols": {"a": [0, 0], "b": [1, 0]}}
     words = SymbolInvariantWordTokenizer(**table, patterns=[[r"\d+", "<number>"], [r"\S", None]])
-    saved = []
-    for index, (auto, model, inputs) in enumerate(cases):
+    formulas = dict(ltl(["&UabXc", formula, "1", "U!a&bb"], padding=True, return_tensors="pt"))
+    both = ["AutoModelForSeq2SeqLM", "AutoTokenizer", "AutoConfig", "AutoModel"]
+    cases = [(both, model, formulas, ltl, formula) for model in models.values()]
+    new_symbols = tiny_model(num_fresh_symbols=3, grammar=None, dtype=torch.float32)
+    answers = {"input_ids": torch.tensor([[3, 14, 2]]), "decoder_input_ids": torch.tensor([[0, 14, 15, 15]])}
+    views = tiny_model(num_views=3, grammar=None, dtype=torch.float32)
+    cases += [(both, new_symbols, answers, words, text), (both, views, answers, words, text)]
+    causal = language_model(dtype=torch.float32, identity_qk=True, identity_vo=True)
+    streams = SymbolInvariantForCausalLM(SymbolInvariantConfig(encoder_layers=0, decoder_layers=1, d_model=16)).eval()
+    rows = {"input_ids": torch.tensor([[7, 3, 8, 12]])}
+    for auto, model, inputs in (
+        ("AutoModelForCausalLM", causal, {"input_ids": torch.tensor([[3, 4, 5, 3]]), "slot_vectors": causal.draw(1)}),
+        ("AutoModelForCausalLM", streams, {"input_ids": torch.tensor([[0, 13, 15, 13]])}),
+        ("AutoModelForSequenceClassification", encoder(dtype=torch.float32), rows),
+        ("AutoModelForSequenceClassification", encoder(**STREAMS, dtype=torch.float32), rows),
+        ("AutoModelForTokenClassification", labeller(**STREAMS, dtype=torch.float32), rows),
+        ("AutoModelForMaskedLM", filler(**STREAMS, dtype=torch.float32), rows),
+    ):
+        cases.append(([auto, "AutoTokenizer"], model, inputs, words, text))
+    own = {
+        "AutoModelForSeq2SeqLM": {"modeling_symbinv.py", *WRITING},
+        "AutoModelForCausalLM": {"causal_symbinv.py", *WRITING},
+        "AutoModelForMaskedLM": {"classification_symbinv.py", "masked_symbinv.py"},
+    }
+    shared = CODE - WRITING - {"modeling_symbinv.py", "tokenization_symbinv.py"}
+    saved, code = [], []
+    for index, (autos, model, inputs, tokenizer, text) in enumerate(cases):
         folder = tmp_path / f"model-{index}"
         model.save_pretrained(folder)
-        words.save_pretrained(folder)
-        names = {
-            "AutoModelForCausalLM": {"causal_symbinv.py", *WRITING},
-            "AutoModelForSeq2SeqLM": {"modeling_symbinv.py", *WRITING},
-            "AutoModelForMaskedLM": {"classification_symbinv.py", "masked_symbinv.py"},
-        }.get(auto, {"classification_symbinv.py"})
-        shared = CODE - WRITING - {"modeling_symbinv.py", "tokenization_symbinv.py"}
-        assert code_in(folder) == shared | {"text_symbinv.py", "words_symbinv.py"} | names
-        with torch.no_grad():
-            saved.append((auto, str(folder), inputs, model(**inputs).logits))
+        tokenizer.save_pretrained(folder)
+        files = {"tokenization_symbinv.py"} if tokenizer is ltl else {"text_symbinv.py", "words_symbinv.py"}
+        code.append(shared | files | own.get(autos[0], {"classification_symbinv.py"}))
+        assert code_in(folder) == code[-1]
+        saved.append((autos, str(folder), inputs, text))
     torch.save(saved, tmp_path / "cases.pt")
-    printed = run_alone(STRANGER_ALONE, str(tmp_path / "cases.pt"), tmp_path)
-    written = [model.generate(**inputs, max_new_tokens=4, num_beams=2) for _, model, inputs in cases[:3]]
-    assert printed.splitlines() == [*(str(ids.tolist()) for ids in written), "[7, 5, 6, 4, 3]"]
+    run_alone(STRANGER, tmp_path, tmp_path / "cases.pt", tmp_path / "found.pt")
+    found = torch.load(tmp_path / "found.pt")
+    for index, (autos, model, inputs, tokenizer, text) in enumerate(cases):
+        assert code_in(tmp_path / f"model-{index}-again") == code[index]
+        config, base = "SymbolInvariantConfig", "SymbolInvariantModel"
+        classes = [type(model).__name__, type(tokenizer).__name__, config, base][: len(autos)]
+        with torch.no_grad():  # as the stranger, for in training attention is rounded otherwise
+            expected = model(**inputs).logits
+        for refusal, names, logits, ids, read in found[2 * index : 2 * index + 2]:
+            assert "trust_remote_code=True" in refusal
+            assert names == [f"transformers_modules.{name}" for name in classes]
+            if tokenizer is ltl:  # where weights are mapped from a file, sums over several rows are rounded otherwise
+                torch.testing.assert_close(logits, expected)
+            else:
+                assert torch.equal(logits, expected)
+            assert read == tokenizer(text)["input_ids"]
+            if hasattr(model, "generate"):
+                assert torch.equal(ids, model.generate(**inputs, max_new_tokens=9, num_beams=3))

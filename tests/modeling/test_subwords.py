@@ -1,19 +1,13 @@
 """Base text is cut by the tokenizers library as if it stood alone, and each symbol is one token, cut or padded."""
 
 import copy
-import json
-import os
-import pickle
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
-from transformers import AutoTokenizer
 
-from hf_symbinv import SymbolInvariantConfig, SymbolInvariantSubwordTokenizer, TokenizationError
-
-from .. import forks
+from hf_symbinv import SymbolInvariantSubwordTokenizer, TokenizationError
 
 CODE = ["def double(x):\n    return x + x", "total = double(total) # twice é", "if a:\n    b = 'text' + a"]
 RULE = {"symbol_pattern": r"[A-Za-z_]\w*", "base_words": ["def", "return", "if"]}
@@ -125,20 +119,6 @@ class TestTexts:
         assert [encoding.tokens for encoding in cut.encodings] == [["aa", "+", "bb"], ["+", "cc", "+"], ["dd"]]
         assert cut.encodings[0].overflowing[0].tokens == ["+", "cc", "+"]
 
-    def test_a_chat_template_of_ones_own_is_filled_in(self, tokenizer):
-        chat, template = [{"role": "user", "content": "if a + b"}], "{{ messages[0]['content'] }}"
-        found = tokenizer.apply_chat_template(chat, chat_template=template, return_dict=True)
-        assert found["input_ids"] == tokenizer("if a + b", add_special_tokens=False)["input_ids"]
-
-    def test_padding_on_either_side_is_masked(self, tokenizer):
-        found = tokenizer(["x+x", "x"], padding=True, padding_side="left", return_tensors="pt")
-        assert found["input_ids"][1, :2].tolist() == [tokenizer.pad_token_id] * 2
-        assert found["attention_mask"].tolist() == [[1, 1, 1, 1], [0, 0, 1, 1]]
-        assert found.tokens(1) == ["<pad>", "<pad>", "x", "</s>"]
-        assert pickle.loads(pickle.dumps(found)).tokens(0) == found.tokens(0)
-        assert tokenizer.decode([-100, found["input_ids"][1, 2].item()], symbols=["x"]) == "<pad>x"
-        assert dict(tokenizer([])) == {"input_ids": [], "attention_mask": []}
-
 
 class TestBadInput:
     @pytest.mark.parametrize(
@@ -163,14 +143,8 @@ class TestBadInput:
             tokenizer([3])
         with pytest.raises(TokenizationError, match="is_split_into_words is not supported"):
             tokenizer(["a"], is_split_into_words=True)
-        with pytest.raises(TypeError, match="symbol_tabel"):
-            tokenizer("a", symbol_tabel={})
         with pytest.raises(TokenizationError, match="target_spans are of a text_target"):
             tokenizer("a", target_spans=[(0, 1, "b")])
-        with pytest.raises(ValueError, match="'<new>': a model's base tokens are fixed"):
-            tokenizer.add_tokens(["<new>"])
-        with pytest.raises(TokenizationError, match="token id -3: must be an integer of at least 0"):
-            tokenizer.decode([-3])
         assert tokenizer.convert_tokens_to_ids(["a name"]) == [tokenizer.vocab_size]
 
     def test_tables_that_contradict_each_other_are_refused(self):
@@ -216,35 +190,3 @@ class TestTraining:
         assert found.tokens() == ["x", "equals", "<unk>", ",", "b", "</s>"]
         assert words.decode(found["input_ids"], symbols=found.symbols, skip_special_tokens=True) == "x equals , b"
         assert words.vocab_size == len(words) == 6
-
-
-class TestSaving:
-    @pytest.mark.parametrize("with_model", [False, True])
-    def test_a_saved_tokenizer_comes_back_by_the_auto_class(self, tokenizer, tmp_path, with_model):
-        if with_model:
-            SymbolInvariantConfig(base_vocab_size=tokenizer.vocab_size).save_pretrained(tmp_path)
-        for _ in range(2):
-            tokenizer.save_pretrained(tmp_path)
-            loaded = AutoTokenizer.from_pretrained(tmp_path)
-            assert type(loaded) is SymbolInvariantSubwordTokenizer and loaded.is_fast
-            assert loaded.get_vocab() == tokenizer.get_vocab()
-            assert loaded(CODE)["input_ids"] == tokenizer(CODE)["input_ids"]
-            tokenizer = loaded
-
-    @pytest.mark.slow
-    def test_a_saved_tokenizer_loads_without_the_package(self, tokenizer, tmp_path):
-        tokenizer.save_pretrained(tmp_path / "checkpoint")
-        program = f"""if True:
-            import json, sys
-            sys.modules["hf_symbinv"] = None  # importing it fails
-            from transformers import AutoTokenizer
-            tokenizer = AutoTokenizer.from_pretrained({str(tmp_path / "checkpoint")!r}, trust_remote_code=True)
-            found = tokenizer("return speed", return_offsets_mapping=True)
-            print(json.dumps([found["input_ids"], found["offset_mapping"][-2], 
-                tokenizer.decode(found["input_ids"], symbols=found.symbols)]))
-        """
-        cache = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "modules")}
-        result = forks.run(["-c", program], imported=forks.TORCH, folder=tmp_path, environment=cache)
-        assert result.returncode == 0, result.stderr
-        ids, offset, text = json.loads(result.stdout)
-        assert (ids, offset, text) == (tokenizer("return speed")["input_ids"], [7, 12], "return speed</s>")

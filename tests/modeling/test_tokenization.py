@@ -1,7 +1,6 @@
 """Texts become ids and come back with the same names; what is not a formula is refused where it stops being one."""
 
 import math
-import os
 import pickle
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AutoTokenizer
 
 from hf_symbinv import (
     LTL,
@@ -20,8 +18,6 @@ from hf_symbinv import (
     trace_to_prefix,
 )
 from hf_symbinv.logic import FormulaSyntaxError, Trace, parse_prefix
-
-from .. import forks
 
 BASE = {token: index for index, token in enumerate(LTL.base_tokens)}
 EOS = BASE["</s>"]
@@ -135,31 +131,11 @@ class TestTexts:
 
 
 class TestVocabulary:
-    def test_a_chat_template_that_writes_a_formula_is_encoded_as_the_formula(self, tokenizer):
-        template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
-        chat = [{"role": "user", "content": "& a U b c"}]
-        assert (
-            tokenizer.apply_chat_template(chat, chat_template=template)["input_ids"]
-            == (tokenizer("& a U b c", add_special_tokens=False)["input_ids"])
-        )
-
     @pytest.mark.parametrize("length", ["512", True, 0, -1, math.nan, [512]])
     def test_a_length_that_is_none_is_refused(self, length):
         with pytest.raises(ValueError, match=r"model_max_length=.*: must be a number above 0"):
             SymbolInvariantTokenizer(["<s>", "<pad>", "</s>"], model_max_length=length)
         assert SymbolInvariantTokenizer(["<s>", "<pad>", "</s>"], model_max_length=9).model_max_length == 9
-
-    def test_new_tokens_are_refused_and_change_nothing(self, tokenizer):
-        for add in (
-            lambda: tokenizer.add_special_tokens({"sep_token": "<sep>"}),
-            lambda: tokenizer.add_special_tokens({"extra_special_tokens": ["<sep>"]}),
-            lambda: tokenizer.add_tokens(["<sep>"], special_tokens=True),
-            lambda: tokenizer.add_tokens(["<sep>"]),
-        ):
-            with pytest.raises(ValueError, match="'<sep>': a model's base tokens are fixed, and symbols need no"):
-                add()
-        assert tokenizer.sep_token is None and len(tokenizer) == tokenizer.vocab_size == 13
-        assert tokenizer.get_vocab() == BASE
 
     def test_special_tokens_come_first_unless_they_are_listed(self):
         assert SymbolInvariantTokenizer(["&"]).base_tokens == ["<s>", "<pad>", "</s>", "&"]
@@ -228,14 +204,6 @@ class TestBadInput:
         with pytest.raises(TokenizationError, match="'xyz!' is neither a base token"):
             tokenizer.convert_tokens_to_ids("xyz!")
 
-    def test_a_chat_template_of_ones_own_is_filled_in(self, tokenizer):
-        chat, template = [{"role": "user", "content": "&ab"}], "{{ messages[0]['content'] }}"
-        with pytest.raises(ValueError, match="chat_template is not set"):
-            tokenizer.apply_chat_template(chat)
-        assert tokenizer.apply_chat_template(chat, chat_template=template, tokenize=False) == "&ab"
-        found = tokenizer.apply_chat_template(chat, chat_template=template, return_dict=True)
-        assert found["input_ids"] == tokenizer("&ab", add_special_tokens=False)["input_ids"]
-
     def test_pairs_overflow_and_unknown_options_are_refused(self, tokenizer):
         with pytest.raises(
             TokenizationError, match="text_pair is not supported, as a text is one formula; encode each"
@@ -249,8 +217,6 @@ class TestBadInput:
             tokenizer("a", stride=2)
         with pytest.raises(TokenizationError, match="text_pair_target and target_spans are of a text_target"):
             tokenizer("a", text_pair_target="b")
-        with pytest.raises(TypeError, match="symbol_tabel"):
-            tokenizer("a", symbol_tabel=[])
         with pytest.raises(ValueError, match="either `text` or `text_target`"):
             tokenizer()
 
@@ -280,10 +246,6 @@ class TestBadInput:
         with pytest.raises(TokenizationError, match=r"token id .*: must be an integer of at least 0, or -100"):
             tokenizer.decode(ids)
 
-    def test_single_ids_out_of_range_are_refused_by_the_conversions_too(self, tokenizer):
-        with pytest.raises(TokenizationError, match="token id -1"):
-            tokenizer.convert_ids_to_tokens([-1])
-
     @pytest.mark.parametrize(
         ("base_tokens", "token_arity", "message"),
         [
@@ -308,21 +270,11 @@ class TestBadInput:
 
 
 class TestBatches:
-    def test_padding_on_either_side_is_masked(self, tokenizer):
-        right = tokenizer(["&ab", "a"], padding=True, return_tensors="pt")
-        assert right["input_ids"].tolist() == [[5, 13, 14, 2], [13, 2, 1, 1]]
-        assert right["attention_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
-        left = tokenizer(["&ab", "a"], padding=True, padding_side="left", return_tensors="np")
-        assert left["input_ids"].tolist() == [[5, 13, 14, 2], [1, 1, 13, 2]]
-        assert tokenizer.batch_decode(left["input_ids"], symbols=left.symbols, skip_special_tokens=True) == ["&ab", "a"]
-        assert tokenizer(["a"], padding="max_length", max_length=4)["input_ids"] == [[13, 2, 1, 1]]
-
     def test_one_text_becomes_one_row_and_any_iterable_is_a_batch(self, tokenizer):
         assert tokenizer("a", return_tensors="pt")["input_ids"].shape == (1, 2)
         assert tokenizer(text for text in ("a", "b"))["input_ids"] == [[13, 2], [13, 2]]
         assert tokenizer(np.array(["a"]))["input_ids"] == [[13, 2]]
         assert tokenizer([["&", "a", "b"], ["a"]], is_split_into_words=True)["input_ids"] == [[5, 13, 14, 2], [13, 2]]
-        assert dict(tokenizer([])) == {"input_ids": [], "attention_mask": []}
         assert tokenizer.encode("a") == [13, 2] and tokenizer.decode([]) == "" and tokenizer.decode(5) == "&"
 
     def test_nothing_is_truncated(self, tokenizer):
@@ -335,15 +287,6 @@ class TestBatches:
             tokenizer(["a", "&ab"], truncation=True, max_length=3)
         with pytest.raises(TokenizationError, match="4 tokens are more than max_length=3"):
             tokenizer("a", text_target="{a}", truncation=True, max_length=9, max_target_length=3)
-
-    def test_ignored_labels_decode_as_padding(self, tokenizer):
-        labels = torch.tensor([[13, 2, -100, -100]])
-        assert tokenizer.batch_decode(labels, symbols=["a"], skip_special_tokens=True) == ["a"]
-        assert tokenizer.batch_decode(labels, symbols=["a"]) == ["a</s><pad><pad>"]
-
-    def test_masks_of_special_tokens_and_lengths_are_given_on_request(self, tokenizer):
-        encoding = tokenizer(["&ab"], return_special_tokens_mask=True, return_length=True)
-        assert encoding["special_tokens_mask"] == [[0, 0, 0, 1]] and encoding["length"] == [4]
 
     @given(st.lists(formulas(), min_size=1, max_size=3), st.sampled_from(["left", "right"]))
     def test_offsets_say_where_each_token_stands(self, batch, side):
@@ -376,41 +319,6 @@ class TestBatches:
             for key, value in tokenizer.prepare_for_model(ids, **options).items():
                 assert found[key][index] == value, key
 
-    def test_many_symbols_need_nothing_special(self, tokenizer):
-        text = " ".join(["&"] * 199 + [f"x{i}" for i in range(200)])
-        found = tokenizer(text)
-        ids = found["input_ids"]
-        assert len(set(ids)) == 202
-        assert tokenizer.decode(ids, symbols=found.symbols, skip_special_tokens=True) == text
-
     def test_a_text_of_200_000_tokens_comes_back(self, tokenizer):
         text = " ".join(["!"] * 200_000 + ["request"])
         assert tokenizer.decode(tokenizer(text)["input_ids"], symbols=["request"], skip_special_tokens=True) == text
-
-
-class TestSaving:
-    @pytest.mark.parametrize("names", [None, ["b", "a", "next state"]])
-    def test_a_saved_tokenizer_comes_back(self, names, tmp_path):
-        tokenizer = SymbolInvariantTokenizer(LTL.base_tokens, LTL.token_arity, fixed_names=names)
-        tokenizer.save_pretrained(tmp_path)
-        for loaded in (SymbolInvariantTokenizer.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)):
-            assert type(loaded) is SymbolInvariantTokenizer and loaded.fixed_names == names
-            assert loaded("& a b")["input_ids"] == [5, *([13, 14] if names is None else [14, 13]), 2]
-            assert (loaded.bos_token_id, loaded.pad_token_id, loaded.eos_token_id) == (0, 1, 2)
-            assert loaded.get_vocab() == tokenizer.get_vocab() and loaded.base_tokens == tokenizer.base_tokens
-
-    @pytest.mark.slow
-    def test_a_saved_tokenizer_loads_without_the_package(self, tokenizer, tmp_path):
-        tokenizer.save_pretrained(tmp_path / "checkpoint")
-        program = f"""if True:
-            import sys
-            sys.modules["hf_symbinv"] = None  # importing it fails
-            from transformers import AutoTokenizer
-            tokenizer = AutoTokenizer.from_pretrained({str(tmp_path / "checkpoint")!r}, trust_remote_code=True)
-            batch = tokenizer(["& request a", "b"], padding=True)
-            ids = batch["input_ids"]
-            print(ids, tokenizer.batch_decode(ids, symbols=batch.symbols, skip_special_tokens=True))
-        """
-        cache = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "modules")}
-        result = forks.run(["-c", program], imported=forks.TORCH, folder=tmp_path, environment=cache)
-        assert result.stdout.strip() == "[[5, 13, 14, 2], [13, 2, 1, 1]] ['& request a', 'b']", result.stderr

@@ -1,26 +1,21 @@
-"""What people put around models works: autocast, quantisation, the configuration's switches, the encoder on its own."""
+"""What people put around models works: autocast, the configuration's switches, hooks and layers in place of ours."""
 
 import pytest
 import torch
+from torch import nn
 
-from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM, SymbolInvariantForSequenceClassification
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForSequenceClassification
 
-from .tiny import BASE, EOS, SIZES, START, pad, tiny_model
+from .tiny import BASE, EOS, SIZES, START, pad, tiny_decoder, tiny_model
 
 IDS = torch.tensor([[5, BASE, 12, BASE + 1, EOS]])
-
-
-def decoder():
-    sizes = {**SIZES, "encoder_layers": 0}
-    config = SymbolInvariantConfig.from_preset("lexinvariant", **sizes, base_vocab_size=BASE, num_symbols=7)
-    return SymbolInvariantForCausalLM(config).eval()
 
 
 def classifier():
     return SymbolInvariantForSequenceClassification(SymbolInvariantConfig(**{**SIZES, "decoder_layers": 0})).eval()
 
 
-MODELS = {"encoder-decoder": tiny_model, "decoder": decoder, "encoder": classifier}
+MODELS = {"encoder-decoder": tiny_model, "decoder": tiny_decoder, "encoder": classifier}
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -60,22 +55,6 @@ def test_the_configuration_decides_on_the_cache_unless_the_call_does(name):
     assert model(IDS).past_key_values is None and model(IDS, use_cache=True).past_key_values is not None
 
 
-def test_the_encoder_is_called_with_ids_and_its_output_decoded():
-    model = tiny_model()
-    batch = pad([IDS[0].tolist(), [12, 4, EOS]])
-    encoder = model.get_encoder()
-    output = encoder(batch["input_ids"], attention_mask=batch["attention_mask"], output_hidden_states=True)
-    expected = model.model.encode(**batch, output_hidden_states=True)
-    assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
-    assert len(output.hidden_states) == 1 + model.config.encoder_layers
-    assert torch.equal(encoder(**batch, return_dict=False)[0], expected.last_hidden_state)
-    decoded = model(attention_mask=batch["attention_mask"], encoder_outputs=output)
-    assert torch.equal(decoded.logits, model(**batch).logits)
-    own = {id(parameter) for parameter in encoder.parameters()}
-    assert own == {id(one) for part in (model.model.embedding, model.model.encoder) for one in part.parameters()}
-    assert model.get_encoder().training is model.training is False
-
-
 @pytest.mark.parametrize("components", [["EP", "EA", "DP", "DA", "CP", "CA"], ["EP", "DP", "CP"]])
 def test_gradients_reach_the_attentions_that_are_returned(components):
     model = tiny_model(components=components, identity_vo=True, identity_initial=0.5)
@@ -87,3 +66,23 @@ def test_gradients_reach_the_attentions_that_are_returned(components):
     output.loss.backward()
     assert all(tensor.grad is not None and tensor.grad.abs().sum() > 0 for tensor in weights)
     torch.testing.assert_close(output.loss, expected)
+
+
+@pytest.mark.parametrize("name", ["q_proj", "k_proj", "v_proj", "fc1", "fc2"])
+def test_what_is_put_in_place_of_a_linear_layer_is_called_and_hooks_are_too(name):
+    """Adapters replace layers, and tools that move weights hook into them."""
+    model = tiny_model()
+    ids = torch.tensor([[5, 13, 14, 2]]).repeat(80, 1)
+    with torch.no_grad():
+        before = model(ids).logits
+        for path, module in list(model.named_modules()):
+            if path.endswith(f".{name}"):
+                module.register_forward_hook(lambda module, inputs, output: output * 1.5)
+        hooked = model(ids).logits
+        for path, module in list(model.named_modules()):
+            if path.endswith(f".{name}"):
+                module._forward_hooks.clear()
+                model.set_submodule(path, nn.Sequential(module))
+        replaced = model(ids).logits
+    assert not torch.allclose(hooked, before)
+    torch.testing.assert_close(replaced, before)

@@ -5,13 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from transformers import TrainingArguments
+from transformers.generation.streamers import BaseStreamer
 
-from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM, SymbolInvariantForConditionalGeneration
 
 SIZES = {"d_model": 18, "encoder_layers": 1, "decoder_layers": 2, "num_attention_heads": 3, "d_ff": 11, "dropout": 0.0}
 BASE, PAD, EOS, START = 13, 1, 2, 0  # of the "ltl" preset
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TOKENS = ["<s>", "<pad>", "</s>", *"01&|!;{}UX"]
+ALL = ["EP", "EA", "DP", "DA", "CP", "CA"]
 
 
 def tiny_config(preset: str = "ltl", **overrides: Any) -> SymbolInvariantConfig:
@@ -30,13 +33,41 @@ def tiny_model(
     """A model in evaluation mode whose every parameter is random, biases and norms too, so that each one matters."""
     config = tiny_config(preset, **overrides)
     config._attn_implementation = attention
-    model = SymbolInvariantForConditionalGeneration(config)
+    return randomised(SymbolInvariantForConditionalGeneration(config), seed=seed, dtype=dtype, spread=spread)
+
+
+def tiny_decoder(**fields: Any) -> SymbolInvariantForCausalLM:
+    """A decoder alone as the preset "lexinvariant" has it, in evaluation mode, with the ids of "ltl"."""
+    sizes = {**SIZES, "encoder_layers": 0, "base_vocab_size": BASE, "num_symbols": 7}
+    return SymbolInvariantForCausalLM(SymbolInvariantConfig.from_preset("lexinvariant", **sizes, **fields)).eval()
+
+
+def randomised(
+    model: Any, *, seed: int = 0, dtype: torch.dtype = torch.float64, spread: float = 0.4, identity: float | None = None
+) -> Any:
+    """`model` in evaluation mode with normal parameters, norms and scales around 1; those of identities may differ."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-            parameter.copy_(spread * noise + (1.0 if name.endswith("norm.weight") else 0.0))
+            factor = spread if identity is None or "identity" not in name else identity
+            parameter.copy_(factor * noise + (1.0 if name.endswith(("norm.weight", ".scale")) else 0.0))
     return model.to(dtype).eval()
+
+
+def trainer_arguments(folder: Any, kind: type[TrainingArguments] = TrainingArguments, **fields: Any) -> Any:
+    """Arguments of a trainer on the CPU that, unless `fields` say so, shows, reports and saves nothing."""
+    quiet = {"use_cpu": True, "save_strategy": "no", "report_to": [], "disable_tqdm": True, "logging_steps": 5}
+    return kind(str(folder), **{**quiet, "dataloader_pin_memory": False, **fields})
+
+
+def gradients(model: Any, **inputs: Any) -> dict[str, torch.Tensor]:
+    """The loss, and the gradient of each parameter that has one."""
+    model.zero_grad()
+    loss = model(**inputs).loss
+    loss.backward()
+    given = {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
+    return {"loss": loss.detach(), **{name: gradient.clone() for name, gradient in given.items()}}
 
 
 def enable_checkpointing(model: Any, **kwargs: Any) -> None:
@@ -85,9 +116,41 @@ def pad(
     return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
 
 
-def rename(ids: torch.Tensor, renaming: dict[int, int], base: int = BASE) -> torch.Tensor:
-    """`ids` with referent r replaced by `renaming[r]`; base ids and -100 stay."""
-    return ids.clone().apply_(lambda token: base + renaming[token - base] if token >= base else token)
+def rename(ids: torch.Tensor, renaming: Any, base: int = BASE, views: int = 1) -> torch.Tensor:
+    """`ids` with referent r replaced by `renaming[r]` in the same view; base ids and -100 stay."""
+
+    def of(token: int) -> int:
+        referent, view = divmod(token - base, views)
+        return base + renaming[referent] * views + view if token >= base else token
+
+    return ids.clone().apply_(of)
+
+
+def read_in_pieces(model: Any, batch: dict[str, torch.Tensor], targets: torch.Tensor, cuts: Sequence[int]) -> Any:
+    """Logits of answers that are read from a cache up to each of `cuts`, then to their end."""
+    cache, steps, encoded = None, [], model.model.encode(**batch)
+    for start, stop in zip((0, *cuts), (*cuts, targets.shape[1]), strict=True):
+        output = model(
+            encoder_outputs=encoded, attention_mask=batch["attention_mask"], past_key_values=cache, use_cache=True,
+            decoder_input_ids=targets[:, start:stop],
+        )  # fmt: skip
+        cache = output.past_key_values
+        steps.append(output.logits)
+    return torch.cat(steps, 1)
+
+
+class Recorder(BaseStreamer):
+    """Keeps what a streamer is given, and whether it was told the end."""
+
+    def __init__(self) -> None:
+        self.values: list[torch.Tensor] = []
+        self.ended = False
+
+    def put(self, value: torch.Tensor) -> None:
+        self.values.append(value.clone())
+
+    def end(self) -> None:
+        self.ended = True
 
 
 def text(ids: Sequence[int]) -> str:
