@@ -102,6 +102,13 @@ def test_an_example_that_is_never_drawn_is_the_letter_a(strange, monkeypatch):
     assert time.monotonic() - start < 60
 
 
+def test_a_task_whose_solver_hangs_is_told_so_at_the_first_question(strange, symbinv):
+    start = time.monotonic()
+    result = symbinv("task", "check", strange("solve", "time.sleep(10**6)"), "--timeout", "0.5", "--questions", "5")
+    assert result.code == 1 and "stopped at the limit of 0.5 s" in result.out
+    assert time.monotonic() - start < 60
+
+
 @pytest.mark.parametrize(
     ("command", "method", "message", "code"),
     [
