@@ -72,6 +72,7 @@ ltl-paper
 ltl-small
 ltl-smoke
 pairs-small
+prop-base
 prop-canonical
 prop-paper
 prop-small
