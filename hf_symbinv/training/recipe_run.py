@@ -20,7 +20,7 @@ from hf_symbinv.training.cards import write_card
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.run import Run, end
 from hf_symbinv.training.run_data import data_record, measure_questions
-from hf_symbinv.training.start import freeze, load_start
+from hf_symbinv.training.start import freeze, load_start, start_folder
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
 
 # SIT section 5.2: three beams. Scores are log-probability / length; the search ends when no open beam can win.
@@ -128,6 +128,7 @@ def _trained(
         eval_dataset=used["validation"],
         processing_class=task.tokenizer(model.config),
         truth_loss=recipe.truth_loss,
+        truth_start=None if recipe.start is None else start_folder(recipe.start),
         risk_candidates=recipe.risk_candidates,
     )
     metrics = run.train(trainer)

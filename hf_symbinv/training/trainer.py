@@ -25,6 +25,7 @@ from hf_symbinv.training.optimizers import MUON, MuonAndAdamW
 from hf_symbinv.training.risk import Judged, require_judge
 from hf_symbinv.training.scoring import score_answers
 from hf_symbinv.training.sequences import SequenceCollator
+from hf_symbinv.training.truth import FILE as TRUTH_FILE
 from hf_symbinv.training.truth import HEIGHTS, TRUTH, TruthCollator, TruthHead, worlds_of
 
 
@@ -36,6 +37,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
     Args:
         train_dataset, eval_dataset: with the columns `task.columns`.
         truth_loss: weight of a second loss in training, see `hf_symbinv.training.truth`; None for none.
+        truth_start: folder of a checkpoint whose layer of truth values goes on; None, or one without, for a new layer.
         risk_candidates: answers of its own to each training question from whose verdicts the model learns, see
             `hf_symbinv.training.risk`; None where it learns from the known answers.
         kwargs: every other argument of Seq2SeqTrainer.
@@ -49,6 +51,7 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         eval_dataset: datasets.Dataset,
         processing_class: Any,
         truth_loss: float | None = None,
+        truth_start: Path | None = None,
         risk_candidates: int | None = None,
         **kwargs: Any,
     ):
@@ -67,6 +70,8 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
             worlds = worlds_of(task, model.config)
             collator = TruthCollator(processing_class.pad_token_id, worlds, task.base_tokens)
             self._truth_head = TruthHead(model, worlds.bits)
+            if truth_start is not None and (truth_start / TRUTH_FILE).is_file():
+                self._truth_head.load(truth_start)
         if risk_candidates is not None:
             require_judge(task.name, risk_candidates)
             if args.world_size > 1:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from torch import nn
 from transformers import PreTrainedModel
@@ -152,4 +153,11 @@ class TruthHead(nn.Linear):
         save_model(self, str(folder / FILE))
 
     def load(self, folder: Path) -> None:
-        load_model(self, folder / FILE)
+        """Takes the weights of a checkpoint's layer; UserError if it is damaged or for other truth values."""
+        try:
+            load_model(self, folder / FILE)
+        except (RuntimeError, SafetensorError) as error:
+            raise UserError(
+                f"{folder / FILE}: is no layer of {self.out_features} truth values ({str(error).splitlines()[0]}); "
+                "remove this file, and a new layer is trained"
+            ) from error

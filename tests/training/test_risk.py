@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 import torch
 from datasets import load_dataset
+from safetensors.torch import load_file
 
 from hf_symbinv import Recipe, SymbolInvariantForConditionalGeneration
 from hf_symbinv.errors import UserError
@@ -195,6 +196,13 @@ def test_a_run_goes_on_bit_for_bit_and_logs_what_it_learned_from_verdicts_and_tr
     assert len(log) == 4 and all(0 <= entry["risk"] <= 1 and 0 <= entry["right"] <= 1 for entry in log)
     # Whole losses: that of the truth values, a risk, and what is left, a share of a cross-entropy.
     assert all(entry["truth_loss"] + entry["risk"] <= entry["loss"] + 1e-5 for entry in log)
+    start = tmp_path / "whole" / "checkpoint-4"
+    still = {"trainer.max_steps": 1, "trainer.save_steps": 1, "trainer.learning_rate": 1e-12, "start": str(start)}
+    train(Recipe.load("ltl-smoke", {**changes, **still}), rows, tmp_path / "on")
+    heads = [load_file(folder / "truth_head.safetensors") for folder in (start, tmp_path / "on" / "checkpoint-1")]
+    torch.testing.assert_close(*heads)  # the layer of the checkpoint goes on
+    with pytest.raises(UserError, match=r"truth_head\.safetensors: is no layer of 3 truth values .*; remove this file"):
+        TruthHead(small(), 3).load(start)
 
 
 @pytest.mark.parametrize(
