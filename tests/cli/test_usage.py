@@ -22,7 +22,7 @@ REFUSED = {
         (["a", "--task", "prop", "--shortest"], "--shortest: a propositional formula has no traces; leave out --task"),
         (["a", "--task", "prop", "--output", "x.csv"], "--output x.csv: an assignment is written as .json only"),
         (["a", "--task", "copy", "--shortest"], "--shortest: a model that answers alone does not take it"),
-        (["a", *(f"--without={name}" for name in ("spot", "bounded", "model"))], "no member of the portfolio is left"),
+        (["a", *(f"--without={name}" for name in ("spot", "bounded"))], "no member of the portfolio is left"),
         (["--file", "/no/such/file"], "/no/such/file: No such file or directory; check the path"),
         (["a", "--file", "x"], "--file x: leave it out, or leave out the formula before it"),
         ([], "standard input: holds no formula; write one per line"),

@@ -1,6 +1,7 @@
 """A saved checkpoint is enough: it loads through the Auto classes, with this package or with the code it carries."""
 
 import ast
+import copy
 import json
 import os
 import subprocess
@@ -176,7 +177,7 @@ def test_a_checkpoint_holds_the_code_once_and_flat_and_it_imports_torch_transfor
 def test_a_checkpoint_of_trainer_brings_the_code_along(model, tmp_path):
     arguments = trainer_arguments(tmp_path, max_steps=1, save_steps=1, save_strategy="steps")
     data = [{"input_ids": [13, 2], "labels": [9, 13, 10, 2]}]
-    Trainer(model, arguments, train_dataset=data, processing_class=LTL.tokenizer()).train()
+    Trainer(copy.deepcopy(model), arguments, train_dataset=data, processing_class=LTL.tokenizer()).train()
     checkpoint = tmp_path / "checkpoint-1"
     assert code_in(checkpoint) == CODE
     assert set(json.loads((checkpoint / "config.json").read_text())["auto_map"]) >= {
