@@ -30,7 +30,7 @@ AUTO_CLASSES = {
 # task of `transformers.pipeline` -> class, and the bundled checkpoint that it takes if no model is named
 PIPELINES = {
     "ltl-witness": ("LtlWitnessPipeline", "ltl-base"),
-    "prop-assignment": ("PropAssignmentPipeline", "prop-small"),
+    "prop-assignment": ("PropAssignmentPipeline", "prop-base"),
     "symbol-task": ("SymbolPipeline", None),
 }
 

@@ -78,6 +78,7 @@ def test_the_base_model_loads_from_the_same_folder(model):
         ("ltl-canonical", 35, 12),
         ("ltl-patterns", 50, 4),
         ("ltl-small", 25, 4),
+        ("prop-base", 50, 12),
         ("prop-canonical", 50, 12),
         ("prop-small", 10, 4),
     ],
@@ -140,8 +141,8 @@ def test_most_fresh_formulas_of_the_training_distribution_get_a_correct_witness(
 
 
 @pytest.fixture(scope="module")
-def prop_small():
-    folder = bundled_checkpoints()["prop-small"]
+def prop_base():
+    folder = bundled_checkpoints()["prop-base"]
     return AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
 
 
@@ -150,16 +151,16 @@ class TestPropositionalLogic:
 
     FORMULAS = ("&|ab!c", "^a^bc", "|&ab!b", "&^a&ab|!cd", "|&a!a&b^cd")
 
-    def test_formulas_get_assignments_that_py_aiger_verifies(self, prop_small):
-        pairs = list(zip(self.FORMULAS, answers(*prop_small, list(self.FORMULAS)), strict=True))
+    def test_formulas_get_assignments_that_py_aiger_verifies(self, prop_base):
+        pairs = list(zip(self.FORMULAS, answers(*prop_base, list(self.FORMULAS)), strict=True))
         with PROP.checker(workers=1) as checker:
             verdicts = [result.verdict for result in checker.check(pairs)]
-        assert verdicts.count("correct") >= 4
+        assert verdicts.count("correct") == 5
 
-    def test_renamed_formulas_get_renamed_assignments(self, prop_small):
-        plain = answers(*prop_small, list(self.FORMULAS))
+    def test_renamed_formulas_get_renamed_assignments(self, prop_base):
+        plain = answers(*prop_base, list(self.FORMULAS))
         table = str.maketrans("abcd", "zqmk")
-        renamed = answers(*prop_small, [formula.translate(table) for formula in self.FORMULAS])
+        renamed = answers(*prop_base, [formula.translate(table) for formula in self.FORMULAS])
         assert renamed == [assignment.translate(table) for assignment in plain]
 
     def test_the_pipeline_takes_it_if_no_model_is_named(self):

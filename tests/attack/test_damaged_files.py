@@ -43,7 +43,6 @@ COMMANDS = {
     ],
     "measured": [
         ["plot", "heatmap", "measured/tiny.json", "--output", "made.svg"],
-        ["plot", "alpha-covariance", "measured/tiny.json", "--output", "made.svg"],
         ["card", "run", "--results", "measured/tiny.json", "--output", "made"],
     ],
 }

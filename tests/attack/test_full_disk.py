@@ -28,7 +28,7 @@ COMMANDS = [
     ["train", "recipe.yaml", "--data", "rows", "--output", "unfinished"],
     ["evaluate", "run", "--data", "rows", "--rows", "4", "--output", "measured/tiny.json"],
     ["card", "run", "--output", "made"],
-    ["plot", "alpha-covariance", "measured/tiny.json", "--output", "made.svg"],
+    ["plot", "heatmap", "measured/tiny.json", "--output", "made.svg"],
 ]
 # Bytes of the largest file that a command writes, about: a limit above lets each one end.
 LARGEST = 200_000

@@ -9,7 +9,8 @@ OTHERS = [*"abcdefghijklmnopqrstuvwxyz", "p26", "p31", "request", "grant_1", "ne
 
 
 @pytest.fixture(
-    scope="module", params=["ltl-small", "prop-small", "ltl-patterns", "ltl-base", "ltl-canonical", "prop-canonical"]
+    scope="module",
+    params=["ltl-small", "ltl-base", "ltl-canonical", "ltl-patterns", "prop-small", "prop-base", "prop-canonical"],
 )
 def asked(request):
     return bundled(request.param)

@@ -110,7 +110,7 @@ A_FILE = {"path": "http://127.0.0.1:9/x", "meta": {"_type": "gradio.FileData"}}
     ],
 )  # fmt: skip
 def test_an_event_of_another_form_is_refused_in_a_sentence(server, events, change, status, said):
-    _, answer = join(server, events["solve"], GOOD, **change)
+    _, answer = join(server, events["solve"], **{"data": GOOD, **change})
     assert answer.status_code == status and answer.json()["detail"].startswith(said)
 
 
