@@ -197,6 +197,7 @@ def table(content: dict) -> str:
         f"| questions | who | {' | '.join(f'within {limit:g} s' for limit in LIMITS)} | answered by |",
         "|---|---|---|---|---|---|",
     ]
+    members = [who for who in dict.fromkeys(row["who"] for row in rows) if who != ALL]
     for group in dict.fromkeys(row["set"] for row in rows):
         for who in dict.fromkeys(row["who"] for row in rows):
             mine = [row for row in rows if (row["set"], row["who"]) == (group, who)]
@@ -204,9 +205,9 @@ def table(content: dict) -> str:
                 continue
             solved = [row for row in mine if row["result"] != "unknown"]
             shares = [sum(row["seconds"] <= limit for row in solved) for limit in LIMITS]
-            finders = [f"{name} {sum(row['found_by'] == name for row in solved)}" for name in MEMBERS]
+            finders = [f"{name} {sum(row['found_by'] == name for row in solved)}" for name in members]
             cells = " | ".join(f"{share} of {len(mine)}" for share in shares)
-            called = f"{who}, where a member took over a second" if who == ALL else who
+            called = f"{who}, where {' or '.join(MEMBERS)} took over a second" if who == ALL else who
             lines.append(f"| {group} | {called} | {cells} | {', '.join(finders) if who == ALL else ''} |")
     return "\n".join(lines) + "\n"
 
