@@ -517,7 +517,7 @@ class TestGeneration:
 
     def test_new_symbols_are_called_by_the_smallest_ids_that_a_text_has_not(self):
         model, ids = model_of("texts", num_fresh_symbols=None), torch.tensor([[0, BASE + 1, BASE + 3, BASE + 1]])
-        rows = written(model, {"input_ids": ids}, max_new_tokens=30, do_sample=True, temperature=3.0)
+        rows = written(model, {"input_ids": ids}, max_new_tokens=60, do_sample=True, temperature=9.0, eos_token_id=None)
         fresh = [token for token in dict.fromkeys(rows[0].tolist()) if token >= BASE and token not in ids]
         assert fresh[:4] == [BASE, BASE + 2, BASE + 4, BASE + 5]
 
