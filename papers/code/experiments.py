@@ -33,18 +33,11 @@ def _measure(job: Job) -> dict[Measure, Result]:
     return measure(job)
 
 
-def _experiment(bug: str, title: str, parts: tuple[Measure, ...]) -> Experiment:
+def _experiment(bug: str, parts: tuple[Measure, ...]) -> Experiment:
     return Experiment(
         name=f"code-{bug}",
         family=FAMILY,
-        title=title,
-        source="in no paper",
-        heads=("model",),
         measures=(*NAMINGS, *parts),
-        unit="Shares of functions in percent. In the first four columns: those whose bug is found, or that have none "
-        "and get no alarm, under the names that they have, under random ones, under the worst of several renamings for "
-        "the model, and as a, b, c. Then, under the names that they have, shares of those with a bug, and in the last "
-        "column of those without",
         rows=tuple(Setting((label,), {"bug": bug, "model": kind}) for kind, label in MODELS.items()),
         measure=_measure,
         compared=NAMINGS,
@@ -54,6 +47,6 @@ def _experiment(bug: str, title: str, parts: tuple[Measure, ...]) -> Experiment:
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
-    _experiment("misuse", "Misused variables in Python functions", (PLACED, REPAIRED, FOUND, FALSE)),
-    _experiment("exchange", "Exchanged arguments in Python functions", (PLACED, FALSE)),
+    _experiment("misuse", (PLACED, REPAIRED, FOUND, FALSE)),
+    _experiment("exchange", (PLACED, FALSE)),
 )

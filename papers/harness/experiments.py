@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
+TEXTS = Path(__file__).parents[1] / "experiments.yaml"
+
+
 class OutOfTimeError(Exception):
     """The time of this call is used up; what was done is kept."""
 
@@ -44,11 +47,11 @@ class Family:
 
     def sizes(self) -> dict[str, dict[str, Any]]:
         """What the file says, by scale and by name of the experiment."""
-        return _read_sizes(self.scales)
+        return _read(self.scales)
 
 
 @cache
-def _read_sizes(path: Path) -> dict[str, dict[str, Any]]:
+def _read(path: Path) -> dict[str, dict[str, Any]]:
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
@@ -120,15 +123,12 @@ Findings = Mapping[str, Result]
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table.
+    """A table. What it shows is in `papers/experiments.yaml`, under its name.
 
     Attributes:
         name: What `python -m papers` calls it.
         family: The paper that has it.
-        title, source: What it shows, and where it stands in the papers.
-        heads: Heads of the columns with labels.
         measures: The columns with numbers.
-        unit: A sentence on the numbers: what is a share in percent, what else.
         rows: The models.
         measure: Makes and measures a row with one seed. For each measure either `{"correct": 90, "count": 100}`, a
             share that is printed in percent, `{"shares": [0.5, 1.0]}`, whose mean is printed in percent, `{"values":
@@ -148,17 +148,33 @@ class Experiment:
 
     name: str
     family: Family
-    title: str
-    source: str
-    heads: tuple[str, ...]
     measures: tuple[Measure, ...]
-    unit: str
     rows: tuple[Setting, ...]
     measure: Callable[[Job], dict[Measure, Result]]
     compared: tuple[Measure, ...] = ()
     best: Best = "lowest"
     trains: bool = True
     draw: Callable[[list[tuple[Setting, Findings]], Path], None] | None = None
+
+    @property
+    def title(self) -> str:
+        """What it shows."""
+        return str(_read(TEXTS)[self.name]["title"])
+
+    @property
+    def source(self) -> str:
+        """Where it stands in the papers."""
+        return str(_read(TEXTS)[self.name]["source"])
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Heads of the columns with labels."""
+        return tuple(_read(TEXTS)[self.name]["heads"])
+
+    @property
+    def unit(self) -> str:
+        """A sentence on the numbers: what is a share in percent, what else."""
+        return str(_read(TEXTS)[self.name]["unit"])
 
     def scales(self) -> tuple[str, ...]:
         """The scales that it has."""

@@ -243,11 +243,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="lexinv-markov",
         family=FAMILY,
-        title="A language of six symbols, with the exact best lexinvariant predictor",
-        source="LI Theorem 2.1",
-        heads=("model",),
         measures=(*map(Perplexity, MARKOV_PLACES), *map(Gap, GAPS)),
-        unit="Perplexities by place in the sequence; gaps to p' are mean losses in nats",
         rows=_MARKOV_ROWS,
         measure=measure_markov,
         draw=draw_markov,
@@ -255,23 +251,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="lexinv-streams",
         family=FAMILY,
-        title="The language of six symbols by streams and by others, of one size and training",
-        source="not in LI",
-        heads=("model",),
         measures=(*map(Perplexity, MARKOV_PLACES), *map(Gap, GAPS)),
-        unit="Perplexities by place in the sequence; gaps to p' are mean losses in nats",
         rows=_STREAMS_ROWS,
         measure=measure_markov,
     ),
     Experiment(
         name="lexinv-text",
         family=FAMILY,
-        title="Characters of prose and code: perplexity by context",
-        source="LI Figures 3 and 7",
-        heads=("corpus", "model"),
         measures=(*map(Perplexity, TEXT_PLACES), LAST_WINDOW),
-        unit="Perplexities by place in the window (paper, after 511 characters of the Pile: lexinvariant 3.38, learned "
-        "2.00)",
         rows=_text_rows({**MODELS, "norm-first": NORM_FIRST, "counting": COUNTING}, {}),
         measure=measure_text,
         draw=draw_text,
@@ -279,13 +266,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="lexinv-cipher",
         family=FAMILY,
-        title="Substitution ciphers: entries of the key that a probe recovers",
-        source="LI Figures 4 and 5",
-        heads=("language", "model"),
         measures=(*WINDOWS, WHOLE_KEY, DISTANCE),
-        unit="Entries right by the vote of a window, in percent, means over sequences; whole key: by the votes of the "
-        "last window in all sequences; distance: total variation between the probe's and the exact posterior of what "
-        "a symbol stands for, in the last window (paper: the Pile, 150M parameters)",
         rows=_CIPHER_ROWS,
         measure=measure_cipher,
         draw=draw_cipher,
@@ -293,25 +274,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="lexinv-streams-keys",
         family=FAMILY,
-        title="Ciphers of the language of six symbols, by streams and by others",
-        source="not in LI",
-        heads=("model",),
         measures=(*WINDOWS, WHOLE_KEY, DISTANCE),
-        unit="Entries right by the vote of a window, in percent, means over sequences; whole key: by the votes of the "
-        "last window in all sequences; distance: total variation between the probe's and the exact posterior of what "
-        "a symbol stands for, in the last window",
         rows=_STREAMS_CIPHER_ROWS,
         measure=measure_cipher,
     ),
     Experiment(
         name="lexinv-symbols",
         family=FAMILY,
-        title="Puzzles over random symbols, by models of text",
-        source="LI Tables 1 and 2",
-        heads=("corpus", "model"),
         measures=_SOLVED,
-        unit="Symbols generated right, in percent, of puzzles whose symbols are drawn alike, and by their frequency in "
-        "the text (paper: character level, GitHub for code, Wiki-40B for prose)",
         rows=_text_rows(MODELS, _PUZZLES_SOLVED),
         measure=measure_symbols,
     ),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from papers.harness.experiments import Experiment, Family, Job, Result, Setting
 from papers.harness.measures import Measure, Named
-from papers.renamer.plots import EPOCHS, ERRORS, FIGURE_1_CYCLES, PREDICTIONS, draw_efficiency, draw_predictions
+from papers.renamer.plots import EPOCHS, ERRORS, PREDICTIONS, draw_efficiency, draw_predictions
 
 FAMILY = Family("renamer", Path(__file__).parent / "scales.yaml")
 
@@ -132,21 +132,12 @@ def _of_blocks(size: str, kind: str) -> dict[Measure, float]:
 
 
 _BLOCK_MEASURES = (PLAIN, RENAMED, CHANGED, REACHED, EARLIER)
-_BLOCK_UNIT = (
-    "MAPE in percent on the test blocks, of the step with the lowest validation error; the share of predictions that a "
-    "renaming changes; the first epoch whose validation error is at most vanilla's lowest, and how much earlier it is "
-    "than that of vanilla, in percent of it"
-)
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="renamer-blocks",
         family=FAMILY,
-        title="Cycles of basic blocks, as they are and renamed",
-        source="Renamer Tables 1 and 2, Tiny",
-        heads=("split", "model"),
         measures=_BLOCK_MEASURES,
-        unit=_BLOCK_UNIT,
         rows=tuple(
             Setting(
                 (label, MODELS[kind]),
@@ -163,11 +154,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="renamer-sizes",
         family=FAMILY,
-        title="Cycles of basic blocks by larger models",
-        source="Renamer Tables 1 and 2, Mini and Small",
-        heads=("size", "model"),
         measures=_BLOCK_MEASURES,
-        unit=_BLOCK_UNIT,
         rows=tuple(
             Setting((size.capitalize(), MODELS[kind]), {"size": size, "model": kind}, _of_blocks(size, kind))
             for size in ("mini", "small")
@@ -180,11 +167,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="renamer-figure2",
         family=FAMILY,
-        title="Predictions for all renamings of one block",
-        source="Renamer Figure 2",
-        heads=("model",),
         measures=(LOWEST, MEAN, HIGHEST),
-        unit=f"Cycles; llvm-mca says {FIGURE_1_CYCLES} for each of the 3,360 renamings",
         rows=tuple(
             Setting((label,), {"model": kind}, _paper(_RANGE, kind, (LOWEST, HIGHEST)))
             for kind, label in MODELS.items()
@@ -195,11 +178,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="renamer-derivatives",
         family=FAMILY,
-        title="Derivatives or not, also with one more coefficient",
-        source="Renamer Tables 3 and 4",
-        heads=("model",),
         measures=(WRONG, WRONG_EXTENDED, WRONG_ALL_FOUR),
-        unit="Wrong answers in percent, of the step with the lowest validation loss",
         rows=tuple(
             Setting((label,), {"model": kind}, _paper(_ALGEBRA, kind, (WRONG, WRONG_EXTENDED)))
             for kind, label in MODELS.items()

@@ -23,16 +23,11 @@ def _measure(job: Job) -> dict[Measure, Result]:
 _ROWS = {kind: Setting((label,), {"encoder": kind}) for kind, label in KINDS.items()}
 
 
-def _table(name: str, title: str, rows: tuple[Setting, ...], **options: Any) -> Experiment:
+def _table(name: str, rows: tuple[Setting, ...], **options: Any) -> Experiment:
     return Experiment(
         name=name,
         family=Family("rules", Path(__file__).parent / "scales.yaml"),
-        title=title,
-        source="in no paper",
-        heads=("encoder",),
         measures=(USUAL, NEW, MORE, COST, TRAINING),
-        unit="Shares of people, in percent, for whom the encoder is right at every mention; then milliseconds of "
-        "processor time for a text of the first column, and minutes of processor time of training",
         rows=rows,
         measure=_measure,
         **options,
@@ -40,16 +35,6 @@ def _table(name: str, title: str, rows: tuple[Setting, ...], **options: Any) -> 
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
-    _table(
-        "rules-names",
-        "Rules in English about people: who is young?",
-        tuple(_ROWS.values()),
-        compared=(USUAL, NEW, MORE),
-        best="highest",
-    ),
-    _table(
-        "rules-time",
-        "The same rules by the other encoders, in about the time that streams take",
-        (_ROWS["plain"], _ROWS["canonical"]),
-    ),
+    _table("rules-names", tuple(_ROWS.values()), compared=(USUAL, NEW, MORE), best="highest"),
+    _table("rules-time", (_ROWS["plain"], _ROWS["canonical"])),
 )

@@ -18,14 +18,13 @@ from papers.shapes.fresh import EXPERIMENTS as FRESH
 from papers.shapes.plots import draw_by_symbols
 
 FAMILY = Family("shapes", Path(__file__).parent / "scales.yaml")
-SOURCE = "in no paper"
 
 
 def measure_rows(job: Job, shape: str) -> dict[Measure, Result]:
     """Rows of a shape that a kind of model has right, in each part of the test."""
-    from papers.shapes.models import SHAPES, measure
+    from papers.shapes import models
 
-    return measure(job, SHAPES[shape])
+    return models.measure(job, models.SHAPES[shape])
 
 
 def measure_pairs(job: Job) -> dict[Measure, Result]:
@@ -35,31 +34,15 @@ def measure_pairs(job: Job) -> dict[Measure, Result]:
     return measure(job)
 
 
-# Shape → title, and what is counted.
-TITLES = {
-    "views": (
-        "Symbols of several views in answers: derivatives of terms with unknown functions",
-        "Derivatives written right, by greedy decoding",
-    ),
-    "pointing": ("Pointing at symbols: which variable was forgotten?", "Programs whose gap gets the right variable"),
-    "tokens": (
-        "Classes of tokens: is a variable assigned before, is it read later?",
-        "Programs all of whose variables get the right classes",
-    ),
-    "pairs": ("A user's own pairs: expressions in prefix notation", "Answers that are the data's own"),
-}
+# `pairs` is the shape of a user's own pairs, which have a measure of their own.
+KINDS = ("views", "pointing", "tokens", "pairs")
 
 
 def _experiment(shape: str) -> Experiment:
-    title, counted = TITLES[shape]
     return Experiment(
         name=f"shape-{shape}",
         family=FAMILY,
-        title=title,
-        source=SOURCE,
-        heads=("model",),
         measures=(USUAL, MORE, NEW),
-        unit=f"{counted}, in percent",
         rows=tuple(Setting((label,), {"model": kind}) for kind, label in MODELS.items()),
         measure=measure_pairs if shape == "pairs" else partial(measure_rows, shape=shape),
         compared=(USUAL, MORE, NEW),
@@ -68,4 +51,4 @@ def _experiment(shape: str) -> Experiment:
     )
 
 
-EXPERIMENTS: tuple[Experiment, ...] = (*map(_experiment, TITLES), *FRESH)
+EXPERIMENTS: tuple[Experiment, ...] = (*map(_experiment, KINDS), *FRESH)

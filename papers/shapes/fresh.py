@@ -81,11 +81,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="shape-fresh",
         family=FAMILY,
-        title="Answers with new names: Tseitin's clauses and three-address code",
-        source="in no paper",
-        heads=("task", "model"),
         measures=(USUAL, MORE, NEW),
-        unit="Answers that their judge finds right, by greedy decoding, in percent",
         rows=tuple(
             Setting((label, name), {"task": task, "model": kind})
             for task, (_, _, label) in TASKS.items()

@@ -386,14 +386,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="symbols-curve",
         family=FAMILY,
-        title="Right answers by number of symbols and by size, and when a wrapper is enough",
-        source="in no paper",
-        heads=("model",),
         measures=(*BY_RANGE.values(), CHANGED, MILLISECONDS),
-        unit=(
-            "Witnesses that Spot verifies, in percent; questions whose answer another naming changes, in percent; and "
-            "milliseconds of processor time for an answer"
-        ),
         rows=tuple(_rows()),
         measure=measure,
         compared=tuple(BY_RANGE.values()),

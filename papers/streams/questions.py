@@ -137,11 +137,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="sit-symbols",
         family=FAMILY,
-        title="Training rows by number of symbols, before and after the supplement",
-        source="SIT Figure 3",
-        heads=("training data",),
         measures=ROWS_WITH,
-        unit="Rows of the training split",
         rows=(
             Setting(("before",), {"data": "drawn"}, {ROWS_WITH[0]: 1, ROWS_WITH[1]: 11_635}),
             Setting(("after",), {"data": "supplemented"}, {ROWS_WITH[0]: 203, ROWS_WITH[1]: 22_474}),
@@ -153,11 +149,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="ite-times",
         family=FAMILY,
-        title="Time in which Spot finds a trace, by symbols and length",
-        source="ITE Figure 4",
-        heads=("symbols",),
         measures=(*MILLISECONDS.values(), STOPPED),
-        unit="Mean milliseconds over random formulas, and how many were stopped at the limit, with which they count",
         rows=tuple(Setting((str(count),), {"symbols": count}) for count in range(1, MOST_SYMBOLS + 1)),
         measure=measure_times,
         trains=False,

@@ -12,13 +12,13 @@ from papers.__main__ import main as papers
 from papers.catalogue import EXPERIMENTS
 from papers.harness.experiments import Setting
 from papers.shapes.columns import BY_SYMBOLS, MODELS, MORE, NEW, USUAL
-from papers.shapes.experiments import TITLES
+from papers.shapes.experiments import KINDS
 from papers.shapes.models import NAMES, OTHERS, PAD, SHAPES, rights
 from papers.shapes.pairs import pairs
 from papers.shapes.plots import draw_by_symbols
 
-TABLES = [f"shape-{shape}" for shape in TITLES]
-SIZES = {shape: EXPERIMENTS[f"shape-{shape}"].sizes("smoke") for shape in SHAPES}
+TABLES = [f"shape-{shape}" for shape in KINDS]
+SIZES = {shape: EXPERIMENTS[f"shape-{shape}"].sizes("smoke") for shape in KINDS}
 
 
 def made(shape, kind):
