@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from hf_symbinv.logic import (
     Assignment,
-    FormulaSyntaxError,
     assignment_to_infix,
     assignment_to_prefix,
     parse_assignment,
@@ -31,17 +30,6 @@ def test_what_is_written_reads_back_as_the_same_assignment(assignment):
     assert hash(parse_assignment(assignment_to_prefix(assignment))) == hash(assignment)
 
 
-@given(st.text(alphabet='ab01 =,"', max_size=8))
-def test_any_text_is_an_assignment_or_a_syntax_error(text):
-    for parse, write in ((parse_assignment, assignment_to_prefix), (parse_assignment_infix, assignment_to_infix)):
-        try:
-            assignment = parse(text)
-        except FormulaSyntaxError as error:
-            assert 0 <= error.position <= len(text)
-        else:
-            assert parse(write(assignment)) == assignment
-
-
 @pytest.mark.parametrize(
     ("prefix", "infix"),
     [
@@ -55,38 +43,6 @@ def test_notations(prefix, infix):
     assert assignment_to_prefix(parse_assignment(prefix)) == prefix
     assert assignment_to_infix(parse_assignment(prefix)) == infix
     assert assignment_to_prefix(parse_assignment_infix(infix)) == prefix
-
-
-@pytest.mark.parametrize(
-    ("text", "position", "message"),
-    [
-        ("", 0, "expected an assignment such as a1b0, found nothing"),
-        ("1a", 0, "expected a symbol, found '1'"),
-        ("ab", 1, "expected the value of 'a', 0 or 1, found 'b'"),
-        ("a1b", 3, "expected the value of 'b', 0 or 1, the text ends here"),
-        ("a1a1", 2, "'a' is assigned twice"),
-    ],
-)
-def test_what_is_no_assignment_in_prefix_notation(text, position, message):
-    with pytest.raises(FormulaSyntaxError) as caught:
-        parse_assignment(text)
-    assert (caught.value.position, caught.value.reason) == (position, message)
-
-
-@pytest.mark.parametrize(
-    ("text", "position", "message"),
-    [
-        ("", 0, "expected a symbol and its value, such as a=1"),
-        ("a=10", 0, "expected a symbol and its value, such as a=1"),
-        ("a=1 b=0", 4, "expected ',' between two pairs"),
-        ("a=1, a=0", 5, "'a' is assigned twice"),
-        ('""=1', 0, "symbol name '': must be a non-empty string"),
-    ],
-)
-def test_what_is_no_assignment_in_infix_notation(text, position, message):
-    with pytest.raises(FormulaSyntaxError) as caught:
-        parse_assignment_infix(text)
-    assert (caught.value.position, caught.value.reason) == (position, message)
 
 
 def test_renaming_and_sorting():

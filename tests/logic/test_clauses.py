@@ -20,17 +20,6 @@ def test_what_is_written_reads_back_as_the_same_clauses(clauses):
     assert read_clauses(clauses_to_infix(clauses)) == clauses
 
 
-@given(st.text(alphabet='ab!;& |()"', max_size=8))
-def test_any_text_is_a_list_of_clauses_or_a_syntax_error(text):
-    for parse in (parse_clauses, read_clauses):
-        try:
-            clauses = parse(text)
-        except FormulaSyntaxError as error:
-            assert 0 <= error.position <= len(text)
-        else:
-            assert parse(clauses_to_prefix(clauses)) == clauses
-
-
 @pytest.mark.parametrize(
     ("prefix", "infix"),
     [
@@ -47,22 +36,6 @@ def test_notations(prefix, infix):
 
 def test_brackets_may_be_left_out_where_infix_notation_needs_none():
     assert read_clauses("a & (b | !c) & !d") == parse_clauses("a;b!c;!d")
-
-
-@pytest.mark.parametrize(
-    ("text", "position", "message"),
-    [
-        ("", 0, "expected a symbol, the text ends here"),
-        ("a!", 2, "expected a symbol, the text ends here"),
-        ("!!a", 1, "expected a symbol after !, found '!'"),
-        ("a;;b", 2, "expected a symbol or !, found ';'"),
-        ("a1", 1, "expected a symbol or ! or ;, found '1'"),
-    ],
-)
-def test_what_is_no_list_of_clauses_is_refused(text, position, message):
-    with pytest.raises(FormulaSyntaxError) as refused:
-        parse_clauses(text)
-    assert (refused.value.position, refused.value.reason) == (position, message)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Every notation reads back what it writes, Spot agrees, and malformed text is refused at the right character."""
 
-import pickle
 import random
 import sys
 
@@ -157,58 +156,6 @@ def test_infix_is_written_readably_with_the_users_names(prefix, infix):
 @pytest.mark.parametrize("text", ["&UabXc", "&^aWbFc0", "& a bc", '"bc"', "-> a b", '& "a b" c', '"A"', "& a X2"])
 def test_prefix_is_written_compact_where_every_token_is_one_character(text):
     assert to_prefix(parse_prefix(text)) == text
-
-
-@pytest.mark.parametrize(
-    ("read", "text", "position", "message"),
-    [
-        (parse_prefix, "", 0, "expected a formula, found nothing"),
-        (parse_prefix, "&a", 2, "expected 1 more operand"),
-        (parse_prefix, "Uabc", 3, "the formula is complete here, expected its end"),
-        (parse_prefix, "&aB", 2, "'B' is no token; without white space every character is an operator or a lower-case"),
-        (parse_prefix, "->ab", 0, "so separate the tokens by blanks if symbols have longer names"),
-        (parse_prefix, "& ab A", 5, "'A' is no operator and no identifier; put other names in double quotes"),
-        (parse_prefix, '& ab "c d', 5, "'\"c' is no operator and no identifier"),
-        (parse_prefix, '& "a"b c', 2, "double quotes, blanks around them"),
-        (parse_prefix, '& a ""', 4, "symbol name '': must be a non-empty string"),
-        (parse_infix, "", 0, "expected a formula, the text ends here"),
-        (parse_infix, "a & (b | c", 10, "expected ')' for the '(' at position 4"),
-        (parse_infix, "a)", 1, "')' closes nothing"),
-        (parse_infix, "a b", 2, "unexpected 'b', expected an operator, ')' or the end"),
-        (parse_infix, "é & a", 0, "unexpected 'é', expected a formula"),
-        (parse_infix, '"é" & \n | a', 8, "unexpected '|', expected a formula"),
-        (parse_infix, "a U U b", 4, "expected a formula before the operator 'U'"),
-        (parse_infix, "true Usable", 5, "unexpected 'U', expected an operator, ')' or the end"),
-        (parse_infix, 'a & "b', 4, "this quoted name is not closed by another double quote"),
-        (parse_infix, 'a & "b\nc"', 4, "control character '\\n'; use printable characters"),
-        (parse_infix, "F[3] a", 1, "bounds are written X[3], F[2:5], G[0..3], F[2:]"),
-        (parse_infix, "a |-> b", 3, "`|->` of SystemVerilog is ->, and `|=>` is -> X"),
-        (parse_infix, "F[2:1] a", 0, "the first bound, 2, is above the last, 1; swap them"),
-        (parse_infix, "X[99999999] a", 0, "the bound 99999999 is too large; use one of 7 digits at most"),
-        (parse_infix, "G[0:999999] a", 0, "written out, this operator takes more than 1,000,000 nodes"),
-        (parse_infix, "G req[3]", 5, 'a name with brackets stands in double quotes: "req[3]"'),
-        (parse_infix, "a & mem[3][2].x", 7, 'a name with brackets stands in double quotes: "mem[3][2].x"'),
-        (parse_infix, "G(a=0)", 3, "; write !a, without a value"),
-        (parse_infix, "cnt == 3", 4, "a proposition is true or false, and is not compared"),
-        (parse_infix, "{a;b}", 0, "regular expressions are not read"),
-        (parse_infix, "G a AND F b", 4, "`AND` is &"),
-        (parse_infix, "G(a -> b\nG c", 9, "the '(' at position 1 is not closed"),
-        (parse_infix, "a @ b", 2, "put names that are not identifiers in double quotes"),
-        (parse_infix, "G \u00e4", 2, "a name with other letters than a to z stands in double quotes"),
-        (parse_infix, "G 1st", 3, "a name that begins with a digit stands in double quotes"),
-        (parse_infix, "alas a", 5, "operators are ! & | xor -> <-> X F G U R W M"),
-        (parse_lbt, "U p0", 4, "expected 1 more operand"),
-        (parse_lbt, "U p0 ~ p1", 5, "unexpected '~', expected an operator, an identifier or a name in double quotes"),
-        (parse_lbt, 'U p0 ""', 5, "symbol name '': must be a non-empty string"),
-    ],
-)
-def test_a_syntax_error_names_the_first_wrong_character(read, text, position, message):
-    with pytest.raises(FormulaSyntaxError) as caught:
-        read(text)
-    assert caught.value.position == position
-    assert message in str(caught.value)
-    assert str(caught.value).startswith(f"position {position} of ")
-    assert pickle.loads(pickle.dumps(caught.value)).position == position
 
 
 def test_the_excerpt_of_a_long_text_shows_where_the_error_is():

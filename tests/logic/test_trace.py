@@ -49,31 +49,6 @@ def test_the_parts_of_a_trace():
     assert trace_to_prefix(trace.rename({"a": "b", "b": "a"})) == "a;&ba;{c;!b}"
 
 
-@pytest.mark.parametrize(
-    ("text", "position", "message"),
-    [
-        ("", 0, "expected a cycle in braces, such as {a}"),
-        ("a", 1, "expected a cycle in braces, such as {a}"),
-        ("{a", 2, "expected '}'"),
-        ("{}", 1, "expected a step before '}'"),
-        (";{b}", 0, "expected a step before ';'"),
-        ("a{b}", 1, "expected ';' between a step and the cycle"),
-        ("{a}{b}", 3, "the trace ends with its cycle, expected nothing more"),
-        ("{{a}}", 1, "a trace has exactly one cycle"),
-        ("a}", 1, "no cycle is open; it starts with '{'"),
-        ("&a;{b}", 2, "expected 1 more operand"),
-        ("ab;{b}", 1, "the formula is complete here, expected its end"),
-        ("{Xa}", 1, "a step describes one instant and cannot hold the temporal operator 'X'"),
-        ("{ a ; grant-1 }", 6, "'grant-1' is no operator and no identifier"),
-    ],
-)
-def test_a_text_outside_the_grammar_is_refused_at_the_first_wrong_character(text, position, message):
-    with pytest.raises(FormulaSyntaxError) as caught:
-        parse_trace(text)
-    assert caught.value.position == position
-    assert message in str(caught.value)
-
-
 def test_exactly_the_texts_of_the_grammar_are_traces():
     accepted = 0
     for length in range(8):
@@ -87,16 +62,6 @@ def test_exactly_the_texts_of_the_grammar_are_traces():
                 assert GRAMMAR.fullmatch(text), text
                 accepted += 1
     assert accepted > 5
-
-
-@given(st.text('ab;{}&|!^U01 "', max_size=12) | st.text(max_size=12))
-def test_any_text_gives_a_trace_or_a_syntax_error(text):
-    try:
-        trace = parse_trace(text)
-    except FormulaSyntaxError as error:
-        assert 0 <= error.position <= len(text)
-    else:
-        assert parse_trace(trace_to_prefix(trace)) == trace
 
 
 def test_a_trace_needs_a_cycle_of_propositional_steps():
