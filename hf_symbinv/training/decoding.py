@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -29,6 +30,19 @@ class ScoredAnswer(NamedTuple):
 
     text: str
     score: float | None
+
+
+@contextmanager
+def without_dropout(model: torch.nn.Module) -> Iterator[None]:
+    """Evaluates a model, and leaves it as it was; one that is not in training is not walked through."""
+    was_training = model.training
+    if was_training:
+        model.eval()
+    try:
+        yield
+    finally:
+        if was_training:
+            model.train()
 
 
 def generate_answers(
@@ -73,9 +87,7 @@ def generate_scored_answers(
     order = sorted(known, key=lengths.__getitem__)
     beams = generation.get("num_beams") or model.generation_config.num_beams or 1
     told = {**generation, "return_dict_in_generate": True, "output_logits": beams == 1}
-    was_training = model.training
-    model.eval()
-    try:
+    with without_dropout(model):
         for start in tqdm(range(0, len(order), batch_size), desc="decoding", disable=not progress):
             rows = order[start : start + batch_size]
             batch = tokenizer([questions[i] for i in rows], padding=True, return_tensors="pt")
@@ -85,8 +97,6 @@ def generate_scored_answers(
             found = list(map(ScoredAnswer, texts, _scores(output, model.config).tolist()))
             for k, i in enumerate(rows):
                 answers[i] = found[k * each : (k + 1) * each]
-    finally:
-        model.train(was_training)
     return answers
 
 
@@ -138,9 +148,7 @@ def cross_entropy(
     total, count = 0.0, 0
     lengths = _lengths(tokenizer, [question for question, _ in pairs])
     ordered = [pairs[i] for i in sorted(range(len(pairs)), key=lengths.__getitem__)]
-    was_training = model.training
-    model.eval()
-    try:
+    with without_dropout(model):
         for start in range(0, len(ordered), batch_size):
             questions, answers = map(list, zip(*ordered[start : start + batch_size], strict=True))
             batch = tokenizer(questions, text_target=answers, padding=True, return_tensors="pt")
@@ -148,6 +156,4 @@ def cross_entropy(
             tokens = int((batch["labels"] != -100).sum())
             total += float(model(**batch.to(model.device), return_id_logits=False).loss) * tokens
             count += tokens
-    finally:
-        model.train(was_training)
     return total / count

@@ -22,6 +22,7 @@ from hf_symbinv.errors import UserError
 from hf_symbinv.solvers import Checker
 from hf_symbinv.tasks import PAIRS
 from hf_symbinv.tasks.base import SymbolTask, symbol_names
+from hf_symbinv.training.decoding import without_dropout
 
 # Names under which answers are judged, more than a question has.
 NAMES = symbol_names(1000)
@@ -116,16 +117,13 @@ class Judged:
     @torch.no_grad()
     def _answers(self, model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         """The model's answers `(B, candidates, T)`, the most likely first, padded."""
-        model.eval()
-        try:
+        with without_dropout(model):
             written = model.generate(
                 input_ids=inputs["input_ids"],
                 attention_mask=inputs["attention_mask"],
                 num_beams=self.candidates,
                 num_return_sequences=self.candidates,
             )
-        finally:
-            model.train()
         return written[:, 1:].view(len(inputs["input_ids"]), self.candidates, -1)  # without the start token
 
     def _lessons(self, written: torch.Tensor, inputs: dict[str, torch.Tensor]) -> tuple[list[_Lesson], float]:
