@@ -16,16 +16,14 @@ Push a folder to the Hub, in one commit. FOLDER holds
 
   a model     what `symbinv train`, `symbinv convert` or save_pretrained wrote;
               checkpoints to resume from stay here
-  a data set  what `symbinv data` wrote: Parquet files and a card; or folders
-              of several data sets, which load_dataset("OWNER/NAME", "FOLDER")
-              tells apart
+  a data set  what `symbinv data` wrote: Parquet files and a card
   a Space     an app with a card whose first lines say `sdk: gradio`, as the
               demo in examples/space
 
 What belongs to one of these goes, and what stays here is listed. --include
 takes more of it along. Refused are files that are not read as what they are:
-safetensors, Parquet, JSON, PNG, JPEG or text; so are pickles, links that lead
-out of FOLDER, and files with an access token or a private key in them.
+safetensors, Parquet or text, but for PNG and JPEG; so are links that lead out of
+FOLDER, and files with an access token or a private key in them.
 
 The repository is made if there is none. Repeat a push that broke off: until it
 is done the repository stays as it was. The token is that of HF_TOKEN or of

@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hf_symbinv.files import read_object, require_listed, require_sums
-from hf_symbinv.hub.cards.dataset import card_of_several
 from hf_symbinv.hub.cards.facts import MODEL_TYPES
 from hf_symbinv.hub.gate import PushError, check_files, chosen_files
 
 CARD, CONFIG, TOKENIZER_CONFIG = "README.md", "config.json", "tokenizer_config.json"
 WEIGHTS, DATA = "*.safetensors", "data/*.parquet"
-# Of one data set or of several in a repository.
-ALL_DATA = (DATA, f"*/{DATA}")
 INDEX = "model.safetensors.index.json"
 AGAIN = "save the model again"
 # How code that travels with a checkpoint names the rest of it.
@@ -31,7 +28,7 @@ class Content:
 
     Attributes:
         type: Of the repository.
-        files: Path in the repository → file here, or content that is made for it.
+        files: Path in the repository → file here.
         left_out: Names of what lies in the folder and is not pushed.
         replaces: Patterns of files that a repository must not keep from before, such as weights of another number of
             parts.
@@ -39,7 +36,7 @@ class Content:
     """
 
     type: RepoType
-    files: Mapping[str, Path | bytes]
+    files: Mapping[str, Path]
     left_out: list[str] = field(default_factory=list)
     replaces: tuple[str, ...] = ()
     sdk: str | None = None
@@ -55,14 +52,12 @@ def read_folder(folder: Path, include: Sequence[str] = ()) -> Content:
         content = _dataset(folder, include)
     elif "sdk" in (card := _front_matter(folder)):
         content = _space(folder, card, include)
-    elif any(folder.glob(f"*/{DATA}")):
-        content = _datasets(folder, include)
     else:
         raise PushError(
-            f"{folder}: holds nothing that can be pushed; pass the folder of a model ({CONFIG}), of a data set or "
-            f"several ({DATA}), or of a Space ({CARD} with sdk in its first lines)"
+            f"{folder}: holds nothing that can be pushed; pass the folder of a model ({CONFIG}), of a data set "
+            f"({DATA}), or of a Space ({CARD} with sdk in its first lines)"
         )
-    check_files(folder, [file for file in content.files.values() if isinstance(file, Path)])
+    check_files(folder, content.files.values())
     return content
 
 
@@ -117,17 +112,7 @@ def _dataset(folder: Path, include: Sequence[str]) -> Content:
     if not (folder / CARD).is_file():
         raise PushError(f"{folder}: has no {CARD}, so it is not complete; repeat the `symbinv data` that makes it")
     require_listed(folder, PushError)
-    return Content("dataset", *chosen_files(folder, "dataset", _named_code(folder), include), replaces=ALL_DATA)
-
-
-def _datasets(folder: Path, include: Sequence[str]) -> Content:
-    """Several data sets as one repository, in which each has the name of its folder."""
-    homes = sorted({path.parents[1] for path in folder.glob(f"*/{DATA}")})
-    named = [f"{home.name}/{name}" for home in homes for name in _dataset(home, ()).files]
-    files, left_out = chosen_files(folder, "dataset", named, include)
-    text = (folder / CARD).read_text(encoding="utf-8", errors="replace") if (folder / CARD).is_file() else ""
-    card = card_of_several(folder.resolve().name, {home.name: _front_matter(home) for home in homes}, text)
-    return Content("dataset", {**files, CARD: card.encode()}, left_out, replaces=ALL_DATA)
+    return Content("dataset", *chosen_files(folder, "dataset", _named_code(folder), include), replaces=(DATA,))
 
 
 def _space(folder: Path, card: Mapping[str, Any], include: Sequence[str]) -> Content:

@@ -1,24 +1,20 @@
 """What of a folder may go to the Hub: files that belong to what it holds, lie in it, and are read here as their kind.
 
-A file is read by its ending: weights by safetensors, tables by pyarrow, JSON by json, pictures by how they begin, and
-everything else as text in UTF-8. What cannot be read so is refused, and with it every archive and every pickle, which
-runs when it is loaded what its author put into it; the few texts that are pickles too are tried. Nor does a file pass
-with an access token, nor a link that leads out of the folder.
+Weights are read by safetensors, tables by pyarrow, and everything else but pictures as text in UTF-8, so that no
+archive and no binary pickle passes. Nor does a file pass with an access token, nor a link that leads out of the folder.
 """
 
 from __future__ import annotations
 
 import fnmatch
-import io
 import os
-import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.files import read_json, reading_parquet
+from hf_symbinv.files import reading_parquet
 
 
 class PushError(UserError):
@@ -45,9 +41,6 @@ BELONGS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
-# How pictures begin. No pickle begins so: the first letter would fail.
-PICTURES = {".png": b"\x89PNG\r\n", ".jpg": b"\xff\xd8\xff", ".jpeg": b"\xff\xd8\xff"}
-
 # Kinds of secrets whose issuers gave them a form of their own, as their documentation shows it. None asks for the start
 # of a word: in JSON, that of a line follows the letter n, and in a table, the text of the row before. No library:
 # huggingface_hub has no patterns, and detect-secrets, which lacks Hugging Face's, had its last release in 2024.
@@ -73,8 +66,6 @@ _SECRET = re.compile(
     + rb"|(?P<key>-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----)",
     re.ASCII,
 )
-# A letter, digit or sign as JSON and programs can spell it, with more backslashes in a text within a text.
-_SPELLED = re.compile(rb"\\+(?:u00|x)([2-7][0-9A-Fa-f])")
 
 
 def chosen_files(
@@ -92,16 +83,24 @@ def chosen_files(
         Path in the repository → file; and what is left out, a folder of which nothing goes with a slash. What is hidden
         is not mentioned.
     """
-    wanted, files, others = set(named), {}, []
+    wanted, files, others = set(named), dict[str, Path](), list[str]()
     unused = dict.fromkeys(include)
-    for path in _walk(folder, hidden=bool(include)):
+    for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
+        if any(part.startswith((".", "__")) for part in name.split("/")):
+            continue
+        if path.is_dir():
+            if path.is_symlink():
+                raise PushError(
+                    f"{path}: is a link to the folder {os.readlink(path)}; put the folder itself there, or remove it"
+                )
+            continue
         asked = [pattern for pattern in include if fnmatch.fnmatchcase(name, pattern)]
         for pattern in asked:
             unused.pop(pattern, None)
-        if asked or (not _is_hidden(name) and (name in wanted or _belongs(name, kind))):
+        if asked or name in wanted or _belongs(name, kind):
             files[name] = path
-        elif not _is_hidden(name):
+        else:
             others.append(name)
     if unused:
         raise PushError(f"--include {next(iter(unused))}: no file in {folder} has such a path; correct the pattern")
@@ -112,7 +111,7 @@ def check_files(folder: Path, files: Iterable[Path]) -> None:
     """Makes sure that files may leave a folder.
 
     Raises:
-        PushError: If a file is a link to one outside, cannot be read as its kind, is a pickle, or holds a token.
+        PushError: If a file is a link to one outside, cannot be read as its kind, or holds a token.
     """
     root = folder.resolve()
     for path in files:
@@ -130,36 +129,12 @@ def check_files(folder: Path, files: Iterable[Path]) -> None:
 
 
 def secret_in(contents: Iterable[Any]) -> str | None:
-    """The kind of the first secret in bytes, a key of `TOKENS` or `PRIVATE_KEY`; None if there is none.
-
-    Letters may also be spelled as JSON and programs can, such as `hf\\u005f`.
-    """
+    """The kind of the first secret in bytes, a key of `TOKENS` or `PRIVATE_KEY`; None if there is none."""
     for content in contents:
-        found = _SECRET.search(content)
-        if found is None and _SPELLED.search(content) is not None:
-            found = _SECRET.search(_SPELLED.sub(lambda spelled: bytes.fromhex(spelled[1].decode()), content))
-        if found is not None:
+        if found := _SECRET.search(content):
             group = str(found.lastgroup)
             return PRIVATE_KEY if group == "key" else list(TOKENS)[int(group.removeprefix("kind"))]
     return None
-
-
-def _walk(folder: Path, hidden: bool) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
-        if not hidden and _is_hidden(path.name):
-            continue
-        if path.is_dir():
-            if path.is_symlink():
-                raise PushError(
-                    f"{path}: is a link to the folder {os.readlink(path)}; put the folder itself there, or remove it"
-                )
-            yield from _walk(path, hidden)
-        elif path.is_file():
-            yield path
-
-
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith((".", "__")) for part in name.split("/"))
 
 
 def _belongs(name: str, kind: str) -> bool:
@@ -180,8 +155,7 @@ def _left_name(name: str, files: Iterable[str]) -> str:
     return name
 
 
-def _text(path: Path) -> Iterator[Any]:
-    """The bytes of a text, once it is known that it is no pickle."""
+def _text(path: Path) -> Iterator[bytes]:
     content = path.read_bytes()
     try:
         content.decode("utf-8")
@@ -192,61 +166,11 @@ def _text(path: Path) -> Iterator[Any]:
             f"{path}: is no text in UTF-8, and of other kinds only safetensors, Parquet, PNG and JPEG are looked into; "
             "save it as one of these, or remove it"
         )
-    if _is_pickle(content):
-        raise PushError(
-            f"{path}: is a pickle, and loading one runs what its author put into it; save it as safetensors, Parquet "
-            "or JSON"
-        )
     yield content
-
-
-def _is_pickle(content: bytes) -> bool:
-    """Whether loading these bytes as a pickle would import something, or call what it imported and then fail."""
-    reader = _Reader(io.BytesIO(content))
-    try:
-        reader.load()
-    except _CalledError:
-        return True
-    except Exception:  # of many types: most texts are none
-        return False
-    return reader.imports
-
-
-class _CalledError(Exception):
-    """A pickle calls what it has imported."""
-
-
-class _Imported:
-    """What stands for everything that a pickle imports."""
-
-    def __new__(cls, *_: Any) -> _Imported:
-        raise _CalledError
-
-    @classmethod
-    def __setstate__(cls, state: Any) -> None:
-        raise _CalledError
-
-
-class _Reader(pickle._Unpickler):
-    """Python's own unpickler without imports; the one in C takes memory as the bytes say."""
-
-    imports = False
-
-    def find_class(self, module: str, name: str) -> Any:
-        self.imports = True
-        return _Imported
-
-
-def _json(path: Path) -> Iterator[bytes]:
-    read_json(path, "correct it, or remove it", PushError)
-    yield path.read_bytes().replace(b"\0", b"")  # JSON in UTF-16 too
 
 
 def _picture(path: Path) -> Iterator[bytes]:
-    content = path.read_bytes()
-    if not content.startswith(PICTURES[path.suffix.lower()]):
-        raise PushError(f"{path}: is no picture of this kind; give it the ending of what it is, or remove it")
-    yield content
+    yield path.read_bytes()
 
 
 def _weights(path: Path) -> Iterator[bytes]:
@@ -274,5 +198,5 @@ def _table(path: Path) -> Iterator[Any]:
 
 
 READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
-    ".safetensors": _weights, ".parquet": _table, ".json": _json, **dict.fromkeys(PICTURES, _picture),
+    ".safetensors": _weights, ".parquet": _table, **dict.fromkeys((".png", ".jpg", ".jpeg"), _picture),
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import fnmatch
+import glob
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,8 +47,7 @@ def content_of(folder: str | Path, name: str, include: Sequence[str] = ()) -> Co
     except HFValidationError as error:
         reason = str(error).partition(":")[0]
         raise PushError(f"{name!r}: no name of a repository ({reason}); write OWNER/NAME") from error
-    content = read_folder(Path(folder), include)
-    return content
+    return read_folder(Path(folder), include)
 
 
 def push_folder(
@@ -66,8 +65,7 @@ def push_folder(
     the large files that arrived.
 
     Args:
-        folder: What `save_pretrained`, `symbinv train` or `symbinv data` wrote, a folder around several data sets, or
-            the folder of a Space.
+        folder: What `save_pretrained`, `symbinv train` or `symbinv data` wrote, or the folder of a Space.
         name: OWNER/NAME.
         private: Make it private.
         revision: The branch, made from `main` if there is none.
@@ -84,7 +82,7 @@ def push_folder(
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            return _push(HfApi(token=token), content, name, private, revision, caught)
+            return _push(HfApi(token=token), Path(folder), content, name, private, revision, caught)
     except PushError:
         raise
     except Exception as error:
@@ -97,10 +95,14 @@ def push_folder(
 
 
 def _push(
-    api: HfApi, content: Content, name: str, private: bool, revision: str, caught: list[warnings.WarningMessage]
+    api: HfApi,
+    folder: Path,
+    content: Content,
+    name: str,
+    private: bool,
+    revision: str,
+    caught: list[warnings.WarningMessage],
 ) -> Pushed:
-    from huggingface_hub import CommitOperationAdd, CommitOperationCopy, CommitOperationDelete
-
     url = api.create_repo(name, repo_type=content.type, private=private or None, exist_ok=True, space_sdk=content.sdk)
     if private and not api.repo_info(name, repo_type=content.type).private:
         raise PushError(
@@ -108,18 +110,14 @@ def _push(
         )
     if revision != "main":
         api.create_branch(name, repo_type=content.type, branch=revision, exist_ok=True)
-    there = api.list_repo_files(name, repo_type=content.type, revision=revision)
-    stale = [
-        path
-        for path in there
-        if path not in content.files and any(fnmatch.fnmatch(path, pattern) for pattern in content.replaces)
-    ]
-    operations: list[CommitOperationAdd | CommitOperationCopy | CommitOperationDelete] = [
-        *(CommitOperationDelete(path) for path in stale),
-        *(CommitOperationAdd(path, file) for path, file in sorted(content.files.items())),
-    ]
-    commit = api.create_commit(
-        name, operations, repo_type=content.type, revision=revision, commit_message=f"Push {content.type}"
+    commit = api.upload_folder(
+        repo_id=name,
+        folder_path=folder,
+        repo_type=content.type,
+        revision=revision,
+        commit_message=f"Push {content.type}",
+        allow_patterns=list(map(glob.escape, content.files)),
+        delete_patterns=list(content.replaces),
     )
     said = [warning.message for warning in caught if issubclass(warning.category, UserWarning)]
     messages = sorted({" ".join(str(message).split()) for message in said})

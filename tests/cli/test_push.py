@@ -100,7 +100,7 @@ class TestWhatIsPushed:
         assert {name: content for name, content in hub["space", "alice/demo"].files().items() if name[0] != "."} == ours
 
     def test_what_does_not_belong_to_a_model_goes_only_if_it_is_asked_for(self, hub, symbinv, model):
-        for name in ("notes.txt", "train.log", ".env", "plots/loss.svg", "plots/old/loss.svg", "other.py"):
+        for name in ("notes.txt", "train.log", "plots/loss.svg", "plots/old/loss.svg", "other.py"):
             (model / name).parent.mkdir(parents=True, exist_ok=True)
             (model / name).write_text("harmless")
         result = symbinv("push", model, "alice/tiny")
@@ -109,10 +109,10 @@ class TestWhatIsPushed:
             "left here: checkpoint-10/, notes.txt, other.py, plots/, train.log, training_args.bin"
         )
         before = set(hub["model", "alice/tiny"].files())
-        result = symbinv("push", model, "alice/tiny", "--include", "plots/*", "--include", ".env")
+        result = symbinv("push", model, "alice/tiny", "--include", "plots/*")
         assert result.code == 0 and "left here: checkpoint-10/, notes.txt, other.py, train.log, training_" in result.err
         added = set(hub["model", "alice/tiny"].files()) - before
-        assert added == {".env", "plots/loss.svg", "plots/old/loss.svg"}
+        assert added == {"plots/loss.svg", "plots/old/loss.svg"}
 
     def test_a_branch_is_made_and_leaves_main_alone(self, hub, symbinv, model):
         assert symbinv("push", model, "alice/tiny").code == 0
@@ -191,7 +191,7 @@ REFUSED = [
     ("empty", Path.rmdir, "{}: no such folder; pass one that holds a model, a data set or a Space"),
     (
         "empty", Path.exists, "{}: holds nothing that can be pushed; pass the folder of a model (config.json), of a "
-        "data set or several (data/[*].parquet), or of a Space (README.md with sdk in its first lines)",
+        "data set (data/[*].parquet), or of a Space (README.md with sdk in its first lines)",
     ),
     (
         "empty", written("README.md", "---\nsdk: gradio\napp_file: main.py\n---\n"),

@@ -1,9 +1,7 @@
-"""What may leave a folder: what is read as its kind, without a secret, and no pickle under any name."""
+"""What may leave a folder: what is read as its kind, without a secret."""
 
-import functools
 import gzip
 import io
-import json
 import lzma
 import pickle
 import zlib
@@ -36,7 +34,6 @@ SECRETS = {
 }
 # What stands before and after a secret.
 PLACES = ["{}", "token={}\n", '{{"source": ["line\\n{}"]}}', "<p>{}</p>", "x{}", "'{}'"]
-CALLING = {"loads": len}  # not print, which Ray replaces in its process
 
 
 def refusal(path) -> str:
@@ -53,16 +50,6 @@ def test_every_kind_of_secret_has_an_example():
 @pytest.mark.parametrize("place", PLACES)
 def test_a_secret_is_found_wherever_it_stands(kind, place):
     assert secret_in([place.format(SECRETS[kind]).encode()]) == kind
-
-
-@pytest.mark.parametrize("spelled", ["\\u{:04x}", "\\u{:04X}", "\\x{:02x}"])
-@pytest.mark.parametrize("depth", range(3))
-def test_a_secret_is_found_however_its_letters_are_spelled(spelled, depth):
-    for kind, secret in SECRETS.items():
-        text = f'"{"".join(spelled.format(ord(c)) if n % 3 == 0 else c for n, c in enumerate(secret))}"'
-        for _ in range(depth):  # JSON in a text of JSON, as notebooks have it
-            text = json.dumps([text])
-        assert secret_in([text.encode()]) == kind
 
 
 @pytest.mark.parametrize("name", ["{}/notes.md", "a/x{}y/b/notes.md", "a/{}.md"])
@@ -85,14 +72,12 @@ def test_the_name_of_the_folder_that_is_pushed_is_not(tmp_path):
     ("name", "before", "encoding"),
     [
         *[(name, "", "utf-8") for name in ("a.log", "a.html", ".env", "a.py", "a", "a.json")],
-        ("a.json", "", "utf-16"),
         ("a.png", "\x89PNG\r\n\x1a\n\xff", "latin-1"),
     ],
 )
 def test_every_file_is_scanned_whatever_its_name(tmp_path, name, before, encoding):
     (tmp_path / name).write_bytes(f"{before}{SECRETS[PRIVATE_KEY]}".encode(encoding))
-    if encoding == "utf-8" and not name.endswith(".json"):
-        assert refusal(tmp_path / name) == "holds a private key; remove it, and make it invalid on its service"
+    assert refusal(tmp_path / name) == "holds a private key; remove it, and make it invalid on its service"
     (tmp_path / name).write_bytes(f'{before}["{SECRETS["GitHub"]}"]\n'.encode(encoding))
     assert refusal(tmp_path / name) == "holds an access token (GitHub); remove it, and make it invalid on its service"
 
@@ -109,21 +94,14 @@ def test_texts_in_tables_and_in_the_header_of_weights_are_scanned(tmp_path):
 def texts(secret):
     """Columns of the types in which a table has texts, each with the secret."""
     plain = pyarrow.array(["a", secret, "a"])
-    names, words = pyarrow.array(["x", "y", "z"]), plain.dictionary_encode()
-    record, long = pyarrow.StructArray.from_arrays([words], ["word"]), pyarrow.array([0, 1, 3], pyarrow.int64())
-    short = long.cast(pyarrow.int32())
+    words, offsets = plain.dictionary_encode(), pyarrow.array([0, 1, 3], pyarrow.int32())
+    record = pyarrow.StructArray.from_arrays([words], ["word"])
     yield from {
         "text": plain,
         "view": plain.cast(pyarrow.string_view()),
         "dictionary": words,
-        "large": plain.cast(pyarrow.large_string()).dictionary_encode(),
-        "list": pyarrow.ListArray.from_arrays(short, words),
-        "large-list": pyarrow.LargeListArray.from_arrays(long, words),
-        "fixed-list": pyarrow.FixedSizeListArray.from_arrays(words, 3),
-        "struct": record,
-        "map": pyarrow.MapArray.from_arrays(short, names, words),
-        "keys": pyarrow.MapArray.from_arrays(short, words, names),
-        "list-of-structs": pyarrow.ListArray.from_arrays(short, record),
+        "keys": pyarrow.MapArray.from_arrays(offsets, words, pyarrow.array(["x", "y", "z"])),
+        "list-of-structs": pyarrow.ListArray.from_arrays(offsets, record),
     }.items()
 
 
@@ -136,16 +114,6 @@ def test_a_column_is_scanned_whatever_its_type(tmp_path, kind, column):
     check_files(tmp_path, [path])
 
 
-@pytest.mark.parametrize("before", [0, 300, 100_000])
-def test_what_a_table_says_of_its_columns_is_scanned_to_the_end(tmp_path, before):
-    path, note = tmp_path / "rows.parquet", {"note": "é" * before + SECRETS["GitHub"]}
-    inner = pyarrow.field("inner", pyarrow.string(), metadata=note)
-    for field in (inner, pyarrow.field("outer", pyarrow.struct([inner]))):
-        table = pyarrow.table([pyarrow.array([None], field.type)], pyarrow.schema([field]))
-        pyarrow.parquet.write_table(table, path)
-        assert refusal(path).startswith("holds an access token (GitHub)")
-
-
 @pytest.mark.parametrize(
     "text", ["hf_transfer", "task-" + "with-a-long-name-" * 4, "sk-learn", "AKIA", "eyJ.eyJ.x", "ghp_"]
 )
@@ -154,9 +122,9 @@ def test_words_that_begin_like_a_secret_are_none(text):
 
 
 def no_texts():
-    raw = pickle.dumps(CALLING)
+    raw = pickle.dumps({"loads": len})
     yield from {"gz": gzip.compress(raw), "lzma": lzma.compress(raw, lzma.FORMAT_ALONE), "hdf": b"\x89HDF\r\n"}.items()
-    yield from {"zlib": zlib.compress(raw * 20), "utf-16": "a".encode("utf-16"), "nul": b"a\0"}.items()
+    yield from {"pickle": raw, "zlib": zlib.compress(raw * 20), "utf-16": "a".encode("utf-16"), "nul": b"a\0"}.items()
     for kind, write in {"npy": numpy.save, "npz": numpy.savez}.items():
         buffer = io.BytesIO()
         write(buffer, numpy.array([len], dtype=object), allow_pickle=True)
@@ -169,50 +137,12 @@ def test_what_is_not_read_as_its_kind_does_not_pass(tmp_path, kind, content):
     for name, said in {
         "notes.txt": "is no text in UTF-8",
         "notes.bin": "is no text in UTF-8",
-        "run.json": "not JSON",
-        "logo.png": "is no picture of this kind",
+        "run.json": "is no text in UTF-8",
         "a.safetensors": "damaged (",
         "a.parquet": "damaged (",
     }.items():
         (tmp_path / name).write_bytes(content)
-        if (kind, name) != ("utf-16", "run.json"):
-            assert refusal(tmp_path / name).startswith(said), (kind, name)
-
-
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_pickle_is_known_by_its_content(tmp_path, protocol):
-    for name in ("results.json", "notes.md", "notes"):
-        (tmp_path / name).write_bytes(pickle.dumps(CALLING, protocol=protocol))
-        said = "not JSON" if name == "results.json" else "is a pickle, " if protocol == 0 else "is no text in UTF-8"
-        assert refusal(tmp_path / name).startswith(said)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        pickle.dumps(functools.partial(len, 1), protocol=0)[:-1] + b"~ and more",  # which breaks after its call
-        b"cfoo-bar\nx\n.",
-        b"cos\nsystem\n(S'ls'\ntR",
-        b"(S'ls'\nios\nsystem\n~",
-        b"cbuiltins\nlist\n}b~",
-    ],
-)
-def test_a_text_that_imports_or_calls_what_it_imports_is_a_pickle(tmp_path, content):
-    (tmp_path / "notes.txt").write_bytes(content)
-    assert refusal(tmp_path / "notes.txt").startswith("is a pickle, and loading one runs what its author put into it")
-
-
-HARMLESS = (
-    "", ".", "N.", "I1\n.", "{}\n", "cats\nare\nfine.", "x^2 + y\n", "(a & b)\n", "b2e.", "oi/a\nb b\n.",
-    "class A:\n    pass\n", "cats\ndogs\nt",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("text", HARMLESS)
-def test_texts_are_no_pickles(tmp_path, text):
-    path = tmp_path / "notes.md"
-    path.write_text(text)
-    check_files(tmp_path, [path])
+        assert refusal(tmp_path / name).startswith(said), (kind, name)
 
 
 def test_a_link_inside_the_folder_passes(tmp_path):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hf_symbinv.files import sha256
-from hf_symbinv.hub.cards.facts import CardError
 from hf_symbinv.hub.cards.families import papers_of
 from hf_symbinv.hub.cards.rendering import check_card, render
 from hf_symbinv.tasks import SymbolTask
@@ -93,52 +91,6 @@ def dataset_card(
         papers=papers_of("", task.name),
     )
     return check_card(text, "dataset")
-
-
-def card_of_several(title: str, cards: Mapping[str, Mapping[str, Any]], text: str = "") -> str:
-    """The card of a repository with several data sets, which `load_dataset("OWNER/NAME", "DATA SET")` tells apart.
-
-    Args:
-        title: Of the repository.
-        cards: Folder of a data set in the repository → metadata of its card.
-        text: A card that was written for the repository, whose text and metadata stay.
-
-    Raises:
-        CardError: If a name is none that `load_dataset` takes, a card does not say which files are its splits, or the
-            Hub would refuse the card.
-    """
-    from huggingface_hub import DatasetCard
-
-    configs, infos, rows = [], [], []
-    for name, card in cards.items():
-        if not re.fullmatch(r"\w[\w.-]*", name):
-            raise CardError(
-                f"{name!r}: names a data set, and has other characters than letters, digits, _, - and .; rename"
-            )
-        try:
-            (config,), info = card["configs"], dict(card["dataset_info"])
-            splits = {split["name"]: split["num_examples"] for split in info["splits"]}
-            files = [{"split": one["split"], "path": f"{name}/{one['path']}"} for one in config["data_files"]]
-        except (KeyError, TypeError, ValueError):
-            raise CardError(
-                f"{name}/README.md: does not say which files are its splits; write it as `symbinv data` does"
-            ) from None
-        configs.append({"config_name": name, "data_files": files})
-        infos.append({**info, "config_name": name})
-        rows.append((name, card.get("pretty_name", name), card.get("license", UNKNOWN), splits))
-    licenses = list(dict.fromkeys(license for _, _, license, _ in rows))
-    made = {
-        "license": licenses[0] if len(licenses) == 1 else licenses,
-        "pretty_name": title,
-        "annotations_creators": ["machine-generated"],
-        "size_categories": [size_category(sum(count for *_, splits in rows for count in splits.values()))],
-    }
-    for key in ("task_categories", "tags"):
-        made[key] = list(dict.fromkeys(one for card in cards.values() for one in card.get(key, [])))
-    whole = DatasetCard(text or render("datasets.md.jinja", title=title, rows=rows), ignore_metadata_errors=True)
-    written = {key: value for key, value in whole.data.to_dict().items() if value is not None}
-    whole.data.__dict__.update({**made, **written, "dataset_info": infos, "configs": configs})
-    return check_card(str(whole), "dataset")
 
 
 def size_category(rows: int) -> str:

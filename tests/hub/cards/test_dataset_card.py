@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import shutil
 
 import pytest
 from datasets import load_dataset
@@ -10,10 +9,7 @@ from huggingface_hub import DatasetCard
 
 from hf_symbinv import LTL
 from hf_symbinv.datasets_scripts.storage import Pair, publish
-from hf_symbinv.hub import PushError
 from hf_symbinv.hub.cards.dataset import Origin
-from hf_symbinv.hub.cards.facts import CardError
-from hf_symbinv.hub.folders import read_folder
 
 ORIGIN = Origin("tiny", "A story.", "symbinv data --output FOLDER", "spot 2.13")
 SPLITS = {"train": [Pair("&aXb", "a;b;{1}"), Pair("a", "{a}")], "test": [Pair("Xa", "1;a;{1}")]}
@@ -44,47 +40,3 @@ def test_every_file_is_listed_with_its_size_and_checksum(folder):
     for name, size, digest in listed:
         content = (folder / name).read_bytes()
         assert len(content) == int(size.replace(",", "")) and hashlib.sha256(content).hexdigest() == digest
-
-
-@pytest.fixture
-def several(folder, tmp_path):
-    """A folder of two data sets, as `symbinv push` takes it."""
-    for name in ("ltl-5", "ltl_10"):
-        shutil.copytree(folder, tmp_path / "ltl" / name)
-    return tmp_path / "ltl"
-
-
-def test_the_card_of_several_data_sets_names_each_with_its_files_and_features(several, tmp_path):
-    content = read_folder(several)
-    (several / "README.md").write_bytes(content.files["README.md"])  # now the folder is as the repository
-    data = DatasetCard.load(several / "README.md").data.to_dict()
-    assert [config["config_name"] for config in data["configs"]] == ["ltl-5", "ltl_10"]
-    assert (data["license"], data["pretty_name"]) == ("apache-2.0", "ltl")
-    for name in ("ltl-5", "ltl_10"):
-        loaded = load_dataset(str(several), name, cache_dir=str(tmp_path / "cache"))
-        assert loaded["train"]["formula"] == ["&aXb", "a"] and list(loaded) == ["train", "test"]
-    with pytest.raises(ValueError, match="Config name is missing"):
-        load_dataset(str(several), cache_dir=str(tmp_path / "cache"))
-    assert read_folder(several).files["README.md"] == content.files["README.md"]  # and pushing it again changes nothing
-
-
-def test_what_was_written_about_several_data_sets_stays(several):
-    (several / "README.md").write_text("---\nlicense: cc-by-4.0\nlanguage: en\n---\n# Ours\n\n---\n\nRead this.\n")
-    card = DatasetCard(read_folder(several).files["README.md"].decode())
-    assert card.text == "# Ours\n\n---\n\nRead this.\n"
-    assert (card.data.license, card.data.language) == ("cc-by-4.0", "en") and len(card.data.configs) == 2
-    (several / "README.md").write_text("# Ours\n")
-    assert DatasetCard(read_folder(several).files["README.md"].decode()).text == "# Ours\n"
-
-
-def test_data_sets_that_cannot_stand_in_one_repository_are_refused(several):
-    (several / "ltl-5").rename(several / "ltl 5")
-    with pytest.raises(CardError, match="'ltl 5': names a data set, and has other characters than"):
-        read_folder(several)
-    (several / "ltl 5").rename(several / "ltl-5")
-    (several / "ltl-5" / "README.md").write_text("---\nlicense: mit\n---\n")
-    with pytest.raises(CardError, match=r"ltl-5/README\.md: does not say which files are its splits; write it as"):
-        read_folder(several)
-    (several / "ltl-5" / "README.md").unlink()
-    with pytest.raises(PushError, match=r"ltl-5: has no README\.md, so it is not complete; repeat the `symbinv data`"):
-        read_folder(several)
