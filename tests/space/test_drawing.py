@@ -94,16 +94,11 @@ class TestResults:
         assert "busy for 2 s" in text
         assert "".join(Reader(drawing.times(late)).text).count("stopped at its limit of 2 s") == 2
         assert "stopped" not in drawing.witness(solved("correct"))
-        slow = "".join(Reader(drawing.witness(solved("correct", "incorrect", "unchecked"))).text)
-        assert "busy for 2 s with this formula and was stopped at its limit; 1 answer was not checked." in slow
 
     def test_who_had_less_time_because_of_others_is_told_so(self):
         text = "".join(Reader(drawing.witness(replace(solved("timeout", "unchecked"), crowded=True))).text)
         assert "It had no more time because others wait for it with such formulas: ask again in a minute." in text
         assert "Settings" not in text
-
-    def test_it_says_when_no_witness_exists(self):
-        assert "no witness exists" in drawing.times(solved("incorrect", search=Search("done", None, "", 0.1)))
 
     def test_the_list_has_every_answer_with_its_score(self):
         page = Reader(drawing.candidates(solved("correct", "incorrect")))
@@ -146,18 +141,10 @@ class TestComparisons:
         assert one.follows and "follows all 2 answers and scores, bit for bit" in text
         assert "a → b, b → a" in text and "The formula is now b U a." in text
 
-    def test_another_score_is_another_answer(self):
-        one, text = self.side(["b;{1}"], ["a;{1}"], scores=(-0.5, -0.5000001))
-        assert one.same_texts and not one.follows
-        assert "does not follow the answers are renamed, their scores are others" in text
-
     def test_other_answers_are_counted_beside_the_expected_one(self):
         one, text = self.side(["b;{1}", "&ab;{1}"], ["&ab;{1}", "&ba;{1}"])
         assert not one.same_texts
         assert "1 of 2 answers are others" in text and "Renamed it would be a; cycle{1}" in text
-
-    def test_another_order_is_no_renaming(self):
-        assert "its answers come in another order" in self.side(["b;{1}", "{1}"], ["{1}", "a;{1}"])[1]
 
     def test_what_cannot_be_asked_says_why_and_counts_for_nothing(self):
         one = Comparison(parse("a"), self.RENAMING, (), (), "It knows three names only.")
@@ -214,7 +201,7 @@ OURS = {name for html in every_picture("first", "second") for name in Reader(htm
 ATTRIBUTES = {name for html in every_picture("first", "second") for name in Reader(html).attributes}
 
 
-@pytest.mark.parametrize("seed", range(70))
+@pytest.mark.parametrize("seed", range(20))
 def test_names_and_errors_never_become_html(seed):
     first, second = hostile(seed)
     pictures = list(every_picture(first, second))
