@@ -45,21 +45,6 @@ def test_three_calls_give_verified_witnesses_in_prefix_notation(model, tokenizer
     assert verdicts(FORMULAS, witnesses).count("correct") >= 4
 
 
-def test_renamed_formulas_get_renamed_witnesses_also_with_unseen_letters_and_identifiers(model, tokenizer):
-    plain = answers(model, tokenizer, FORMULAS)
-    for names in ("dabc", "zqmk"):
-        table = str.maketrans("abcd", names)
-        renamed = answers(model, tokenizer, [formula.translate(table) for formula in FORMULAS])
-        assert renamed == [witness.translate(table) for witness in plain]
-    named = {"a": "request", "b": "grant_1", "c": "busy", "d": "idle"}
-
-    def spell(text: str) -> str:
-        return " ".join(named.get(token, token) for token in text)
-
-    renamed = answers(model, tokenizer, [spell(formula) for formula in FORMULAS])
-    assert renamed == [spell(witness) if set(witness) & set(named) else witness for witness in plain]
-
-
 def test_formulas_with_more_symbols_than_it_was_trained_on_are_answered_by_the_same_weights(model, tokenizer):
     formulas = ["&a&Xb&XXc&d&Xe&XXf&gXh", "&&Xp!q&|rsXX&!t&u!v", "UaUbUcUdUeUfUgh", "&!aX&!bX&!cX&!dX&!eX!f"]
     assert verdicts(formulas, answers(model, tokenizer, formulas)).count("correct") >= 1
@@ -156,12 +141,6 @@ class TestPropositionalLogic:
         with PROP.checker(workers=1) as checker:
             verdicts = [result.verdict for result in checker.check(pairs)]
         assert verdicts.count("correct") == 5
-
-    def test_renamed_formulas_get_renamed_assignments(self, prop_base):
-        plain = answers(*prop_base, list(self.FORMULAS))
-        table = str.maketrans("abcd", "zqmk")
-        renamed = answers(*prop_base, [formula.translate(table) for formula in self.FORMULAS])
-        assert renamed == [assignment.translate(table) for assignment in plain]
 
     def test_the_pipeline_takes_it_if_no_model_is_named(self):
         result = pipeline("prop-assignment")("(request | !grant) & busy", verify=True)

@@ -29,8 +29,6 @@ COMMANDS = {
         ["push", "rows", "alice/rows"],
     ],
     "run": [
-        ["info", "run"],
-        ["info", "run", "--json"],
         ["solve", "--task", "copy", "--model", "run", "ab", "bab"],
         ["evaluate", "run", "--data", "rows", "--rows", "4"],
         ["card", "run", "--output", "made"],

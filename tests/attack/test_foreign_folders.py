@@ -27,14 +27,12 @@ PICKLES = [
 ]  # fmt: skip
 COMMANDS = [
     ["card", "foreign"],
-    ["info", "foreign"],
     ["push", "foreign", "alice/foreign"],
     ["solve", "--model", "foreign", "--max-new-tokens", "4", "a"],
     ["evaluate", "foreign", "--data", "rows", "--rows", "2"],
     ["evaluate", "--data", "foreign", "--rows", "2"],
     ["data", "--from", "foreign", "--output", "made", "--reduce", "2"],
     ["data", *SIZES, "--output", "foreign"],
-    ["plot", "training", "foreign"],
     ["convert", "foreign", "--output", "made"],
     ["train", "recipe.yaml", "--output", "foreign", "--data", "rows", "trainer.max_steps=1"],
     ["train", "recipe.yaml", "--output", "made", "--data", "foreign", "trainer.max_steps=1"],
